@@ -1,0 +1,74 @@
+"""Every package is a whole distribution, and a light one."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from members import ROOT, Member, members
+
+EVERY_MEMBER = pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
+IMPORTABLE = {member.module for member in members()}
+
+# Weigh 20 MB, or 100 ms, or are the vendor's: a package imports them where it uses them.
+HEAVY = {"typer", "rich", "libcst", "torch", "jax", "pytest", "hypothesis", "nki", "neuronxcc"}
+
+
+def project(member: Member) -> dict[str, object]:
+    text = (member.directory / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]
+
+
+@EVERY_MEMBER
+def test_a_package_ships_a_readme_that_names_it(member: Member):
+    assert member.name in (member.directory / "README.md").read_text(encoding="utf-8")
+
+
+@EVERY_MEMBER
+def test_a_package_is_typed_and_keeps_changelog_fragments(member: Member):
+    assert (member.source / "py.typed").is_file()
+    assert (member.directory / "changelog.d").is_dir()
+
+
+@EVERY_MEMBER
+def test_a_package_declares_the_same_pythons_and_licence_as_the_workspace(member: Member):
+    workspace = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert project(member)["requires-python"] == workspace["requires-python"]
+    assert project(member)["license"] == "Apache-2.0"
+
+
+@EVERY_MEMBER
+def test_importing_a_package_brings_in_nothing_heavy(member: Member):
+    report = f"import sys, {member.module}; print(*{{n.partition('.')[0] for n in sys.modules}})"
+
+    done = subprocess.run((sys.executable, "-c", report), capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert HEAVY.isdisjoint(done.stdout.split())
+
+
+def imported_names(source: Path) -> set[str]:
+    """Dotted names that `source` imports absolutely, with what it takes from them."""
+    found = set()
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                found |= {f"{module}.{alias.name}" for alias in names}
+    return found
+
+
+@EVERY_MEMBER
+def test_a_package_stays_out_of_the_private_modules_of_others(member: Member):
+    others = IMPORTABLE - {member.module}
+
+    names = {n for path in member.source.rglob("*.py") for n in imported_names(path)}
+    strangers = {n for n in names if n.partition(".")[0] in others}
+
+    assert [n for n in sorted(strangers) if "._" in n and not n.endswith("__")] == []

@@ -1,0 +1,104 @@
+"""Build every package and install each wheel alone, on every supported Python that runs here.
+
+"Alone" means: a clean environment with the wheel, the wheels of ours that it requires, and the
+locked versions of everything else. Prints one line per package and Python; exit 1 on a fault.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from email.parser import HeaderParser
+from itertools import product
+from pathlib import Path
+
+from members import ROOT, Member, members
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from pythons import SUPPORTED, find
+
+PROBE = Path(__file__).with_name("wheel_probe.py")
+NO_DOWNLOADS = os.environ | {"UV_PYTHON_DOWNLOADS": "never"}
+
+
+def uv(*arguments: str | Path, cwd: Path = ROOT) -> None:
+    """Run uv; a failure raises `CalledProcessError` with what it said."""
+    command = ["uv", "--quiet", *map(str, arguments)]
+    subprocess.run(command, cwd=cwd, env=NO_DOWNLOADS, check=True, capture_output=True, text=True)
+
+
+def build(into: Path) -> dict[str, Path]:
+    """Build source distributions, wheels from those, and return the wheels by package name."""
+    uv("build", "--all-packages", "--out-dir", into)
+    return {canonicalize_name(path.name.split("-")[0]): path for path in into.glob("*.whl")}
+
+
+def requirements(wheel: Path) -> list[Requirement]:
+    """What `wheel` requires without extras."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        metadata = HeaderParser().parsestr(archive.read(name).decode())
+    found = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
+    return [r for r in found if r.marker is None or r.marker.evaluate({"extra": ""})]
+
+
+def closure(name: str, wheels: dict[str, Path]) -> set[str]:
+    """`name` and the packages of ours that it requires, directly or not.
+
+    They are installed by path: a public package that happens to have our name is never fetched.
+    """
+    needed, pending = set[str](), [name]
+    while pending:
+        if (current := pending.pop()) not in needed:
+            needed.add(current)
+            required = [canonicalize_name(r.name) for r in requirements(wheels[current])]
+            pending += [other for other in required if other in wheels]
+    return needed
+
+
+def try_wheel(member: Member, python: Path, wheels: dict[str, Path], locked: Path) -> str:
+    """Install `member` alone and probe it; returns the faults, empty when there is none."""
+    with tempfile.TemporaryDirectory() as scratch:
+        environment = Path(scratch) / "env"
+        interpreter = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
+        chosen = [wheels[name] for name in sorted(closure(member.name, wheels))]
+        try:
+            uv("venv", "--python", python, environment)
+            uv("pip", "install", "--python", interpreter, "--constraint", locked, *chosen)
+        except subprocess.CalledProcessError as error:
+            return str(error.stderr).strip()
+        probe = (interpreter, "-I", PROBE, member.name, member.version, member.module)
+        done = subprocess.run(probe, cwd=scratch, capture_output=True, text=True, check=False)
+        return (done.stdout + done.stderr).strip() if done.returncode else ""
+
+
+def export_lock(into: Path) -> Path:
+    """The locked versions of what is not ours, as constraints."""
+    shape = ("--all-packages", "--all-extras", "--no-dev", "--no-hashes", "--no-emit-workspace")
+    uv("export", "--frozen", *shape, "--output-file", into)
+    return into
+
+
+def main() -> int:
+    """Build, try every package on every Python, print the table."""
+    found = {version: find(version) for version in SUPPORTED}
+    for version in (v for v, python in found.items() if python is None):
+        print(f"python {version}: none runs on this machine, not checked")
+    present = [(version, python) for version, python in found.items() if python is not None]
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(os.cpu_count()) as pool:
+        wheels = build(Path(scratch))
+        locked = export_lock(Path(scratch) / "locked.txt")
+        cases = list(product(members(), present))
+        said = list(pool.map(lambda c: try_wheel(c[0], c[1][1], wheels, locked), cases))
+    for (member, (version, _)), faults in zip(cases, said, strict=True):
+        print(f"{member.name:12} {member.version:8} python {version}  {faults or 'ok'}")
+    print(f"{said.count('')} of {len(said)} wheel installations good")
+    return 0 if present and not any(said) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
