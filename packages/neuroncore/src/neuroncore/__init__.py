@@ -1,0 +1,1 @@
+"""The NeuronCore as a machine: memories, instructions, effects and costs."""

@@ -1,0 +1,223 @@
+"""From the arguments of an isa call to its plan: what the generated functions fall back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from neuroncore._caret import find_place
+from neuroncore._misfit import (
+    array_hint,
+    describe,
+    is_function,
+    kinds,
+    order_hint,
+    unknown_hint,
+)
+from neuroncore.core import NeuronCore
+from neuroncore.errors import AttributeValueError, KernelError, SignatureError, UnsupportedError
+from neuroncore.instructions import Attr, Call, Instruction
+from neuroncore.instructions._execute import plan, settling
+from neuroncore.memory import View
+from neuroncore.observe import Event
+from neuroncore.spec import Spec
+from neuroncore.surface import Signature, version_tuple
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
+PLANS_KEPT = 1 << 16
+
+
+class Handle:
+    """What an isa call returns from 0.6 on: a handle that further instructions may depend on."""
+
+    __slots__ = ()
+
+    def depends_on(self, *producers: Handle) -> Handle:
+        """Run after `producers`; in program order that is so already. Returns self."""
+        for producer in producers:
+            if not isinstance(producer, Handle):
+                raise SignatureError(
+                    "depends_on takes what nki.isa calls return", got=type(producer).__name__
+                )
+        return self
+
+
+HANDLE = Handle()
+
+
+def freeze(value: Any) -> Any:
+    """Lists as tuples, so that a pattern can be part of a key."""
+    return tuple(map(freeze, value)) if isinstance(value, (list, tuple)) else value
+
+
+class Binding:
+    """A record under one signature: the first call with new specs, wrong calls, watched calls."""
+
+    def __init__(self, record: Instruction, signature: Signature) -> None:
+        self.record = record
+        self.signature = signature
+        self.version = version_tuple(signature.version)
+        self.position = {p.field: i for i, p in enumerate(signature.params)}
+
+    def __call__(
+        self, values: tuple[Any, ...], extra: tuple[Any, ...], unknown: dict[str, Any]
+    ) -> Any:
+        self._refuse_misfits(values, extra, unknown)
+        params = self.signature.params
+        given = {p.field: v for p, v in zip(params, values, strict=True)}
+        instruction_name = given.pop("name", None)
+        operands = {f: given.pop(f, None) for f in self.record.operands}
+        try:
+            core, call, execute = self._prepare(values, operands, given)
+        except KernelError as wrong:
+            self._point_at_argument(wrong)
+            raise
+        if call is not None and core.watchers:
+            event = Event(call, operands, find_place(), instruction_name)
+            for watcher in core.watchers:
+                watcher.will(event)
+            execute(*operands.values())
+            for watcher in core.watchers:
+                watcher.did(event)
+        else:
+            execute(*operands.values())
+        return HANDLE if self.version >= (0, 6) else None
+
+    def _prepare(
+        self, values: tuple[Any, ...], operands: dict[str, Any], given: dict[str, Any]
+    ) -> tuple[NeuronCore, Call | None, Callable[..., None]]:
+        """The core, the call where it had to be looked at, and what executes it."""
+        anchor = self.record.anchor
+        self._kind(anchor, operands[anchor])
+        core = operands[anchor].core
+        key = (self, *self._key(values))
+        execute = core.plans.get(key)
+        if execute is not None and not core.watchers:
+            return core, None, execute
+        call = self._call(core, operands, given)
+        execute = self._plan(call, operands)
+        if len(core.plans) >= PLANS_KEPT:
+            core.plans.clear()
+        core.plans[key] = execute
+        return core, call, execute
+
+    def _key(self, values: tuple[Any, ...]) -> Iterator[Any]:
+        for p, value in zip(self.signature.params, values, strict=True):
+            if p.field in self.record.operands:
+                yield value.spec if isinstance(value, View) else value.__class__
+            elif p.name != "name":
+                yield self._hashable(p.field, freeze(value))
+
+    def _hashable(self, field: str, value: Any) -> Any:
+        try:
+            hash(value)
+        except TypeError:
+            raise AttributeValueError(
+                f"{field} cannot be a {type(value).__name__}", got=describe(value), operand=field
+            ) from None
+        return value
+
+    def _plan(self, call: Call, operands: dict[str, Any]) -> Callable[..., None]:
+        fresh = [n for n, v in operands.items() if isinstance(v, View) and v.spec.fresh]
+        execute = plan(call)
+        return settling(execute, call, fresh) if fresh else execute
+
+    def _call(self, core: NeuronCore, operands: dict[str, Any], given: dict[str, Any]) -> Call:
+        specs = {f: self._kind(f, value) for f, value in operands.items()}
+        attrs = {f: self._attribute(f, a, given) for f, a in self.record.attrs.items()}
+        for field, value in given.items():  # parameters that no record field models
+            self._refuse_unmodelled(field, value)
+        return Call(self.record, specs, attrs, core.target, core.options, self.version)
+
+    def _attribute(self, field: str, attr: Attr, given: dict[str, Any]) -> Any:
+        value = given.pop(field, attr.default)
+        if self.version >= (0, 2) and is_function(value):
+            raise AttributeValueError(
+                f"{field}={value!r} is a function",
+                expected="an operation of nki.language, such as nl.add",
+                got=describe(value),
+                operand=field,
+                rule="NKI 0.2 migration guide: nl operations instead of NumPy functions",
+            )
+        if self.version >= (0, 3) and isinstance(attr.default, Enum) and isinstance(value, int):
+            kind = type(attr.default)
+            raise AttributeValueError(
+                f"{field}={value!r} is an integer code",
+                expected="a member: " + ", ".join(m.name for m in kind),
+                got=repr(value),
+                operand=field,
+                rule="NKI 0.3 migration guide: enum members, not integers",
+            )
+        try:
+            return attr.convert(value)
+        except KernelError as wrong:
+            wrong.operand = wrong.operand or field
+            raise
+
+    def _kind(self, field: str, value: Any) -> Spec | type | None:
+        operand = self.record.operands[field]
+        if isinstance(value, View):
+            if operand.tile:
+                return value.spec.settled
+        elif value is None and operand.optional:
+            return None
+        elif operand.number and isinstance(value, (int, float, np.number)):
+            return type(value)
+        raise SignatureError(
+            f"{field} cannot be a {type(value).__name__}",
+            expected=kinds(operand),
+            got=describe(value),
+            hint=array_hint(value) or order_hint(self.signature, self.position.get(field, 0)),
+            operand=field,
+            rule=f"NKI {self.signature.version}: {self.signature}",
+        )
+
+    def _point_at_argument(self, wrong: KernelError) -> None:
+        """Complete an error that names a field: the instruction, and where its argument stands."""
+        wrong.instruction = wrong.instruction or self.record.name
+        position = self.position.get(wrong.operand or "")
+        if position is not None:
+            wrong.operand, wrong.position = self.signature.params[position].name, position
+
+    def _refuse_unmodelled(self, field: str, value: Any) -> None:
+        param = self.signature.params[self.position[field]]
+        if not param.required and (value is param.default or value == param.default):
+            return
+        raise UnsupportedError(
+            f"{field}={value!r} is not modelled",
+            expected=f"{field} left at its default {param.text}",
+            got=describe(value),
+            hint="it is refused because ignoring it could give a wrong answer",
+            operand=field,
+            rule=f"NKI {self.signature.version}: {self.signature}",
+        )
+
+    def _refuse_misfits(
+        self, values: tuple[Any, ...], extra: tuple[Any, ...], unknown: dict[str, Any]
+    ) -> None:
+        given = self.signature
+        missing = [p.name for p, v in zip(given.params, values, strict=True) if v is MISSING]
+        hint = None
+        if extra:
+            what, got = "too many arguments", f"{len(given.params) + len(extra)} arguments"
+            hint = order_hint(given, len(given.params))
+        elif unknown:
+            what, got = f"no parameter {next(iter(unknown))!r}", ", ".join(unknown)
+            hint = unknown_hint(given, next(iter(unknown)))
+        elif missing:
+            what, got = f"argument {missing[0]!r} is missing", f"{', '.join(missing)} missing"
+            hint = order_hint(given, [p.name for p in given.params].index(missing[0]))
+        else:
+            return
+        raise SignatureError(
+            what,
+            expected=str(given),
+            got=got,
+            hint=hint,
+            instruction=self.record.name,
+            operand=next(iter(unknown), None),
+            rule=f"NKI {given.version}: signature of {self.record.name}",
+        )

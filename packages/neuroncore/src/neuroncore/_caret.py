@@ -1,0 +1,115 @@
+"""Where in the user's kernel something happened, and the caret under it."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+from dataclasses import dataclass
+from itertools import islice
+from types import FrameType
+
+OUR_PACKAGES = frozenset(
+    {"neuroncore", "nki_dtypes", "nki_runtime", "nki_beta1", "nki_beta2", "nki_migrate"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A range of a source file: 1-based line, 0-based columns as Python's own positions."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int | None = None
+    end_column: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column + 1}"
+
+    def excerpt(self, operand: str | None = None, position: int | None = None) -> list[str]:
+        """The source line and a caret; at the argument of that name or position if it is found."""
+        target = self._argument(operand, position) or self
+        text = linecache.getline(target.file, target.line).rstrip("\n")
+        if not text.strip():
+            return []
+        indent = len(text) - len(text.lstrip())
+        start = max(_characters(text, target.column), indent)
+        single_line = target.end_column is not None and target.end_line in (None, target.line)
+        end = target.end_column if single_line else None
+        stop = _characters(text, end) if end else len(text)
+        width = max(1, stop - start)
+        return ["    " + text[indent:], "    " + " " * (start - indent) + "^" * width]
+
+    def _argument(self, operand: str | None, position: int | None) -> Place | None:
+        call = self._call() if operand else None
+        if call is None:
+            return None
+        for keyword in call.keywords:
+            if keyword.arg == operand:
+                return self._at(keyword.value)
+        given = [] if position is None else call.args[: position + 1]
+        if len(given) - 1 != position or any(isinstance(a, ast.Starred) for a in given):
+            return None
+        return self._at(given[-1])
+
+    def _call(self) -> ast.Call | None:
+        if self.end_line is None or self.end_column is None:
+            return None
+        lines = [linecache.getline(self.file, n) for n in range(self.line, self.end_line + 1)]
+        if not all(lines):
+            return None
+        # Python's columns count UTF-8 bytes; pad so that nodes keep their columns.
+        source = "".join(lines).encode()
+        start = self.column
+        end = len(b"".join(line.encode() for line in lines[:-1])) + self.end_column
+        try:
+            tree = ast.parse(b"(" + source[start:end] + b")", mode="eval")
+        except SyntaxError:
+            return None
+        return tree.body if isinstance(tree.body, ast.Call) else None
+
+    def _at(self, node: ast.expr) -> Place:
+        shift = self.column - 1 if node.lineno == 1 else 0
+        end_shift = self.column - 1 if node.end_lineno == 1 else 0
+        end_line = node.end_lineno or node.lineno
+        return Place(
+            self.file,
+            self.line + node.lineno - 1,
+            node.col_offset + shift,
+            self.line + end_line - 1,
+            None if node.end_col_offset is None else node.end_col_offset + end_shift,
+        )
+
+
+def _characters(text: str, num_bytes: int) -> int:
+    """A column in characters; Python counts UTF-8 bytes."""
+    return len(text.encode()[:num_bytes].decode(errors="ignore"))
+
+
+def find_place() -> Place | None:
+    """The innermost frame of the current call stack that is not this project's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    return place_of(frame) if frame is not None else None
+
+
+def place_of(frame: FrameType, instruction: int | None = None) -> Place:
+    """The range of source that a frame is executing, or was at bytecode offset `instruction`."""
+    code = frame.f_code
+    positions = next(
+        islice(
+            code.co_positions(), (frame.f_lasti if instruction is None else instruction) // 2, None
+        ),
+        None,
+    )
+    line, end_line, column, end_column = positions or (None, None, None, None)
+    if line is None or column is None:
+        return Place(code.co_filename, frame.f_lineno)
+    return Place(code.co_filename, line, column, end_line, end_column)
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__", "")
+    return name.partition(".")[0] in OUR_PACKAGES

@@ -1,0 +1,239 @@
+"""One NeuronCore: its memories, its remembered plans, its registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from neuroncore._dtype import as_dtype as as_dtype
+from neuroncore.engines import Space
+from neuroncore.errors import AttributeValueError, CapacityError, PartitionError, ShapeError
+from neuroncore.memory import IndexRules, Pool, Storage, View, elements
+from neuroncore.observe import Watcher, watching
+from neuroncore.options import Options
+from neuroncore.spec import Spec, make_spec, row_major
+from neuroncore.targets import Target, resolve_target
+from nki_dtypes import DType
+
+PARTITION_RULE = "NKI architecture guide: on-chip memories have 128 partitions"
+
+_plans: dict[tuple[Target, Options], dict[Any, Any]] = {}
+_layouts: dict[tuple[Target, Options], dict[Any, Spec]] = {}
+"""Tensors that were found to fit before, by how they were asked for."""
+
+
+class NeuronCore:
+    """A core of one generation under fixed options; a kernel launch makes a fresh one.
+
+    `plans` remembers, per signature, that a call is legal and how it runs; cores with the same
+    target and options share it. Without `watchers`, those in force watch it (observe.watching).
+    """
+
+    __slots__ = (
+        "accumulators",
+        "generators",
+        "layouts",
+        "options",
+        "plans",
+        "pool",
+        "rules",
+        "target",
+        "view_class",
+        "watchers",
+    )
+
+    def __init__(
+        self,
+        target: str | Target = "trn2",
+        options: Options | None = None,
+        rules: IndexRules | None = None,
+        watchers: Sequence[Watcher] | None = None,
+        view_class: type[View] = View,
+    ) -> None:
+        self.target = target if isinstance(target, Target) else resolve_target(target)
+        self.options = options or Options()
+        self.rules = rules or IndexRules()
+        self.watchers = watching() if watchers is None else tuple(watchers)
+        self.view_class = view_class
+        self.plans = _plans.setdefault((self.target, self.options), {})
+        self.layouts = _layouts.setdefault((self.target, self.options), {})
+        self.pool = Pool()
+        self.accumulators: dict[str, np.ndarray] = {}
+        self.generators: dict[str, np.ndarray] = {}
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def allocate(
+        self,
+        shape: Sequence[int],
+        dtype: Any,
+        space: Space,
+        name: str = "",
+        address: tuple[int, int] | None = None,
+    ) -> View:
+        """A new tensor with undefined content.
+
+        Raises ShapeError, PartitionError, CapacityError or DTypeError when none can exist.
+        """
+        key = (shape, dtype, space, address)
+        try:
+            spec = self.layouts[key]
+        except (KeyError, TypeError):
+            spec = self._layout(shape, dtype, space, address)
+            if isinstance(shape, tuple):
+                self.layouts[key] = spec
+        sizes = spec.shape
+        take = self.pool.elements if space.on_chip else elements
+        flat = take(prod(sizes), spec.storage)
+        storage = Storage(flat, sizes, spec.dtype, space, name, address, fresh=True)
+        return self._view(flat.reshape(sizes), spec, storage)
+
+    def _layout(
+        self, shape: Sequence[int], dtype: Any, space: Space, address: tuple[int, int] | None
+    ) -> Spec:
+        """The spec of a new tensor, if one can exist."""
+        sizes = _sizes(shape)
+        kind = as_dtype(dtype)
+        if space.on_chip:
+            self._fits(sizes, kind, space, address)
+        start = address[0] if address and space.on_chip else 0
+        bank = address[1] % self.target.psum_bank_bytes if address and space is Space.psum else 0
+        return make_spec(
+            sizes, row_major(sizes), kind, space, self.stored_as(kind), start,
+            fresh=True, bank_offset=bank,
+        )  # fmt: skip
+
+    def adopt(
+        self,
+        array: np.ndarray,
+        space: Space = Space.hbm,
+        mutable: bool = True,
+        name: str = "",
+        dtype: DType | None = None,
+    ) -> View:
+        """A tensor whose elements are those of a C-contiguous NumPy array; nothing is copied.
+
+        `dtype` is given where the array stores another one than its own (precise off).
+        """
+        kind = dtype or as_dtype(array.dtype)
+        flat = array.reshape(-1)
+        flat = flat if dtype else flat.view(kind.storage)
+        storage = Storage(flat, array.shape, kind, space, name)
+        spec = make_spec(
+            array.shape, row_major(array.shape), kind, space, flat.dtype, mutable=mutable
+        )
+        return self._view(flat.reshape(array.shape), spec, storage)
+
+    def _view(self, array: np.ndarray, spec: Any, storage: Storage) -> View:
+        view = self.view_class.__new__(self.view_class)
+        view.array, view.spec, view.storage = array, spec, storage
+        view.core, view.dynamic = self, None
+        for watcher in self.watchers:
+            watcher.allocated(storage)
+        return view
+
+    def stored_as(self, kind: DType) -> np.dtype:
+        """The NumPy dtype that holds `kind` under these options."""
+        low = kind.is_float and kind.lanes == 1 and kind.itemsize < 4
+        return kind.storage if self.options.precise or not low else np.dtype(np.float32)
+
+    # -- what fits --------------------------------------------------------------------------------
+
+    def free_bytes_of(self, space: Space) -> int:
+        """Usable bytes per partition of an on-chip memory."""
+        if space is Space.psum:
+            return self.target.psum_bytes
+        return self.options.usable_sbuf_bytes or self.target.usable_sbuf_bytes
+
+    def _fits(
+        self, sizes: tuple[int, ...], kind: DType, space: Space, address: tuple[int, int] | None
+    ) -> None:
+        name = space.name.upper()
+        if len(sizes) < 2:
+            raise ShapeError(
+                f"a tensor in {name} has at least two dimensions",
+                expected="(partitions, free, …)",
+                got=f"shape {sizes}",
+                operand="shape",
+                position=0,
+                rule="NKI language guide: tensors",
+            )
+        if sizes[0] > self.target.partitions:
+            raise PartitionError(
+                f"{sizes[0]} partitions in {name}",
+                expected=f"at most {self.target.partitions}",
+                got=f"shape {sizes}, {kind}",
+                hint="dimension 0 is the partition dimension: tile it, or put it into the free "
+                "dimensions",
+                operand="shape",
+                position=0,
+                rule=PARTITION_RULE,
+            )
+        per_partition = int(np.prod(sizes[1:], dtype=np.int64)) * kind.itemsize
+        offset = self._offset(sizes, space, address)
+        limit = self.free_bytes_of(space)
+        if offset + per_partition > limit:
+            raise CapacityError(
+                f"{per_partition} bytes per partition do not fit {name}",
+                expected=f"at most {limit - offset} bytes per partition on {self.target.name}"
+                + (f" from offset {offset}" if offset else ""),
+                got=f"shape {sizes}, {kind}",
+                operand="shape",
+                position=0,
+                rule=f"NKI architecture guide: {name} size",
+            )
+
+    def _offset(self, sizes: tuple[int, ...], space: Space, address: tuple[int, int] | None) -> int:
+        if address is None:
+            return 0
+        if len(_integers(address)) != 2 or min(_integers(address)) < 0:
+            raise AttributeValueError(
+                f"{address!r} is not an address",
+                expected="(partition, byte offset in each partition), neither negative",
+                got=repr(address)[:80],
+                operand="address",
+                rule="NKI direct allocation guide",
+            )
+        partition, offset = address
+        if partition + sizes[0] > self.target.partitions or partition % 32:
+            raise PartitionError(
+                f"address puts the tensor on partitions {partition} to {partition + sizes[0] - 1}",
+                expected="a start of 0, 32, 64 or 96 and an end below 128",
+                operand="address",
+                rule="NKI architecture guide: start partition",
+            )
+        if space is Space.psum and offset % self.target.psum_bank_bytes:
+            raise CapacityError(
+                f"PSUM address {offset} is not at a bank",
+                expected=f"a multiple of {self.target.psum_bank_bytes} bytes",
+                operand="address",
+                rule="NKI direct allocation guide: PSUM addresses are bank aligned",
+            )
+        return offset
+
+
+def _integers(given: Any) -> tuple[int, ...]:
+    """A tuple or list of ints as it is; nothing of anything else."""
+    if not isinstance(given, (tuple, list)):
+        return ()
+    return tuple(given) if all(isinstance(n, (int, np.integer)) for n in given) else ()
+
+
+def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
+    try:
+        sizes = tuple(int(n) for n in shape)
+        whole = all(int(n) == n for n in shape)
+    except (TypeError, ValueError):
+        sizes, whole = (), False
+    if not whole or any(n < 1 for n in sizes):
+        raise ShapeError(
+            "a shape is a tuple of positive ints",
+            got=repr(shape)[:80],
+            operand="shape",
+            position=0,
+            rule="NKI language guide: tensors",
+        )
+    return sizes

@@ -1,0 +1,162 @@
+"""Everything that can be wrong with a kernel, one class per kind of mistake.
+
+An error reads, in this order: where (the kernel's line) and what is wrong, the line with a caret,
+what was expected and what came, what to do, and which documented rule says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from neuroncore._caret import OUR_PACKAGES as OUR_PACKAGES
+from neuroncore._caret import Place, find_place
+
+
+class KernelError(Exception):
+    """A mistake in the user's kernel or call; the base of all errors that a user can cause.
+
+    `what` is the one-line statement; the other parts are optional and are rendered when present.
+    `operand` is the argument at fault: the caret is put under it. `position` finds it where the
+    call gives it without a name.
+    The place is found when the error is made: the innermost frame that is not ours.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        expected: str | None = None,
+        got: str | None = None,
+        hint: str | None = None,
+        rule: str | None = None,
+        operand: str | None = None,
+        instruction: str | None = None,
+        position: int | None = None,
+        place: Place | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.expected = expected
+        self.got = got
+        self.hint = hint
+        self.rule = rule
+        self.operand = operand
+        self.instruction = instruction
+        self.position = position
+        self.place = place if place is not None else find_place()
+
+    def __str__(self) -> str:
+        head = f"{self.instruction}: {self.what}" if self.instruction else self.what
+        lines = [f"{self.place}: {head}" if self.place else head]
+        if self.place:
+            lines += self.place.excerpt(self.operand, self.position)
+        if self.expected is not None:
+            lines.append(f"    expected: {self.expected}")
+        if self.got is not None:
+            lines.append(f"    got:      {self.got}")
+        if self.hint is not None:
+            lines.append(f"    {self.hint}")
+        if self.rule is not None:
+            lines.append(f"    [{self.rule}]")
+        return "\n".join(lines)
+
+
+class ShapeError(KernelError):
+    """Shapes or element counts that do not fit each other or the instruction."""
+
+
+class PartitionError(ShapeError):
+    """Too many partitions, or a start partition that hardware cannot address."""
+
+
+class CapacityError(KernelError):
+    """A tensor or result that does not fit its memory or PSUM bank."""
+
+
+class DTypeError(KernelError):
+    """A dtype that is unknown, or that the instruction or generation does not take."""
+
+
+class MemorySpaceError(KernelError):
+    """An operand in a memory that the engine cannot reach."""
+
+
+class EngineError(KernelError):
+    """An engine that cannot execute the instruction as asked."""
+
+
+class AccessError(KernelError):
+    """An index, slice or access pattern outside the tensor or outside what hardware can address."""
+
+
+class ImmutableError(KernelError):
+    """A write to a tensor that the kernel may only read."""
+
+
+class SignatureError(KernelError):
+    """Arguments that the function does not take in the chosen NKI version."""
+
+
+class AttributeValueError(KernelError):
+    """An attribute value that the instruction does not take."""
+
+
+class UndefinedError(KernelError):
+    """A result that the documents leave undefined, such as accumulating onto unwritten PSUM."""
+
+
+class UnsupportedError(KernelError):
+    """Something NKI has and this machine does not model. It is refused, never ignored."""
+
+
+class LaunchError(KernelError):
+    """A kernel started with arguments, a grid or a setting that it cannot run with."""
+
+
+class ProgramTextError(KernelError):
+    """Text that is not a kernel program."""
+
+
+class ProgramError(KernelError):
+    """A kernel program that breaks rules of the machine; `errors` holds every violation."""
+
+    def __init__(self, what: str, errors: Sequence[KernelError]) -> None:
+        super().__init__(what, place=errors[0].place)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.what, *map(str, self.errors)])
+
+
+class InternalError(RuntimeError):
+    """A mistake of ours, not of the kernel: please report it with the text below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken limit of an instruction, before it is raised."""
+
+    error: type[KernelError]
+    what: str
+    operand: str | None = None
+    expected: str | None = None
+    got: str | None = None
+    hint: str | None = None
+    rule: str | None = None
+
+
+def raise_violations(instruction: str, violations: list[Violation]) -> None:
+    """Raise the first violation, naming the others below it."""
+    first, *rest = violations
+    also = "\n    ".join(f"also: {v.what}" for v in rest)
+    hint = "\n    ".join(part for part in (first.hint, also) if part) or None
+    raise first.error(
+        first.what,
+        expected=first.expected,
+        got=first.got,
+        hint=hint,
+        rule=first.rule,
+        operand=first.operand,
+        instruction=instruction,
+    )

@@ -1,0 +1,32 @@
+"""The instructions of the machine: one record each, found by name in INSTRUCTIONS."""
+
+from neuroncore.instructions._execute import plan
+from neuroncore.instructions._limits import KernelWarning, check
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Operand,
+    Out,
+)
+from neuroncore.instructions._registry import INSTRUCTIONS
+
+__all__ = [
+    "INSTRUCTIONS",
+    "Attr",
+    "Call",
+    "Example",
+    "In",
+    "Instruction",
+    "KernelWarning",
+    "Limit",
+    "MaskBehaviour",
+    "Operand",
+    "Out",
+    "check",
+    "plan",
+]

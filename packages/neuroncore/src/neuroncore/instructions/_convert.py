@@ -1,0 +1,84 @@
+"""From what a kernel writes for an attribute to the record's value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, TypeVar
+
+import numpy as np
+
+from neuroncore.alu import AluOp, alu_op
+from neuroncore.engines import Engine
+from neuroncore.errors import AttributeValueError
+
+E = TypeVar("E", bound=Enum)
+
+
+def member(kind: type[E], operand: str) -> Callable[[Any], E]:
+    """A converter to a member of `kind`; up to 0.2 code also writes its integer code."""
+
+    def convert(value: Any) -> E:
+        if isinstance(value, kind):
+            return value
+        named = getattr(value, "name", None)
+        if isinstance(value, Enum) and named in kind.__members__:
+            return kind[named]
+        if isinstance(value, int) and any(m.value == value for m in kind):
+            return kind(value)
+        raise AttributeValueError(
+            f"{operand}={value!r} is not one of its values",
+            expected=", ".join(m.name for m in kind),
+            got=repr(value),
+            operand=operand,
+        )
+
+    return convert
+
+
+as_engine = member(Engine, "engine")
+
+
+def optional_op(value: Any) -> AluOp | None:
+    """An ALU operation or None."""
+    return None if value is None else alu_op(value)
+
+
+def flag(value: Any) -> bool:
+    """A compile-time truth value."""
+    if isinstance(value, (bool, np.bool_, int)):
+        return bool(value)
+    raise AttributeValueError(f"{value!r} is not a bool", expected="True or False")
+
+
+def pairs(value: Any) -> tuple[tuple[int, int], ...]:
+    """A pattern [[step, count], …], 1 to 4 pairs."""
+    try:
+        found = tuple((int(step), int(count)) for step, count in value)
+    except (TypeError, ValueError):
+        found = ()
+    if not 1 <= len(found) <= 4 or any(count < 1 for _, count in found):
+        raise AttributeValueError(
+            "a pattern is a list of 1 to 4 [step, count] pairs with count >= 1",
+            got=repr(value)[:80],
+            operand="pattern",
+            rule="NKI: iota and affine_select, pattern",
+        )
+    return found
+
+
+def whole(operand: str) -> Callable[[Any], int]:
+    """A compile-time int."""
+
+    def convert(value: Any) -> int:
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+            return int(value)
+        raise AttributeValueError(f"{operand} is not an int", got=repr(value)[:80], operand=operand)
+
+    return convert
+
+
+def axes(value: Any) -> tuple[int, ...]:
+    """One axis or several, as a tuple of ints."""
+    given = value if isinstance(value, (tuple, list)) else (value,)
+    return tuple(whole("axis")(a) for a in given)

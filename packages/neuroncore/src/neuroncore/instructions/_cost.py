@@ -1,0 +1,62 @@
+"""Cycle counts that several instructions share. Sources: costs.json and the notes below."""
+
+from __future__ import annotations
+
+from neuroncore.engines import Engine, Space
+from neuroncore.instructions._record import Call
+from neuroncore.spec import Spec
+from neuroncore.work import MicroOp, Pass, constant
+from nki_dtypes import bfloat16, float16
+
+_LATENCY = {
+    Engine.vector: "VECTOR_LATENCY",
+    Engine.scalar: "SCALAR_LATENCY",
+    Engine.gpsimd: "GPSIMD_LATENCY",
+}
+
+# An innermost stride above 16 bytes halves SBUF/PSUM bandwidth [Trainium/Inferentia2 guide].
+_STRIDE_LIMIT_BYTES = 16
+
+
+def one_pass(call: Call, cycles: float, table: str | None = None) -> list[MicroOp]:
+    """A trip of `cycles` through the call's engine, floored at the least initiation interval.
+
+    GpSimdE adds its start-up instead of the floor; strided operands take twice as long. An address
+    that a register holds raises the floor [NKI 0.1 API documents: tensor_copy_dynamic_src].
+    """
+    engine = call.engine
+    slow = 2 if any(is_strided(s) for s in call.tiles.values()) else 1
+    if any(s.indirect is not None for s in call.tiles.values()):
+        interval = max(constant("MIN_II_DYNAMIC"), round(cycles * slow))
+    elif engine is Engine.gpsimd:
+        interval = constant("GPSIMD_START") + round(cycles * slow)
+    else:
+        interval = max(constant("MIN_II"), round(cycles * slow))
+    return [Pass(engine, interval, constant(_LATENCY[engine]), table)]
+
+
+def is_strided(spec: Spec) -> bool:
+    """Whether the innermost step over the free elements is above the limit."""
+    if spec.rank < 2 or spec.shape[-1] == 1:
+        return False
+    return abs(spec.strides[-1]) * spec.dtype.itemsize > _STRIDE_LIMIT_BYTES
+
+
+def is_sixteen_bit_float(spec: Spec) -> bool:
+    return spec.dtype is bfloat16 or spec.dtype is float16
+
+
+def copy_rate(call: Call, *names: str) -> int:
+    """Elements per cycle and lane of tensor_copy and tensor_scalar in VectorE's performance modes.
+
+    4: everything in SBUF, 16-bit floats, contiguous; 2: not contiguous, or one side in PSUM
+    [Trainium2 architecture guide: Vector Engine performance mode]. Not on gen2.
+    """
+    specs: list[Spec] = [s for n in names if isinstance(s := getattr(call, n), Spec)]
+    if call.engine is not Engine.vector or call.target.generation < 3:
+        return 1
+    if not all(map(is_sixteen_bit_float, specs)):
+        return 1
+    in_sbuf = all(s.space is Space.sbuf for s in specs)
+    contiguous = all(s.free_is_contiguous for s in specs)
+    return 4 if in_sbuf and contiguous else 2 if in_sbuf or contiguous else 1

@@ -1,0 +1,69 @@
+"""From a legal call to the function that executes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from neuroncore.enums import OobMode
+from neuroncore.errors import raise_violations
+from neuroncore.instructions._limits import check
+from neuroncore.instructions._record import Call
+from neuroncore.memory import View, resolve_scalar
+from neuroncore.spec import Spec
+
+Plan = Callable[..., Any]
+
+
+def plan(call: Call) -> Plan:
+    """Check the call and give the function that executes it on its views; raises what is wrong.
+
+    The function may be kept for every later call with equal specs and attributes: nothing in it
+    depends on values or addresses.
+    """
+    violations = check(call)
+    if violations:
+        raise_violations(call.record.name, violations)
+    execute = call.record.run(call)
+    moving = [
+        i
+        for i, spec in enumerate(call.specs.values())
+        if isinstance(spec, Spec) and spec.indirect and spec.indirect.kind == "scalar"
+    ]
+    skips = call.attrs.get("oob_mode") is OobMode.skip
+    return _resolving(execute, moving, skips) if moving else execute
+
+
+def _resolving(execute: Plan, moving: list[int], skips: bool) -> Plan:
+    def at_current_offsets(*views: Any) -> None:
+        fixed = list(views)
+        for i in moving:
+            found = resolve_scalar(fixed[i], skips)
+            if found is None:
+                return  # out of bounds under oob_mode.skip: nothing moves
+            fixed[i] = found
+        execute(*fixed)
+
+    return at_current_offsets
+
+
+def settling(execute: Plan, call: Call, fresh: list[str]) -> Plan:
+    """The plan for operands in never-written memory: poison it, unless all of it is written now."""
+    names = list(call.specs)
+    outputs = set(call.record.outputs) if call.record.covers(call) else set()
+    claimed = [names.index(n) for n in fresh if n in outputs]
+    poisoned = [names.index(n) for n in fresh if n not in outputs]
+
+    def settle_and_execute(*views: Any) -> None:
+        for i in poisoned:
+            _view(views[i]).settle()
+        for i in claimed:
+            _view(views[i]).claim()
+        execute(*views)
+
+    return settle_and_execute
+
+
+def _view(value: Any) -> View:
+    assert isinstance(value, View)
+    return value

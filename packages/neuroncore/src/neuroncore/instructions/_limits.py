@@ -1,0 +1,232 @@
+"""Limits that instructions share, as small factories."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from neuroncore._caret import find_place
+from neuroncore.engines import REACH
+from neuroncore.errors import (
+    AccessError,
+    DTypeError,
+    EngineError,
+    ImmutableError,
+    MemorySpaceError,
+    PartitionError,
+    ShapeError,
+    Violation,
+)
+from neuroncore.instructions._record import Call, Limit
+from neuroncore.spec import Spec
+
+ARCHITECTURE = "NKI architecture guide"
+
+
+class KernelWarning(UserWarning):
+    """Something that may not compile for the device, or that documents disagree about."""
+
+
+def check(call: Call) -> list[Violation]:
+    """Every violation of the call, common rules first."""
+    found = [v for name, spec in call.tiles.items() for v in _operand(call, name, spec)]
+    found += _values(call)
+    found += _engine(call)
+    if not found:  # the record's own limits may rely on the common ones
+        checks = dict.fromkeys(limit.check for limit in call.record.limits)
+        found += [v for own in checks for v in own(call)]
+    return found
+
+
+def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
+    operand = call.record.operands[name]
+    if spec.space not in operand.spaces:
+        yield Violation(
+            MemorySpaceError,
+            f"{name} is in {spec.space.name.upper()}",
+            name,
+            expected=" or ".join(sorted(s.name.upper() for s in operand.spaces)),
+            got=f"shape {spec!r}",
+            hint=_move_hint(spec),
+            rule=f"NKI: {call.record.name}, memories",
+        )
+    if operand.dtypes is not None and spec.dtype not in operand.dtypes:
+        yield Violation(
+            DTypeError,
+            f"{name} is {spec.dtype}",
+            name,
+            expected=", ".join(sorted(str(d) for d in operand.dtypes)),
+            got=f"shape {spec!r}",
+            rule=f"NKI: {call.record.name}, dtypes",
+        )
+    if spec.space.on_chip:
+        yield from _partitions(call, name, spec)
+    if operand.writes and not spec.mutable:
+        yield Violation(
+            ImmutableError,
+            f"{name} is read-only",
+            name,
+            expected="a tensor made with nl.ndarray, or an argument that may be written",
+            got=f"shape {spec!r}",
+            hint="an argument may be written when its NumPy array is writable "
+            "(array.flags.writeable); in 0.1 only when it is declared mutable",
+            rule="NKI language guide: kernel parameters",
+        )
+    if operand.writes and spec.repeats and spec.indirect is None:
+        yield Violation(
+            AccessError,
+            f"{name} is a broadcast view: several results would share one element",
+            name,
+            got=f"shape {spec.shape}, strides {spec.strides}",
+            rule="NKI: access patterns",
+        )
+
+
+def _values(call: Call) -> Iterator[Violation]:
+    """Packed elements are four numbers in a word: only what moves bits takes them."""
+    packed = {name: s for name, s in call.tiles.items() if s.dtype.is_packed}
+    if not packed or call.record.moves_bits(call):
+        return
+    for name, spec in packed.items():
+        yield Violation(
+            DTypeError,
+            f"{name} is {spec.dtype}: an element packs {spec.dtype.lanes} numbers",
+            name,
+            expected="a dtype with one number per element, or the same dtype on both sides of a "
+            "copy",
+            got=f"shape {spec!r}",
+            rule="NKI: supported data types, packed",
+        )
+
+
+def _move_hint(spec: Spec) -> str:
+    if spec.space.on_chip:
+        return "copy it with nisa.tensor_copy first"
+    return "bring it on chip with nisa.dma_copy first"
+
+
+def _partitions(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
+    count = spec.partitions
+    if count > call.target.partitions:
+        yield Violation(
+            PartitionError,
+            f"{name} has {count} partitions",
+            name,
+            expected=f"at most {call.target.partitions}",
+            got=f"shape {spec!r}",
+            rule=f"{ARCHITECTURE}: partition dimension",
+        )
+    yield from start_partition(call, name, spec, count)
+
+
+def start_partition(call: Call, name: str, spec: Spec, count: int) -> Iterator[Violation]:
+    """An operand that takes up `count` partitions starts where hardware can address them.
+
+    Options.start_partition says whether that is an error, a warning or nothing.
+    """
+    step = 32 if count <= 32 else 64 if count <= 64 else 128
+    mode = call.options.start_partition
+    if spec.start % step == 0 or mode == "ignore":
+        return
+    what = f"{name} starts at partition {spec.start} with {count} partitions"
+    allowed = ", ".join(str(p) for p in range(0, 128, step))
+    if mode == "warn":
+        warn_at_kernel(f"{call.record.name}: {what}; allowed starts: {allowed} [{ARCHITECTURE}]")
+        return
+    yield Violation(
+        PartitionError, what, name, expected=f"a start of {allowed}",
+        got=f"shape {spec!r}", rule=f"{ARCHITECTURE}: start partition",
+    )  # fmt: skip
+
+
+def warn_at_kernel(text: str) -> None:
+    """A KernelWarning at the kernel's line."""
+    place = find_place()
+    if place is None:
+        warnings.warn(text, KernelWarning, stacklevel=2)
+    else:
+        warnings.warn_explicit(text, KernelWarning, place.file, place.line)
+
+
+def _engine(call: Call) -> Iterator[Violation]:
+    engine = call.engine
+    record = call.record
+    if engine not in record.engines:
+        yield Violation(
+            EngineError,
+            f"the {engine.name} engine cannot execute it",
+            "engine",
+            expected=", ".join(e.name for e in record.engines),
+            got=engine.name,
+            rule=f"NKI: {record.name}, engine",
+        )
+        return
+    for name, spec in call.tiles.items():
+        if spec.space in record.operands[name].spaces and spec.space not in REACH[engine]:
+            yield Violation(
+                EngineError,
+                f"the {engine.name} engine does not reach {spec.space.name.upper()} ({name})",
+                name,
+                expected=" or ".join(sorted(s.name.upper() for s in REACH[engine])),
+                got=f"shape {spec!r}",
+                rule=f"{ARCHITECTURE}: engine reach",
+            )
+
+
+# -- factories ------------------------------------------------------------------------------------
+
+
+def same_partitions(first: str, *others: str, **breaks: Any) -> Limit:
+    """P of every named operand that is a tile equals P of the first."""
+
+    def check(call: Call) -> Iterable[Violation]:
+        reference: Spec = getattr(call, first)
+        for name in others:
+            spec = getattr(call, name)
+            if isinstance(spec, Spec) and spec.partitions != reference.partitions:
+                yield Violation(
+                    PartitionError,
+                    f"{name} has {spec.partitions} partitions, {first} {reference.partitions}",
+                    name,
+                    expected=f"{reference.partitions} partitions",
+                    got=f"{name}: shape {spec!r}; {first}: shape {reference!r}",
+                    rule=f"NKI: {call.record.name}, shapes",
+                )
+
+    return Limit(check, breaks)
+
+
+def same_free(first: str, *others: str, **breaks: Any) -> Limit:
+    """F (elements per partition) of every named operand equals F of the first."""
+
+    def check(call: Call) -> Iterable[Violation]:
+        reference: Spec = getattr(call, first)
+        for name in others:
+            spec = getattr(call, name)
+            if isinstance(spec, Spec) and spec.free != reference.free:
+                yield Violation(
+                    ShapeError,
+                    f"{name} has {spec.free} elements per partition, {first} {reference.free}",
+                    name,
+                    expected=f"{reference.free} elements per partition",
+                    got=f"{name}: shape {spec!r}; {first}: shape {reference!r}",
+                    hint="operands are not broadcast; use .broadcast, a (P, 1) operand of "
+                    "tensor_scalar, or .ap with step 0",
+                    rule=f"NKI: {call.record.name}, shapes",
+                )
+
+    return Limit(check, breaks)
+
+
+def rule(
+    condition: Callable[[Call], bool],
+    violation: Callable[[Call], Violation],
+    **breaks: Any,
+) -> Limit:
+    """`violation(call)` where `condition(call)` does not hold."""
+
+    def check(call: Call) -> Iterable[Violation]:
+        return () if condition(call) else (violation(call),)
+
+    return Limit(check, breaks)

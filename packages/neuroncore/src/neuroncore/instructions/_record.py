@@ -1,0 +1,196 @@
+"""What an instruction is: one record, four narrow functions over specs, declared fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from neuroncore.effects import Effect, reads
+from neuroncore.engines import Engine, Space
+from neuroncore.errors import Violation
+from neuroncore.options import Options
+from neuroncore.spec import Spec
+from neuroncore.targets import Target
+from neuroncore.work import MicroOp
+from nki_dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor (or number) that an instruction takes.
+
+    `letters` name the dimensions for documentation: P partition, F free, K contraction, M/N output.
+    `dtypes` None takes every dtype. `number`: a Python number may stand instead of a tile, `tile`
+    False: it must.
+    """
+
+    letters: str
+    spaces: frozenset[Space]
+    writes: bool = False
+    optional: bool = False
+    number: bool = False
+    tile: bool = True
+    dtypes: frozenset[DType] | None = None
+
+
+def Out(letters: str, spaces: frozenset[Space], **more: Any) -> Operand:  # noqa: N802
+    """An operand that the instruction writes."""
+    return Operand(letters, spaces, writes=True, **more)
+
+
+def In(letters: str, spaces: frozenset[Space], **more: Any) -> Operand:  # noqa: N802
+    """An operand that the instruction reads."""
+    return Operand(letters, spaces, **more)
+
+
+def Number() -> Operand:  # noqa: N802
+    """A compile-time number."""
+    return Operand("", frozenset(), number=True, tile=False)
+
+
+class MaskBehaviour(Enum):
+    """What 0.1's `mask=` means on an instruction."""
+
+    elementwise = "elementwise"  # masked elements of dst keep their value
+    reduction = "reduction"  # masked inputs count as the identity
+    rectangular = "rectangular"  # the mask must shrink the tile to a rectangle
+    refused = "refused"
+
+
+class Call:
+    """One use of an instruction: specs of its operands and values of its attributes.
+
+    Fields read as attributes: `c.dst` is a Spec (or the type of a number, or None), `c.op` a value.
+    """
+
+    __slots__ = ("attrs", "options", "record", "specs", "target", "version")
+
+    def __init__(
+        self,
+        record: Instruction,
+        specs: Mapping[str, Spec | type | None],
+        attrs: Mapping[str, Any],
+        target: Target,
+        options: Options | None = None,
+        version: tuple[int, int] = (0, 6),
+    ) -> None:
+        self.record = record
+        self.specs = specs
+        self.attrs = attrs
+        self.target = target
+        self.options = options or Options()
+        self.version = version
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.specs:
+            return self.specs[name]
+        try:
+            return self.attrs[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that executes this call; `unknown` lets the record choose."""
+        return self.record.engine_of(self)
+
+    @property
+    def tiles(self) -> dict[str, Spec]:
+        """The operands that are tensors here."""
+        return {name: s for name, s in self.specs.items() if isinstance(s, Spec)}
+
+    def __repr__(self) -> str:
+        parts = [f"{name}={spec!r}" for name, spec in self.specs.items()]
+        parts += [f"{name}={value!r}" for name, value in self.attrs.items()]
+        return f"{self.record.name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One documented restriction: a check, and a call that breaks it (for the tests and the page).
+
+    `breaks` overrides fields of the record's first example; see `example_call`.
+    """
+
+    check: Callable[[Call], Iterable[Violation]]
+    breaks: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """An attribute: its default and how a given value becomes the record's."""
+
+    default: Any
+    convert: Callable[[Any], Any] = lambda value: value
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Inputs as arrays or spec text, attributes, and the expected output."""
+
+    given: Mapping[str, Any]
+    expect: Any = None
+    note: str = ""
+
+
+def _first_engine(call: Call) -> Engine:
+    asked = call.attrs.get("engine", Engine.unknown)
+    return call.record.engines[0] if asked is Engine.unknown else asked
+
+
+def _with_indices(effects: Callable[[Call], list[Effect]]) -> Callable[[Call], list[Effect]]:
+    """The effects of a record, and reads of the index tiles of its dynamic operands."""
+
+    def all_effects(call: Call) -> list[Effect]:
+        found = effects(call)
+        indices = [f"{n}.index" for n, s in call.tiles.items() if s.indirect is not None]
+        named = {e.operand for e in found}
+        return found + reads(*(name for name in indices if name not in named))
+
+    return all_effects
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instruction:
+    """One instruction of the machine, defined once."""
+
+    name: str
+    engines: tuple[Engine, ...]
+    source: str
+    operands: Mapping[str, Operand]
+    attrs: Mapping[str, Attr]
+    limits: Sequence[Limit]
+    effects: Callable[[Call], list[Effect]]
+    """What is touched; that the index of a dynamic operand is read need not be said."""
+    work: Callable[[Call], list[MicroOp]]
+    run: Callable[[Call], Callable[..., Any]]
+    """Given the call, the function that executes it on the operands' views, in operand order.
+
+    What it returns is ignored."""
+    result: Callable[[Call], tuple[tuple[int, ...], DType, Space]]
+    """Shape, dtype and memory of the destination where 0.1 infers it."""
+    mask: MaskBehaviour
+    examples: Sequence[Example]
+    engine_of: Callable[[Call], Engine] = _first_engine
+    covers: Callable[[Call], bool] = lambda call: True
+    """Whether the call writes every element of its outputs without reading them."""
+    moves_bits: Callable[[Call], bool] = lambda call: False
+    """Whether elements are moved as they are, so that packed ones, which have no value, may be."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "effects", _with_indices(self.effects))
+
+    @property
+    def outputs(self) -> list[str]:
+        return [name for name, operand in self.operands.items() if operand.writes]
+
+    @property
+    def anchor(self) -> str:
+        """The operand whose core executes a call: the first output, else the first tile."""
+        tiles = [name for name, operand in self.operands.items() if operand.tile]
+        return (self.outputs or tiles)[0]
+
+    def __repr__(self) -> str:
+        return f"<instruction {self.name}>"

@@ -1,0 +1,226 @@
+"""activation: a function of scaled and biased data on ScalarE, optionally accumulating its sum.
+
+data, dst (P, F…); scale: a number or float32 (P, 1); bias: None, a number (gen3) or (P, 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.activations import Activation, activation_function
+from neuroncore.alu import ALU_OPS
+from neuroncore.effects import Effect, reads, writes
+from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.enums import ReduceCmd
+from neuroncore.errors import (
+    AccessError,
+    AttributeValueError,
+    ShapeError,
+    UnsupportedError,
+    Violation,
+)
+from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
+from neuroncore.instructions._convert import member, optional_op
+from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import common_shape, like, per_partition
+from neuroncore.memory import View
+from neuroncore.numerics import reader, rounds, writer
+from neuroncore.spec import Spec
+from nki_dtypes import ALL, float32, tfloat32
+
+RULE = "NKI: activation"
+
+
+def activation(c: Call) -> Callable[..., Any]:
+    """dst = op(data · scale + bias); the registers may add up the results over the free axes."""
+    compute = _compute(c)
+    if c.reduce_cmd is ReduceCmd.idle and c.reduce_res is None:
+        return compute
+    fold, give = folding(c, SCALAR, c.data, ALU_OPS["add"]), giving(c.reduce_res)
+
+    def reducing(dst: View, data: View, bias: Any, scale: Any, reduce_res: View | None) -> None:
+        values = compute(dst, data, bias, scale, reduce_res)
+        give(reduce_res, fold(dst.core, values, None))
+
+    return reducing
+
+
+def _compute(c: Call) -> Callable[..., np.ndarray]:
+    """Writes dst and gives the float32 results before rounding."""
+    function: Activation = c.op
+    shape = common_shape(c.dst, c.data)
+    read, prepare = reader(c.data, shape), _prepare(c, shape)
+    straight = not rounds(c.dst) and shape == c.dst.shape and function.has_out
+    write = writer(c.dst)
+    refuse = c.options.activation_range == "refuse"
+
+    def compute(dst: View, data: View, bias: Any, scale: Any, _: Any) -> np.ndarray:
+        x = prepare(read(data), scale, bias)
+        if refuse and not function.is_valid(x):
+            raise _outside(function, x)
+        if straight:
+            return function.function(x, out=dst.array)
+        values = function.function(x)
+        write(dst, values)
+        return values
+
+    return compute
+
+
+def _prepare(c: Call, shape: tuple[int, ...]) -> Callable[[np.ndarray, Any, Any], np.ndarray]:
+    """data · scale + bias in float32; nothing for the defaults."""
+    scale, bias = _per_lane(c.scale, shape), _per_lane(c.bias, shape)
+    if c.bias is None and not isinstance(c.scale, Spec):
+        return lambda x, s, _: x if s == 1 else x * scale(s)
+    if c.bias is None:
+        return lambda x, s, _: x * scale(s)
+
+    def scaled_and_biased(x: np.ndarray, s: Any, b: Any) -> np.ndarray:
+        scaled = x * scale(s)
+        return np.add(scaled, bias(b), out=scaled)
+
+    return scaled_and_biased
+
+
+def _per_lane(given: Spec | type | None, shape: tuple[int, ...]) -> Callable[[Any], Any]:
+    if isinstance(given, Spec):
+        return reader(given, per_partition(shape))
+    return np.float32
+
+
+def _outside(function: Activation, x: np.ndarray) -> AccessError | AttributeValueError:
+    low, high = function.valid
+    seen = np.abs(x) if function.valid_of_magnitude else x
+    worst = seen[(seen < low) | (seen > high) | np.isnan(seen)]
+    return AttributeValueError(
+        f"{function.name} of {worst.flat[0]:g} is outside its valid range",
+        expected=f"{'|x|' if function.valid_of_magnitude else 'x'} in [{low:g}, {high:g}]",
+        instruction="activation",
+        hint="hardware gives garbage there; clamp the input first",
+        rule="NKI: supported activation functions, valid input range",
+    )
+
+
+def _lane_operands(c: Call) -> Iterable[Violation]:
+    for name in ("scale", "bias", "reduce_res"):
+        spec = c.tiles.get(name)
+        if spec is None:
+            continue
+        if spec.free != 1 or spec.partitions != c.data.partitions:
+            yield Violation(
+                ShapeError, f"{name} is not one value per partition", name,
+                expected=f"shape ({c.data.partitions}, 1)", got=f"shape {spec!r}", rule=RULE,
+            )  # fmt: skip
+
+
+def _bias_is_legal(c: Call) -> Iterable[Violation]:
+    if isinstance(c.bias, type) and c.target.generation < 3:
+        yield Violation(
+            AttributeValueError, "a number as bias needs gen3", "bias",
+            expected="None or a (P, 1) tile", got=f"{c.bias.__name__} on {c.target.name}",
+            rule=f"{RULE}, bias",
+        )  # fmt: skip
+    if c.bias is not None and c.op.name == "reciprocal" and c.target.generation < 3:
+        yield Violation(
+            AttributeValueError, "reciprocal takes no bias on gen2", "bias",
+            expected="None", got=f"a bias on {c.target.name}", rule=f"{RULE}, bias",
+        )  # fmt: skip
+
+
+def _reduction_is_legal(c: Call) -> Iterable[Violation]:
+    if c.reduce_op is not None and c.reduce_op.name != "add":
+        yield Violation(
+            AttributeValueError, f"reduce_op {c.reduce_op.name}", "reduce_op",
+            expected="nl.add", got=c.reduce_op.name, rule=f"{RULE}, reduce_op",
+        )  # fmt: skip
+    if c.reduce_cmd is ReduceCmd.load_reduce:
+        yield Violation(
+            UnsupportedError, "reduce_cmd load_reduce", "reduce_cmd",
+            expected="idle, reset, reduce or reset_reduce", got="load_reduce",
+            rule=f"{RULE}, reduce_cmd",
+        )  # fmt: skip
+
+
+def activation_effects(c: Call) -> list[Effect]:
+    """Tiles read, dst and reduce_res written, ScalarE's registers as reduce_cmd says."""
+    touched = reads("data", *(n for n in ("bias", "scale") if n in c.tiles)) + writes("dst")
+    if c.reduce_res is not None:
+        touched += writes("reduce_res")
+    return touched + register_effects(c, SCALAR)
+
+
+_ANY_BUT_TF32 = frozenset(d for d in ALL if d is not tfloat32)
+_X = np.array([[0.0, 1.0], [2.0, 4.0]])
+
+OPERANDS = {
+    "dst": Out("P F", ON_CHIP),
+    "data": In("P F", ON_CHIP),
+    "bias": In("P 1", ON_CHIP, number=True, optional=True, dtypes=_ANY_BUT_TF32),
+    "scale": In("P 1", ON_CHIP, number=True, dtypes=frozenset({float32})),
+    "reduce_res": Out("P 1", ON_CHIP, optional=True),
+}
+
+LIMITS: list[Limit] = [
+    same_partitions("dst", "data", data="float32[8, 2] sbuf"),
+    same_free("dst", "data", data="float32[2, 9] sbuf"),
+    Limit(_lane_operands, {"bias": "float32[2, 2] sbuf"}),
+    Limit(_bias_is_legal, {"bias": 1.0, "target": "trn1"}),
+    Limit(_bias_is_legal, {"op": "reciprocal", "bias": "float32[2, 1] sbuf", "target": "trn1"}),
+    Limit(_reduction_is_legal, {"reduce_op": "maximum"}),
+    Limit(_reduction_is_legal, {"reduce_cmd": ReduceCmd.load_reduce}),
+    rule(
+        lambda c: c.op.since <= c.version,
+        lambda c: Violation(
+            AttributeValueError,
+            f"{c.op.name} came with NKI {'.'.join(map(str, c.op.since))}",
+            "op",
+            expected="a function of the chosen version",
+            got=f"{c.op.name} in NKI {'.'.join(map(str, c.version))}",
+            rule="NKI: supported activation functions",
+        ),
+        op="gelu_apprx_sigmoid_dx",
+        version=(0, 1),
+    ),
+]
+
+ACTIVATION = Instruction(
+    name="activation",
+    engines=(Engine.scalar,),
+    source="NKI reference: nki.isa.activation",
+    operands=OPERANDS,
+    attrs={
+        "op": Attr("copy", activation_function),
+        "reduce_op": Attr(None, optional_op),
+        "reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd")),
+    },
+    limits=LIMITS,
+    effects=activation_effects,
+    work=lambda c: one_pass(c, c.data.free, c.op.table),
+    run=activation,
+    result=like("data"),
+    mask=MaskBehaviour.elementwise,
+    examples=[
+        Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "scale": 2.0},
+                {"dst": 4 * _X * _X}),
+        Example({"dst": "float32[2, 2] sbuf", "op": "relu", "data": _X, "bias": -1.0,
+                 "scale": np.array([[1.0], [2.0]]), "reduce_op": "add",
+                 "reduce_cmd": ReduceCmd.reset_reduce, "reduce_res": "float32[2, 1] sbuf"},
+                {"dst": np.array([[0.0, 0.0], [3.0, 7.0]]),
+                 "reduce_res": np.array([[0.0], [10.0]])},
+                note="the registers start anew and hold the sum of the results"),
+    ],
+)  # fmt: skip

@@ -1,0 +1,208 @@
+"""dma_transpose: a tensor turned around on its way into SBUF, also with gathered rows.
+
+2-D: axes (1, 0); 3-D: (2, 1, 0); 4-D: (3, 1, 2, 0). No dtype change. With a vector offset on src,
+row r of src is the one that the r-th index names, the index tile read column by column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.effects import reads, writes
+from neuroncore.engines import HBM, SBUF, Engine, Space
+from neuroncore.enums import DgeMode, OobMode
+from neuroncore.errors import AttributeValueError, DTypeError, Violation
+from neuroncore.instructions._convert import member, whole
+from neuroncore.instructions._dma_transpose_limits import (
+    AXES,
+    RULE,
+    gathers,
+    is_direct,
+    is_indirect,
+    shapes_fit,
+    skipping,
+    transposed_shape,
+)
+from neuroncore.instructions._example import make_operand
+from neuroncore.instructions._limits import rule
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import Result
+from neuroncore.instructions.dma import contiguous_run
+from neuroncore.memory import View, dynamic_rows
+from neuroncore.memory.dynamic import refuse_out_of_bounds
+from neuroncore.work import MicroOp, Transfer
+
+
+def dma_transpose(c: Call) -> Callable[..., None]:
+    """dst = transpose(src, axes)."""
+    if gathers(c):
+        return _gathered(c)
+    axes = AXES[c.src.rank]
+
+    def transpose(dst: View, src: View) -> None:
+        dst.array[...] = src.array.transpose(axes).reshape(dst.shape)
+
+    return transpose
+
+
+def _gathered(c: Call) -> Callable[..., None]:
+    """Rows out of bounds are an error, or leave their columns of dst as they are."""
+    axes, shape, skip = AXES[c.src.rank], transposed_shape(c), c.oob_mode is OobMode.skip
+
+    def gather(dst: View, src: View) -> None:
+        elements, valid = dynamic_rows(src, by_column=True)
+        if not skip and not valid.all():
+            refuse_out_of_bounds(src, valid, by_column=True)
+        turned = src.storage.flat.view(src.array.dtype)[elements].transpose(axes)
+        kept = np.where(valid, turned, dst.array.reshape(shape))  # rows came to the last axis
+        dst.array[...] = kept.reshape(dst.shape)
+
+    return gather
+
+
+def _axes(value: Any) -> tuple[int, ...] | None:
+    return None if value is None else tuple(whole("axes")(a) for a in value)
+
+
+def _priority(value: Any) -> int | None:
+    return None if value is None else whole("priority")(value)
+
+
+def _work(c: Call) -> list[MicroOp]:
+    """Descriptors over the contiguous runs of src; how well they use the engines is the timeline's.
+
+    At most 0.9 of the bandwidth from HBM and 0.5 from SBUF [Trainium2 architecture guide].
+    """
+    run, width = contiguous_run(c.src), c.src.dtype.itemsize
+    transfer = Transfer(
+        bytes=c.dst.size * width,
+        descriptors=max(1, c.src.size // run),
+        run_bytes=run * width,
+        partitions=c.dst.partitions,
+        indirect=gathers(c),
+    )
+    return [transfer]
+
+
+def _result(c: Call) -> Result:
+    return transposed_shape(c), c.src.dtype, Space.sbuf
+
+
+def _gathering(source: str, index: str, rows: int) -> Callable[[Any], View]:
+    """`rows` rows of `source` (spec text, 2-D), named by an index tile (spec text)."""
+
+    def make(core: Any) -> View:
+        base, offsets = make_operand(core, source), make_operand(core, index)
+        width = base.shape[1]
+        return base.ap([[width, rows], [1, width]], vector_offset=offsets)
+
+    make.__doc__ = f"{rows} rows of {source}, named by {index}"
+    return make
+
+
+_RAMP = np.arange(12.0).reshape(3, 4)
+_ROWS, _BACK = np.arange(64.0).reshape(16, 4), np.arange(15, -1, -1)
+
+
+def _backwards(core: Any) -> View:
+    """16 rows of 4 in HBM, last one first, by a (16, 1) uint32 tile."""
+    base = make_operand(core, ("hbm bfloat16", _ROWS))
+    offsets = make_operand(core, ("sbuf uint32", _BACK[:, None]))
+    return base.ap([[4, 16], [1, 4]], vector_offset=offsets)
+
+
+_GATHER = {"dst": "bfloat16[128, 16] sbuf"}
+
+DMA_TRANSPOSE = Instruction(
+    name="dma_transpose",
+    engines=(Engine.dma,),
+    engine_of=lambda c: Engine.dma,
+    source="NKI reference: nki.isa.dma_transpose",
+    operands={"dst": Out("any", SBUF), "src": In("any", HBM | SBUF)},
+    attrs={
+        "axes": Attr(None, _axes),
+        "priority": Attr(None, _priority),
+        "dge_mode": Attr(DgeMode.unknown, member(DgeMode, "dge_mode")),
+        "oob_mode": Attr(OobMode.error, member(OobMode, "oob_mode")),
+    },
+    limits=[
+        Limit(shapes_fit, {"src": "float32[2, 2, 2, 2, 2] hbm"}),
+        Limit(shapes_fit, {"axes": (2, 1, 0)}),
+        Limit(shapes_fit, {"dst": "float32[4, 1, 3] sbuf"}),
+        rule(
+            lambda c: c.dst.dtype is c.src.dtype,
+            lambda c: Violation(
+                DTypeError, f"dst is {c.dst.dtype}, src {c.src.dtype}", "dst",
+                expected=str(c.src.dtype), got=f"{c.src!r} into {c.dst!r}", rule=f"{RULE}, dtypes",
+            ),
+            dst="bfloat16[4, 3] sbuf",
+        ),
+        Limit(is_direct, {"dge_mode": DgeMode.swdge}),
+        Limit(is_direct, {"dge_mode": DgeMode.hwdge, "target": "trn1"}),
+        Limit(is_direct, {"dge_mode": DgeMode.hwdge, "src": "float32[16, 4] hbm",
+                          "dst": "float32[4, 16] sbuf"}),
+        Limit(is_direct, {"dge_mode": DgeMode.hwdge, "src": "bfloat16[16, 4] hbm",
+                          "dst": "bfloat16[4, 16] sbuf", "version": (0, 5)}),
+        Limit(is_indirect, _GATHER | {
+            "src": _gathering("bfloat16[64, 128] hbm", "uint32[16, 1] sbuf", 16),
+            "target": "trn1"}),
+        Limit(is_indirect, _GATHER | {
+            "src": _gathering("bfloat16[64, 128] hbm", "uint32[16, 1] sbuf", 16),
+            "dge_mode": DgeMode.hwdge}),
+        Limit(is_indirect, {
+            "src": _gathering("float32[64, 128] hbm", "uint32[16, 1] sbuf", 16),
+            "dst": "float32[128, 16] sbuf"}),
+        Limit(is_indirect, {
+            "src": _gathering("bfloat16[64, 64] hbm", "uint32[16, 1] sbuf", 16),
+            "dst": "bfloat16[64, 16] sbuf", "version": (0, 3)}),
+        Limit(is_indirect, {
+            "src": _gathering("bfloat16[64, 8] hbm", "uint32[8, 1] sbuf", 8),
+            "dst": "bfloat16[8, 8] sbuf"}),
+        Limit(is_indirect, {
+            "src": _gathering("bfloat16[64, 8] hbm", "uint32[16, 2] sbuf", 32),
+            "dst": "bfloat16[8, 32] sbuf"}),
+        Limit(is_indirect, _GATHER | {
+            "src": _gathering("bfloat16[64, 128] hbm", "int32[16, 1] sbuf", 16)}),
+        rule(
+            skipping,
+            lambda c: Violation(
+                AttributeValueError, "oob_mode skip without a dynamic src", "oob_mode",
+                expected="error, or a src with vector_offset (from 0.5 on also scalar_offset)",
+                got="skip", rule=f"{RULE}, oob_mode",
+            ),
+            oob_mode=OobMode.skip,
+        ),
+        rule(
+            lambda c: c.priority is None or (c.target.generation >= 4 and c.priority in range(4)),
+            lambda c: Violation(
+                AttributeValueError, f"priority {c.priority} on {c.target.name}", "priority",
+                expected="None, or 0 to 3 on gen4", got=str(c.priority), rule=f"{RULE}, priority",
+            ),
+            priority=1,
+        ),
+    ],
+    effects=lambda c: reads("src") + writes("dst"),
+    work=_work,
+    run=dma_transpose,
+    result=_result,
+    mask=MaskBehaviour.rectangular,
+    covers=lambda c: c.dst.indirect is None and c.oob_mode is OobMode.error,
+    moves_bits=lambda c: True,
+    examples=[
+        Example({"dst": "float32[4, 3] sbuf", "src": ("hbm", _RAMP)}, {"dst": _RAMP.T}),
+        Example({"dst": "bfloat16[4, 16] sbuf", "src": _backwards}, {"dst": _ROWS[_BACK].T},
+                note="rows gathered by a vector offset"),
+    ],
+)  # fmt: skip

@@ -1,0 +1,399 @@
+"""tensor_tensor, tensor_copy, memset and reciprocal.
+
+Every tile is (P, F…); free dimensions may be split differently as long as F is equal. Arithmetic is
+float32, rounded once into dst; bit operations work on raw integers and never convert.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from neuroncore.alu import AluKind, alu_op
+from neuroncore.effects import reads, writes
+from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.errors import (
+    AttributeValueError,
+    EngineError,
+    MemorySpaceError,
+    Violation,
+)
+from neuroncore.instructions._alu_limits import bitvec_on_vector, integers_only, known_to_hardware
+from neuroncore.instructions._convert import as_engine
+from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
+from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    MaskBehaviour,
+    Number,
+    Out,
+)
+from neuroncore.instructions._shapes import Result, common_shape, like
+from neuroncore.memory import View
+from neuroncore.numerics import raw_reader, reader, rounds, writer
+from neuroncore.work import MicroOp
+from nki_dtypes import DType, bfloat16, cast, int32, promote, uint32
+
+ENGINE = Attr(Engine.unknown, as_engine)
+_EXACT = (int32, uint32)
+
+
+# -- tensor_tensor --------------------------------------------------------------------------------
+
+
+def _is_exact(c: Call) -> bool:
+    """All operands int32/uint32 on GpSimdE: exact integer arithmetic."""
+    integers = all(s.dtype in _EXACT for s in (c.dst, c.data1, c.data2))
+    return integers and not c.op.is_bitvec and c.engine is Engine.gpsimd
+
+
+def _tensor_tensor_engine(c: Call) -> Engine:
+    if c.attrs["engine"] is not Engine.unknown:
+        return c.attrs["engine"]
+    if c.op.name == "power":
+        return Engine.gpsimd
+    specs = (c.dst, c.data1, c.data2)
+    integers = all(s.dtype in _EXACT and s.space is Space.sbuf for s in specs)
+    exact_by_default = c.version >= (0, 3) and not c.op.is_bitvec
+    return Engine.gpsimd if integers and exact_by_default else Engine.vector
+
+
+def tensor_tensor(c: Call) -> Callable[..., None]:
+    """dst = op(data1, data2), element by element."""
+    if c.op.is_bitvec:
+        return _bitwise(c)
+    if _is_exact(c):
+        return _exact_integers(c)
+    shape = common_shape(c.dst, c.data1, c.data2)
+    first, second, op = reader(c.data1, shape), reader(c.data2, shape), c.op.function
+    if not rounds(c.dst) and shape == c.dst.shape:
+
+        def into(dst: View, data1: View, data2: View) -> None:
+            op(first(data1), second(data2), out=dst.array)
+
+        return into
+    write = writer(c.dst)
+
+    def rounded(dst: View, data1: View, data2: View) -> None:
+        wide = first(data1)
+        write(dst, op(wide, second(data2), out=wide if wide is not data1.array else None))
+
+    if c.op.kind is AluKind.arithmetic and c.data1.storage != np.float32 and shape == c.data1.shape:
+        return rounded  # the widened copy of data1 is ours to overwrite
+
+    def fresh(dst: View, data1: View, data2: View) -> None:
+        write(dst, op(first(data1), second(data2)).astype(np.float32, copy=False))
+
+    return fresh
+
+
+def _bitwise(c: Call) -> Callable[..., None]:
+    shape = common_shape(c.dst, c.data1, c.data2)
+    first, second, op = raw_reader(c.data1, shape), raw_reader(c.data2, shape), c.op.function
+
+    def bits(dst: View, data1: View, data2: View) -> None:
+        dst.array[...] = op(first(data1), second(data2)).reshape(dst.array.shape)
+
+    return bits
+
+
+def _exact_integers(c: Call) -> Callable[..., None]:
+    shape = common_shape(c.dst, c.data1, c.data2)
+    first, second, op = raw_reader(c.data1, shape), raw_reader(c.data2, shape), c.op.function
+    info = np.iinfo(c.dst.storage)
+    saturate = c.options.integer_overflow == "saturate"
+
+    def exact(dst: View, data1: View, data2: View) -> None:
+        result = op(first(data1).astype(np.int64), second(data2).astype(np.int64))
+        if saturate:
+            result = np.clip(result, info.min, info.max)
+        dst.array[...] = result.reshape(dst.array.shape).astype(dst.array.dtype)
+
+    return exact
+
+
+def _tensor_tensor_work(c: Call) -> list[MicroOp]:
+    """N with one PSUM input, or both bf16 and contiguous; 2N otherwise; N in the 16-bit mode.
+
+    Source: NKI 0.1 API documents; 16-bit mode: Trainium2 guide (read as half of 2N).
+    """
+    inputs = (c.data1, c.data2)
+    from_psum = sum(s.space is Space.psum for s in inputs) == 1
+    plain = c.op.name in {"add", "subtract", "multiply"}
+    all_bf16 = all(s.dtype is bfloat16 for s in (c.dst, *inputs))
+    contiguous = all(s.free_is_contiguous for s in inputs)
+    sixteen_bit = c.target.generation >= 3 and all(map(is_sixteen_bit_float, (c.dst, *inputs)))
+    in_sbuf = all(s.space is Space.sbuf for s in inputs)
+    single = from_psum or (in_sbuf and ((all_bf16 and plain and contiguous) or sixteen_bit))
+    return one_pass(c, c.dst.free * (1 if single else 2))
+
+
+_INTEGERS = dict.fromkeys(("dst", "data1", "data2"), "int32[4, 8] sbuf")
+
+
+def _promoted(c: Call) -> Result:
+    return c.data1.shape, promote(c.data1.dtype, c.data2.dtype), Space.sbuf
+
+
+TENSOR_TENSOR = Instruction(
+    name="tensor_tensor",
+    engines=(Engine.vector, Engine.gpsimd),
+    engine_of=_tensor_tensor_engine,
+    source="NKI reference: nki.isa.tensor_tensor",
+    operands={"dst": Out("P F", ON_CHIP), "data1": In("P F", ON_CHIP), "data2": In("P F", ON_CHIP)},
+    attrs={"op": Attr("add", alu_op), "engine": ENGINE},
+    limits=[
+        same_partitions("dst", "data1", "data2", data1="float32[8, 8] sbuf"),
+        same_free("dst", "data1", "data2", data2="float32[4, 9] sbuf"),
+        rule(
+            lambda c: not (c.data1.space is Space.psum and c.data2.space is Space.psum),
+            lambda c: Violation(
+                MemorySpaceError,
+                "data1 and data2 are both in PSUM",
+                "data2",
+                expected="at most one input in PSUM",
+                got=f"{c.data1!r} and {c.data2!r}",
+                hint="copy one of them to SBUF with nisa.tensor_copy first",
+                rule="NKI: tensor_tensor, memories",
+            ),
+            data1="float32[4, 8] psum",
+            data2="float32[4, 8] psum",
+        ),
+        rule(
+            lambda c: not c.op.is_unary,
+            lambda c: Violation(
+                AttributeValueError, f"{c.op.name} takes one operand", "op",
+                expected="a binary operation", got=c.op.name, rule="NKI: tensor_tensor, op",
+            ),
+            op="rsqrt",
+        ),
+        rule(
+            lambda c: c.op.name != "power" or c.engine is Engine.gpsimd,
+            lambda c: Violation(
+                EngineError, "power runs on the gpsimd engine only", "engine",
+                expected="gpsimd", got=c.engine.name, rule="NKI: tensor_tensor, engines",
+            ),
+            op="power",
+            engine=Engine.vector,
+        ),
+        known_to_hardware("op", op="divide"),
+        integers_only("op", "dst", "data1", "data2", op="bitwise_and"),
+        bitvec_on_vector("op", **_INTEGERS, op="bitwise_or", engine=Engine.gpsimd),
+    ],
+    effects=lambda c: reads("data1", "data2") + writes("dst"),
+    work=_tensor_tensor_work,
+    run=tensor_tensor,
+    result=_promoted,
+    mask=MaskBehaviour.elementwise,
+    examples=[
+        Example(
+            {"dst": "float32[4, 8] sbuf", "data1": np.arange(32.0).reshape(4, 8),
+             "data2": np.full((4, 8), 2.0), "op": "multiply"},
+            {"dst": np.arange(32.0).reshape(4, 8) * 2},
+        ),
+    ],
+)  # fmt: skip
+
+
+# -- tensor_copy ----------------------------------------------------------------------------------
+
+
+def tensor_copy(c: Call) -> Callable[..., None]:
+    """dst = src: bit exact for equal dtypes, otherwise through float32."""
+    if c.dst.dtype is c.src.dtype:
+        shape = c.dst.shape
+        if shape == c.src.shape:
+
+            def same(dst: View, src: View) -> None:
+                dst.array[...] = src.array
+
+            return same
+
+        def reshaped(dst: View, src: View) -> None:
+            dst.array[...] = src.array.reshape(shape)
+
+        return reshaped
+    read, write = reader(c.src), writer(c.dst)
+
+    def converted(dst: View, src: View) -> None:
+        write(dst, read(src))
+
+    return converted
+
+
+def _scalar_copies(c: Call) -> bool:
+    return c.engine is not Engine.scalar or c.target.generation >= 3
+
+
+TENSOR_COPY = Instruction(
+    name="tensor_copy",
+    engines=(Engine.vector, Engine.scalar, Engine.gpsimd),
+    source="NKI reference: nki.isa.tensor_copy",
+    operands={"dst": Out("P F", ON_CHIP), "src": In("P F", ON_CHIP)},
+    attrs={"engine": ENGINE},
+    limits=[
+        same_partitions("dst", "src", src="float32[8, 8] sbuf"),
+        same_free("dst", "src", src="float32[4, 9] sbuf"),
+        rule(
+            _scalar_copies,
+            lambda c: Violation(
+                EngineError, "the scalar engine copies from gen3 on", "engine",
+                expected="vector or gpsimd", got=f"scalar on {c.target.name}",
+                hint="use nisa.activation(op=nl.copy)", rule="NKI: tensor_copy, engines",
+            ),
+            engine=Engine.scalar,
+            target="trn1",
+        ),
+    ],
+    effects=lambda c: reads("src") + writes("dst"),
+    work=lambda c: one_pass(c, c.dst.free / copy_rate(c, "dst", "src")),
+    run=tensor_copy,
+    result=like("src"),
+    mask=MaskBehaviour.elementwise,
+    moves_bits=lambda c: c.src.dtype is c.dst.dtype,
+    examples=[
+        Example(
+            {"dst": "bfloat16[4, 8] sbuf", "src": np.arange(32.0).reshape(4, 8)},
+            {"dst": np.arange(32.0).reshape(4, 8)},
+        ),
+        Example(
+            {"dst": "int8[1, 4] sbuf", "src": np.array([[0.5, 1.5, -2.5, 1000.0]])},
+            {"dst": np.array([[0, 2, -2, 127]])},
+            note="float to int rounds half to even and saturates",
+        ),
+    ],
+)  # fmt: skip
+
+
+# -- memset ---------------------------------------------------------------------------------------
+
+
+def memset(c: Call) -> Callable[..., None]:
+    """Every element of dst becomes value, rounded to dst's dtype."""
+    if not rounds(c.dst):
+
+        def fill(dst: View, value: float) -> None:
+            dst.array[...] = value
+
+        return fill
+    dtype, storage = c.dst.dtype, c.dst.storage
+
+    def fill_rounded(dst: View, value: float) -> None:
+        dst.array[...] = constant_in(value, dtype).astype(storage)
+
+    return fill_rounded
+
+
+def constant_in(value: float, dtype: DType) -> np.ndarray:
+    """The constant in `dtype`: integers exactly, floats from float32."""
+    if dtype.is_packed:
+        return _packed_zero(value, dtype)
+    exact = np.asarray(value, np.int64 if isinstance(value, (int, np.integer)) else np.float32)
+    if exact.dtype == np.int64 and dtype.is_integer:
+        info = np.iinfo(dtype.storage)
+        return np.clip(exact, info.min, info.max)
+    return cast(exact.astype(np.float32), dtype)
+
+
+def _packed_zero(value: float, dtype: DType) -> np.ndarray:
+    if value != 0:
+        raise AttributeValueError(
+            f"value {value} for {dtype} elements",
+            expected="0, the only constant of packed dtypes",
+            got=repr(value),
+            operand="value",
+            instruction="memset",
+            rule="NKI: memset, packed dtypes",
+        )
+    return np.zeros((), dtype.storage)
+
+
+def _value_fits(c: Call) -> bool:
+    if c.dst.dtype.is_packed or c.version < (0, 3):
+        return True
+    return not (c.dst.dtype.is_integer and issubclass(c.value, (float, np.floating)))
+
+
+MEMSET = Instruction(
+    name="memset",
+    engines=(Engine.vector, Engine.gpsimd),
+    source="NKI reference: nki.isa.memset",
+    operands={"dst": Out("P F", ON_CHIP), "value": Number()},
+    attrs={"engine": ENGINE},
+    limits=[
+        rule(
+            _value_fits,
+            lambda c: Violation(
+                AttributeValueError,
+                f"a float value for {c.dst.dtype} elements",
+                "value",
+                expected="an int literal for an integer tensor",
+                got=c.value.__name__,
+                rule="NKI 0.3 migration guide: memset value matches the dtype",
+            ),
+            dst="int32[4, 8] sbuf",
+            value=2.0,
+        ),
+    ],
+    effects=lambda c: writes("dst"),
+    work=lambda c: one_pass(c, c.dst.free),
+    run=memset,
+    result=like("dst"),
+    mask=MaskBehaviour.elementwise,
+    moves_bits=lambda c: True,
+    examples=[
+        Example({"dst": "float32[4, 8] sbuf", "value": 1.5}, {"dst": np.full((4, 8), 1.5)}),
+        Example({"dst": "uint8[2, 3] psum", "value": 7}, {"dst": np.full((2, 3), 7)}),
+    ],
+)
+
+
+# -- reciprocal -----------------------------------------------------------------------------------
+
+
+def reciprocal(c: Call) -> Callable[..., None]:
+    """dst = 1 / data."""
+    shape = common_shape(c.dst, c.data)
+    read = reader(c.data, shape)
+    if not rounds(c.dst) and shape == c.dst.shape:
+
+        def into(dst: View, data: View) -> None:
+            np.reciprocal(read(data), out=dst.array)
+
+        return into
+    write = writer(c.dst)
+
+    def rounded(dst: View, data: View) -> None:
+        write(dst, np.reciprocal(read(data)))
+
+    return rounded
+
+
+RECIPROCAL = Instruction(
+    name="reciprocal",
+    engines=(Engine.vector,),
+    source="NKI reference: nki.isa.reciprocal",
+    operands={"dst": Out("P F", ON_CHIP), "data": In("P F", ON_CHIP)},
+    attrs={},
+    limits=[
+        same_partitions("dst", "data", data="float32[8, 8] sbuf"),
+        same_free("dst", "data", data="float32[4, 9] sbuf"),
+    ],
+    effects=lambda c: reads("data") + writes("dst"),
+    # 8 N is the documented figure; one published profile does not support it: an upper bound.
+    work=lambda c: one_pass(c, 8 * c.dst.free),
+    run=reciprocal,
+    result=like("data"),
+    mask=MaskBehaviour.elementwise,
+    examples=[
+        Example(
+            {"dst": "float32[1, 4] sbuf", "data": np.array([[1.0, 2.0, -4.0, 0.5]])},
+            {"dst": np.array([[1.0, 0.5, -0.25, 2.0]])},
+        ),
+    ],
+)

@@ -1,0 +1,232 @@
+"""tensor_scalar_reduce and activation_reduce: one pass that also reduces what it computes.
+
+data, dst (P, F…); operand0, reduce_init: a number or (P, 1); reduce_res (P, 1). The reduction runs
+over all free axes, on the float32 results before they are rounded into dst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from neuroncore.alu import alu_op
+from neuroncore.effects import Effect, reads, writes
+from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.enums import ReduceCmd
+from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
+from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
+from neuroncore.instructions._alu_limits import known_to_hardware
+from neuroncore.instructions._convert import flag, member
+from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._lanes import (
+    FLOAT32,
+    arithmetic,
+    lane_value,
+    on_vector,
+    one_of,
+    one_per_partition,
+    scalar_stage,
+)
+from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import common_shape, like
+from neuroncore.instructions.activation import ACTIVATION, LIMITS, activation
+from neuroncore.memory import View
+from neuroncore.numerics import reader, writer
+from neuroncore.work import MicroOp, constant
+
+
+def _with_read_out(c: Call, table: str | None = None) -> list[MicroOp]:
+    """max(MIN_II, N) + MIN_II: reading the registers follows [NKI 0.1 API documents]."""
+    least = constant("MIN_II")
+    return one_pass(c, max(c.data.free, least) + least, table)
+
+
+# -- tensor_scalar_reduce -------------------------------------------------------------------------
+
+
+def tensor_scalar_reduce(c: Call) -> Callable[..., None]:
+    """dst = op0(data, operand0), and VectorE's registers reduce the results over the free axes.
+
+    reduce_res gets the registers, negated when asked; the registers themselves keep their sign.
+    """
+    shape = common_shape(c.dst, c.data)
+    read, first, write = reader(c.data, shape), scalar_stage(c, shape), writer(c.dst)
+    fold = folding(c, VECTOR, c.data, c.reduce_op)
+    initial = lane_value(c.reduce_init, (c.data.partitions, 1))
+    give = giving(c.reduce_res, c.reduce_res_negate)
+
+    def reducing(
+        dst: View, data: View, operand0: Any, reduce_res: View | None, reduce_init: Any
+    ) -> None:
+        start = initial(reduce_init)
+        results = first(read(data), operand0, np.empty(shape, np.float32))
+        write(dst, results)
+        give(reduce_res, fold(dst.core, results, start))
+
+    return reducing
+
+
+def _reduction_is_legal(c: Call) -> Iterable[Violation]:
+    if c.reduce_op.name == "subtract" and c.version in {(0, 2), (0, 3)}:
+        yield Violation(
+            UnsupportedError, "reduce_op subtract is not modelled", "reduce_op",
+            expected="add, multiply, maximum or minimum", got="subtract",
+            hint="0.2 and 0.3 name it, and no document says what is subtracted from what",
+            rule="NKI: tensor_scalar_reduce, reduce_op",
+        )  # fmt: skip
+    loads = c.reduce_cmd is ReduceCmd.load_reduce
+    if loads != (c.reduce_init is not None):
+        yield Violation(
+            AttributeValueError, "reduce_init and load_reduce go together", "reduce_init",
+            expected="a float32 number or (P, 1) tile" if loads else "None",
+            got=f"{c.reduce_init} with {c.reduce_cmd.name}",
+            rule="NKI: tensor_scalar_reduce, reduce_init",
+        )  # fmt: skip
+    if c.reduce_res is None and c.version < (0, 6):
+        yield Violation(
+            AttributeValueError, "reduce_res is None", "reduce_res",
+            expected="a (P, 1) tile; None, which keeps the result in the registers, from 0.6 on",
+            got="None", rule="NKI 0.6: tensor_scalar_reduce, reduce_res",
+        )  # fmt: skip
+
+
+def _reduce_effects(c: Call) -> list[Effect]:
+    scalars = [n for n in ("operand0", "reduce_init") if n in c.tiles]
+    results = ["dst", *(["reduce_res"] if c.reduce_res is not None else [])]
+    return reads("data", *scalars) + writes(*results) + register_effects(c, VECTOR)
+
+
+_RAMP = np.arange(32.0).reshape(4, 8)
+
+TENSOR_SCALAR_REDUCE = Instruction(
+    name="tensor_scalar_reduce",
+    engines=(Engine.vector,),
+    source="NKI reference: nki.isa.tensor_scalar_reduce",
+    operands={
+        "dst": Out("P F", ON_CHIP),
+        "data": In("P F", ON_CHIP),
+        "operand0": In("P 1", ON_CHIP, number=True, optional=True),
+        "reduce_res": Out("P 1", ON_CHIP, optional=True),
+        "reduce_init": In("P 1", ON_CHIP, number=True, optional=True, dtypes=FLOAT32),
+    },
+    attrs={
+        "op0": Attr("add", alu_op),
+        "reverse0": Attr(False, flag),
+        "reduce_op": Attr("add", alu_op),
+        "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
+        "reduce_res_negate": Attr(False, flag),
+    },
+    limits=[
+        same_partitions("dst", "data", data="float32[8, 8] sbuf"),
+        same_free("dst", "data", data="float32[4, 9] sbuf"),
+        one_per_partition(
+            "data", "operand0", "reduce_res", "reduce_init", reduce_res="float32[4, 2] sbuf"
+        ),
+        arithmetic("op0", op0="bitwise_and"),
+        on_vector("op0", op0="rsqrt", operand0=0),
+        known_to_hardware("op0", op0="square", operand0=0),
+        one_of("reduce_op", "add", "multiply", "maximum", "minimum", reduce_op="logical_and"),
+        one_of("reduce_cmd", "reset_reduce", "reduce", "load_reduce", reduce_cmd=ReduceCmd.idle),
+        rule(
+            lambda c: c.op0.is_unary or c.operand0 is not None,
+            lambda c: Violation(
+                AttributeValueError, f"{c.op0.name} needs operand0", "operand0",
+                expected="a number or a (P, 1) tile", got="None",
+                rule="NKI: tensor_scalar_reduce, operands",
+            ),
+            operand0=None,
+        ),
+        rule(
+            lambda c: not c.reverse0,
+            lambda c: Violation(
+                UnsupportedError, "reverse0 is not supported here", "reverse0", expected="False",
+                got="True", hint="use tensor_scalar, then tensor_reduce",
+                rule="NKI: tensor_scalar_reduce, reverse0",
+            ),
+            reverse0=True,
+        ),
+        Limit(_reduction_is_legal, {"reduce_op": "subtract", "version": (0, 2)}),
+        Limit(_reduction_is_legal, {"reduce_cmd": ReduceCmd.load_reduce}),
+        Limit(_reduction_is_legal, {"reduce_init": 1.0}),
+        Limit(_reduction_is_legal, {"reduce_res": None, "version": (0, 5)}),
+    ],
+    effects=_reduce_effects,
+    work=_with_read_out,
+    run=tensor_scalar_reduce,
+    result=like("data"),
+    mask=MaskBehaviour.rectangular,
+    examples=[
+        Example({"dst": "float32[4, 8] sbuf", "data": _RAMP, "op0": "multiply", "operand0": 2.0,
+                 "reduce_op": "maximum", "reduce_res": "float32[4, 1] sbuf"},
+                {"dst": 2 * _RAMP, "reduce_res": 2 * _RAMP.max(1, keepdims=True)}),
+        Example({"dst": "float32[4, 8] sbuf", "data": _RAMP, "op0": "add", "operand0": 1.0,
+                 "reduce_op": "add", "reduce_res": "float32[4, 1] sbuf", "reduce_init": 100.0,
+                 "reduce_cmd": ReduceCmd.load_reduce, "reduce_res_negate": True},
+                {"dst": _RAMP + 1, "reduce_res": -100 - (_RAMP + 1).sum(1, keepdims=True)},
+                note="starts from reduce_init; the result is given out negated"),
+    ],
+)  # fmt: skip
+
+
+# -- activation_reduce ----------------------------------------------------------------------------
+
+
+def activation_reduce(c: Call) -> Callable[..., Any]:
+    """dst = op(data · scale + bias); reduce_res = Σ results: activation with reset_reduce."""
+    return activation(c)
+
+
+_X = np.array([[0.0, 1.0], [2.0, 4.0]])
+
+ACTIVATION_REDUCE = replace(
+    ACTIVATION,
+    name="activation_reduce",
+    source="NKI reference: nki.isa.activation_reduce",
+    attrs={
+        **ACTIVATION.attrs,
+        "reduce_op": Attr("add", ACTIVATION.attrs["reduce_op"].convert),
+        "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
+    },
+    limits=[
+        *LIMITS,
+        rule(
+            lambda c: c.reduce_op is not None,
+            lambda c: Violation(
+                AttributeValueError, "reduce_op is None", "reduce_op", expected="nl.add",
+                got="None", rule="NKI: activation_reduce, reduce_op",
+            ),
+            reduce_op=None,
+        ),
+        rule(
+            lambda c: c.reduce_res is not None or c.version >= (0, 6),
+            lambda c: Violation(
+                AttributeValueError, "reduce_res is None", "reduce_res",
+                expected="a (P, 1) tile; None, which keeps the sum in the registers, from 0.6 on",
+                got="None", rule="NKI 0.6: activation_reduce, reduce_res",
+            ),
+            reduce_res=None,
+            version=(0, 5),
+        ),
+    ],
+    work=lambda c: _with_read_out(c, c.op.table),
+    run=activation_reduce,
+    mask=MaskBehaviour.rectangular,
+    examples=[
+        Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "scale": 2.0,
+                 "reduce_op": "add", "reduce_res": "float32[2, 1] sbuf"},
+                {"dst": 4 * _X * _X, "reduce_res": np.array([[4.0], [80.0]])}),
+    ],
+)  # fmt: skip

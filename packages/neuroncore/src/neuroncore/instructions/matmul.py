@@ -1,0 +1,277 @@
+"""nc_matmul: the systolic array.
+
+Letters: K contraction (partitions of both inputs, at most 128), M free size of stationary (at most
+128), N free size of moving. dst (M, N) in PSUM; products are summed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.effects import Effect, accumulates, reads, writes
+from neuroncore.engines import PSUM, SBUF, Engine, Space
+from neuroncore.enums import MatmulPerfMode
+from neuroncore.errors import (
+    CapacityError,
+    DTypeError,
+    UndefinedError,
+    UnsupportedError,
+    Violation,
+)
+from neuroncore.instructions._convert import flag, member
+from neuroncore.instructions._limits import rule, same_partitions
+from neuroncore.instructions._matmul_limits import (
+    INPUTS,
+    RULE,
+    double_row_is_legal,
+    input_dtypes,
+    one_bank,
+    placement_is_legal,
+    result_dtypes,
+    sizes_fit,
+    transpose_is_legal,
+)
+from neuroncore.instructions._psum import mark_written, written_part
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import Result
+from neuroncore.memory import View
+from neuroncore.numerics import reader, rounds, writer
+from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
+from nki_dtypes import float32
+
+
+def _tri(value: Any) -> bool | None:
+    return None if value is None else flag(value)
+
+
+def _placement(value: Any) -> tuple[int, ...]:
+    return () if value is None else tuple(int(n) for n in value)
+
+
+def nc_matmul(c: Call) -> Callable[..., None]:
+    """dst (+)= stationaryᵀ · moving.
+
+    accumulate False: overwrite; True: add; None: per PSUM location the first matmul write
+    overwrites and later ones add.
+    """
+    if c.is_transpose:
+        return _transpose_mode(c)
+    into, add = _overwriting(c), _adding(c)
+    if c.accumulate is False:
+        return _overwrite(into)
+    if c.accumulate:
+        return _add_everywhere(c, add)
+    return _first_overwrites(c, into, add)
+
+
+def _product(c: Call) -> Callable[..., np.ndarray]:
+    """(M, N) in float32, optionally straight into `out`."""
+    k, m, n = c.stationary.partitions, c.stationary.free, c.moving.free
+    if c.perf_mode is MatmulPerfMode.double_row:  # the two rows are two more contraction steps
+        left, right = reader(c.stationary, (2 * k, m // 2)), reader(c.moving, (2 * k, n // 2))
+    else:
+        left, right = reader(c.stationary, (k, m)), reader(c.moving, (k, n))
+    return lambda s, v, out=None: np.matmul(left(s).T, right(v), out=out)
+
+
+def _overwriting(c: Call) -> Callable[[View, View, View], Any]:
+    product = _product(c)
+    if not rounds(c.dst) and c.dst.rank == 2:
+        return lambda dst, s, v: product(s, v, dst.array)
+    write = writer(c.dst)
+    return lambda dst, s, v: write(dst, product(s, v))
+
+
+def _adding(c: Call) -> Callable[[View, View, View], None]:
+    product, shape = _product(c), c.dst.shape
+    if not rounds(c.dst):
+
+        def add(dst: View, s: View, v: View) -> None:
+            values = product(s, v)
+            np.add(dst.array, values.reshape(shape), out=dst.array)
+
+        return add
+    read, write = reader(c.dst), writer(c.dst)  # gen4 in bfloat16: add in float32, round back
+    return lambda dst, s, v: write(dst, read(dst) + product(s, v).reshape(shape))
+
+
+def _overwrite(into: Callable[[View, View, View], Any]) -> Callable[..., None]:
+    def overwrite(dst: View, stationary: View, moving: View) -> None:
+        into(dst, stationary, moving)
+        mark_written(dst)
+
+    return overwrite
+
+
+def _first_overwrites(c: Call, into: Any, add: Any) -> Callable[..., None]:
+    read, write, product = reader(c.dst), writer(c.dst), _product(c)
+
+    def accumulate(dst: View, stationary: View, moving: View) -> None:
+        written = written_part(dst)
+        if written is True:
+            add(dst, stationary, moving)
+        elif written is False:
+            into(dst, stationary, moving)
+        else:
+            values = product(stationary, moving).reshape(dst.shape)
+            write(dst, np.where(written, read(dst) + values, values))
+        mark_written(dst)
+
+    return accumulate
+
+
+def _add_everywhere(c: Call, add: Any) -> Callable[..., None]:
+    policy = c.options.accumulate_on_unwritten
+
+    def accumulate(dst: View, stationary: View, moving: View) -> None:
+        written = written_part(dst)
+        if written is not True:
+            if policy == "error":
+                raise _unwritten(dst, written)
+            if policy == "nan":
+                dst.array[np.broadcast_to(np.logical_not(written), dst.shape)] = np.nan
+        add(dst, stationary, moving)
+        mark_written(dst)
+
+    return accumulate
+
+
+def _unwritten(dst: View, written: np.ndarray | bool) -> UndefinedError:
+    missing = dst.size - (int(np.sum(written)) if isinstance(written, np.ndarray) else 0)
+    return UndefinedError(
+        "accumulates onto PSUM that no matmul has written",
+        expected="a first matmul with accumulate=False (or None) into the same locations",
+        got=f"{missing} unwritten of {dst.size} elements",
+        hint="a memset or copy does not start an accumulation group",
+        rule=f"{RULE}, accumulate",
+        operand="accumulate",
+        instruction="nc_matmul",
+    )
+
+
+def _transpose_mode(c: Call) -> Callable[..., None]:
+    """Bit-exact dst = stationaryᵀ; only an identity matrix is modelled as moving."""
+    shape = (c.stationary.partitions, c.stationary.free)
+    read, identity = reader(c.moving, (shape[0], shape[0])), np.eye(shape[0], dtype=np.float32)
+
+    def transpose(dst: View, stationary: View, moving: View) -> None:
+        if not np.array_equal(read(moving), identity):
+            raise UnsupportedError(
+                "moving is not an identity matrix", expected="nl.shared_identity_matrix",
+                operand="moving", instruction="nc_matmul", rule=f"{RULE}, transpose mode",
+            )  # fmt: skip
+        dst.array[...] = stationary.array.reshape(shape).T.reshape(dst.shape)
+        mark_written(dst)
+
+    return transpose
+
+
+def _matmul_effects(c: Call) -> list[Effect]:
+    inputs = reads("stationary", "moving")
+    if c.accumulate is False or c.is_transpose:
+        return inputs + writes("dst")
+    return inputs + accumulates("dst")
+
+
+def _matmul_work(c: Call) -> list[MicroOp]:
+    """LoadStationary and MultiplyMoving; float32 takes two of each, two cycles a column.
+
+    Sources: Trainium/Inferentia2 guide (interval, fast load), kernel optimization tutorial (fp32).
+    """
+    rows = 2 if c.perf_mode is MatmulPerfMode.double_row else 1
+    m, n = c.stationary.free // rows, c.moving.free // rows
+    wide = {c.stationary.dtype, c.moving.dtype} & {float32}
+    onezero = c.is_stationary_onezero or c.is_moving_onezero or c.is_transpose
+    passes, cycles = (1 if onezero else 2, 2) if wide else (1, 1)
+    flops = 2 * c.stationary.partitions * rows * m * n // passes
+    interval = cycles * max(n, constant("MIN_II"))
+    load = LoadStationary(m, max(1, m // 4))
+    multiply = MultiplyMoving(n, interval, constant("TENSOR_LATENCY"), flops)
+    return [load, multiply] * passes
+
+
+def _matmul_result(c: Call) -> Result:
+    kind = c.stationary.dtype if c.is_transpose else float32
+    rows = 2 if c.perf_mode is MatmulPerfMode.double_row else 1
+    return (c.stationary.free // rows, c.moving.free // rows), kind, Space.psum
+
+
+_LEFT = np.arange(12.0).reshape(4, 3)
+_RIGHT = np.arange(20.0).reshape(4, 5)
+
+NC_MATMUL = Instruction(
+    name="nc_matmul",
+    engines=(Engine.tensor,),
+    source="NKI reference: nki.isa.nc_matmul",
+    operands={
+        "dst": Out("M N", PSUM),
+        "stationary": In("K M", SBUF, dtypes=INPUTS),
+        "moving": In("K N", SBUF, dtypes=INPUTS),
+    },
+    attrs={
+        "is_stationary_onezero": Attr(False, flag),
+        "is_moving_onezero": Attr(False, flag),
+        "is_transpose": Attr(False, flag),
+        "accumulate": Attr(None, _tri),
+        "tile_position": Attr((), _placement),
+        "tile_size": Attr((), _placement),
+        "perf_mode": Attr(MatmulPerfMode.none, member(MatmulPerfMode, "perf_mode")),
+    },
+    limits=[
+        same_partitions("stationary", "moving", moving="float32[8, 5] sbuf"),
+        Limit(sizes_fit, {"moving": "float32[4, 640] sbuf", "dst": "float32[3, 640] psum"}),
+        Limit(sizes_fit, {"stationary": "float32[4, 129] sbuf"}),
+        Limit(sizes_fit, {"dst": "float32[3, 6] psum"}),
+        rule(
+            one_bank,
+            lambda c: Violation(
+                CapacityError,
+                f"dst reaches byte {c.dst.bank_offset + c.dst.free_span_bytes} of a PSUM bank",
+                "dst", expected=f"one PSUM bank of {c.target.psum_bank_bytes} bytes",
+                got=f"shape {c.dst!r} from byte {c.dst.bank_offset} of its bank",
+                rule=f"{RULE}, one PSUM bank",
+            ),
+            moving="float32[4, 640] sbuf",
+            dst="float32[3, 640] psum",
+        ),
+        rule(
+            lambda c: c.dst.dtype in result_dtypes(c),
+            lambda c: Violation(
+                DTypeError, f"dst is {c.dst.dtype}", "dst",
+                expected=" or ".join(sorted(map(str, result_dtypes(c)))), got=f"shape {c.dst!r}",
+                rule=f"{RULE}, result dtype",
+            ),
+            dst="bfloat16[3, 5] psum",
+        ),
+        Limit(input_dtypes, {"moving": "bfloat16[4, 5] sbuf"}),
+        Limit(input_dtypes, {"stationary": "float8_e4m3fn[4, 3] sbuf",
+                              "moving": "float8_e4m3[4, 5] sbuf"}),
+        Limit(double_row_is_legal, {"perf_mode": MatmulPerfMode.double_row}),
+        Limit(placement_is_legal, {"tile_position": (0, 0)}),
+        Limit(placement_is_legal, {"tile_position": (16, 0), "tile_size": (32, 128)}),
+        Limit(transpose_is_legal, {"is_transpose": True, "target": "trn1"}),
+        Limit(transpose_is_legal, {"is_transpose": True}),
+    ],
+    effects=_matmul_effects,
+    work=_matmul_work,
+    run=nc_matmul,
+    result=_matmul_result,
+    mask=MaskBehaviour.rectangular,
+    covers=lambda c: c.accumulate is False,
+    examples=[
+        Example({"dst": "float32[3, 5] psum", "stationary": _LEFT, "moving": _RIGHT},
+                {"dst": _LEFT.T @ _RIGHT}),
+    ],
+)  # fmt: skip

@@ -1,0 +1,89 @@
+"""max8: the eight largest values of each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from neuroncore.effects import reads, writes
+from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.errors import ShapeError, Violation
+from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._limits import rule, same_partitions
+from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
+from neuroncore.memory import View
+from neuroncore.numerics import reader, writer
+
+RULE = "NKI: max8"
+
+
+def max8(c: Call) -> Callable[..., None]:
+    """dst (P, 8) = the 8 largest elements of each row of src (P, F), largest first.
+
+    Compared in float32, cast to dst's dtype. Free dimensions of src are flattened.
+    """
+    read, write = reader(c.src, (c.src.partitions, c.src.free)), writer(c.dst)
+
+    def largest(dst: View, src: View) -> None:
+        top = np.partition(read(src), -8, axis=1)[:, -8:]
+        write(dst, np.ascontiguousarray(np.sort(top, axis=1)[:, ::-1]))
+
+    return largest
+
+
+def _highest_rank(c: Call) -> int:
+    """3 dimensions; documents before 0.4 say 5."""
+    return 3 if c.version >= (0, 4) else 5
+
+
+MAX8 = Instruction(
+    name="max8",
+    engines=(Engine.vector,),
+    source="NKI reference: nki.isa.max8",
+    operands={"dst": Out("P 8", ON_CHIP), "src": In("P F", ON_CHIP)},
+    attrs={},
+    limits=[
+        same_partitions("dst", "src", src="float32[4, 9] sbuf"),
+        rule(
+            lambda c: 8 <= c.src.free <= 16384,
+            lambda c: Violation(
+                ShapeError, f"src has {c.src.free} elements per partition", "src",
+                expected="8 to 16384", got=f"shape {c.src!r}",
+                hint="split longer rows and take the largest of the results",
+                rule=f"{RULE}, tile size",
+            ),
+            src="float32[2, 7] sbuf",
+        ),
+        rule(
+            lambda c: c.src.rank <= _highest_rank(c),
+            lambda c: Violation(
+                ShapeError, f"src has {c.src.rank} dimensions", "src",
+                expected=f"at most {_highest_rank(c)}", got=f"shape {c.src!r}",
+                hint="reshape it: free dimensions are flattened anyway", rule=f"{RULE}, shapes",
+            ),
+            src="float32[2, 1, 3, 3] sbuf",
+        ),
+        rule(
+            lambda c: (c.dst.rank, c.dst.free) == (2, 8),
+            lambda c: Violation(
+                ShapeError, f"dst has shape {c.dst.shape}", "dst",
+                expected=f"({c.dst.partitions}, 8)", got=f"shape {c.dst!r}",
+                rule=f"{RULE}, shapes",
+            ),
+            dst="float32[2, 7] sbuf",
+        ),
+    ],
+    effects=lambda c: reads("src") + writes("dst"),
+    work=lambda c: one_pass(c, c.src.free),  # N [NKI 0.1 API documents]
+    run=max8,
+    result=lambda c: ((c.src.partitions, 8), c.src.dtype, Space.sbuf),
+    mask=MaskBehaviour.rectangular,
+    examples=[
+        Example(
+            {"dst": "float32[2, 8] sbuf",
+             "src": np.array([[3.0, 1, 4, 1, 5, 9, 2, 6, 5], [0.0, 1, 2, 3, 4, 5, 6, 7, -8]])},
+            {"dst": np.array([[9.0, 6, 5, 5, 4, 3, 2, 1], [7.0, 6, 5, 4, 3, 2, 1, 0]])},
+        ),
+    ],
+)  # fmt: skip

@@ -1,0 +1,144 @@
+"""rng and rand2: random bits and uniform numbers, dst (P, F…).
+
+How the numbers come about is in _generator.py: a stream of the documented kind, reproducible from
+Options.random_seed, and not hardware's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.effects import Effect, Touch, reads, register, writes
+from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.errors import AttributeValueError, EngineError, UnsupportedError, Violation
+from neuroncore.instructions._convert import as_engine
+from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._generator import draw, generator_name, uniform
+from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, one_per_partition
+from neuroncore.instructions._limits import rule
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import like
+from neuroncore.memory import View
+from neuroncore.numerics import writer
+from nki_dtypes import ALL, float8_e4m3fn
+
+INTEGERS = frozenset(d for d in ALL if d.is_integer)
+
+
+def _effects(c: Call) -> list[Effect]:
+    numbers = [n for n in ("min", "max") if n in c.tiles]
+    return reads(*numbers) + writes("dst") + register(generator_name(c.engine), Touch.write)
+
+
+# -- rng ------------------------------------------------------------------------------------------
+
+
+def rng(c: Call) -> Callable[..., None]:
+    """dst = the low bits of a random 32-bit word per element."""
+    shape, engine = (c.dst.partitions, c.dst.free), c.engine
+    kind = np.dtype(f"u{c.dst.storage.itemsize}")
+
+    def fill(dst: View) -> None:
+        words = draw(dst.core, engine, *shape)
+        dst.array[...] = words.astype(kind).view(dst.array.dtype).reshape(dst.shape)
+
+    return fill
+
+
+RNG = Instruction(
+    name="rng",
+    engines=(Engine.vector, Engine.gpsimd),
+    source="NKI reference: nki.isa.rng",
+    operands={"dst": Out("P F", ON_CHIP, dtypes=INTEGERS)},
+    attrs={"engine": Attr(Engine.unknown, as_engine)},
+    limits=[
+        rule(
+            lambda c: c.engine is not Engine.gpsimd or c.target.generation >= 3,
+            lambda c: Violation(
+                EngineError, f"the gpsimd engine of {c.target.name} has no generator", "engine",
+                expected="vector; gpsimd from gen3 on", got=f"gpsimd on {c.target.name}",
+                rule="NKI: rng, engines",
+            ),
+            engine=Engine.gpsimd,
+            target="trn1",
+        ),
+    ],
+    effects=_effects,
+    # No figure is published before gen4; assumed one element per lane and cycle.
+    work=lambda c: one_pass(c, c.dst.free),
+    run=rng,
+    result=like("dst"),
+    mask=MaskBehaviour.refused,
+    examples=[Example({"dst": "uint32[2, 4] sbuf"}, {}), Example({"dst": "int8[2, 4] psum"}, {})],
+)  # fmt: skip
+
+
+# -- rand2 ----------------------------------------------------------------------------------------
+
+
+def rand2(c: Call) -> Callable[..., None]:
+    """dst = uniform float32 numbers in [min, max), rounded to dst; a number or (P, 1) each."""
+    shape, write = (c.dst.partitions, c.dst.free), writer(c.dst)
+    low_of, high_of = lane_value(c.min, shape), lane_value(c.max, shape)
+
+    def fill(dst: View, low: Any, high: Any) -> None:
+        low, high = low_of(low), high_of(high)
+        if not np.all(low < high):
+            raise AttributeValueError(
+                "min is not below max", expected="min < max in every partition",
+                got=f"min {np.max(low):g}, max {np.min(high):g}", operand="min",
+                instruction="rand2", rule="NKI: rand2, min and max",
+            )  # fmt: skip
+        write(dst, low + uniform(draw(dst.core, Engine.vector, *shape)) * (high - low))
+
+    return fill
+
+
+_RAND2 = (FLOATS - {float8_e4m3fn}) | INTEGERS
+
+RAND2 = Instruction(
+    name="rand2",
+    engines=(Engine.vector,),
+    source="NKI reference: nki.isa.rand2",
+    operands={
+        "dst": Out("P F", ON_CHIP, dtypes=_RAND2),
+        "min": In("P 1", ON_CHIP, number=True, dtypes=FLOAT32),
+        "max": In("P 1", ON_CHIP, number=True, dtypes=FLOAT32),
+    },
+    attrs={},
+    limits=[
+        one_per_partition("dst", "min", "max", min="float32[2, 2] sbuf"),
+        rule(
+            lambda c: c.target.generation >= 4,
+            lambda c: Violation(
+                UnsupportedError, f"{c.target.name} has no rand2", "dst", expected="gen4 or later",
+                got=c.target.name, hint="rng gives random bits on every generation",
+                rule="NKI: rand2, generations",
+            ),
+            target="trn2",
+        ),
+    ],
+    effects=_effects,
+    # Four values per lane and cycle [Trainium3 architecture guide].
+    work=lambda c: one_pass(c, c.dst.free / 4),
+    run=rand2,
+    result=like("dst"),
+    mask=MaskBehaviour.refused,
+    examples=[
+        Example({"dst": "int32[2, 4] sbuf", "min": 6.75, "max": 7.25, "target": "trn3"},
+                {"dst": np.full((2, 4), 7)}, note="numbers in [6.75, 7.25), rounded"),
+        Example({"dst": "float32[2, 4] sbuf", "min": np.array([[0.0], [-1.0]]), "max": 1.0,
+                 "target": "trn3"}, {}),
+    ],
+)  # fmt: skip

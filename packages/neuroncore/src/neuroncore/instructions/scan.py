@@ -1,0 +1,118 @@
+"""tensor_tensor_scan: a running state along the free elements.
+
+data0, data1, dst (P, F…), the free dimensions flattened in row-major order; initial: a number or
+(P, 1). The state is float32; results are rounded once, into dst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.alu import alu_op
+from neuroncore.effects import reads, writes
+from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.instructions._alu_limits import known_to_hardware
+from neuroncore.instructions._convert import flag
+from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._lanes import (
+    arithmetic,
+    lane_value,
+    not_both_in_psum,
+    on_vector,
+    one_per_partition,
+    stage,
+)
+from neuroncore.instructions._limits import same_free, same_partitions
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import Result
+from neuroncore.memory import View
+from neuroncore.numerics import reader, writer
+from nki_dtypes import promote
+
+
+def columns(values: np.ndarray) -> np.ndarray:
+    """(P, F) as F contiguous rows of P: one row per step of a scan."""
+    return np.ascontiguousarray(values.T)
+
+
+def tensor_tensor_scan(c: Call) -> Callable[..., None]:
+    """state = op1(op0(data0[i], state), data1[i]); dst[i] = state, starting from initial.
+
+    `reverse0` gives op0(state, data0[i]), `reverse1` op1(data1[i], …).
+    """
+    shape = (c.dst.partitions, c.dst.free)
+    first, second = stage(c.op0, c.reverse0), stage(c.op1, c.reverse1)
+    read0, read1, write = reader(c.data0, shape), reader(c.data1, shape), writer(c.dst)
+    start = lane_value(c.initial, shape)
+
+    def scan(dst: View, data0: View, data1: View, initial: Any) -> None:
+        state = np.empty(shape[0], np.float32)
+        state[...] = np.reshape(start(initial), -1)
+        results = np.empty((shape[1], shape[0]), np.float32)
+        for x, y, out in zip(columns(read0(data0)), columns(read1(data1)), results, strict=True):
+            state = second(first(x, state, out), y, out)
+        write(dst, results.T)
+
+    return scan
+
+
+def _promoted(c: Call) -> Result:
+    return c.data0.shape, promote(c.data0.dtype, c.data1.dtype), Space.sbuf
+
+
+TENSOR_TENSOR_SCAN = Instruction(
+    name="tensor_tensor_scan",
+    engines=(Engine.vector,),
+    source="NKI reference: nki.isa.tensor_tensor_scan",
+    operands={
+        "dst": Out("P F", ON_CHIP),
+        "data0": In("P F", ON_CHIP),
+        "data1": In("P F", ON_CHIP),
+        "initial": In("P 1", ON_CHIP, number=True),
+    },
+    attrs={
+        "op0": Attr("multiply", alu_op),
+        "op1": Attr("add", alu_op),
+        "reverse0": Attr(False, flag),
+        "reverse1": Attr(False, flag),
+    },
+    limits=[
+        same_partitions("dst", "data0", "data1", data0="float32[8, 4] sbuf"),
+        same_free("dst", "data0", "data1", data1="float32[2, 5] sbuf"),
+        one_per_partition("data0", "initial", initial="float32[2, 2] sbuf"),
+        not_both_in_psum("data0", "data1", data0="float32[2, 4] psum", data1="float32[2, 4] psum"),
+        arithmetic("op0", binary=True, op0="bitwise_xor"),
+        arithmetic("op1", binary=True, op1="abs"),
+        on_vector("op0", op0="power"),
+        on_vector("op1", op1="power"),
+        known_to_hardware("op0", op0="mod"),
+        known_to_hardware("op1", op1="abs_max"),
+    ],
+    effects=lambda c: (
+        reads("data0", "data1", *(["initial"] if "initial" in c.tiles else [])) + writes("dst")
+    ),
+    work=lambda c: one_pass(c, 2 * c.dst.free),  # [NKI 0.1 API documents]
+    run=tensor_tensor_scan,
+    result=_promoted,
+    mask=MaskBehaviour.rectangular,
+    examples=[
+        Example({"dst": "float32[2, 4] sbuf", "data0": np.full((2, 4), 2.0),
+                 "data1": np.ones((2, 4)), "initial": np.array([[0.0], [1.0]])},
+                {"dst": np.array([[1.0, 3.0, 7.0, 15.0], [3.0, 7.0, 15.0, 31.0]])},
+                note="state = 2 · state + 1"),
+        Example({"dst": "bfloat16[1, 3] sbuf", "data0": np.array([[1.0, 2.0, 3.0]]),
+                 "data1": np.array([[9.0, 9.0, 9.0]]), "initial": 0.0, "op0": "subtract",
+                 "op1": "minimum", "reverse0": True}, {"dst": np.array([[-1.0, -3.0, -6.0]])}),
+    ],
+)  # fmt: skip

@@ -1,0 +1,132 @@
+"""What may stand in the brackets of a tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from neuroncore.errors import AccessError
+
+if TYPE_CHECKING:
+    from neuroncore.memory.view import View
+
+RULE = "NKI language guide: tensor indexing"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRules:
+    """Where NKI versions index differently (see the Options fields of the same names)."""
+
+    keep_partition: bool = True
+    negative_index: bool = True
+    ap_on_view: Literal["compose", "replace", "refuse"] = "compose"
+
+
+def ds(start: int, size: int) -> slice:
+    """A dynamic slice of `size` elements from `start`, for use in brackets."""
+    return slice(start, start + size)
+
+
+def index(view: View, key: Any) -> View:
+    """`view[key]` for ints, slices with step >= 1 and `...`; raises AccessError out of range."""
+    items = _expand(view, key if isinstance(key, tuple) else (key,))
+    on_chip = view.spec.space.on_chip
+    basic: list[slice] = []
+    dropped: list[int] = []
+    for dim, (item, size) in enumerate(zip(items, view.shape, strict=True)):
+        if isinstance(item, slice):
+            basic.append(_slice(view, dim, item, size))
+        else:
+            at = _position(view, dim, item, size)
+            basic.append(slice(at, at + 1))
+            if dim or not (on_chip and view.core.rules.keep_partition):
+                dropped.append(dim)
+    array = view.array[tuple(basic)]
+    least = 2 if on_chip else 1
+    keep = array.ndim - len(dropped)
+    while keep < least and dropped:  # the last integer dimension stays with size 1
+        dropped.pop()
+        keep += 1
+    if dropped:
+        array = array.reshape([n for d, n in enumerate(array.shape) if d not in dropped])
+    start = view.spec.start + (basic[0].start if on_chip else 0)
+    return view.derive(array, start)
+
+
+def _expand(view: View, key: tuple[Any, ...]) -> list[Any]:
+    """The key with `...` spelled out and missing dimensions filled with full slices."""
+    dots = [i for i, item in enumerate(key) if item is Ellipsis]
+    rank = len(view.shape)
+    given = len(key) - len(dots)
+    if len(dots) > 1 or given > rank:
+        raise AccessError(
+            f"too many indices for a tensor of rank {rank}",
+            expected=f"at most {rank} indices and one ...",
+            got=f"{given} indices" + (f" and {len(dots)} ..." if dots else ""),
+            rule=RULE,
+        )
+    full = [slice(None)] * (rank - given)
+    at = dots[0] if dots else len(key)
+    return [*key[:at], *full, *key[at + 1 :]]
+
+
+def _slice(view: View, dim: int, item: slice, size: int) -> slice:
+    step = 1 if item.step is None else _integer(view, dim, item.step)
+    start = 0 if item.start is None else _integer(view, dim, item.start)
+    stop = size if item.stop is None else _integer(view, dim, item.stop)
+    start += size if start < 0 else 0
+    stop += size if stop < 0 else 0
+    if step < 1 or not 0 <= start < stop <= size:
+        raise AccessError(
+            f"slice {_show(item)} is outside dimension {dim}"
+            if step >= 1
+            else f"slice step {step} of dimension {dim} is not positive",
+            expected=f"0 <= start < stop <= {size} and step >= 1",
+            got=f"start {start}, stop {stop}, step {step} on a tensor of shape {view.shape}",
+            hint="clamp the bound with min(…) where the last tile is ragged",
+            rule=RULE,
+        )
+    if dim == 0 and step != 1 and view.spec.space.on_chip:
+        raise AccessError(
+            f"step {step} over partitions",
+            expected="consecutive partitions",
+            got=_show(item),
+            hint="the partition step of an on-chip operand is always 1",
+            rule="NKI architecture guide: no stride over partitions",
+        )
+    return slice(start, stop, step)
+
+
+def _position(view: View, dim: int, item: Any, size: int) -> int:
+    at = _integer(view, dim, item)
+    counts_back = -size <= at < 0
+    if counts_back and view.core.rules.negative_index:
+        at += size
+    if not 0 <= at < size:
+        raise AccessError(
+            f"index {item} is outside dimension {dim}",
+            expected=f"0 <= index < {size}",
+            got=f"{item} on a tensor of shape {view.shape}",
+            hint=f"negative indices came with NKI 0.6: write {at + size}" if counts_back else None,
+            rule=RULE,
+        )
+    return at
+
+
+def _integer(view: View, dim: int, item: Any) -> int:
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        return int(item)
+    raise AccessError(
+        f"dimension {dim} is indexed with a {type(item).__name__}",
+        expected="an int, a slice, nl.ds(start, size) or ...",
+        got=repr(item)[:80],
+        hint="an index that the device computes goes into .ap(scalar_offset= or vector_offset=)",
+        rule=RULE,
+    )
+
+
+def _show(item: slice) -> str:
+    parts = ["" if x is None else str(x) for x in (item.start, item.stop, item.step)]
+    return ":".join(parts if parts[2] else parts[:2])

@@ -1,0 +1,220 @@
+"""`.ap`: explicit access patterns over a storage."""
+
+from __future__ import annotations
+
+from math import prod
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuroncore._dtype import as_dtype
+from neuroncore.engines import Space
+from neuroncore.errors import AccessError, UnsupportedError
+from neuroncore.memory.dynamic import Dynamic
+from neuroncore.spec import Indirection
+from nki_dtypes import DType
+
+if TYPE_CHECKING:
+    from neuroncore.memory.view import View
+
+RULE = "NKI: NkiTensor.ap"
+
+
+def access_pattern(
+    view: View,
+    pattern: Any,
+    offset: int | None,
+    scalar_offset: View | None,
+    vector_offset: View | None,
+    indirect_dim: int,
+    dtype: Any,
+) -> View:
+    """The view that `pattern` describes; see View.ap."""
+    to = view.spec.dtype if dtype is None else as_dtype(dtype)
+    steps, counts = _pairs(pattern)
+    check_has_bits(view, to)
+    _check_divides(view, to)
+    flat = view.storage.flat if to is view.spec.dtype else view.storage.flat.view(to.storage)
+    base = _base_offset(view, offset, to.itemsize)
+    index = _index(view, scalar_offset, vector_offset, indirect_dim, counts)
+    if vector_offset is not None:
+        steps = (0, *steps[1:])  # every row gets its own base
+    _check_inside(view, base, steps, counts, flat.size, dynamic=index is not None)
+    if view.spec.space.on_chip:
+        _check_partitions(view, base, steps, counts, flat.size)
+    from neuroncore.memory.view import window
+
+    array = window(flat, base, counts, steps)
+    start = 0
+    if view.spec.space.on_chip:
+        placed = view.storage.address[0] if view.storage.address else 0
+        start = placed + base // _row(view, flat.size)
+    if index is None:
+        return view.derive(array, start, dtype=to)
+    kind = "scalar" if vector_offset is None else "vector"
+    stride = prod(view.storage.shape[indirect_dim + 1 :]) * view.spec.dtype.itemsize // to.itemsize
+    return view.derive(
+        array,
+        start,
+        dtype=to,
+        dynamic=Dynamic(index, stride, view.storage.shape[indirect_dim]),
+        indirect=Indirection(kind, indirect_dim, stride, index.spec),
+    )
+
+
+def _pairs(pattern: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    try:
+        pairs = [(int(step), int(count)) for step, count in pattern]
+    except (TypeError, ValueError):
+        pairs = []
+    if not pairs or any(count < 1 for _, count in pairs):
+        raise AccessError(
+            "an access pattern is a list of [step, count] pairs with count >= 1",
+            got=repr(pattern)[:80],
+            rule=RULE,
+        )
+    return tuple(s for s, _ in pairs), tuple(n for _, n in pairs)
+
+
+def _base_offset(view: View, offset: int | None, itemsize: int) -> int:
+    mode = view.core.rules.ap_on_view
+    if mode == "refuse" and view.array.size != view.storage.flat.size:
+        raise AccessError(
+            "ap() on a view that has been indexed already",
+            expected="the whole tensor",
+            got=f"shape {view.shape} of a tensor of shape {view.storage.shape}",
+            hint="compute the offset from the base tensor; from 0.5 on views compose",
+            rule="NKI access pattern guide (0.2 to 0.4)",
+        )
+    if not isinstance(offset, (int, np.integer, NoneType)):
+        raise AccessError(
+            f"offset cannot be a {type(offset).__name__}",
+            expected="a compile-time int",
+            hint="an offset that the device computes goes into scalar_offset=",
+            operand="offset",
+            position=1,
+            rule=RULE,
+        )
+    own = view.offset * view.array.itemsize // itemsize if mode == "compose" else 0
+    return own + int(offset or 0)
+
+
+def _index(
+    view: View,
+    scalar_offset: View | None,
+    vector_offset: View | None,
+    dim: int,
+    counts: tuple[int, ...],
+) -> View | None:
+    if scalar_offset is not None and vector_offset is not None:
+        raise AccessError("scalar_offset and vector_offset exclude each other", rule=RULE)
+    index = scalar_offset if vector_offset is None else vector_offset
+    if index is None:
+        return None
+    if not hasattr(index, "spec"):
+        raise AccessError(
+            f"a dynamic offset is a tensor in SBUF, not a {type(index).__name__}",
+            hint="a constant belongs into offset=",
+            rule=RULE,
+        )
+    index.settle()
+    wanted = (1, 1) if vector_offset is None else (counts[0], 1)
+    integer = index.spec.dtype.is_integer and index.spec.dtype.itemsize == 4
+    if index.spec.space is not Space.sbuf or not integer or index.size != prod(wanted):
+        raise AccessError(
+            "the index of a dynamic access does not fit",
+            expected=f"int32 or uint32 of shape {wanted} in SBUF",
+            got=repr(index.spec),
+            rule=RULE,
+        )
+    if vector_offset is not None and (view.spec.space.on_chip or dim != 0):
+        raise AccessError(
+            "vector_offset indexes dimension 0 of an HBM tensor",
+            got=f"indirect_dim {dim} of a tensor in {view.spec.space}",
+            rule=RULE,
+        )
+    if not 0 <= dim < len(view.storage.shape):
+        raise AccessError(
+            f"indirect_dim {dim} is not a dimension of the base tensor",
+            expected=f"0 <= indirect_dim < {len(view.storage.shape)}",
+            rule=RULE,
+        )
+    return index
+
+
+def check_has_bits(view: View, to: DType) -> None:
+    """Refuse other dtypes' eyes on elements that options.precise=False keeps as float32."""
+    dtype = view.spec.dtype
+    if to is not dtype and view.array.dtype != dtype.storage:
+        raise UnsupportedError(
+            f"the bits of {dtype} elements are not kept with precise=False",
+            expected=f"{dtype}",
+            got=f"{to}",
+            hint="run with precise=True",
+            operand="dtype",
+            rule=RULE,
+        )
+
+
+def _check_divides(view: View, to: DType) -> None:
+    rows = view.storage.shape[0] if view.spec.space.on_chip else 1
+    num_bytes = view.storage.flat.size // rows * view.spec.dtype.itemsize
+    if num_bytes % to.itemsize:
+        raise AccessError(
+            f"{'a partition' if view.spec.space.on_chip else 'the tensor'} does not hold whole "
+            f"{to} elements",
+            expected=f"a multiple of {to.itemsize} bytes",
+            got=f"{num_bytes} bytes",
+            operand="dtype",
+            rule=RULE,
+        )
+
+
+def _check_inside(
+    view: View,
+    base: int,
+    steps: tuple[int, ...],
+    counts: tuple[int, ...],
+    size: int,
+    dynamic: bool,
+) -> None:
+    reach = [(n - 1) * s for n, s in zip(counts, steps, strict=True)]
+    low, high = base + sum(min(r, 0) for r in reach), base + sum(max(r, 0) for r in reach)
+    if low < 0 or high >= size:
+        raise AccessError(
+            "the access pattern leaves the tensor" + (" already at index 0" if dynamic else ""),
+            expected=f"elements 0 to {size - 1}",
+            got=f"elements {low} to {high}",
+            rule=RULE,
+        )
+
+
+def _row(view: View, size: int) -> int:
+    """Elements per partition of the storage."""
+    return size // view.storage.shape[0]
+
+
+def _check_partitions(
+    view: View, base: int, steps: tuple[int, ...], counts: tuple[int, ...], size: int
+) -> None:
+    row = _row(view, size)
+    if steps[0] != row and counts[0] > 1:
+        raise AccessError(
+            "the first pair of an on-chip pattern is the partition access",
+            expected=f"[{row}, partitions]: the step is the free element count",
+            got=f"[{steps[0]}, {counts[0]}]",
+            hint="there is no stride over partitions",
+            rule=RULE,
+        )
+    reach = [(n - 1) * s for n, s in zip(counts[1:], steps[1:], strict=True)]
+    low = base % row + sum(min(0, r) for r in reach)
+    high = base % row + sum(max(0, r) for r in reach)
+    if low < 0 or high >= row:
+        raise AccessError(
+            f"the free part of the pattern runs into the {'previous' if low < 0 else 'next'} "
+            "partition",
+            expected=f"free elements 0 to {row - 1}",
+            got=f"free elements {low} to {high}",
+            rule=RULE,
+        )

@@ -1,0 +1,84 @@
+"""Watching a run without touching instructions or kernels.
+
+Two channels: the machine's (instructions and memory) and the language's (values of source
+expressions, loops). A watcher overrides what it wants; a core without watchers pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from neuroncore._caret import Place
+
+if TYPE_CHECKING:
+    from neuroncore.instructions import Call
+    from neuroncore.memory import Storage, View
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One instruction with the views it works on."""
+
+    call: Call
+    views: Mapping[str, View | Any]
+    place: Place | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A source expression had this value while `kernel` ran, inside these loops.
+
+    `run` tells launches apart; `loops` maps a loop variable to the bounds of its range.
+    """
+
+    place: Place
+    value: Any
+    kernel: str
+    run: int
+    loops: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+class Watcher:
+    """Receives events; every method may be left as it is."""
+
+    def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """A kernel is about to run with these arguments; its arrays are tensors by now."""
+
+    def allocated(self, storage: Storage) -> None:
+        """A tensor was created."""
+
+    def will(self, event: Event) -> None:
+        """The instruction is legal and about to run."""
+
+    def did(self, event: Event) -> None:
+        """The instruction has run."""
+
+    def returned(self, value: Any) -> None:
+        """A program of the launch ended with this value, its tensors not yet exported."""
+
+    def evaluated(self, evaluation: Evaluation) -> None:
+        """The language evaluated an expression (only under a language that reports them)."""
+
+
+WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("neuroncore.observe.WATCHERS", default=())
+"""Who watches every core that this thread makes from now on."""
+
+
+def watching() -> tuple[Watcher, ...]:
+    """The watchers in force."""
+    return WATCHERS.get()
+
+
+@contextmanager
+def watched_by(*watchers: Watcher) -> Iterator[None]:
+    """Let `watchers` see every kernel that runs inside the block, beside those there already."""
+    token = WATCHERS.set((*WATCHERS.get(), *watchers))
+    try:
+        yield
+    finally:
+        WATCHERS.reset(token)

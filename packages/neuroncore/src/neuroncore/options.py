@@ -1,0 +1,124 @@
+"""Every doubt about the machine, as one frozen record with the pessimistic choice as default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from neuroncore.errors import LaunchError
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the machine behaves where documents are silent, disagree, or leave a choice.
+
+    Each field says what the doubt is; the default is the choice that hides least.
+    """
+
+    precise: bool = True
+    """Low-precision floats are rounded when stored. False keeps them as float32, as the vendor's
+    simulator does with NKI_PRECISE_FP=0 (its default before 0.4)."""
+
+    uninitialized: Literal["nan", "zero"] = "nan"
+    """What new memory holds. "nan": NaN in floats, 4 in integers, as the vendor's simulator."""
+
+    accumulate_on_unwritten: Literal["error", "nan", "add"] = "error"
+    """nc_matmul(accumulate=True) on PSUM that no matmul has written is undefined [NKI: nc_matmul].
+    "error" refuses it, "nan" poisons the locations, "add" adds to what lies there."""
+
+    start_partition: Literal["error", "warn", "ignore"] = "warn"
+    """Operands must start at partition 0, 32, 64 or 96 by their size [NKI architecture guide]; the
+    compiler's allocator enforces it, so a view such as t[16:48] may or may not compile."""
+
+    partition_index: Literal["keep", "drop"] = "keep"
+    """An integer on the partition dimension of an on-chip tensor: the 0.5 guide keeps the dimension
+    with size 1, documents up to 0.4 show it dropped, which leaves no partition dimension."""
+
+    ap_offset: Literal["version", "replace", "compose"] = "version"
+    """`.ap(offset=…)` on an indexed view: guides say it replaces the view's offset, the 0.5 stub
+    that it is added to it. "version": refused up to 0.4, where the guide forbids it; composed
+    from 0.5."""
+
+    negative_index: Literal["version", "allow", "refuse"] = "version"
+    """Negative integer indices: the parser frontend rejects them, the 0.6 stub allows them."""
+
+    activation_range: Literal["simulator", "refuse"] = "simulator"
+    """Activation inputs outside the documented valid range give garbage on hardware. sin
+    extrapolates a cubic and the others give their mathematical value, as the vendor's simulator;
+    "refuse" raises instead, at the cost of looking at every input."""
+
+    integer_overflow: Literal["wrap", "saturate"] = "wrap"
+    """Exact int32/uint32 arithmetic on GpSimdE beyond 32 bits: no document says. "wrap" is two's
+    complement."""
+
+    integer_quotient: Literal["float", "promoted"] = "float"
+    """0.1's nl.divide and `/` of two integers. The rule of promotion names an integer; the vendor's
+    own kernels (nki-samples, resize_nearest) need the fraction. "float": float32; "promoted": the
+    integer type, rounded to nearest."""
+
+    matmul_reads_psum: Literal["refuse", "copy"] = "refuse"
+    """0.1's nc_matmul of a tile in PSUM, such as the result of nc_transpose: documents want both
+    operands in SBUF, and public kernels that say they ran on a device leave the copy to the
+    compiler. "copy" puts it in."""
+
+    affine_select_compare: Literal["all", "frontend"] = "all"
+    """affine_select documents any comparison as cmp_op; the open-source frontend lowers only
+    greater, greater_equal, equal and not_equal. "frontend" refuses the others."""
+
+    accumulator_lanes: Literal["row", "partition"] = "row"
+    """Which of ScalarE's and VectorE's 128 accumulator registers serves a row of an operand that
+    starts above partition 0: no document says. "row": row p uses register p; "partition": the
+    register of its partition."""
+
+    missing_index: Literal["ones", "zero"] = "ones"
+    """What nc_find_index8 and nc_match_replace8 write for a value that does not occur: all ones
+    [NKI 0.6: nc_find_index8]; earlier documents leave it undefined, and the vendor's simulator
+    wrote 0 up to 0.5."""
+
+    transpose_dge_none: Literal["error", "warn", "ignore"] = "warn"
+    """dma_transpose documents dge_mode unknown and hwdge; kernels of the public library also pass
+    none, which may or may not compile."""
+
+    random_seed: int = 0
+    """Where the engines' random generators start. Their hardware start state is not published."""
+
+    usable_sbuf_bytes: int | None = None
+    """Usable SBUF bytes per partition; None: the generation's table (no document prints it)."""
+
+
+def make_options(base: Options, changes: dict[str, Any]) -> Options:
+    """`base` with named changes, each checked against the field's allowed values.
+
+    Raises LaunchError for an unknown name or value.
+    """
+    hints = get_type_hints(Options)
+    for name, value in changes.items():
+        if name not in hints:
+            known = ", ".join(f.name for f in fields(Options))
+            raise LaunchError(f"unknown option {name!r}", expected=f"one of {known}")
+        fits, expected = _allowed(hints[name])
+        if not fits(value):
+            raise LaunchError(
+                f"option {name} does not take {value!r}", expected=expected, got=repr(value)
+            )
+    return replace(base, **changes)
+
+
+def _allowed(hint: Any) -> tuple[Callable[[Any], bool], str]:
+    """Whether a value fits a field of type `hint`, and what does in words."""
+    if get_origin(hint) is Literal:
+        return lambda value: value in get_args(hint), " or ".join(map(repr, get_args(hint)))
+    if hint is bool:
+        return lambda value: isinstance(value, (bool, np.bool_)), "True or False"
+    optional = NoneType in get_args(hint)
+
+    def is_count(value: Any) -> bool:
+        if value is None or isinstance(value, bool):
+            return optional and value is None
+        return isinstance(value, (int, np.integer)) and bool(value >= 0)
+
+    return is_count, "an int from 0 on" + (" or None" if optional else "")

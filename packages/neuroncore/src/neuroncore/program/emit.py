@@ -1,0 +1,322 @@
+"""Writes a program as NKI source of any version from 0.2 on, to be read and run.
+
+Signatures are read backward: a record's fields become that version's parameters. The first two are
+given by position, the others by name where they differ from the default. Every statement says in a
+comment which source line it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from math import isfinite
+from pathlib import PurePath
+from typing import Any
+
+from neuroncore._caret import Place
+from neuroncore.activations import Activation
+from neuroncore.alu import AluOp
+from neuroncore.core import NeuronCore
+from neuroncore.engines import Engine, Space
+from neuroncore.enums import DgeMode, DmaEngine, MatmulPerfMode, OobMode, ReduceCmd
+from neuroncore.errors import KernelError, LaunchError, UnsupportedError
+from neuroncore.instructions import Instruction
+from neuroncore.program.affine import Affine
+from neuroncore.program.binding import machine_call, spec_at
+from neuroncore.program.box import Item, Slice, subscript
+from neuroncore.program.lowering import through_hbm
+from neuroncore.program.naming import RESERVED
+from neuroncore.program.nodes import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    plain_number,
+)
+from neuroncore.program.text import item_text, range_text
+from neuroncore.program.verify import check_calls
+from neuroncore.surface import VERSIONS, Signature, signature, span, version_tuple
+from nki_dtypes import DType
+
+INDENT = "    "
+WIDTH = 100
+BY_POSITION = 2
+
+_ENUMS: dict[type[Enum], str] = {
+    Engine: "engine",
+    DgeMode: "dge_mode",
+    OobMode: "oob_mode",
+    ReduceCmd: "reduce_cmd",
+    MatmulPerfMode: "matmul_perf_mode",
+    DmaEngine: "dma_engine",
+}
+_HEAD = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n"
+
+
+def emit(program: Program, version: str = "0.6") -> str:
+    """The program as a kernel of that NKI version: imports, one decorated function.
+
+    Raises ProgramError where calls break a rule of that version, UnsupportedError where the version
+    has no way to write something, LaunchError for a version that is none.
+    """
+    if version not in VERSIONS[1:]:
+        raise LaunchError(
+            f"no source can be written for NKI {version}",
+            expected="one of " + ", ".join(VERSIONS[1:]),
+        )
+    settled = _in_version(through_hbm(program), version)
+    check_calls(settled)
+    return _Writer(settled, version).source()
+
+
+def _in_version(program: Program, version: str) -> Program:
+    """The program under another version's rules; its open choices of engine stay as they were."""
+    settled = _Settled(program, version)
+    body = tuple(settled.statement(s) for s in program.body)
+    return replace(program, body=body, nki=version)
+
+
+class _Settled:
+    """Names the engine of every call that another version would leave to another engine."""
+
+    def __init__(self, program: Program, version: str) -> None:
+        self.program, self.version = program, version
+        self.core = NeuronCore(program.target)
+        self.buffers = program.buffers()
+
+    def statement(self, statement: Statement) -> Statement:
+        if isinstance(statement, Loop):
+            return replace(statement, body=tuple(map(self.statement, statement.body)))
+        return self.call(statement) if isinstance(statement, Call) else statement
+
+    def call(self, call: Call) -> Call:
+        if call.attrs.get("engine") is not Engine.unknown or call.record.engines == (Engine.dma,):
+            return call
+        specs = {
+            name: spec_at(value, self.buffers, self.core, value.offset.constant)
+            if isinstance(value, Access)
+            else None if value is None else type(value)
+            for name, value in call.operands.items()
+        }  # fmt: skip
+        was, now = (
+            machine_call(call, specs, self.core, nki).engine
+            for nki in (self.program.nki, self.version)
+        )
+        return call if was is now else replace(call, attrs={**call.attrs, "engine": was})
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Source lines of one program."""
+
+    program: Program
+    version: str
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    depth: int = 1
+
+    def source(self) -> str:
+        program = self.program
+        self.buffers = program.buffers()
+        taken = set(self.buffers) | RESERVED
+        self.names = {n: n if n not in RESERVED else _other(n, taken) for n in self.buffers}
+        parameters = ", ".join(self.names[b.name] for b in program.parameters)
+        lines = [f"def {program.name}({parameters}):", *_indented(self.docstring())]
+        lines += _indented(self.statements(program.body))
+        lines += _indented(self.returned())
+        return f"{_HEAD}\n\n@nki.jit\n" + "\n".join(lines) + "\n"
+
+    def docstring(self) -> Iterator[str]:
+        program = self.program
+        about = f"Program {program.name}, for {program.target}, NKI {self.version}."
+        takes = [f"{self.names[b.name]}: {b.shape}, {b.dtype}" for b in program.parameters]
+        if not takes:
+            yield f'"""{about}"""'
+            return
+        yield f'"""{about}'
+        yield ""
+        yield from takes
+        yield '"""'
+        for b in program.parameters:
+            yield f"assert {self.names[b.name]}.shape == {b.shape}"
+
+    def returned(self) -> Iterator[str]:
+        names = ", ".join(self.names[r] for r in self.program.results)
+        if names:
+            yield f"return {names}"
+        elif not self.program.body:
+            yield "pass"
+
+    # -- statements -------------------------------------------------------------------------------
+
+    def statements(self, body: tuple[Statement, ...]) -> Iterator[str]:
+        for statement in body:
+            match statement:
+                case Loop():
+                    yield from self.loop(statement)
+                case Allocate(buffer):
+                    yield from self.laid_out(*self.allocation(buffer), statement.origin)
+                case Call():
+                    yield from self.laid_out(*self.call(statement), statement.origin)
+
+    def laid_out(self, head: str, parts: list[str], origin: Place | None) -> Iterator[str]:
+        """head(parts) on one line, or with a part per line where it would be too long."""
+        comment = f"  # from {PurePath(origin.file).name}:{origin.line}" if origin else ""
+        line = f"{head}({', '.join(parts)}){comment}"
+        if len(line) + self.depth * len(INDENT) <= WIDTH:
+            yield line
+            return
+        yield f"{head}({comment}"
+        yield from (f"{INDENT}{part}," for part in parts)
+        yield ")"
+
+    def loop(self, loop: Loop) -> Iterator[str]:
+        outer = self.ranges.get(loop.variable)
+        self.ranges[loop.variable] = (loop.start, loop.last)
+        yield f"for {loop.variable} in range({range_text(loop)}):"
+        self.depth += 1
+        yield from _indented(self.statements(loop.body) if loop.body else ["pass"])
+        self.depth -= 1
+        if outer is None:
+            del self.ranges[loop.variable]
+        else:
+            self.ranges[loop.variable] = outer
+
+    def allocation(self, buffer: Buffer) -> tuple[str, list[str]]:
+        space = buffer.space
+        if not space.on_chip:
+            returned = buffer.name in self.program.results
+            space = Space.shared_hbm if returned else Space.private_hbm
+        parts = [repr(buffer.shape), f"dtype={self.dtype(buffer.dtype)}", f"buffer=nl.{space.name}"]
+        if buffer.address is not None:
+            if version_tuple(self.version) < (0, 3):
+                raise self.cannot(f"address={buffer.address}", "it came with NKI 0.3")
+            parts.append(f"address={buffer.address}")
+        return f"{self.names[buffer.name]} = nl.ndarray", parts
+
+    def call(self, call: Call) -> tuple[str, list[str]]:
+        found = signature(call.instruction, self.version)
+        if found is None:
+            having = [v for v in VERSIONS[1:] if signature(call.instruction, v)]
+            raise self.cannot(
+                call.instruction, f"it is part of NKI {span(having)}" if having else None, call
+            )
+        self.say_everything(call, found)
+        parts = []
+        for position, param in enumerate(found.params):
+            value = call.name if param.name == "name" else self.field(call, param.field)
+            if not param.required and self.is_default(
+                call.record, param.field, value, param.default
+            ):
+                continue
+            by_position = position < BY_POSITION and position == len(parts)
+            shown = self.value(value)
+            parts.append(shown if by_position else f"{param.name}={shown}")
+        return f"nisa.{call.instruction}", parts
+
+    @staticmethod
+    def field(call: Call, name: str) -> Any:
+        return call.operands[name] if name in call.operands else call.attrs.get(name)
+
+    @staticmethod
+    def is_default(record: Instruction, name: str, value: Any, default: Any) -> bool:
+        """Whether leaving the parameter out says the same."""
+        if name not in record.attrs:
+            same_kind = isinstance(default, bool) == isinstance(value, bool)
+            return value is None if default is None else (same_kind and value == default)
+        return value == record.attrs[name].convert(default)
+
+    def say_everything(self, call: Call, found: Signature) -> None:
+        """Refuse a field that has no parameter in this version, unless it says nothing."""
+        fields = {p.field for p in found.params}
+        for name, value in call.operands.items():
+            if name not in fields and value is not None:
+                raise self.cannot(f"{call.instruction}({name}=…)", None, call)
+        for name, value in call.attrs.items():
+            attr = call.record.attrs[name]
+            if name not in fields and value != attr.convert(attr.default):
+                raise self.cannot(f"{call.instruction}({name}={value!r})", None, call)
+        if call.name is not None and "name" not in fields:
+            raise self.cannot(f"{call.instruction}(name=…)", None, call)
+
+    def cannot(self, what: str, hint: str | None, call: Call | None = None) -> KernelError:
+        return UnsupportedError(
+            f"{what} cannot be written in NKI {self.version}",
+            hint=hint,
+            place=call.origin if call else None,
+            rule=f"NKI {self.version}: nki.isa",
+        )
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def value(self, value: Any) -> str:
+        match value:
+            case Access():
+                return self.access(value)
+            case AluOp() | Activation():
+                return f"nl.{value.name}"
+            case DType():
+                return self.dtype(value)
+            case Enum():
+                return f"nisa.{_ENUMS[type(value)]}.{value.name}"
+            case tuple() if value and all(isinstance(v, tuple) for v in value):
+                return repr([list(v) for v in value])
+        plain = plain_number(value)
+        if isinstance(plain, float) and not isfinite(plain):
+            return f'float("{plain}")'
+        return repr(plain)
+
+    def dtype(self, dtype: DType) -> str:
+        if version_tuple(dtype.since) > version_tuple(self.version):
+            raise self.cannot(f"dtype {dtype}", f"it came with NKI {dtype.since}")
+        return f"nl.{dtype}"
+
+    def access(self, access: Access) -> str:
+        buffer = self.buffers[access.buffer]
+        name = self.names[access.buffer]
+        items = subscript(access, buffer)
+        if items is not None and self.indexes_alike(items, access, buffer):
+            shown = [item_text(i, n) for i, n in zip(items, buffer.shape, strict=True)]
+            return name if set(shown) == {":"} else f"{name}[{', '.join(shown)}]"
+        return f"{name}.ap({self.pattern(access)})"
+
+    def indexes_alike(self, items: tuple[Item, ...], access: Access, buffer: Buffer) -> bool:
+        """Whether the language's brackets give this shape, and stay inside for all iterations."""
+        if isinstance(items[0], Affine) and buffer.space.on_chip:
+            return False  # an index on partitions keeps the dimension
+        if len(access.shape) < (2 if buffer.space.on_chip else 1):
+            return False  # the last index would keep its dimension
+        if buffer.space.on_chip and isinstance(items[0], Slice) and items[0].step != 1:
+            return False
+        return all(self.inside(item, n) for item, n in zip(items, buffer.shape, strict=True))
+
+    def inside(self, item: Item, size: int) -> bool:
+        first, last = (item.start, item.stop) if isinstance(item, Slice) else (item, item + 1)
+        return first.bounds(self.ranges)[0] >= 0 and last.bounds(self.ranges)[1] <= size
+
+    def pattern(self, access: Access) -> str:
+        pairs = [[s, n] for s, n in zip(access.strides, access.shape, strict=True)]
+        parts = [f"pattern={pairs}", f"offset={access.offset}"]
+        if access.indirect is not None:
+            moved = access.indirect
+            parts.append(f"{moved.kind}_offset={self.access(moved.index)}")
+            parts.append(f"indirect_dim={moved.dim}")
+        if access.dtype is not None:
+            parts.append(f"dtype={self.dtype(access.dtype)}")
+        return ", ".join(parts)
+
+
+def _other(name: str, taken: set[str]) -> str:
+    """`name` with as many underscores behind it as make it new."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _indented(lines: Any) -> list[str]:
+    return [INDENT + line if line else line for line in lines]

@@ -1,0 +1,63 @@
+"""What a verifier finds: violations with the statement that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from neuroncore._caret import Place
+from neuroncore.errors import KernelError, ProgramError, Violation
+from neuroncore.program.nodes import Allocate, Call, Loop, Program, Statement
+
+Ranges = dict[str, tuple[int, int]]
+"""First and last value of each loop variable in scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One broken rule: what is wrong, in which instruction, and the line it came from."""
+
+    violation: Violation
+    origin: Place | None = None
+    instruction: str | None = None
+
+    def as_error(self) -> KernelError:
+        """The finding as the error that running the program would raise."""
+        v = self.violation
+        return v.error(
+            v.what, expected=v.expected, got=v.got, hint=v.hint, rule=v.rule, operand=v.operand,
+            instruction=self.instruction, place=self.origin,
+        )  # fmt: skip
+
+
+def found(statement: Statement | None, violation: Violation) -> Finding:
+    """A finding at a statement."""
+    name = statement.instruction if isinstance(statement, Call) else None
+    return Finding(violation, statement.origin if statement else None, name)
+
+
+def as_violation(wrong: KernelError) -> Violation:
+    """An error as a violation, for a finding."""
+    return Violation(
+        type(wrong), wrong.what, wrong.operand, wrong.expected, wrong.got, wrong.hint, wrong.rule
+    )
+
+
+def raise_findings(program: Program, findings: list[Finding]) -> None:
+    """Raise ProgramError with all of them; nothing where there are none."""
+    if findings:
+        count = f"{len(findings)} violation" + "s" * (len(findings) > 1)
+        errors = [finding.as_error() for finding in findings]
+        raise ProgramError(f"program {program.name}: {count}", errors)
+
+
+def visit(
+    body: tuple[Statement, ...], ranges: Ranges | None = None
+) -> Iterator[tuple[Allocate | Call | Loop, Ranges]]:
+    """Every statement in program order with the loop variables around it."""
+    ranges = ranges or {}
+    for statement in body:
+        yield statement, ranges
+        if isinstance(statement, Loop):
+            inner = {**ranges, statement.variable: (statement.start, statement.last)}
+            yield from visit(statement.body, inner)

@@ -1,0 +1,177 @@
+"""What the kernel's source calls things: the variable that a statement assigns, its loops."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import linecache
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from neuroncore._caret import Place
+from neuroncore.program.affine import Affine
+from neuroncore.program.nodes import (
+    Access,
+    Allocate,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    map_accesses,
+    walk,
+)
+
+RESERVED = frozenset({"nki", "nl", "nisa", "range", "buffer", "program", "float", "slice"})
+"""Names that the text or emitted source needs for itself."""
+
+_LOOP_NAMES = "ijklmnpqrs"
+
+
+@dataclass(frozen=True, slots=True)
+class _For:
+    """A `for` statement of the source: its variable, its lines, where it stands."""
+
+    variable: str
+    first: int
+    last: int
+    function: int
+
+
+def _statements(path: str) -> tuple[dict[int, str], tuple[_For, ...]]:
+    """Line → variable assigned there; every `for` of the file."""
+    return _read("".join(linecache.getlines(path)))
+
+
+@lru_cache(maxsize=64)
+def _read(source: str) -> tuple[dict[int, str], tuple[_For, ...]]:
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return {}, ()
+    assigned: dict[int, str] = {}
+    loops: list[_For] = []
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            name = _target(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            name = _appended(node.value.func)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            around = [f.lineno for f in functions if _within(node.lineno, f)]
+            loops.append(
+                _For(node.target.id, node.lineno, node.end_lineno or 0, max(around or [0]))
+            )
+            continue
+        else:
+            continue
+        if name:
+            assigned |= dict.fromkeys(range(node.lineno, (node.end_lineno or 0) + 1), name)
+    return assigned, tuple(loops)
+
+
+def _within(line: int, node: ast.stmt) -> bool:
+    return node.lineno <= line <= (node.end_lineno or 0)
+
+
+def _appended(function: ast.expr) -> str | None:
+    """The list in names.append(…)."""
+    match function:
+        case ast.Attribute(value, "append"):
+            return _target(value)
+    return None
+
+
+def _target(node: ast.expr) -> str | None:
+    """The variable behind `x`, `x[i]` or `self.x`."""
+    match node:
+        case ast.Name(name) | ast.Attribute(_, name):
+            return name
+        case ast.Subscript(value, _):
+            return _target(value)
+    return None
+
+
+def assigned_name(place: Place | None) -> str | None:
+    """The variable that the statement at `place` assigns or appends to; None without one."""
+    if place is None:
+        return None
+    return _statements(place.file)[0].get(place.line)
+
+
+def _loop_variables(places: Iterable[Place]) -> Iterator[str]:
+    """Variables of the `for` statements around all of the places of one function, inner first."""
+    by_file: dict[str, list[int]] = {}
+    for place in places:
+        by_file.setdefault(place.file, []).append(place.line)
+    for path, lines in by_file.items():
+        loops = _statements(path)[1]
+        around = [f for f in loops if any(f.first < line <= f.last for line in lines)]
+        for function in dict.fromkeys(f.function for f in around):
+            mine = [f for f in around if f.function == function]
+            inside = [n for n in lines if any(f.first < n <= f.last for f in mine)]
+            common = [f for f in mine if all(f.first < n <= f.last for n in inside)]
+            yield from (f.variable for f in sorted(common, key=lambda f: -f.first))
+
+
+def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
+    """The program with buffers named by `hints` and loops by their source, all names unique."""
+    taken = {b.name for b in program.parameters} | RESERVED
+    names: dict[str, str] = {}
+    for statement in walk(program.body):
+        if isinstance(statement, Allocate):
+            old = statement.buffer.name
+            names[old] = _unused(hints.get(old, old), taken)
+            taken.add(names[old])
+    body = tuple(_rename(s, names, {}, taken) for s in program.body)
+    results = tuple(names.get(r, r) for r in program.results)
+    return replace(program, body=body, results=results)
+
+
+def _unused(wanted: str, taken: set[str]) -> str:
+    """`wanted`, or with the first number that makes it new."""
+    base = wanted if wanted.isidentifier() and not keyword.iskeyword(wanted) else "tile"
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        name = f"{base}_{number}"
+    return name
+
+
+def _rename(
+    statement: Statement, names: Mapping[str, str], loops: Mapping[str, str], taken: set[str]
+) -> Statement:
+    match statement:
+        case Allocate(buffer):
+            return replace(statement, buffer=replace(buffer, name=names[buffer.name]))
+        case Loop():
+            variable = _variable(statement, loops, taken)
+            inner = {**loops, statement.variable: variable}
+            body = tuple(_rename(s, names, inner, taken) for s in statement.body)
+            return replace(statement, variable=variable, body=body)
+    new = {old: Affine.variable(v) for old, v in loops.items()}
+
+    def access(old: Access) -> Access:
+        name = names.get(old.buffer, old.buffer)
+        return replace(old, buffer=name, offset=old.offset.substitute(new))
+
+    return map_accesses(statement, access)
+
+
+def _variable(loop: Loop, outer: Mapping[str, str], taken: set[str]) -> str:
+    used = {*outer.values(), *taken}
+    if loop.variable.isidentifier() and loop.variable not in used:
+        return loop.variable
+    places = [s.origin for s in walk(loop.body) if isinstance(s, Call) and s.origin]
+    around = list(_loop_variables(places))
+    inner = _perfect_depth(loop)  # so many loops inside will take the innermost variables
+    sourced = (v for v in (*around[inner:], *around[:inner], *_LOOP_NAMES) if v not in used)
+    return next(sourced, None) or _unused("i", used)
+
+
+def _perfect_depth(loop: Loop) -> int:
+    """How many loops follow one another inside without a call between them."""
+    match [s for s in loop.body if not isinstance(s, Allocate)]:
+        case [Loop() as inner]:
+            return 1 + _perfect_depth(inner)
+    return 0

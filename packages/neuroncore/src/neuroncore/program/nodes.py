@@ -1,0 +1,287 @@
+"""Kernel programs as data: buffers, loops, calls of instructions, accesses.
+
+A program is a kernel without its language: what the emitter writes, the search transforms, the
+timeline plays and the planner orders. Every statement knows the source line it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from math import isnan, nan, prod
+from typing import Any
+
+import numpy as np
+
+from neuroncore._caret import Place
+from neuroncore.engines import Engine, Space
+from neuroncore.errors import SignatureError
+from neuroncore.instructions import INSTRUCTIONS, Instruction
+from neuroncore.program.affine import Affine
+from neuroncore.spec import row_major
+from nki_dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor: created where its Allocate stands, or a parameter of the program.
+
+    `address` is (partition, byte offset in each partition) where the kernel fixed it.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    space: Space
+    address: tuple[int, int] | None = None
+
+    @property
+    def size(self) -> int:
+        """All elements."""
+        return prod(self.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Element strides of the dense row-major layout."""
+        return row_major(self.shape)
+
+    @property
+    def row(self) -> int:
+        """Elements per partition (F); the partition stride of an on-chip buffer."""
+        return prod(self.shape[1:])
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes per partition."""
+        return self.row * self.dtype.itemsize
+
+    @property
+    def num_bytes(self) -> int:
+        """All bytes."""
+        return self.size * self.dtype.itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Indirect:
+    """A dynamic part of an access: an index read on the device moves it along `dim` of its buffer.
+
+    `kind` "scalar": `index` is one int for the whole access; "vector": one int per row of the
+    access's dimension 0.
+    """
+
+    kind: str
+    index: Access
+    dim: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Elements of a buffer: offset + Σ strides[d] · index[d], counted in elements of `dtype`.
+
+    The same numbers as a view's shape, strides and offset; `offset` may depend on loop variables.
+    `dtype` is set where the bytes are seen as another dtype than the buffer's.
+    """
+
+    buffer: str
+    offset: Affine
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: DType | None = None
+    indirect: Indirect | None = None
+
+    @property
+    def size(self) -> int:
+        """How many elements it names (with repetition)."""
+        return prod(self.shape)
+
+    def reach(self) -> tuple[int, int]:
+        """The least and greatest element it touches, relative to its offset (index at 0)."""
+        return span(self.shape, self.strides)
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """The least and greatest of Σ strides[d] · index[d] for 0 <= index[d] < shape[d]."""
+    ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
+
+
+def whole(buffer: Buffer) -> Access:
+    """The access to all of `buffer`."""
+    return Access(buffer.name, Affine(), buffer.shape, buffer.strides)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """A buffer comes to life here, with undefined content, anew each time this is reached.
+
+    It is visible in the statements that follow in the same block, and in their loops.
+    """
+
+    buffer: Buffer
+    origin: Place | None = field(default=None, compare=False)
+
+
+Value = Access | float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One instruction: every operand (access, number or None) and attribute of its record.
+
+    `name` is the user's name of the instruction, for scheduling edges and traces. `make_call` fills
+    in what is not given.
+    """
+
+    instruction: str
+    operands: Mapping[str, Value]
+    attrs: Mapping[str, Any]
+    name: str | None = None
+    origin: Place | None = field(default=None, compare=False)
+
+    @property
+    def record(self) -> Instruction:
+        return INSTRUCTIONS[self.instruction]
+
+    @property
+    def is_dma(self) -> bool:
+        """Whether DMA queues execute it."""
+        return self.record.engines == (Engine.dma,)
+
+    @property
+    def accesses(self) -> dict[str, Access]:
+        """The operands that are tensors here."""
+        return {n: value for n, value in self.operands.items() if isinstance(value, Access)}
+
+
+def make_call(
+    instruction: str, name: str | None = None, origin: Place | None = None, **fields: Any
+) -> Call:
+    """A call from operands and attributes by name; what is left out has the record's default.
+
+    Attributes may be written as kernels write them ("add", an enum member, a list). Raises
+    SignatureError for an unknown instruction or field, AttributeValueError for a wrong value.
+    """
+    record = INSTRUCTIONS.get(instruction)
+    if record is None:
+        raise SignatureError(
+            f"{instruction} is not an instruction", expected=", ".join(INSTRUCTIONS), place=origin
+        )
+    unknown = [n for n in fields if n not in record.operands and n not in record.attrs]
+    if unknown:
+        raise SignatureError(
+            f"{instruction} has no {unknown[0]}", place=origin,
+            expected=", ".join((*record.operands, *record.attrs)),
+        )  # fmt: skip
+    operands = {f: plain_number(fields.get(f)) for f in record.operands}
+    attrs = {f: a.convert(fields.get(f, a.default)) for f, a in record.attrs.items()}
+    return Call(instruction, operands, attrs, name, origin)
+
+
+def plain_number(value: Any) -> Any:
+    """A NumPy number as Python's; one NaN for all, so that equal programs compare equal."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return nan if isinstance(value, float) and isnan(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`variable` runs from start (inclusive) to stop (exclusive) by step."""
+
+    variable: str
+    start: int
+    stop: int
+    body: tuple[Statement, ...]
+    step: int = 1
+    origin: Place | None = field(default=None, compare=False)
+
+    @property
+    def trips(self) -> int:
+        """How often the body runs."""
+        return len(range(self.start, self.stop, self.step)) if self.step > 0 else 0
+
+    @property
+    def last(self) -> int:
+        """The greatest value of the variable (start where the body never runs)."""
+        return self.start + self.step * max(0, self.trips - 1)
+
+
+Statement = Allocate | Call | Loop
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A kernel: parameters in HBM, statements, and the names of the buffers it returns.
+
+    `nki` is the version whose rules its calls follow: which engine executes an instruction that
+    leaves the choice open, what a DMA may read.
+    """
+
+    name: str
+    parameters: tuple[Buffer, ...]
+    body: tuple[Statement, ...]
+    results: tuple[str, ...]
+    target: str = "trn2"
+    nki: str = "0.6"
+
+    def buffers(self) -> dict[str, Buffer]:
+        """Every buffer by name, parameters first, then in order of allocation."""
+        found = {b.name: b for b in self.parameters}
+        found |= {s.buffer.name: s.buffer for s in walk(self.body) if isinstance(s, Allocate)}
+        return found
+
+    def __str__(self) -> str:
+        from neuroncore.program.text import print_program
+
+        return print_program(self)
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, outer before inner, in program order."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop):
+            yield from walk(statement.body)
+
+
+def calls(body: tuple[Statement, ...]) -> Iterator[Call]:
+    """Every call, in program order."""
+    return (s for s in walk(body) if isinstance(s, Call))
+
+
+def map_accesses(statement: Statement, change: Callable[[Access], Access]) -> Statement:
+    """The statement with every access replaced by `change(access)`, index accesses first."""
+
+    def access(old: Access) -> Access:
+        if old.indirect is not None:
+            old = replace(old, indirect=replace(old.indirect, index=access(old.indirect.index)))
+        return change(old)
+
+    match statement:
+        case Loop():
+            body = tuple(map_accesses(s, change) for s in statement.body)
+            return replace(statement, body=body)
+        case Call():
+            operands = {
+                name: access(value) if isinstance(value, Access) else value
+                for name, value in statement.operands.items()
+            }
+            return replace(statement, operands=operands)
+    return statement
+
+
+def accesses(statement: Statement) -> Iterator[Access]:
+    """Every access in the order of `map_accesses`."""
+    if isinstance(statement, Loop):
+        for inner in statement.body:
+            yield from accesses(inner)
+    elif isinstance(statement, Call):
+        for value in statement.operands.values():
+            if isinstance(value, Access):
+                yield from _with_index(value)
+
+
+def _with_index(access: Access) -> Iterator[Access]:
+    if access.indirect is not None:
+        yield from _with_index(access.indirect.index)
+    yield access

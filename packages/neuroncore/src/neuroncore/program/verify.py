@@ -1,0 +1,62 @@
+"""Finds everything that is wrong with a program, with the lines that it came from."""
+
+from __future__ import annotations
+
+from neuroncore.core import NeuronCore
+from neuroncore.engines import Space
+from neuroncore.errors import LaunchError
+from neuroncore.options import Options
+from neuroncore.program.findings import Finding, as_violation, found, raise_findings, visit
+from neuroncore.program.initialised import uninitialised
+from neuroncore.program.limits import limits
+from neuroncore.program.liveness import over_capacity
+from neuroncore.program.nodes import Call, Program
+from neuroncore.program.structure import structure
+from neuroncore.surface import VERSIONS
+
+STRICT = Options(start_partition="error")
+"""A start partition that may not compile is a finding."""
+
+_LARGEST = "trn3"  # a program for an unknown target is judged by what no generation takes
+
+
+def verify(program: Program, options: Options | None = None) -> list[Finding]:
+    """Every violation: structure, limits of all calls in all iterations, capacity, content.
+
+    `options` None is STRICT. Nothing is executed.
+    """
+    findings, sound, core = _calls(program, options or STRICT)
+    findings += over_capacity(program, core.target, core.free_bytes_of(Space.sbuf))
+    findings += uninitialised(program, sound, core)
+    return findings
+
+
+def check(program: Program, options: Options | None = None) -> None:
+    """Raise ProgramError listing all violations that `verify` finds; nothing where it is legal."""
+    raise_findings(program, verify(program, options))
+
+
+def check_calls(program: Program, options: Options | None = None) -> None:
+    """As `check`, for structure and the limits of calls alone."""
+    raise_findings(program, _calls(program, options or Options())[0])
+
+
+def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int], NeuronCore]:
+    """What is wrong with structure and calls, the ids of the calls that are legal, the core."""
+    findings: list[Finding] = []
+    try:
+        core = NeuronCore(program.target, options, watchers=())
+    except LaunchError as unknown:
+        findings.append(found(None, as_violation(unknown)))
+        core = NeuronCore(_LARGEST, options, watchers=())
+    nki = program.nki if program.nki in VERSIONS else VERSIONS[-1]
+    more, sound = structure(program, core)
+    findings += more
+    buffers = program.buffers()
+    for statement, ranges in visit(program.body):
+        if isinstance(statement, Call) and id(statement) in sound:
+            wrong = limits(statement, ranges, buffers, core, nki)
+            if wrong:
+                sound.discard(id(statement))
+            findings += wrong
+    return findings, sound, core

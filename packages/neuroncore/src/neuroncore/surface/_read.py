@@ -1,0 +1,132 @@
+"""Reads isa.txt."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from neuroncore.engines import Engine
+from neuroncore.enums import DgeMode, DmaEngine, MatmulPerfMode, OobMode, ReduceCmd
+
+VERSIONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6")
+
+REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "<required>"})()
+
+_ENUMS = {
+    "engine": Engine,
+    "dge_mode": DgeMode,
+    "oob_mode": OobMode,
+    "reduce_cmd": ReduceCmd,
+    "matmul_perf_mode": MatmulPerfMode,
+    "dma_engine": DmaEngine,
+}
+
+_LINE = re.compile(r"(\w+)\s+(\d\.\d)(?:-(\d\.\d))?\s+\((.*)\)$")
+_PARAM = re.compile(r"(\*{0,2}\w*)(?::(\w+))?(?:=(.*))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter: its name in this version and the record field it fills."""
+
+    name: str
+    field: str
+    default: Any = REQUIRED
+    keyword_only: bool = False
+    text: str = ""
+    """The default as the stubs print it."""
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One function in one version."""
+
+    name: str
+    version: str
+    params: tuple[Param, ...]
+    swallows: bool = False
+    """0.1 functions end in **kwargs for compiler-internal options."""
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(p.name for p in self.params)})"
+
+
+def version_tuple(version: str) -> tuple[int, int]:
+    """ "0.6" → (0, 6)."""
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
+def span(versions: Sequence[str]) -> str:
+    """Consecutive versions in words: "0.3", "0.3 and 0.4", "0.3 to 0.6"."""
+    return " and ".join(versions) if len(versions) < 3 else f"{versions[0]} to {versions[-1]}"
+
+
+@cache
+def signature(name: str, version: str) -> Signature | None:
+    """The signature of nki.isa's `name` in `version`; None where that version lacks it."""
+    return _table().get((name, version))
+
+
+@cache
+def instruction_names(version: str) -> tuple[str, ...]:
+    """The instructions of a version, in the order of the table."""
+    return tuple(name for name, v in _table() if v == version)
+
+
+@cache
+def _table() -> dict[tuple[str, str], Signature]:
+    table = {}
+    for line in files("neuroncore.surface").joinpath("isa.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            for found in _parse(line):
+                table[found.name, found.version] = found
+    return table
+
+
+def _parse(line: str) -> list[Signature]:
+    match = _LINE.match(line)
+    assert match, f"isa.txt: cannot read {line!r}"
+    name, first, last, inside = match.groups()
+    params, swallows, keyword_only = [], False, False
+    for text in _split(inside):
+        if text.startswith("**"):
+            swallows = True
+        elif text == "*":
+            keyword_only = True
+        else:
+            params.append(_param(text, keyword_only))
+    span = VERSIONS[VERSIONS.index(first) : VERSIONS.index(last or first) + 1]
+    return [Signature(name, version, tuple(params), swallows) for version in span]
+
+
+def _split(inside: str) -> list[str]:
+    """At commas outside brackets."""
+    parts = re.split(r",\s*(?![^()]*\))", inside)
+    return [p.strip() for p in parts if p.strip()]
+
+
+def _param(text: str, keyword_only: bool) -> Param:
+    match = _PARAM.match(text)
+    assert match, f"isa.txt: cannot read parameter {text!r}"
+    name, field, default = match.groups()
+    value = REQUIRED if default is None else _default(default)
+    return Param(name, field or name, value, keyword_only, default or "")
+
+
+def _default(text: str) -> Any:
+    owner, _, member = text.partition(".")
+    if owner in _ENUMS:
+        return _ENUMS[owner][member]
+    if owner in ("nl", "np"):
+        return member
+    return ast.literal_eval(text)

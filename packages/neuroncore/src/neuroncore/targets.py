@@ -1,0 +1,60 @@
+"""The generations of NeuronCore: sizes as the architecture guides print them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from neuroncore.errors import LaunchError
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One generation.
+
+    Sizes are bytes per partition. Sources: NKI architecture guides for Trainium/Inferentia2,
+    Trainium2 and Trainium3.
+    """
+
+    name: str
+    generation: int
+    sbuf_bytes: int
+    usable_sbuf_bytes: int
+    moving_free_max: int
+    """Largest moving free size of one matmul into float32 PSUM, in elements."""
+    psum_bytes: int = 16 * 1024
+    psum_banks: int = 8
+    psum_bank_bytes: int = 2 * 1024
+    partitions: int = 128
+    stationary_free_max: int = 128
+
+    @property
+    def nc_version(self) -> str:
+        return f"gen{self.generation}"
+
+
+# No document prints the usable SBUF size. For gen3 the public kernel library keeps 16,384 + 8 bytes
+# per partition back; the same reserve is assumed for the others (check: allocate until it fails).
+_RESERVED_SBUF_BYTES = 16_384 + 8
+
+TARGETS = {
+    t.name: t
+    for t in (
+        Target("trn1", 2, 192 * 1024, 192 * 1024 - _RESERVED_SBUF_BYTES, 512),
+        Target("trn2", 3, 224 * 1024, 224 * 1024 - _RESERVED_SBUF_BYTES, 512),
+        Target("trn3", 4, 256 * 1024, 256 * 1024 - _RESERVED_SBUF_BYTES, 4096),
+    )
+}
+
+_ALIASES = {"inf2": "trn1", "gen2": "trn1", "gen3": "trn2", "gen4": "trn3"}
+
+
+def resolve_target(name: str) -> Target:
+    """The generation called `name` (trn1, inf2, gen2, trn2, gen3, trn3, gen4).
+
+    Raises LaunchError for any other name.
+    """
+    found = TARGETS.get(_ALIASES.get(name, name))
+    if found is None:
+        known = ", ".join([*TARGETS, *_ALIASES])
+        raise LaunchError(f"unknown target {name!r}", expected=f"one of {known}", got=repr(name))
+    return found

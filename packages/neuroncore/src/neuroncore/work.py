@@ -1,0 +1,74 @@
+"""What an instruction asks of the hardware, as micro-ops that the timeline plays.
+
+Cycles are cycles of the engine's own clock. `interval` is how long the engine is occupied;
+`latency` is added before the result is visible. Costs that depend on an engine's state (which
+stationary is loaded, which activation table) are decided by the timeline from these fields.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from neuroncore.engines import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One trip of data through a vector, scalar or gpsimd engine."""
+
+    engine: Engine
+    interval: int
+    latency: int
+    table: str | None = None
+    """The activation table set that must be loaded first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStationary:
+    """Columns of the stationary matrix into the PE array; may overlap the multiply before it."""
+
+    columns: int
+    interval: int
+    engine: Engine = Engine.tensor
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplyMoving:
+    """Columns of the moving matrix streamed through the PE array."""
+
+    columns: int
+    interval: int
+    latency: int
+    flops: int
+    engine: Engine = Engine.tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """One DMA: `descriptors` contiguous runs of `run_bytes` each."""
+
+    bytes: int
+    descriptors: int
+    run_bytes: int
+    partitions: int
+    indirect: bool = False
+    casts: bool = False
+    engine: Engine = Engine.dma
+
+
+MicroOp = Pass | LoadStationary | MultiplyMoving | Transfer
+
+
+@cache
+def costs() -> dict[str, Any]:
+    """The cost constants with their sources (data file costs.json)."""
+    return json.loads(files("neuroncore").joinpath("costs.json").read_text())
+
+
+def constant(name: str) -> int:
+    """One fixed cost in cycles, by its name in costs.json."""
+    return costs()["constants"][name]["value"]

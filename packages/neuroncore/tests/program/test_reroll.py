@@ -1,0 +1,202 @@
+"""Unrolled programs become loops that say the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from neuroncore.program import Program, execute_program, parse_program, print_program, reroll
+
+RANDOM = np.random.default_rng(5)
+
+
+def program(body: list[str], head: str = "x: float32[512, 64]", result: str = "out") -> Program:
+    made = "".join(f"    {line}\n" for text in body for line in text.strip("\n").splitlines())
+    return parse_program(
+        f'program("trn2", "0.6")\ndef p({head}):\n'
+        f"    out = buffer(float32[512, 64], shared_hbm)\n{made}    return {result}\n"
+    )
+
+
+def body_of(program: Program) -> list[str]:
+    return [line[4:] for line in print_program(program).splitlines()[3:-1]]
+
+
+def rolled(body: list[str], head: str = "x: float32[512, 64]") -> list[str]:
+    """The re-rolled body, after both programs gave identical bytes."""
+    before = program(body, head)
+    after = reroll(before)
+    given = [RANDOM.standard_normal(b.shape).astype(b.dtype.storage) for b in before.parameters]
+    first, second = ([a.copy() for a in given] for _ in range(2))
+    results = zip(
+        [*execute_program(before, first), *first],
+        [*execute_program(after, second), *second],
+        strict=True,
+    )
+    assert all(a.tobytes() == b.tobytes() for a, b in results)
+    return body_of(after)
+
+
+def rows(i: int) -> str:
+    return f"{128 * i}:{128 * i + 128}, :"
+
+
+def test_copies_that_advance_by_a_constant_step_are_a_loop():
+    assert rolled([f"dma_copy(dst=out[{rows(i)}], src=x[{rows(i)}])" for i in range(4)]) == [
+        "for i in range(4):",
+        "    dma_copy(dst=out[128*i : 128*i + 128, :], src=x[128*i : 128*i + 128, :])",
+    ]
+
+
+def test_a_tile_allocated_in_every_iteration_belongs_to_it():
+    tile = """
+t{i} = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t{i}[:, :], src=x[{rows}])
+dma_copy(dst=out[{rows}], src=t{i}[:, :])
+"""
+
+    assert rolled([tile.format(i=i, rows=rows(i)) for i in range(4)]) == [
+        "for i in range(4):",
+        "    t0 = buffer(float32[128, 64], sbuf)",
+        "    dma_copy(dst=t0[:, :], src=x[128*i : 128*i + 128, :])",
+        "    dma_copy(dst=out[128*i : 128*i + 128, :], src=t0[:, :])",
+    ]
+
+
+def test_inner_loops_are_found_before_outer_ones():
+    def blocks(i: int) -> str:
+        made = f"t{i} = buffer(float32[128, 64], sbuf)\n"
+        for j in range(4):
+            at = slice(16 * j, 16 * j + 16)
+            made += f"dma_copy(dst=t{i}[:, {at.start}:{at.stop}], src=x[{128 * i}:{128 * i + 128}, "
+            made += f"{48 - at.start}:{64 - at.start}])\n"
+        return made + f"dma_copy(dst=out[{rows(i)}], src=t{i}[:, :])"
+
+    assert rolled([blocks(i) for i in range(4)]) == [
+        "for i in range(4):",
+        "    t0 = buffer(float32[128, 64], sbuf)",
+        "    for j in range(4):",
+        "        dma_copy(dst=t0[:, 16*j : 16*j + 16], "
+        "src=x[128*i : 128*i + 128, -16*j + 48 : -16*j + 64])",
+        "    dma_copy(dst=out[128*i : 128*i + 128, :], src=t0[:, :])",
+    ]
+
+
+def test_tiles_that_outlive_their_iteration_become_one_buffer():
+    load = "t{i} = buffer(float32[128, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{rows}])"
+    store = "dma_copy(dst=out[{rows}], src=t{i}[:, :])"
+    body = [text.format(i=i, rows=rows(i)) for text in (load, store) for i in range(4)]
+
+    assert rolled(body) == [
+        "t0 = buffer(float32[128, 4, 64], sbuf)",
+        "for i in range(4):",
+        "    dma_copy(dst=t0[:, i, :], src=x[128*i : 128*i + 128, :])",
+        "for i in range(4):",
+        "    dma_copy(dst=out[128*i : 128*i + 128, :], src=t0[:, i, :])",
+    ]
+
+
+def test_a_folded_tile_keeps_its_columns_rows_and_dtype_views():
+    load = "t{i} = buffer(float32[128, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{rows}])"
+    use = """
+dma_copy(dst=out[{low}:{mid}, :], src=t{i}[64:128, :])
+dma_copy(dst=out[{mid}:{high}, 8:24], src=t{i}[0:64, 16:32])
+tensor_scalar(
+    dst=t{i}.ap([[128, 128], [1, 4]], 6, dtype=uint16),
+    data=t{i}.ap([[128, 128], [1, 4]], 2, dtype=uint16), operand0=3, op0=bitwise_xor,
+)
+dma_copy(dst=out[{mid}:{high}, 32:64], src=t{i}[64:128, 0:32])
+"""
+    spots = [{"i": i, "low": 128 * i, "mid": 128 * i + 64, "high": 128 * i + 128} for i in range(4)]
+    body = [load.format(i=i, rows=rows(i)) for i in range(4)]
+    body += ["""tensor_copy(dst=t3[0:64, 0:64], src=t0[0:64, 0:64])"""]
+
+    after = rolled([*body, *(use.format(**spot) for spot in spots)])
+
+    assert after[0] == "t0 = buffer(float32[128, 4, 64], sbuf)"
+    assert "    dma_copy(dst=out[128*i : 128*i + 64, :], src=t0[64:128, i, :])" in after
+
+
+def test_a_folded_tile_is_still_walked_over_its_partitions():
+    load = "t{i} = buffer(float32[128, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{rows}])"
+    quarters = "\n".join(
+        f"dma_copy(dst=out[{{row}}+{p}:{{row}}+{p + 32}, :], src=t{{i}}[{p}:{p + 32}, :])"
+        for p in range(0, 128, 32)
+    )
+    body = [load.format(i=i, rows=rows(i)) for i in range(4)]
+
+    after = rolled([*body, *(quarters.format(i=i, row=128 * i) for i in range(4))])
+
+    assert after[-1].endswith("src=t0[32*j : 32*j + 32, i, :])")
+
+
+def test_tiles_of_which_only_one_outlives_its_iteration_stay_apart():
+    """One buffer for all of them would hold memory that nobody needs."""
+    tile = (
+        "t{i} = buffer(float32[128, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{rows}])\n"
+        "dma_copy(dst=out[{rows}], src=t{i}[:, :])"
+    )
+    body = [tile.format(i=i, rows=rows(i)) for i in range(4)]
+
+    after = rolled([*body, "dma_copy(dst=x[0:128, :], src=t0[:, :])"])
+
+    assert "t0 = buffer(float32[128, 64], sbuf)" in after
+
+
+def test_tiles_that_are_not_alive_together_do_not_become_one_buffer():
+    """A software pipeline uses each tile one iteration later: two are alive, not four."""
+    load = "t{i} = buffer(float32[128, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{rows}])"
+    store = "dma_copy(dst=out[{rows}], src=t{i}[:, :])"
+    body = [load.format(i=0, rows=rows(0))]
+    for i in range(1, 4):
+        body += [load.format(i=i, rows=rows(i)), store.format(i=i - 1, rows=rows(i - 1))]
+
+    after = rolled([*body, store.format(i=3, rows=rows(3))])
+
+    assert not any("float32[128, 4, 64]" in line for line in after)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "dma_copy(dst=out[128:256, :], src=y[128:256, :])",
+        "dma_copy(dst=out[128:192, :], src=x[128:192, :])",
+        "dma_copy(dst=out[128:256, :], src=x[128:256, :], name='b')",
+        "dma_copy(dst=out[128:256, :], src=x[128:256, :], oob_mode=skip)",
+    ],
+    ids=["another parameter", "another shape", "another name", "another attribute"],
+)
+def test_statements_that_differ_in_more_than_offsets_stay_apart(second):
+    first = "dma_copy(dst=out[0:128, :], src=x[0:128, :])"
+
+    assert rolled([first, second], "x: float32[512, 64], y: float32[512, 64]") == [
+        first,
+        second.replace("'b'", "'b'"),
+    ]
+
+
+def test_steps_that_change_begin_another_loop():
+    starts = [0, 128, 256, 64, 192]
+    body = [f"dma_copy(dst=out[{s}:{s + 128}, :], src=x[{s}:{s + 128}, :])" for s in starts]
+
+    assert [line for line in rolled(body) if line.startswith("for")] == [
+        "for i in range(3):",
+        "for i in range(2):",
+    ]
+
+
+def test_two_buffers_in_turn_are_an_inner_loop_over_one():
+    body = [f"{name} = buffer(float32[128, 64], sbuf)" for name in "ab"]
+    for i in range(4):
+        body += [
+            f"dma_copy(dst={'ab'[i % 2]}[:, :], src=x[{rows(i)}])",
+            f"dma_copy(dst=out[{rows(i)}], src={'ab'[i % 2]}[:, :])",
+        ]
+
+    assert rolled(body) == [
+        "a = buffer(float32[128, 2, 64], sbuf)",
+        "for i in range(2):",
+        "    for j in range(2):",
+        "        dma_copy(dst=a[:, j, :], src=x[256*i + 128*j : 256*i + 128*j + 128, :])",
+        "        dma_copy(dst=out[256*i + 128*j : 256*i + 128*j + 128, :], src=a[:, j, :])",
+    ]

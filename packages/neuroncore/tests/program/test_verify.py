@@ -1,0 +1,329 @@
+"""The verifier lists everything that is wrong with a program, and nothing that is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from neuroncore.engines import Space
+from neuroncore.errors import ProgramError
+from neuroncore.options import Options
+from neuroncore.program import (
+    Access,
+    Affine,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    check,
+    make_call,
+    parse_program,
+    peaks,
+    verify,
+    whole,
+)
+from neuroncore.targets import TARGETS
+from nki_dtypes import float32
+
+HEAD = 'program("trn2", "0.6")\ndef p(x: float32[128, 512]):\n'
+
+
+def program(body: str, result: str = "x") -> Program:
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").splitlines())
+    return parse_program(f"{HEAD}{lines}    return {result}\n")
+
+
+def said(body: str, **options) -> list[str]:
+    """What is wrong with a program of these statements."""
+    found = verify(program(body), Options(**options) if options else None)
+    return [f.violation.what for f in found]
+
+
+T = "t = buffer(float32[128, 512], sbuf)\n"
+LOADED = T + "dma_copy(dst=t[:, :], src=x[:, :])\n"
+
+
+def test_nothing_is_wrong_with_a_legal_program():
+    assert said(LOADED + "for i in range(4):\n    dma_copy(dst=x[:, 128*i : 128*i + 128], "
+                "src=t[:, 128*i : 128*i + 128])") == []  # fmt: skip
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("dma_copy(dst=t[:, :], src=x[:, 0:511])", "src has 65408 elements, dst 65536"),
+        ("tensor_copy(dst=t[:, :], src=x[:, :])", "src is in HBM"),
+        ("tensor_copy(dst=t[:, :])", "src is missing"),
+        ("tensor_copy(dst=t[:, :], src=1.0)", "src cannot be 1.0"),
+        ("memset(dst=t[:, :], value=0.0, engine=scalar)", "the scalar engine cannot execute it"),
+        ("memset(dst=t[16:64, :], value=0.0)", "dst starts at partition 16 with 48 partitions"),
+        ("memset(dst=t.ap([[512, 128], [0, 8]]), value=0.0)", "dst is a broadcast view: several "
+         "results would share one element"),
+        ("memset(dst=t.ap([[1, 8], [1, 8]]), value=0.0)",
+         "the first dimension of an on-chip access steps over partitions"),
+        ("memset(dst=t.ap([[512, 128], [1, 8]], 508), value=0.0)", "the access leaves t"),
+        ("memset(dst=t.ap([[512, 127], [1, 8]], 508), value=0.0)",
+         "the access runs into the next partition of t"),
+        ("nc_matmul(dst=t[:, :], stationary=t[:, 0:128], moving=t[:, :])", "dst is in SBUF"),
+    ],
+)  # fmt: skip
+def test_a_call_that_breaks_a_rule_is_found(line, what):
+    assert said(LOADED + line) == [what]
+
+
+def test_a_bound_that_only_the_last_iteration_breaks_is_found():
+    loop = "for i in range({}):\n    memset(dst=t[:, 100*i : 100*i + 112], value=0.0)"
+
+    assert said(T + loop.format(5)) == []
+    assert said(T + loop.format(6)) == ["the access leaves t"]
+
+
+def test_start_partitions_are_tried_in_every_iteration():
+    loop = "for i in range({}):\n    memset(dst=t[{}*i : {}*i + 16, :], value=0.0)"
+
+    assert said(T + loop.format(4, 32, 32)) == []
+    assert said(T + loop.format(4, 16, 16)) == ["dst starts at partition 16 with 16 partitions"]
+    assert said(T + loop.format(4, 16, 16), start_partition="ignore") == []
+
+
+def test_psum_banks_are_tried_in_every_iteration():
+    body = LOADED + (
+        "acc = buffer(float32[128, 1024], psum)\nfor i in range({}):\n"
+        "    nc_matmul(dst=acc[:, {}*i : {}*i + 256], stationary=t[:, 0:128], moving=t[:, 0:256])"
+    )
+
+    assert said(body.format(4, 256, 256)) == []
+    assert said(body.format(3, 192, 192)) == ["dst reaches byte 2560 of a PSUM bank"]
+
+
+def test_two_variables_that_undo_each_other_stay_inside():
+    inside = "for i in range(4):\n    memset(dst=t[:, 128*i : 128*i + 128], value=0.0)\n"
+    reverse = "for i in range(4):\n    memset(dst=t[:, -128*i + 384 : -128*i + 512], value=0.0)"
+
+    assert said(T + inside + reverse) == []
+
+
+# -- structure ------------------------------------------------------------------------------------
+
+A = Buffer("a", (128, 8), float32, Space.sbuf)
+X = Buffer("x", (128, 8), float32, Space.hbm)
+
+
+def wrong(*body, results=(), **changes) -> list[str]:
+    made = replace(Program("p", (X,), tuple(body), results), **changes)
+    return [f.violation.what for f in verify(made)]
+
+
+FILL = make_call("memset", dst=whole(A), value=0.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ([FILL], "a is not a buffer here"),
+        ([Loop("i", 0, 2, (Allocate(A), FILL)), FILL], "a is not a buffer here"),
+        ([Allocate(A), Allocate(A)], "there are two buffers a"),
+        ([Allocate(replace(A, shape=(129, 8)))], "a: 129 partitions in SBUF"),
+        ([Allocate(replace(A, shape=(128,)))], "a: a tensor in SBUF has at least two dimensions"),
+        ([Allocate(replace(A, address=(0, 1 << 20)))], "a: 32 bytes per partition do not fit SBUF"),
+        ([Loop("i", 5, 3, ())], "loop i never runs"),
+        ([Loop("i", 0, 3, (), step=0)], "loop i never runs"),
+        ([Loop("i", 0, 3, (Loop("i", 0, 3, ()),))],
+         "loop variable i is in use by an outer loop"),
+        ([Allocate(A), make_call("memset", dst=replace(whole(A), offset=Affine.variable("i")),
+                                 value=0.0)], "i is not a loop variable here"),
+        ([Allocate(A), make_call("memset", dst=Access("a", Affine(), (128,), (8, 1)), value=0.0)],
+         "the access has no elements or odd strides"),
+        ([Call("memsat", {}, {})], "memsat is not an instruction"),
+        ([Allocate(A), replace(FILL, operands={**FILL.operands, "src": whole(A)})],
+         "there is no src"),
+        ([Allocate(A), replace(FILL, attrs={})], "engine is missing"),
+        ([Allocate(A), replace(FILL, attrs={"engine": "vector"})],
+         "engine='vector' is not one of its values"),
+    ],
+)  # fmt: skip
+def test_a_program_that_does_not_hang_together_is_found(body, what):
+    assert wrong(*body)[0] == what
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"target": "trn9"}, "unknown target 'trn9'"),
+        ({"nki": "0.7"}, "NKI 0.7 is no version"),
+        ({"results": ("y",)}, "result y is not a buffer outside of loops"),
+        ({"results": ("a",)}, "result a is in SBUF"),
+        ({"parameters": (replace(X, space=Space.sbuf),)}, "parameter x is in SBUF"),
+    ],
+)
+def test_a_frame_that_does_not_fit_is_found(changes, what):
+    assert wrong(Allocate(A), FILL, **changes) == [what]
+
+
+def test_an_index_that_does_not_fit_is_found():
+    body = T + (
+        "rows = buffer({}[{}, 1], sbuf)\nmemset(dst=rows[:, :], value={})\n"
+        "dma_copy(dst=t[:, :], src=x.ap([[0, 128], [1, 512]], vector_offset=rows[:, :], dim=0))"
+    )
+
+    assert said(body.format("int32", 128, 0)) == []
+    assert said(body.format("int32", 64, 0)) == ["the index of a dynamic access does not fit"]
+    assert said(body.format("float32", 128, 0.0)) == ["the index of a dynamic access does not fit"]
+
+
+# -- content --------------------------------------------------------------------------------------
+
+
+def test_reading_what_nothing_has_written_is_found_with_the_iteration():
+    body = T + (
+        "memset(dst=t[:, 0:384], value=0.0)\n"
+        "for i in range(4):\n    dma_copy(dst=x[:, 128*i : 128*i + 128], "
+        "src=t[:, 128*i : 128*i + 128])"
+    )
+
+    assert said(body) == ["src reads 16384 of 16384 elements of t that nothing has written "
+                          "(at i = 3)"]  # fmt: skip
+
+
+def test_memory_allocated_in_a_loop_is_new_in_every_iteration():
+    body = (
+        "for i in range(2):\n    t = buffer(float32[128, 2], sbuf)\n"
+        "    memset(dst=t[:, i : i + 1], value=0.0)\n"
+        "    dma_copy(dst=x[:, 0:2], src=t[:, :])"
+    )
+
+    assert said(body) == ["src reads 128 of 256 elements of t that nothing has written (at i = 0)"]
+
+
+def test_bytes_written_as_one_dtype_are_written_for_another():
+    body = T + (
+        "for i in range(2):\n"
+        "    memset(dst=t.ap([[1024, 128], [2, 512]], i, dtype=uint16), value=0)\n"
+        "dma_copy(dst=x[:, :], src=t[:, :])"
+    )
+
+    assert said(body) == []
+    assert said(body.replace("range(2)", "range(1)")) != []
+
+
+def test_accumulating_onto_psum_that_no_matmul_has_started_is_found():
+    body = LOADED + (
+        "acc = buffer(float32[128, 128], psum)\nmemset(dst=acc[:, :], value=0.0)\n"
+        "for k in range(2):\n    nc_matmul(dst=acc[:, :], stationary=t[:, 0:128], "
+        "moving=t[:, 0:128], accumulate={})"
+    )
+
+    assert said(body.format("True")) == ["accumulates onto PSUM that no matmul has written"]
+    assert said(body.format("None")) == []
+
+
+def test_a_program_too_large_to_be_played_is_judged_by_boxes():
+    body = (
+        "for i in range(400):\n    for j in range(400):\n"
+        "        t = buffer(float32[128, 8], sbuf)\n"
+        "        memset(dst=t[:, 0:{}], value=0.0)\n"
+        "        dma_copy(dst=x[:, 0:8], src=t[:, :])"
+    )
+
+    assert said(body.format(8)) == []
+    assert said(body.format(7)) == ["src reads elements of t that nothing has written"]
+
+
+# -- capacity -------------------------------------------------------------------------------------
+
+
+def tiles(count: int, columns: int, space: str = "sbuf") -> str:
+    """`count` tiles, all alive at the end."""
+    made = "".join(
+        f"t{i} = buffer(float32[128, {columns}], {space})\nmemset(dst=t{i}[:, :], value=0.0)\n"
+        for i in range(count)
+    )
+    return made + "".join(
+        f"tensor_copy(dst=t{i}[:, 0:8], src=t{i}[:, 8:16])\n" for i in range(count)
+    )
+
+
+def test_sbuf_counts_what_is_alive_at_once():
+    most = TARGETS["trn2"].usable_sbuf_bytes // (4 * 4096)
+
+    assert said(tiles(most, 4096)) == []
+    assert said(tiles(most + 1, 4096)) == [
+        f"{16384 * (most + 1)} bytes per partition of SBUF are held at once"
+    ]
+
+
+def test_tiles_used_one_after_the_other_need_no_more_than_one():
+    body = "".join(
+        f"t{i} = buffer(float32[128, 32768], sbuf)\nmemset(dst=t{i}[:, :], value=0.0)\n"
+        for i in range(5)
+    )
+
+    assert said(body) == []
+
+
+def test_what_a_loop_uses_lives_through_all_of_it():
+    body = """
+a = buffer(float32[128, 32768], sbuf)
+memset(dst=a[:, :], value=0.0)
+for i in range(2):
+    tensor_copy(dst=a[:, 0:8], src=a[:, 8:16])
+    b = buffer(float32[128, 32768], sbuf)
+    memset(dst=b[:, :], value=0.0)
+"""
+
+    assert said(body) == ["262144 bytes per partition of SBUF are held at once"]
+
+
+def test_psum_counts_whole_banks_and_says_who_holds_them():
+    assert said(tiles(8, 16, "psum")) == []
+
+    (finding,) = verify(program(tiles(9, 16, "psum")))
+
+    assert finding.violation.what == "9 banks of PSUM are held at once"
+    assert finding.violation.got == "t0 1, t1 1, t2 1, t3 1, t4 1, t5 1 and 3 more"
+
+
+def test_tensors_at_the_same_address_count_once():
+    body = "".join(
+        f"t{i} = buffer(float32[128, 32768], sbuf, address=(0, {at}))\n"
+        f"memset(dst=t{i}[:, 0:16], value=0.0)\n"
+        for i, at in enumerate((0, 0, 1024))
+    ) + "".join(f"tensor_copy(dst=t{i}[:, 0:8], src=t{i}[:, 8:16])\n" for i in range(3))
+
+    assert said(body) == []
+    assert peaks(program(body), TARGETS["trn2"])[Space.sbuf].held == 4 * 32768 + 1024
+
+
+# -- all at once ----------------------------------------------------------------------------------
+
+
+def test_check_lists_all_violations_with_their_lines():
+    text = HEAD.replace("trn2", "trn7") + (
+        "    t = buffer(float32[128, 100000], sbuf)\n"
+        "    for i in range(3, 1):\n        memset(dst=t[:, 0:8], value=0.0)\n"
+        "    dma_copy(dst=t[:, 0:512], src=x[:, 0:511])\n    return y\n".replace(
+            "return y", "return x"
+        )
+    )
+
+    with pytest.raises(ProgramError) as caught:
+        check(parse_program(text))
+
+    unknown, *others = caught.value.errors
+    assert unknown.what == "unknown target 'trn7'"
+    assert [(e.place.line if e.place else None, e.what) for e in others] == [
+        (3, "t: 400000 bytes per partition do not fit SBUF"),
+        (4, "loop i never runs"),
+        (6, "src has 65408 elements, dst 65536"),
+        (3, "400000 bytes per partition of SBUF are held at once"),
+    ]
+    assert str(caught.value).startswith("program p: 5 violations\n\n")
+
+
+def test_check_says_nothing_about_a_legal_program():
+    assert check(program(LOADED)) is None
