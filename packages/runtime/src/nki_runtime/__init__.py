@@ -1,0 +1,33 @@
+"""The switch: which language answers `import nki`."""
+
+from nki_runtime._estimate import estimate
+from nki_runtime._simulate import Simulation, simulate
+from nki_runtime._switch import Switch
+from nki_runtime._use import current, use
+from nki_runtime.errors import (
+    BackendError,
+    ChoiceError,
+    NotBuiltError,
+    ShadowError,
+    SwitchError,
+    UnknownBackendError,
+    VendorPackageError,
+)
+from nki_runtime.registry import backends
+
+__all__ = [
+    "BackendError",
+    "ChoiceError",
+    "NotBuiltError",
+    "ShadowError",
+    "Simulation",
+    "Switch",
+    "SwitchError",
+    "UnknownBackendError",
+    "VendorPackageError",
+    "backends",
+    "current",
+    "estimate",
+    "simulate",
+    "use",
+]

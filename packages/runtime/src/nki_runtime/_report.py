@@ -1,0 +1,54 @@
+"""What `nki-run` prints when a program fails: the user's lines, not ours."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from types import TracebackType
+
+from neuroncore.errors import OUR_PACKAGES, KernelError
+
+_RUNNERS = frozenset({"nki_runtime", "runpy", "importlib"})
+
+
+def report(error: BaseException) -> None:
+    """Print `error` on stderr as Python would, without the frames that ran the program.
+
+    A KernelError comes with the lines of the user's own program only, then what is wrong, where,
+    and what to do. Other errors keep every frame below the program: they may be ours to answer for.
+    """
+    inside = _skip_runners(error.__traceback__)
+    if isinstance(error, KernelError) and sys.excepthook is sys.__excepthook__:
+        sys.stderr.write(render(error, inside))
+    else:
+        sys.excepthook(type(error), error.with_traceback(inside), inside)
+
+
+def render(error: KernelError, trace: TracebackType | None) -> str:
+    """The traceback lines of `trace` that are the user's, and the error's own text."""
+    frames = [frame for frame in traceback.walk_tb(trace) if not _is_ours(frame[0])]
+    lines = traceback.StackSummary.extract(iter(frames)).format()
+    head = ["Traceback (most recent call last; only your own lines):\n"] if lines else []
+    notes = [f"{note}\n" for note in getattr(error, "__notes__", ())]
+    return "".join([*head, *lines, f"{type(error).__name__}: {error}\n", *notes])
+
+
+def render_usage(error: KernelError) -> str:
+    """The error's text without a place: nothing of the user's program has run yet."""
+    error.place = None
+    return str(error)
+
+
+def _skip_runners(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and _package(trace.tb_frame) in _RUNNERS:
+        trace = trace.tb_next
+    return trace
+
+
+def _is_ours(frame: object) -> bool:
+    return _package(frame) in OUR_PACKAGES
+
+
+def _package(frame: object) -> str:
+    name = getattr(frame, "f_globals", {}).get("__name__", "")
+    return name.partition(".")[0]

@@ -1,0 +1,67 @@
+"""`simulate`: run a kernel of any language here, on whatever arrays the caller has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from neuroncore.backend import Backend, Choice
+from neuroncore.errors import LaunchError
+from nki_runtime._arrays import Conversion
+from nki_runtime._choice import Wish
+from nki_runtime._use import current, settle
+from nki_runtime.registry import backends, loadable
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """A kernel ready to run on this computer; subscript it with a grid, call it with arrays."""
+
+    kernel: Any
+    grid: Any = None
+
+    def __getitem__(self, grid: Any) -> Simulation:
+        """The same kernel over a launch grid: the number of cores, or a tuple."""
+        return replace(self, grid=grid)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The kernel's return values, as arrays of the kind that came in.
+
+        NumPy arrays, torch tensors in host memory and JAX arrays are taken, also in lists, tuples
+        and dicts; everything else is passed as it is. What the kernel writes into its inputs is
+        written into the caller's arrays (never into JAX arrays, which can't change).
+        """
+        backend, choice = _language_of(self.kernel)
+        runner = backend.simulate(self.kernel, choice)
+        if self.grid is not None:
+            runner = runner[self.grid]
+        conversion = Conversion()
+        args, kwargs = conversion.to_numpy((args, kwargs))
+        return conversion.from_numpy(runner(*args, **kwargs))
+
+
+def simulate(kernel: Any) -> Simulation:
+    """`kernel` as something that runs here: `simulate(kernel)[lnc](*arrays, **kw)`.
+
+    A kernel runs in the language that decorated it; a plain function runs in the one in force.
+    Raises LaunchError for what can't be called.
+    """
+    if not callable(kernel):
+        raise LaunchError(
+            "simulate takes a kernel",
+            expected="a function, or what nki.jit made of one",
+            got=type(kernel).__name__,
+        )
+    return Simulation(kernel)
+
+
+def _language_of(kernel: Any) -> tuple[Backend, Choice]:
+    """The kernel's backend, and what it runs under: the switch if it has that language set."""
+    in_force = current()
+    backend = next((b for b in loadable(backends()) if b.is_kernel(kernel)), None)
+    if backend is None:
+        choice = in_force or settle()
+        return backends()[choice.backend], choice
+    if in_force is not None and in_force.backend == backend.name:
+        return backend, in_force
+    return backend, getattr(kernel, "choice", None) or settle(Wish(backend.name))

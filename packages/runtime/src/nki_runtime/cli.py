@@ -1,0 +1,207 @@
+"""`nki-run`: run a Python program with a language of ours behind `import nki`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn, get_type_hints
+
+from neuroncore.errors import KernelError, LaunchError
+from neuroncore.observe import watched_by
+from neuroncore.options import Options
+from nki_runtime._choice import DEFAULT_BACKEND
+from nki_runtime._detect import detect_languages
+from nki_runtime._instrument import instrumented
+from nki_runtime._recorder import Recorder
+from nki_runtime._report import render_usage, report
+from nki_runtime._script import Module, Program, Script, enter
+from nki_runtime._use import use
+from nki_runtime.registry import backends
+
+_EXAMPLE = """\
+examples:
+  nki-run softmax.py                          as the program's imports say, on a trn2
+  nki-run --nki 0.2 --target trn1 softmax.py  another version, another device
+  nki-run --option uninitialized=zero softmax.py --rows 128
+  nki-run -m kernels.bench --rows 128         a module, as with python -m
+  nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
+
+Everything after SCRIPT or MODULE goes to the program. The exit code is the program's: 1 after an
+error in a kernel; 2 for a mistake in the options of nki-run itself. Where an option is left out,
+NKI_RUNTIME, NKI_RUNTIME_VERSION, NEURON_PLATFORM_TARGET_OVERRIDE, NKI_PRECISE_FP and NKI_SIMULATOR
+are read.
+"""
+
+_NOT_BUILT = {
+    "--trace": "to come: the timeline of a run",
+    "--check": "to come: checkers that watch a run",
+    "--report": "to come: one page about a run",
+}
+
+
+class _NotBuilt(argparse.Action):
+    """An option that has its name already; using it is refused, so that nobody waits for a file."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        parser.error(f"{option_string} is not built yet ({self.help}): leave it out")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command line of nki-run."""
+    parser = argparse.ArgumentParser(
+        "nki-run",
+        usage="nki-run [options] SCRIPT [ARGS ...]\n       nki-run [options] -m MODULE [ARGS ...]",
+        description="Run a program that imports nki (or neuronxcc.nki) on this computer.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--backend",
+        default="auto",
+        metavar="NAME",
+        help="auto (default: what the program imports: neuronxcc is beta1, nki is beta2), "
+        "beta1, beta2, or neuron for the vendor's package",
+    )
+    parser.add_argument("--nki", metavar="VERSION", help="NKI version, such as 0.6")
+    parser.add_argument("--target", help="trn1|inf2|gen2, trn2|gen3 or trn3|gen4")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="how the machine settles a doubt; may be repeated: "
+        + ", ".join(get_type_hints(Options)),
+    )
+    parser.add_argument(
+        "--shadow", action="store_true", help="hide an installed vendor package for this run"
+    )
+    parser.add_argument(
+        "--record",
+        metavar="FACTS.json",
+        type=Path,
+        help="write down what every expression of the kernels was: shape, dtype, memory, value",
+    )
+    for flag, meaning in _NOT_BUILT.items():
+        parser.add_argument(flag, action=_NotBuilt, nargs="?", metavar="…", help=meaning)
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    parser.add_argument("script", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program that the command line names; returns its exit code, or raises SystemExit."""
+    parser = make_parser()
+    given = parser.parse_args(argv)
+    program, args = _program(parser, given)
+    enter(program)
+    try:
+        _switch(given, program)
+    except KernelError as mistake:
+        parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
+    try:
+        with _recording(parser, given.record):
+            program.run(args)
+    except KeyboardInterrupt as stop:
+        report(stop)
+        return 130  # as a shell reports SIGINT
+    except Exception as error:
+        report(error)
+        return 1
+    return 0
+
+
+@contextmanager
+def _recording(parser: argparse.ArgumentParser, file: Path | None) -> Iterator[None]:
+    """Write the facts of what runs inside the block, also when it ends in an error."""
+    if file is None:
+        yield
+        return
+    if not file.parent.is_dir():
+        parser.error(f"--record {file}: no such folder {file.parent}")
+    recorder = Recorder()
+    try:
+        with instrumented(), watched_by(recorder):
+            yield
+    finally:
+        recorder.write(file)
+
+
+def _program(
+    parser: argparse.ArgumentParser, given: argparse.Namespace
+) -> tuple[Program, list[str]]:
+    words = [*(given.module or []), *given.script]
+    if given.module is None and words[:1] == ["--"]:
+        words = words[1:]
+    if not words:
+        parser.error("no program given: name a SCRIPT, or a MODULE after -m")
+    name, *args = words
+    if given.module is not None:
+        return Module(name), args
+    script = Script(name)
+    source = script.source()
+    if source is None or not source.is_file():
+        parser.error(f"can't open {name!r}: no such file")
+    return script, args
+
+
+def _switch(given: argparse.Namespace, program: Program) -> None:
+    """Set the switch for the rest of the process: threads and exit handlers run under it, too."""
+    options = dict(_parse_option(text) for text in given.option)
+    for backend, version in _languages(given, program):
+        use(backend, version, given.target, shadow=given.shadow, **options)
+
+
+def _languages(given: argparse.Namespace, program: Program) -> list[tuple[str | None, str | None]]:
+    """Backend and version of each switch to set, the last one innermost.
+
+    A program may import both languages; then both answer, each under its own name, and `--nki` is
+    for the one that speaks it.
+    """
+    if given.backend != "auto":
+        return [(given.backend, given.nki)]
+    source = None if os.environ.get("NKI_RUNTIME") else program.source()
+    found = [] if source is None else detect_languages(source, [program.folder()])
+    if sys.stderr.isatty() and found not in ([], [DEFAULT_BACKEND]):
+        sys.stderr.write(f"nki-run: running as {' and '.join(found)}, as the imports say\n")
+    if given.nki is None:
+        return [(backend, None) for backend in found] or [(None, None)]
+    others = [(b, None) for b in found if given.nki not in backends()[b].versions]
+    return [*others, (None, given.nki)]
+
+
+def _parse_option(text: str) -> tuple[str, Any]:
+    """`name=value` as a field of Options; unknown names are left for make_options to refuse."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise LaunchError(f"--option {text} has no value", expected="NAME=VALUE")
+    kind = get_type_hints(Options).get(name.replace("-", "_"), str)
+    for accepted, read in _READERS.items():
+        if kind == accepted:
+            return name.replace("-", "_"), read(name, value)
+    return name.replace("-", "_"), value
+
+
+def _read_bool(name: str, value: str) -> bool:
+    if value.lower() not in ("1", "0", "true", "false"):
+        raise LaunchError(f"option {name} is on or off", expected="true or false", got=value)
+    return value.lower() in ("1", "true")
+
+
+def _read_size(name: str, value: str) -> int | None:
+    if not value.isdecimal() and value != "none":
+        raise LaunchError(f"option {name} is a size", expected="bytes, or none", got=value)
+    return None if value == "none" else int(value)
+
+
+_READERS: dict[Any, Callable[[str, str], Any]] = {bool: _read_bool, int | None: _read_size}
