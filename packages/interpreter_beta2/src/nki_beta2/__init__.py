@@ -1,0 +1,11 @@
+"""The NKI 0.2 to 0.6 language on the machine.
+
+>>> from nki_beta2 import language
+>>> nki, nl, nisa = language("0.6")
+"""
+
+from nki_beta2._backend import BACKEND, Beta2, language
+from nki_beta2._jit import Kernel
+from nki_beta2._tensor import NkiTensor
+
+__all__ = ["BACKEND", "Beta2", "Kernel", "NkiTensor", "language"]

@@ -1,0 +1,250 @@
+"""Kernels: functions that run on the machine when they are called with arrays."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroncore.backend import CURRENT, Choice
+from neuroncore.core import NeuronCore, as_dtype
+from neuroncore.engines import Space
+from neuroncore.errors import LaunchError, MemorySpaceError, UnsupportedError
+from neuroncore.launch import RUNNING, execute
+from neuroncore.memory import IndexRules, View
+from neuroncore.observe import watching
+from neuroncore.options import Options
+from neuroncore.surface import version_tuple
+from nki_beta2._tensor import NkiTensor
+
+_LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One version of the language under one choice."""
+
+    choice: Choice
+
+    @property
+    def name(self) -> str:
+        return self.choice.backend
+
+    @property
+    def version(self) -> tuple[int, int]:
+        return version_tuple(self.choice.nki)
+
+    def in_force(self) -> Language:
+        """This version under the target and options that the switch has set, if it has any."""
+        current = CURRENT.get()
+        if current is None or current.backend != self.name:
+            return self
+        return Language(Choice(self.name, self.choice.nki, current.target, current.options))
+
+    def core(self) -> NeuronCore:
+        """A fresh core for one launch."""
+        choice = self.choice
+        return NeuronCore(
+            choice.target, choice.options, index_rules(self.version, choice.options),
+            watching(), NkiTensor,
+        )  # fmt: skip
+
+
+def index_rules(version: tuple[int, int], options: Options) -> IndexRules:
+    """How this version indexes; explicit options beat the version."""
+    negative = (
+        version >= (0, 6)
+        if options.negative_index == "version"
+        else (options.negative_index == "allow")
+    )
+    on_view = options.ap_offset
+    if on_view == "version":
+        on_view = "compose" if version >= (0, 5) else "refuse"
+    return IndexRules(options.partition_index == "keep", negative, on_view)
+
+
+class Kernel:
+    """A function decorated with nki.jit.
+
+    Called with NumPy arrays it runs on the simulated machine; `kernel[lnc](…)` runs it on that many
+    logical cores, one after the other.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], language: Language, lnc: int | None = None
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", repr(function))
+        self.function = function
+        self.language = language
+        self.lnc = lnc
+
+    @property
+    def choice(self) -> Choice:
+        """The choice that was in force when the kernel was decorated."""
+        return self.language.choice
+
+    def under(self, language: Language) -> Kernel:
+        """The same kernel bound to a language, whatever the switch says."""
+        return _Bound(self.function, language, self.lnc)
+
+    def __getitem__(self, lnc: Any) -> Kernel:
+        return type(self)(self.function, self.language, _cores(lnc, self.language))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if RUNNING.get() is not None:
+            return self._inline(args, kwargs)
+        return self._launch(self.language.in_force(), args, kwargs)
+
+    def _launch(self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._check_arguments(language, args, kwargs)
+        return execute(
+            self.function,
+            language.core(),
+            args,
+            kwargs,
+            programs=[(i,) for i in range(self.lnc or 1)],
+            grid=() if self.lnc is None else (self.lnc,),
+            check_result=functools.partial(_check_result, language, self.__name__),
+        )
+
+    def _check_arguments(
+        self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise LaunchError(
+                f"kernel {self.__name__}: {wrong}",
+                expected=f"{self.__name__}{inspect.signature(self.function)}",
+                got=f"{len(args)} by position" + "".join(f", {name}=" for name in kwargs),
+            ) from None
+        for position, (name, value) in enumerate(bound.arguments.items()):
+            _check_argument(language, name, position, value)
+
+    def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.language.version <= (0, 3):
+            raise LaunchError(
+                f"kernel {self.__name__} is called from a kernel",
+                expected="a plain function",
+                hint="remove @nki.jit from functions that other kernels call",
+                rule="NKI 0.2 migration guide: sub-kernels carry no decorator",
+            )
+        return self.function(*args, **kwargs)
+
+    def with_schedule(self, edges: Any) -> Kernel:
+        """Refused: scheduling edges are not modelled."""
+        raise UnsupportedError(
+            "with_schedule is not modelled yet",
+            hint="program order is kept, which satisfies every edge that agrees with it",
+        )
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__}, NKI {self.choice.nki}>"
+
+
+class _Bound(Kernel):
+    """A kernel for which the choice is settled."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._launch(self.language, args, kwargs)
+
+
+def make_jit(language: Language) -> Callable[..., Any]:
+    """`nki.jit` of this version."""
+
+    def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """Make a kernel of a function; usable as @nki.jit and @nki.jit(…).
+
+        `mode` was dropped with 0.3 and is ignored there, as documented; `platform_target` is an
+        error from 0.3 on.
+        """
+        _check_jit_options(language, options)
+        if fn is None:
+            return lambda function: jit(function, **options)
+        if not callable(fn):
+            raise LaunchError(
+                f"nki.jit of a {type(fn).__name__}",
+                expected="a function, or options by name",
+                got=repr(fn),
+                rule=f"NKI {language.choice.nki}: nki.jit",
+            )
+        return fn if isinstance(fn, Kernel) else Kernel(fn, language)
+
+    return jit
+
+
+def _check_jit_options(language: Language, options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        if name == "mode" and (language.version >= (0, 3) or value in ("auto", "jax", "torchxla")):
+            continue
+        hint = None
+        if name == "platform_target":
+            hint = "choose the target with NEURON_PLATFORM_TARGET_OVERRIDE or use(target=…)"
+        raise UnsupportedError(
+            f"nki.jit({name}={value!r}) is not modelled",
+            expected="nki.jit without options",
+            got=f"{name}={value!r}",
+            hint=hint,
+            operand=name,
+            rule=f"NKI {language.choice.nki}: nki.jit",
+        )
+
+
+def _cores(lnc: Any, language: Language) -> int:
+    if isinstance(lnc, tuple) and len(lnc) == 1:
+        lnc = lnc[0]
+    if isinstance(lnc, (int, np.integer)) and not isinstance(lnc, bool) and lnc in (1, 2):
+        return int(lnc)
+    raise LaunchError(
+        f"kernel[{lnc!r}]",
+        expected="the LNC degree: 1 or 2",
+        got=repr(lnc),
+        hint="SPMD grids ended with 0.1: make the grid a loop in the kernel",
+        rule=_LAUNCH_RULE,
+    )
+
+
+def _check_result(language: Language, kernel: str, view: View) -> None:
+    """Returned tensors live in shared HBM (0.2: any HBM); arguments may be returned too."""
+    space = view.buffer
+    legal = {Space.shared_hbm, Space.hbm}  # only arguments are in plain hbm
+    if language.version < (0, 3):
+        legal.add(Space.private_hbm)
+    if space not in legal:
+        raise MemorySpaceError(
+            f"kernel {kernel} returns a tensor in {space.name.upper()}",
+            expected="a tensor made with buffer=nl.shared_hbm",
+            got=repr(view),
+            hint="copy the result there with nisa.dma_copy and return that tensor",
+            rule="NKI 0.3 migration guide: kernel outputs are shared_hbm",
+        )
+
+
+def _check_argument(language: Language, name: str, position: int, value: Any) -> None:
+    """Refuse what the kernel cannot take, at the argument of the launch."""
+    module = type(value).__module__.partition(".")[0]
+    if module in ("torch", "jax", "jaxlib"):
+        raise LaunchError(
+            f"argument {name} is a {module} array",
+            expected="a NumPy array",
+            got=f"{type(value).__module__}.{type(value).__qualname__}",
+            hint=f"nki_runtime.simulate(kernel)(…) takes {module} arrays and gives them back",
+            operand=name,
+            position=position,
+        )
+    if type(value) is list and language.version >= (0, 3):
+        raise LaunchError(
+            f"argument {name} is a list",
+            expected="a tuple",
+            got=f"a list of {len(value)}",
+            operand=name,
+            position=position,
+            rule="NKI 0.3 migration guide: no list arguments",
+        )
+    if isinstance(value, np.ndarray):
+        as_dtype(value.dtype, name, position)

@@ -1,0 +1,97 @@
+"""The module tree `nki` of a version."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any, NoReturn
+
+from neuroncore.errors import UnsupportedError
+from neuroncore.surface import VERSIONS, span
+from nki_beta2._isa import ENUMS, fill, isa_contents
+from nki_beta2._jit import Kernel, Language, make_jit
+from nki_beta2._language import NKIObject, language_contents
+from nki_beta2._tensor import NkiTensor
+
+
+class NotModelledError(UnsupportedError, AttributeError):
+    """A name of the language that the machine does not model, or that the version lacks."""
+
+
+def build_modules(language: Language) -> Mapping[str, ModuleType]:
+    """Every module this version answers, parents included."""
+    contents = _contents(language)
+    modules = {name: _module(name, names, language) for name, names in contents.items()}
+    for name, module in modules.items():
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(modules[parent], child, module)
+    return modules
+
+
+def _contents(language: Language) -> dict[str, dict[str, Any]]:
+    """What each module offers, submodules aside."""
+    nl = language_contents(language)
+    jit = make_jit(language)
+    top: dict[str, Any] = {"jit": jit, "__version__": f"{language.choice.nki}.0"}
+    if language.version >= (0, 3):
+        top["simulate"] = _simulate(jit)
+    return {
+        "nki": top,
+        "nki.language": nl,
+        "nki.isa": isa_contents(language) | {"NKIObject": NKIObject},
+        "nki.isa.constants": dict(ENUMS),
+        "nki.typing": {"tensor": _TensorAnnotation()},
+        "nki.tensor": {"NkiTensor": NkiTensor},
+        "nki.dtype": {k: v for k, v in nl.items() if type(v).__name__ == "DType"},
+        "nki.collectives": {},
+    }
+
+
+def _module(name: str, contents: dict[str, Any], language: Language) -> ModuleType:
+    module = fill(ModuleType(name, f"NKI {language.choice.nki}, answered by nki-bridge."), contents)
+    module.__dict__["__path__"] = []  # a package: submodules are found in sys.modules
+    module.__dict__["__getattr__"] = _refusal(name, contents, language)
+    return module
+
+
+def _refusal(
+    module: str, contents: dict[str, Any], language: Language
+) -> Callable[[str], NoReturn]:
+    def missing(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        others = {v: Language(replace(language.choice, nki=v)) for v in VERSIONS[1:]}
+        having = [v for v, other in others.items() if name in _contents(other)[module]]
+        near = difflib.get_close_matches(name, contents, n=3)
+        hint = f"did you mean {' or '.join(near)}?" if near else None
+        raise NotModelledError(
+            f"{module}.{name} is not part of NKI {language.choice.nki}"
+            + ("" if having else " as modelled here"),
+            expected=f"one of the names that dir({module}) lists",
+            got=name,
+            hint=f"it is part of NKI {span(having)}" if having else hint,
+            rule=f"NKI {language.choice.nki}: {module}",
+        )
+
+    return missing
+
+
+def _simulate(jit: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:
+    def simulate(kernel: Any) -> Kernel:
+        """`kernel` as something that runs here: nki.simulate(kernel)[lnc](*arrays)."""
+        return jit(kernel)
+
+    return simulate
+
+
+class _TensorAnnotation:
+    """`nt.tensor[shape]`: documents an expected parameter; checked by nobody."""
+
+    def __getitem__(self, shape: Any) -> _TensorAnnotation:
+        return self
+
+    def __repr__(self) -> str:
+        return "nki.typing.tensor"

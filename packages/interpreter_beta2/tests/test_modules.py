@@ -1,0 +1,104 @@
+"""The module tree that answers `import nki`."""
+
+from __future__ import annotations
+
+import pytest
+
+from neuroncore.backend import Backend, Choice
+from neuroncore.errors import LaunchError, UnsupportedError
+from nki_beta2 import BACKEND, Beta2, language
+
+NAMES = {
+    "nki",
+    "nki.language",
+    "nki.isa",
+    "nki.isa.constants",
+    "nki.typing",
+    "nki.tensor",
+    "nki.dtype",
+    "nki.collectives",
+}
+
+
+def test_the_backend_keeps_the_protocol():
+    assert isinstance(BACKEND, Backend)
+    assert (BACKEND.name, BACKEND.top_level, BACKEND.default_version) == ("beta2", "nki", "0.6")
+
+
+def test_versions_are_0_2_to_0_6():
+    assert BACKEND.versions == ("0.2", "0.3", "0.4", "0.5", "0.6")
+
+
+@pytest.mark.parametrize("version", BACKEND.versions)
+def test_every_module_is_answered_with_its_parents(version):
+    modules = BACKEND.modules(Choice("beta2", version))
+
+    assert set(modules) == NAMES
+    assert modules["nki"].language is modules["nki.language"]
+    assert modules["nki"].isa.constants is modules["nki.isa.constants"]
+    assert modules["nki"].__version__ == f"{version}.0"
+
+
+def test_the_same_choice_has_the_same_modules():
+    again = Beta2().modules(Choice("beta2", "0.6"))
+
+    assert BACKEND.modules(Choice("beta2", "0.6"))["nki"] is again["nki"]
+    assert BACKEND.modules(Choice("beta2", "0.5"))["nki"] is not again["nki"]
+
+
+@pytest.mark.parametrize(
+    ("version", "hint"), [("0.1", "beta1"), ("0.7", "one of 0.2"), ("", "one of 0.2")]
+)
+def test_other_versions_are_refused(version, hint):
+    with pytest.raises(LaunchError, match=hint):
+        language(version)
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(LaunchError, match="unknown option 'fast'"):
+        language("0.6", fast=True)
+    with pytest.raises(LaunchError, match="uninitialized does not take 'one'"):
+        language("0.6", uninitialized="one")
+
+
+@pytest.mark.parametrize(
+    ("version", "module", "name", "text"),
+    [
+        ("0.2", 1, "full", r"nki\.language\.full is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.6"),
+        ("0.6", 1, "flaot32", r"not part of NKI 0\.6 as modelled here\n.*did you mean float32"),
+        ("0.6", 2, "nc_matmul_mx", r"did you mean nc_matmul"),
+        ("0.5", 2, "NkiInstruction", r"nki\.isa\.NkiInstruction .*it is part of NKI 0\.6"),
+        ("0.2", 0, "simulate", r"nki\.simulate is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.6"),
+    ],
+)
+def test_a_name_that_is_not_there_says_who_has_it(version, module, name, text):
+    with pytest.raises(UnsupportedError, match=f"(?s){text}"):
+        getattr(language(version)[module], name)
+
+
+def test_code_may_ask_whether_a_name_is_there():
+    nki, nl, _ = language("0.2")
+
+    assert not hasattr(nl, "full")
+    assert getattr(nki, "simulate", None) is None
+
+
+def test_operations_on_tiles_are_refused_by_name(now):
+    with pytest.raises(UnsupportedError, match=r"nl\.exp as a function on tiles"):
+        now.nl.exp(3)
+
+
+def test_annotations_are_accepted(now, ramp):
+    tensor = BACKEND.modules(now.nki.jit(lambda: None).choice)["nki.typing"].tensor
+
+    def kernel(x: tensor[4, 8]) -> tensor:
+        return now.out(x)
+
+    assert now.run(kernel, ramp).shape == (4, 8)
+
+
+def test_classes_of_kernel_code_derive_from_nki_object(every):
+    class Config(every.nl.NKIObject):
+        size = 3
+
+    assert every.inside(lambda: Config().size) == 3

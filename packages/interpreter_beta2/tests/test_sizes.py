@@ -1,0 +1,69 @@
+"""nl.tile_size and nisa.get_nc_version: what the generation that runs offers."""
+
+from __future__ import annotations
+
+import pytest
+
+from neuroncore.errors import LaunchError, UnsupportedError
+
+KIB = 1024
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("pmax", 128),
+        ("psum_fmax", 512),
+        ("psum_bank_fmax", 512),
+        ("psum_bank_fmax_bytes", 2 * KIB),
+        ("psum_num_banks", 8),
+        ("gemm_stationary_fmax", 128),
+        ("gemm_moving_fmax", 512),
+        ("bn_stats_fmax", 512),
+    ],
+)
+def test_sizes_that_all_generations_share(speak, target, name, size):
+    assert getattr(speak("0.6", target).nl.tile_size, name) == size
+
+
+@pytest.mark.parametrize(("target", "kib"), [("trn1", 192), ("trn2", 224), ("trn3", 256)])
+def test_sbuf_grows_with_the_generation(speak, target, kib):
+    sizes = speak("0.6", target).nl.tile_size
+
+    assert sizes.sbuf_size_bytes == 128 * kib * KIB
+    assert kib * KIB * 0.9 < sizes.sbuf_fmax_bytes < kib * KIB  # documents say "smaller"
+    assert sizes.sbuf_fmax == sizes.sbuf_fmax_bytes // 4
+
+
+def test_the_older_name_of_the_usable_size(speak):
+    sizes = speak("0.3").nl.tile_size
+
+    assert sizes.total_available_sbuf_size == sizes.sbuf_fmax_bytes
+
+
+def test_an_option_sets_the_usable_size(speak):
+    small = speak("0.6", usable_sbuf_bytes=1000)
+
+    assert small.inside(lambda: small.nl.tile_size.sbuf_fmax_bytes) == 1000
+
+
+def test_a_size_that_no_document_prints_is_refused(now):
+    with pytest.raises(UnsupportedError, match="sbuf_min_align"):
+        now.nl.tile_size.sbuf_min_align  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("target", "generation"),
+    [("trn1", "gen2"), ("inf2", "gen2"), ("trn2", "gen3"), ("gen3", "gen3"), ("trn3", "gen4")],
+)
+def test_a_kernel_can_ask_for_the_generation(speak, target, generation):
+    on = speak("0.6", target)
+
+    assert on.nisa.get_nc_version() is on.nisa.nc_version[generation]
+    assert on.inside(on.nisa.get_nc_version) is on.nisa.nc_version[generation]
+
+
+def test_an_unknown_target_is_refused(speak):
+    with pytest.raises(LaunchError, match="unknown target 'trn9'"):
+        speak("0.6", "trn9").inside(lambda: None)
