@@ -1,0 +1,358 @@
+"""`t[i, j]` with index expressions: a strided view where one exists, otherwise a gather.
+
+An access whose indices leave the tensor is legal as long as a mask cuts them off, so it becomes a
+view only when it is used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neuroncore.engines import Space
+from neuroncore.errors import AccessError
+from neuroncore.memory import View, window
+from neuroncore.spec import Spec
+from nki_beta1._index import RULE, Index, as_affine, as_index, total
+from nki_beta1._mask import Region
+from nki_beta1._pattern import broadcast_shapes
+
+
+class Access:
+    """An access that is not a view: indices out of range, or no strides that describe it."""
+
+    __slots__ = ("base", "indices", "shape")
+
+    def __init__(self, base: View, indices: list[Index], shape: tuple[int, ...]) -> None:
+        self.base = base
+        self.indices = indices
+        self.shape = shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.base.dtype
+
+    @property
+    def core(self) -> Any:
+        return self.base.core
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def of(self, region: Region | None) -> View | Access:
+        """The part inside a mask's rectangle."""
+        if region is None:
+            return self
+        return access(self.base, [i.part(region.rect) for i in self.indices])
+
+    def permute(self, order: tuple[int, ...]) -> View | Access:
+        """The same elements with the access's axes reordered."""
+        indices = [i.permuted(order) for i in self.indices]
+        return locate(self.base, indices, tuple(self.shape[d] for d in order))
+
+    def read(self) -> View:
+        """The elements, gathered into a tensor of their own in the same memory."""
+        flat = self._elements()
+        self.base.settle()
+        values = np.ascontiguousarray(self.base.array.reshape(-1)[flat])
+        spec = self.base.spec
+        return self.core.adopt(values, spec.space, False, self.base.name, spec.dtype)
+
+    def write(self, values: View) -> None:
+        """Scatter a tensor of the same shape; no element may be named twice."""
+        flat = self._elements()
+        if np.unique(flat).size != flat.size:
+            raise AccessError(
+                "several values are assigned to one element",
+                got=f"an access of shape {self.shape} that names an element twice",
+                rule=RULE,
+            )
+        self.core.about_to_write(self.base.storage)
+        self.base.settle()
+        at = np.unravel_index(flat, self.base.shape)
+        self.base.array[at] = values.array.reshape(self.shape)
+
+    def _elements(self) -> np.ndarray:
+        """Row-major element numbers in the base view."""
+        check_range(self.base, self.indices)
+        strides = _row_major(self.base.shape)
+        flat = total(list(zip(self.indices, strides, strict=True)))
+        return np.broadcast_to(flat.values, self.shape)
+
+    def _refused(self, *_: Any) -> Any:
+        """Operators that a tile has need a view: refuse with the reason."""
+        check_range(self.base, self.indices)
+        raise _not_strided(self.base, self.shape)
+
+    def __repr__(self) -> str:
+        return f"<access of shape {self.shape} to {self.base!r}>"
+
+
+def _row_major(shape: tuple[int, ...]) -> list[int]:
+    return [int(np.prod(shape[d + 1 :], dtype=np.int64)) for d in range(len(shape))]
+
+
+def uses_index(items: tuple[Any, ...]) -> bool:
+    return any(isinstance(item, Index) for item in items)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """An affine access without the constants of its indices: what repeats from tile to tile.
+
+    `dims` has per dimension of the base the least and the largest constant that stay inside, and
+    the stride in elements. `offset` is the element of the base at which the access starts where the
+    constants are 0, `first` its partition. `steps` count bytes, as NumPy does.
+    """
+
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    dims: tuple[tuple[int, int, int], ...]
+    offset: int
+    first: int
+    is_dense: bool
+    """Whether the base is contiguous, so that its own elements can be counted."""
+    is_plain: bool
+    """Whether the items are index expressions over all axes, as they stand."""
+    is_whole: bool
+    """Whether the access has every element of the base, each in its place."""
+    specs: dict[Any, Spec] = field(default_factory=dict)
+    """The view's spec by what it depends on beside the form (see `_place`)."""
+
+
+_forms: dict[Any, _Form] = {}
+_FORMS_KEPT = 1 << 14
+
+
+def access(base: View, items: list[Any]) -> View | Access:
+    """`base[items]`, one item per dimension of the machine's view, at least one an Index.
+
+    Slices are allowed before the first or after the last index expression; they become axes there.
+    """
+    key: list[Any] = [base.spec.settled]
+    consts: list[int] = []
+    for item in items:
+        if item.__class__ is Index and item.pattern is not None:
+            key.append(item.pattern)
+            consts.append(item.const)
+        elif item.__class__ is int:
+            key.append(int)
+            consts.append(item)
+        elif item.__class__ is slice:
+            key.append((item.start, item.stop, item.step))
+            consts.append(0)
+        else:  # such as an expression that is not affine
+            return _slowly(base, items)
+    signature = tuple(key)
+    form = _forms.get(signature)
+    if form is not None:
+        if not form.is_whole:  # what is written as a whole need not be poisoned before
+            base.settle()
+        view = _remembered(base, consts, form)
+        if view is not None:
+            return view
+        return Access(base, items, form.shape) if form.is_plain else _slowly(base, items)
+    found = _slowly(base, items)
+    if isinstance(found, View):
+        if len(_forms) >= _FORMS_KEPT:
+            _forms.clear()
+        _forms[signature] = _form(base, items, consts, found)
+    return found
+
+
+def _slowly(base: View, items: list[Any]) -> View | Access:
+    indices = expressions(base, items)
+    return locate(base, indices, broadcast_shapes(*(i.shape for i in indices)))
+
+
+def _form(base: View, items: list[Any], consts: list[int], found: View) -> _Form:
+    bounds = [i.bounds for i in expressions(base, items)]
+    strides = base.spec.strides
+    dims = tuple(
+        (const - low, const + size - 1 - high, stride)
+        for const, (low, high), size, stride in zip(
+            consts, bounds, base.shape, strides, strict=True
+        )
+    )
+    moved = sum(c * s for c, s in zip(consts, strides, strict=True))
+    return _Form(
+        found.shape,
+        found.array.strides,
+        dims,
+        found.offset - base.offset - moved,
+        found.spec.start - consts[0] if base.spec.space.on_chip else base.spec.start,
+        base.array.flags.c_contiguous,
+        all(isinstance(item, Index) and item.rank == found.ndim for item in items),
+        (found.shape, found.strides, found.offset) == (base.shape, strides, base.offset),
+    )
+
+
+def _remembered(base: View, consts: list[int], form: _Form) -> View | None:
+    """The view of an access whose form is known; None where it leaves the tensor."""
+    offset = form.offset
+    for const, (least, most, stride) in zip(consts, form.dims):  # noqa: B905 - of equal length
+        if not least <= const <= most:
+            return None
+        offset += const * stride
+    if base.spec.fresh and form.is_whole:
+        return _view(base, base.array, base.spec)
+    elements, kind = base.array, base.array.dtype
+    if not form.is_dense:
+        elements, offset = base.storage.flat.view(kind), base.offset + offset
+    array = np.ndarray(form.shape, kind, elements, offset * kind.itemsize, form.steps)
+    where = _place(base.spec.space, consts)
+    spec = form.specs.get(where)
+    if spec is None:
+        view = base.derive(array, form.first + (consts[0] if base.spec.space.on_chip else 0))
+        form.specs[where] = view.spec
+        return view
+    return _view(base, array, spec)
+
+
+def _view(base: View, array: np.ndarray, spec: Spec) -> View:
+    view = _new(base.__class__)
+    view.array, view.spec, view.storage = array, spec, base.storage
+    view.core, view.dynamic = base.core, None
+    return view
+
+
+def _place(space: Space, consts: list[int]) -> Any:
+    """What decides a view's spec beside its form: nothing in HBM, the start partition in SBUF.
+
+    In PSUM all constants do: where in its bank the view begins is part of its spec.
+    """
+    if space is _SBUF:
+        return consts[0]
+    return tuple(consts) if space is _PSUM else None
+
+
+_new = View.__new__
+_SBUF, _PSUM = Space.sbuf, Space.psum  # looking a member up in its Enum costs 60 ns
+
+
+def expressions(base: View, items: list[Any]) -> list[Index]:
+    """Every item as an index expression over the axes of the access."""
+    rank = max(i.rank for i in items if isinstance(i, Index))
+    first = next(n for n, i in enumerate(items) if isinstance(i, Index))
+    last = max(n for n, i in enumerate(items) if isinstance(i, Index))
+    lead = [n for n, i in enumerate(items) if isinstance(i, slice) and n < first]
+    trail = [n for n, i in enumerate(items) if isinstance(i, slice) and n > last]
+    if any(isinstance(i, slice) for i in items[first:last]):
+        raise AccessError(
+            "a slice between index expressions",
+            expected="slices before the first or after the last index expression",
+            hint="write the slice as nl.arange(…) on an axis of its own",
+            rule=RULE,
+        )
+    if base.spec.space.on_chip and rank == 1 and not lead and not isinstance(items[0], Index):
+        rank = 2  # t[0, nl.arange(512)]: one partition
+    found = []
+    for number, (item, size) in enumerate(zip(items, base.shape, strict=True)):
+        if isinstance(item, Index):
+            found.append(item.aligned(len(lead) + rank - item.rank, len(trail)))
+        elif isinstance(item, slice):
+            axis = lead.index(number) if number in lead else len(lead) + rank
+            axis += trail.index(number) if number in trail else 0
+            found.append(_slice(item, size, axis, len(lead) + rank + len(trail)))
+        else:
+            found.append(as_index(item, len(lead) + rank + len(trail)))
+    return found
+
+
+def _slice(item: slice, size: int, axis: int, rank: int) -> Index:
+    numbers = range(*item.indices(size)) if item != slice(None) else range(size)
+    if item.stop is not None and item.stop > size:  # a mask may cut it off
+        numbers = range(item.start or 0, item.stop, item.step or 1)
+    if not numbers:
+        raise AccessError("an empty slice", got=str(item), rule=RULE)
+    return Index((len(numbers),), numbers.start, (numbers.step,)).aligned(axis, rank - axis - 1)
+
+
+def locate(base: View, indices: list[Index], shape: tuple[int, ...]) -> View | Access:
+    """The strided view that the indices describe, or an Access where there is none (yet)."""
+    if any(not _inside(i, n) for i, n in zip(indices, base.shape, strict=True)):
+        return Access(base, indices, shape)
+    base.settle()
+    start = base.spec.start
+    if base.spec.space.on_chip:
+        indices, shape = _partitions_first(indices, shape)
+        start += _first_partition(base, indices, shape)
+    flat = total(list(zip(indices, base.spec.strides, strict=True)))
+    if not flat.is_affine:
+        flat = as_affine(flat.values)
+    if flat.steps is None:
+        return Access(base, indices, shape)
+    steps = tuple(s if n > 1 else 1 for s, n in zip(flat.steps, shape, strict=True))
+    elements = base.storage.flat.view(base.array.dtype)
+    array = window(elements, base.offset + flat.const, shape, steps)
+    return base.derive(array, start)
+
+
+def _inside(index: Index, size: int) -> bool:
+    low, high = index.bounds
+    return low >= 0 and high < size
+
+
+def _partitions_first(
+    indices: list[Index], shape: tuple[int, ...]
+) -> tuple[list[Index], tuple[int, ...]]:
+    """Without axes of extent 1 before the one over partitions: those run over block dimensions.
+
+    `t[i_b + 3, i_p, i_f]` with `i_b, i_p, i_f = nl.mgrid[0:1, 0:P, 0:F]` is an access (P, F).
+    """
+    over = next((axis for axis, n in enumerate(indices[0].shape) if n > 1), 0)
+    if not over or any(n > 1 for n in shape[:over]):
+        return indices, shape
+    return [i.without(over) for i in indices], shape[over:]
+
+
+def _first_partition(base: View, indices: list[Index], shape: tuple[int, ...]) -> int:
+    """The partition at which an on-chip access starts; its axis 0 runs over partitions."""
+    partition, free = indices[0], indices[1:]
+    wanted = (1 if shape[0] > 1 else 0,) + (0,) * (len(shape) - 1)
+    steps = partition.steps
+    if steps is not None:  # an axis of extent 1 takes no step
+        steps = tuple(s if n > 1 else 0 for s, n in zip(steps, partition.shape, strict=True))
+    if steps != wanted or any(_varies_on_first(i) for i in free):
+        raise AccessError(
+            "axis 0 of an on-chip access has to run over consecutive partitions",
+            expected="a partition index start + i0, and i0 nowhere else",
+            got=f"{partition!r} for the partitions of a tensor of shape {base.shape}",
+            hint="moving data between partitions takes nisa.nc_transpose or a DMA",
+            rule="NKI architecture guide: no stride over partitions",
+        )
+    return partition.const
+
+
+def _varies_on_first(index: Index) -> bool:
+    if index.shape[0] == 1:
+        return False
+    if index.steps is not None:
+        return index.steps[0] != 0
+    return not (index.values == index.values[:1]).all()
+
+
+def check_range(base: View, indices: list[Index]) -> None:
+    """Raise AccessError naming the dimension whose index leaves the tensor."""
+    for dim, (index, size) in enumerate(zip(indices, base.shape, strict=True)):
+        if not _inside(index, size):
+            low, high = index.bounds
+            raise AccessError(
+                f"index out of range in dimension {dim}",
+                expected=f"0 <= index < {size}",
+                got=f"indices {low} to {high} on a tensor of shape {base.shape}",
+                hint="cut the last tile off with mask=, on every access that leaves the tensor",
+                rule=RULE,
+            )
+
+
+def _not_strided(base: View, shape: tuple[int, ...]) -> AccessError:
+    return AccessError(
+        f"an access of shape {shape} that no strides describe is used as an operand",
+        got=repr(base),
+        hint="copy it with nl.copy or nl.load first",
+        rule=RULE,
+    )

@@ -1,0 +1,270 @@
+"""One way for every function of the language to become an instruction: operands, mask, result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuroncore.core import as_dtype
+from neuroncore.engines import Space
+from neuroncore.errors import AttributeValueError, ShapeError, SignatureError
+from neuroncore.instructions import INSTRUCTIONS, Call, Instruction, MaskBehaviour
+from neuroncore.instructions.reduce import reduced_axes
+from neuroncore.launch import RUNNING, running
+from neuroncore.memory import View
+from neuroncore.spec import Spec, make_spec, row_major
+from nki_beta1._access import Access
+from nki_beta1._emit import Core, Waiting, check, emit, wait
+from nki_beta1._mask import RULE as MASK_RULE
+from nki_beta1._mask import Region, region_of
+from nki_beta1._usage import VERSION, Usage, issue, remember, usage
+from nki_dtypes import DType
+
+if TYPE_CHECKING:
+    from nki_beta1._tile import Tile
+
+
+def core_of(what: str) -> Core:
+    """The core of the running kernel; raises LaunchError outside one."""
+    launch = RUNNING.get()
+    core = (launch or running(f"nl.{what}")).core
+    assert isinstance(core, Core)
+    return core
+
+
+def full_spec(value: Any) -> Spec | type | None:
+    """The signature of an operand before a mask cuts it."""
+    if isinstance(value, View):
+        return value.spec
+    if isinstance(value, Access):
+        spec = value.base.spec
+        return make_spec(value.shape, row_major(value.shape), spec.dtype, spec.space)
+    return None if value is None else type(value)
+
+
+def cut(value: Any, region: Region | None) -> Any:
+    """The operand inside a mask's rectangle, as a view; an access without strides is gathered."""
+    if isinstance(value, Access):
+        value = value.of(region)
+        return value.read() if isinstance(value, Access) else value
+    if region is None or not isinstance(value, View):
+        return value
+    return region.of(value)
+
+
+def apply(
+    name: str,
+    inputs: Mapping[str, Any],
+    given: Mapping[str, Any],
+    *,
+    over: str,
+    dtype: Any = None,
+    mask: Any = None,
+    space: Space | None = None,
+) -> Tile:
+    """The tile that instruction `name` gives for these inputs, under a mask over operand `over`."""
+    core = core_of(name)
+    core.flush()
+    key = (name, over, dtype, space, *given.items(), *map(type, given.values()), *inputs,
+           *map(_kind, inputs.values()))  # fmt: skip
+    try:
+        found = core.plans.get(key)
+    except TypeError:  # a list among the attributes
+        found = key = None
+    if found is None:
+        found = outcome(core, INSTRUCTIONS[name], inputs, given, over, dtype, space)
+        if key is not None:
+            remember(core, key, found)
+    region = None if mask is None else region_of(mask, found.over)
+    if region is not None:
+        return _under_mask(core, found, inputs, region, over)
+    used, operands = found.used, found.used.ordered(inputs)
+    for i, value in enumerate(operands):
+        if isinstance(value, Access):
+            operands[i] = cut(value, None)
+    if not found.is_checked:
+        check(core, used, operands, found.result)
+        found.is_checked = not any(isinstance(value, Access) for value in inputs.values())
+    return wait(Waiting(core, used, operands, found.result, None))
+
+
+class _Outcome:
+    """What operands of certain kinds give: `result` is shape, dtype and memory of the tile.
+
+    `over` is the shape that a mask is about. `is_checked` is set once the call without a mask was
+    found legal.
+    """
+
+    __slots__ = ("is_checked", "over", "result", "used")
+
+    def __init__(
+        self, used: Usage, result: tuple[tuple[int, ...], DType, Space], over: tuple[int, ...]
+    ) -> None:
+        self.used, self.result, self.over = used, result, over
+        self.is_checked = False
+
+
+def outcome(
+    core: Core, record: Instruction, inputs: Mapping[str, Any], given: Mapping[str, Any],
+    over: str, dtype: Any, space: Space | None,
+) -> _Outcome:  # fmt: skip
+    """What the instruction gives for these inputs; raises what is wrong with their kinds."""
+    _check_kinds(record, inputs)
+    used = usage(core, record, given)
+    specs = {f: full_spec(inputs.get(f)) for f in record.operands}
+    shape, kind, where = record.result(
+        Call(record, specs, used.attrs, core.target, core.options, VERSION)
+    )
+    result = (
+        on_chip_shape(shape), kind if dtype is None else as_dtype(dtype), space or where
+    )  # fmt: skip
+    core.check_fits(*result)
+    return _Outcome(used, result, specs[over].shape)  # type: ignore[union-attr]
+
+
+def _kind(value: Any) -> Any:
+    """What an operand contributes to an outcome."""
+    if isinstance(value, View):
+        return value.spec.settled
+    if isinstance(value, Access):
+        return value.base.spec.settled, value.shape
+    return value.__class__
+
+
+def _under_mask(
+    core: Core, found: _Outcome, inputs: Mapping[str, Any], region: Region, over: str
+) -> Tile:
+    record, shape = found.used.record, found.result[0]
+    if region.is_empty:
+        nothing = Region((slice(0, 0),) * len(shape))
+        return emit(core, found.used, {}, result=found.result, region=nothing)
+    masked = _MASKED[record.mask]
+    parts, left = masked(core, record, inputs, found.used.attrs, region, over, shape)
+    return emit(core, found.used, parts, result=found.result, region=left)
+
+
+def run(name: str, operands: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Execute instruction `name` on operands that include its destination, now."""
+    core = core_of(name)
+    core.flush()
+    used = usage(core, INSTRUCTIONS[name], given)
+    issue(core, used, used.ordered(operands))
+
+
+def on_chip_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A 1-D result has one element per partition: tiles have at least two dimensions."""
+    return (*shape, 1) if len(shape) == 1 else shape
+
+
+def _check_kinds(record: Instruction, inputs: Mapping[str, Any]) -> None:
+    for field, value in inputs.items():
+        operand = record.operands[field]
+        if isinstance(value, (View, Access)) and operand.tile:
+            continue
+        if value is None and operand.optional:
+            continue
+        if operand.number and isinstance(value, (int, float, np.number)):
+            continue
+        kinds = ["a tile"] * operand.tile + ["a number"] * operand.number
+        raise SignatureError(
+            f"{field} cannot be a {type(value).__name__}",
+            expected=" or ".join(kinds),
+            got=repr(value).partition("\n")[0][:80],
+            hint="arrays become tensors as arguments of the kernel"
+            if isinstance(value, np.ndarray)
+            else None,
+            operand=field,
+            instruction=record.name,
+        )
+
+
+# -- what a mask does, by MaskBehaviour -----------------------------------------------------------
+
+Masked = tuple[dict[str, Any], Region]
+
+
+def _elementwise(
+    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
+    over: str, shape: tuple[int, ...],
+) -> Masked:  # fmt: skip
+    """Elements outside the mask are not written."""
+    return {f: cut(v, region) for f, v in inputs.items()}, region
+
+
+def _reduction(
+    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
+    over: str, shape: tuple[int, ...],
+) -> Masked:  # fmt: skip
+    """Elements outside the mask count as the identity; rows without any are not written."""
+    data = cut(inputs[over], region)
+    if region.inside is not None:
+        data = _filled(core, data, region.inside, attrs["op"].identity)
+    call = Call(record, {over: full_spec(inputs[over])}, attrs, core.target, core.options, VERSION)
+    return {over: data}, region.without(set(reduced_axes(call)), shape)
+
+
+def _filled(core: Core, data: View, inside: np.ndarray, identity: float) -> View:
+    """A copy of data with the identity outside the mask."""
+    copy = core.allocate(data.shape, data.spec.dtype, data.spec.space)
+    issue(core, usage(core, INSTRUCTIONS["tensor_copy"], {}), [copy, data])
+    kind = data.spec.dtype
+    least, most = (kind.min, kind.max) if not kind.is_float else (-np.inf, np.inf)
+    np.copyto(
+        copy.array, np.asarray(np.clip(identity, least, most)), where=~inside, casting="unsafe"
+    )
+    return copy
+
+
+def _rectangular(
+    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
+    over: str, shape: tuple[int, ...],
+) -> Masked:  # fmt: skip
+    """The instruction runs on the rectangle that the mask selects."""
+    if region.inside is not None:
+        raise not_rectangular(record.name, region)
+    parts = {f: cut(v, region) for f, v in inputs.items()}
+    if record.name == "nc_transpose":
+        return parts, region.transposed()
+    data = full_spec(inputs[over])
+    assert isinstance(data, Spec)
+    return parts, _of_result(region, data.shape, shape)
+
+
+def _of_result(region: Region, data: tuple[int, ...], shape: tuple[int, ...]) -> Region:
+    """The region of a result: the data's where it has its shape, otherwise its partitions."""
+    if data == shape:
+        return region
+    if on_chip_shape(data) == shape:
+        return Region((*region.rect, *[slice(0, 1)] * (len(shape) - len(region.rect))))
+    return Region((region.rect[0], *(slice(0, n) for n in shape[1:])))
+
+
+def not_rectangular(name: str, region: Region) -> ShapeError:
+    return ShapeError(
+        "the mask does not select a rectangle",
+        expected="bounds on single axes, such as (i_p < rows) & (i_f < cols)",
+        got=f"elements of {region}",
+        hint="load or compute the whole rectangle, then choose with nisa.affine_select or nl.where",
+        operand="mask",
+        instruction=name,
+        rule=MASK_RULE,
+    )
+
+
+def _refused(
+    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
+    over: str, shape: tuple[int, ...],
+) -> Masked:  # fmt: skip
+    raise AttributeValueError(
+        f"{record.name} takes no mask", operand="mask", instruction=record.name, rule=MASK_RULE
+    )
+
+
+_MASKED: dict[MaskBehaviour, Callable[..., Masked]] = {
+    MaskBehaviour.elementwise: _elementwise,
+    MaskBehaviour.reduction: _reduction,
+    MaskBehaviour.rectangular: _rectangular,
+    MaskBehaviour.refused: _refused,
+}

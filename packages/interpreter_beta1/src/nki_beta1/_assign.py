@@ -1,0 +1,141 @@
+"""`t[i, j] = value` and `t[i, j] += value`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuroncore.errors import ShapeError, SignatureError
+from neuroncore.memory import View
+from nki_beta1._access import Access
+from nki_beta1._apply import cut, run
+from nki_beta1._elementwise import binary
+from nki_beta1._emit import merge
+
+if TYPE_CHECKING:
+    from nki_beta1._tile import Tile
+
+RULE = "NKI 0.1: assigning to a tile"
+
+
+class Joining(ABC):
+    """A value that is made from the tensor it is assigned to (nl.loop_reduce)."""
+
+    @abstractmethod
+    def joined(self, target: View | None) -> Any:
+        """The tile to be assigned to `target`."""
+
+
+def assign(target: View | Access, value: Any) -> None:
+    """Write `value`, a tile or a number, to `target`.
+
+    Where the value comes from a masked instruction, only what the mask selects is written.
+    Raises ShapeError when shapes differ by more than a broadcast along free axes.
+    """
+    if isinstance(value, Joining):
+        value = value.joined(target if isinstance(target, View) else cut(target, None))
+    if isinstance(target, Access):
+        _scatter(target, value)
+    elif isinstance(value, (int, float, np.number)):
+        run("memset", {"dst": target, "value": value}, {})
+    elif isinstance(value, Access):
+        copy_into(target, fit(cut(value, None), target.shape))
+    elif isinstance(value, View):
+        _assign_tile(target, value)  # type: ignore[arg-type]
+    else:
+        raise SignatureError(
+            f"a {type(value).__name__} is assigned to a tile",
+            expected="a tile or a number",
+            got=repr(value).partition("\n")[0][:80],
+            rule=RULE,
+        )
+
+
+def _assign_tile(target: View, value: Tile) -> None:
+    if is_same(target, value) or value.run_into(target):
+        return
+    region = value.region
+    value.core.flush()
+    fitting = fit(value, target.shape)
+    if region is None:
+        copy_into(target, fitting)
+    elif not region.is_empty:
+        part, source = region.of(target), region.of(fitting)
+        if region.inside is None:
+            copy_into(part, source)
+        else:
+            whole = target.core.allocate(part.shape, part.spec.dtype, part.spec.space)
+            copy_into(whole, source)
+            merge(part, whole, region.inside)
+
+
+def is_same(target: View, value: Any) -> bool:
+    """Whether `t[i] += v` puts back what the addition has already written."""
+    return (
+        not value.is_waiting
+        and value.storage is target.storage
+        and value.spec is target.spec
+        and value.offset == target.offset
+    )
+
+
+def copy_into(dst: View, src: View) -> None:
+    run("tensor_copy", {"dst": dst, "src": src}, {})
+
+
+def _scatter(target: Access, value: Any) -> None:
+    spec = target.base.spec
+    staged = target.core.allocate(target.shape, spec.dtype, spec.space)
+    assign(staged, value)
+    target.core.flush()
+    staged.settle()
+    target.write(staged)
+
+
+def fit(value: View, shape: tuple[int, ...]) -> View:
+    """`value` seen with `shape`: axes of extent 1 come and go, free axes of extent 1 repeat.
+
+    A value of lower rank gets axes of extent 1 after its own.
+    """
+    if value.shape == shape:
+        return value
+    value.settle()
+    if without_ones(value.shape) == without_ones(shape):
+        return value.derive(value.array.reshape(shape), value.spec.start)
+    if value.ndim < len(shape):
+        longer = (*value.shape, *[1] * (len(shape) - value.ndim))
+        value = value.derive(value.array.reshape(longer), value.spec.start)
+    same_rank = value.ndim == len(shape) and value.shape[0] == shape[0]
+    if same_rank and all(a in (1, b) for a, b in zip(value.shape, shape, strict=True)):
+        return value.derive(np.broadcast_to(value.array, shape), value.spec.start)
+    raise ShapeError(
+        f"a value of shape {value.shape} does not fit {shape}",
+        expected=f"shape {shape}, or free axes of extent 1",
+        got=f"shape {value.spec!r}",
+        rule=RULE,
+    )
+
+
+def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for n in shape if n != 1)
+
+
+def accumulates(target: View, value: Any) -> bool:
+    """Try `target += a matmul's result` as the accumulating matmul that it is."""
+    waiting = value.waiting_matmul() if isinstance(value, View) else None  # type: ignore[attr-defined]
+    if waiting is None or waiting.dtype is not target.spec.dtype:
+        return False
+    if waiting.shape != target.shape or waiting.space is not target.spec.space:
+        return False
+    value.add_into(target)  # type: ignore[union-attr]
+    return True
+
+
+def add_to(target: View | Access, value: Any) -> View | Access:
+    """`target += value`, in place."""
+    if isinstance(target, View) and accumulates(target, value):
+        return target
+    assign(target, binary("add", target, value))
+    return target

@@ -1,0 +1,99 @@
+"""Where index expressions come from: `nl.arange`, `nl.ds` and `nl.mgrid`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from neuroncore.errors import AccessError, ShapeError, SignatureError
+from nki_beta1._index import Index, affine, constant_of
+from nki_beta1._pattern import RULE, pattern
+
+
+def arange(*args: int) -> Index:
+    """Indices start, start + step, … below stop: `arange(stop)`, `arange(start, stop[, step])`."""
+    numbers = range(*(_whole("arange", a) for a in args))
+    _not_empty("arange", numbers)
+    return affine(pattern((len(numbers),), (numbers.step,)), numbers.start)
+
+
+def ds(start: int, size: int) -> slice:
+    """`size` consecutive indices from `start`, for use in brackets."""
+    return slice(start, start + size)
+
+
+class Grid:
+    """The axes of `nl.mgrid[...]`: unpack it, subscript it, or say `.p`, `.x`, `.y`, `.z`, `.w`.
+
+    Each axis varies along itself only (an open grid): the shape of an access comes from the axes
+    that it uses.
+    """
+
+    p: Index
+    x: Index
+    y: Index
+    z: Index
+    w: Index
+
+    def __init__(self, axes: tuple[Index, ...]) -> None:
+        self._axes = axes
+        for name, axis in zip("pxyzw", axes, strict=False):
+            setattr(self, name, axis)
+
+    def __iter__(self) -> Iterator[Index]:
+        return iter(self._axes)
+
+    def __len__(self) -> int:
+        return len(self._axes)
+
+    def __getitem__(self, number: int) -> Index:
+        return self._axes[number]
+
+    def __getattr__(self, name: str) -> Index:
+        names = ", ".join("pxyzw"[: len(self._axes)])
+        raise AccessError(f"this mgrid has no axis {name!r}", expected=f"one of {names}", rule=RULE)
+
+
+class _MGrid:
+    def __getitem__(self, key: Any) -> Grid:
+        """One axis per slice, in order: partition first."""
+        slices = key if isinstance(key, tuple) else (key,)
+        ranges = [_range_of(s) for s in slices]
+        rank = len(ranges)
+        return Grid(
+            tuple(
+                Index((len(r),), r.start, (r.step,)).aligned(axis, rank - axis - 1)
+                for axis, r in enumerate(ranges)
+            )
+        )
+
+
+mgrid = _MGrid()
+
+
+def _range_of(item: Any) -> range:
+    if not isinstance(item, slice) or item.stop is None:
+        raise SignatureError(
+            "mgrid takes slices", expected="nl.mgrid[0:128, 0:512]", got=repr(item), rule=RULE
+        )
+    start = 0 if item.start is None else _whole("mgrid", item.start)
+    step = 1 if item.step is None else _whole("mgrid", item.step)
+    found = range(start, _whole("mgrid", item.stop), step)
+    _not_empty("mgrid", found)
+    return found
+
+
+def _whole(what: str, value: Any) -> int:
+    found = constant_of(value)
+    if found is None:
+        raise SignatureError(
+            f"{what} takes compile-time ints", got=f"{value!r}, a {type(value).__name__}", rule=RULE
+        )
+    return found
+
+
+def _not_empty(what: str, numbers: range) -> None:
+    if not numbers:
+        raise ShapeError(
+            f"{what} gives no index", got=f"start {numbers.start}, stop {numbers.stop}", rule=RULE
+        )

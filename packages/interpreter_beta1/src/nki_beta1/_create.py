@@ -1,0 +1,216 @@
+"""nl functions that make tensors, and what their shapes and buffers may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from neuroncore.core import as_dtype
+from neuroncore.engines import HBM, Space
+from neuroncore.errors import (
+    CapacityError,
+    MemorySpaceError,
+    ShapeError,
+    UnsupportedError,
+    find_place,
+)
+from neuroncore.launch import running
+from nki_beta1._allocation import Placement
+from nki_beta1._apply import core_of, on_chip_shape, run
+from nki_beta1._blocks import Blocks, ParDim, make_blocks
+from nki_beta1._tile import Tile
+from nki_dtypes import DType, cast
+
+_BY_NAME = {s.name: s for s in Space}
+
+
+def par_dim(size: int) -> ParDim:
+    """Marks the partition dimension of a shape; block dimensions stand before it."""
+    return ParDim(size)
+
+
+def ndarray(
+    shape: Sequence[int], dtype: Any, *, buffer: Any = None, name: str = "", **unknown: Any
+) -> Tile | Blocks:
+    """A new tensor with undefined content, in SBUF unless told otherwise.
+
+    Raises PartitionError for more than 128 partitions, CapacityError for what does not fit.
+    """
+    refuse_unknown("ndarray", unknown)
+    return _make(shape, as_dtype(dtype), buffer, name)[0]
+
+
+def zeros(
+    shape: Sequence[int],
+    dtype: Any,
+    *,
+    buffer: Any = None,
+    name: str = "",
+    lazy_initialization: bool = False,
+    **unknown: Any,
+) -> Tile | Blocks:
+    """A new tensor of zeros; writing them lazily saves the device time and changes no value."""
+    refuse_unknown("zeros", unknown)
+    return _filled(shape, dtype, 0, buffer, name)
+
+
+def ones(
+    shape: Sequence[int], dtype: Any, *, buffer: Any = None, name: str = "", **unknown: Any
+) -> Tile | Blocks:
+    """A new tensor of ones."""
+    refuse_unknown("ones", unknown)
+    return _filled(shape, dtype, 1, buffer, name)
+
+
+def full(
+    shape: Sequence[int],
+    fill_value: float,
+    dtype: Any,
+    *,
+    buffer: Any = None,
+    name: str = "",
+    **unknown: Any,
+) -> Tile | Blocks:
+    """A new tensor with one value everywhere."""
+    refuse_unknown("full", unknown)
+    return _filled(shape, dtype, fill_value, buffer, name)
+
+
+def zeros_like(
+    a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unknown: Any
+) -> Tile | Blocks:
+    """Zeros in the shape and, unless told otherwise, the dtype and memory of a."""
+    refuse_unknown("zeros_like", unknown)
+    return _filled(_shape_of(a), dtype or a.dtype, 0, buffer or a.buffer, name)
+
+
+def empty_like(
+    a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unknown: Any
+) -> Tile | Blocks:
+    """A new tensor in the shape and, unless told otherwise, the dtype and memory of a."""
+    refuse_unknown("empty_like", unknown)
+    return _make(_shape_of(a), as_dtype(dtype or a.dtype), buffer or a.buffer, name)[0]
+
+
+def shared_constant(constant: Any, dtype: Any = None, **unknown: Any) -> Tile:
+    """An HBM tensor with the values of a NumPy array."""
+    refuse_unknown("shared_constant", unknown)
+    array = np.asarray(constant)
+    kind = as_dtype(array.dtype if dtype is None else dtype)
+    core = core_of("shared_constant")
+    values = np.ascontiguousarray(cast(array, kind)).astype(core.stored_as(kind))
+    return core.adopt(values, Space.shared_hbm, False, "", kind)  # type: ignore[return-value]
+
+
+def shared_identity_matrix(n: int, dtype: Any = np.uint8, **unknown: Any) -> Tile:
+    """The n x n identity as an HBM tensor."""
+    refuse_unknown("shared_identity_matrix", unknown)
+    return shared_constant(np.eye(n, dtype=np.float32), dtype)
+
+
+def as_space(buffer: Any) -> Space:
+    """A memory from what kernels write for it; None is SBUF. Raises MemorySpaceError."""
+    if buffer is None:
+        return Space.sbuf
+    if isinstance(buffer, Space):
+        return buffer
+    if isinstance(buffer, Placement):
+        return buffer.space
+    if isinstance(buffer, str) and buffer in _BY_NAME:
+        return _BY_NAME[buffer]
+    raise MemorySpaceError(
+        f"{buffer!r} is not a memory", expected=", ".join(_BY_NAME), operand="buffer"
+    )
+
+
+def refuse_unknown(what: str, unknown: dict[str, Any]) -> None:
+    """0.1 swallows keywords meant for its compiler; what we do not model is refused by name."""
+    if unknown:
+        raise UnsupportedError(
+            f"nl.{what} has no parameter {next(iter(unknown))!r} here",
+            got=", ".join(f"{k}={v!r}" for k, v in unknown.items()),
+            hint="0.1 passes other keywords on to its compiler; ignoring one could give a wrong "
+            "answer",
+            operand=next(iter(unknown)),
+            rule=f"NKI 0.1: nl.{what}",
+        )
+
+
+def _shape_of(a: Any) -> tuple[int, ...]:
+    if not isinstance(a, Blocks):
+        return a.shape
+    return (*a.shape[: a.depth], ParDim(a.shape[a.depth]), *a.shape[a.depth + 1 :])
+
+
+def _filled(shape: Sequence[int], dtype: Any, value: float, buffer: Any, name: str) -> Any:
+    kind, space = as_dtype(dtype), as_space(buffer)
+    made, is_new = _make(shape, kind, buffer, name)
+    if isinstance(made, Blocks):
+        made.fill(value)
+    elif space not in HBM:
+        run("memset", {"dst": made, "value": value}, {})
+    elif is_new:  # no instruction writes a constant to HBM: it is there from the start
+        made.claim()
+        number = cast(np.asarray(value, np.float32), kind)
+        made.array[...] = number.astype(made.array.dtype)
+    return made
+
+
+def _make(shape: Sequence[int], kind: DType, buffer: Any, name: str) -> tuple[Tile | Blocks, bool]:
+    """The tensor, and whether this program of the grid is the one that made it."""
+    core, space = core_of("ndarray"), as_space(buffer)
+    sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    at = [n for n, size in enumerate(sizes) if isinstance(size, ParDim)]
+    if space in HBM:
+        return _in_hbm(sizes, kind, space, name)
+    if len(at) > 1:
+        raise ShapeError("a shape has one partition dimension", got=repr(sizes), operand="shape")
+    depth = at[0] if at else 0
+    shape = on_chip_shape(sizes[depth:])
+
+    statement = find_place() if isinstance(buffer, Placement) else None
+
+    def make(block: tuple[int, ...]) -> Any:
+        if not isinstance(buffer, Placement):
+            return core.allocate(shape, kind, space, name)
+        return _placed(core, shape, kind, buffer, (statement, block), name)
+
+    if not depth:
+        return make(()), True
+    core.check_fits(tuple(map(int, shape)), kind, space)
+    return make_blocks(sizes[:depth], make, tuple(map(int, shape)), kind, space), True
+
+
+def _placed(
+    core: Any,
+    shape: Sequence[int],
+    kind: DType,
+    buffer: Placement,
+    what: tuple[Any, tuple[int, ...]],
+    name: str,
+) -> Any:
+    """The tile of a (statement, block) at its address.
+
+    0.1 ran the body of a loop once. A body that counts addresses up (`addr += size`) leaves the
+    memory when it is really repeated: what was placed there before then is placed there again.
+    """
+    address = buffer.address(what[1], shape, kind)
+    try:
+        made = core.allocate(shape, kind, buffer.space, name, address)
+    except CapacityError:
+        if what not in core.placed:
+            raise
+        return core.allocate(shape, kind, buffer.space, name, core.placed[what])
+    core.placed.setdefault(what, address)
+    return made
+
+
+def _in_hbm(sizes: tuple[int, ...], kind: DType, space: Space, name: str) -> tuple[Any, bool]:
+    launch = running("nl.ndarray")
+    if space is not Space.shared_hbm:
+        return launch.core.allocate(sizes, kind, space, name), True
+    known = len(launch.shared)
+    made = launch.share(lambda: launch.core.allocate(sizes, kind, space, name))
+    return made, len(launch.shared) > known

@@ -1,0 +1,298 @@
+"""Element-wise operations between tiles and numbers: which instruction, which dtype, broadcasting.
+
+Functions broadcast along partitions too, operators along free axes only [NKI 0.1: broadcasting].
+Results have the promoted dtype of the operands; comparisons and logical operations give bool_.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from neuroncore.alu import ALU_OPS, AluKind, AluOp
+from neuroncore.core import as_dtype
+from neuroncore.engines import Space
+from neuroncore.errors import DTypeError, KernelError, ShapeError, SignatureError
+from neuroncore.memory import View
+from nki_beta1._access import Access
+from nki_beta1._apply import apply, core_of, cut, run
+from nki_beta1._index import Index
+from nki_beta1._iota import compared, index_tile
+from nki_beta1._mask import Mask
+from nki_beta1._offset import Offset
+from nki_dtypes import DType, bool_, float32, int8, int16, int32, promote
+
+RULE = "NKI 0.1: broadcasting"
+_DIVIDE = ALU_OPS["divide"]
+_TRUTH = frozenset({AluKind.compare, AluKind.logical})
+
+# The bits of a bool_ are a truth value.
+_ON_TRUTH = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor"}
+
+
+def is_operand(value: Any) -> bool:
+    """Whether a value can stand beside a tile in an expression."""
+    return isinstance(value, (View, Access, int, float, np.number, np.bool_))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_))
+
+
+def binary(
+    name: str, x: Any, y: Any, dtype: Any = None, mask: Any = None, *, spread: bool = True
+) -> Any:
+    """op(x, y) element by element; `spread` allows broadcasting along partitions.
+
+    Raises ShapeError where shapes do not broadcast, SignatureError where neither is a tile.
+    """
+    x, y = _as_operand(x, name), _as_operand(y, name)
+    _check(name, x, y)
+    core_of(name).flush()  # what x or y may still be waiting for
+    if name in _ON_TRUTH and all(is_number(v) or dtype_of(v) is bool_ for v in (x, y)):
+        name = _ON_TRUTH[name]
+    op = ALU_OPS[name]
+    kind = dtype if dtype is not None else _result_dtype(op, x, y)
+    if is_number(y):
+        return _with_scalar(op, x, y, False, kind, mask)
+    if is_number(x):
+        return _with_scalar(op, y, x, True, kind, mask)
+    if x.shape == y.shape:
+        return _two_tiles(op, x, y, kind, mask)
+    shape = common_shape(x, y)
+    if spread:
+        x, y = spread_partitions(x, shape), spread_partitions(y, shape)
+    elif x.shape[0] != y.shape[0]:
+        raise ShapeError(
+            f"operator on tiles of {x.shape[0]} and {y.shape[0]} partitions",
+            expected="equal partitions: operators broadcast along free axes only",
+            got=f"shapes {x.shape} and {y.shape}",
+            hint=f"use nl.{name}(x, y), or .broadcast_to(shape) first",
+            rule=RULE,
+        )
+    if _is_per_partition(y, shape) and x.shape == shape:
+        return _with_scalar(op, x, y, False, kind, mask)
+    if _is_per_partition(x, shape) and y.shape == shape:
+        return _with_scalar(op, y, x, True, kind, mask)
+    return _two_tiles(op, repeat(x, shape), repeat(y, shape), kind, mask)
+
+
+def _as_operand(value: Any, name: str) -> Any:
+    if value.__class__ is Offset:
+        return binary("add", value.tile, value.index)
+    return index_tile(value, name) if value.__class__ is Index else value
+
+
+def _check(name: str, x: Any, y: Any) -> None:
+    bad = next((v for v in (x, y) if not is_operand(v)), None)
+    if bad is not None or (is_number(x) and is_number(y)):
+        raise SignatureError(
+            "needs at least one tile" if bad is None else f"cannot take a {type(bad).__name__}",
+            expected="a tile and a tile or number",
+            got=repr(bad).partition("\n")[0][:80] if bad is not None else f"{x!r} and {y!r}",
+            instruction=f"nl.{name}",
+        )
+
+
+def _result_dtype(op: AluOp, x: Any, y: Any) -> DType:
+    if op.kind in _TRUTH:
+        return bool_
+    if op.is_bitvec and is_number(x) != is_number(y):
+        return dtype_of(y if is_number(x) else x)
+    promoted = _promoted(_strength(x), _strength(y))
+    if op is _DIVIDE and not promoted.is_float:
+        return float32 if core_of("divide").options.integer_quotient == "float" else promoted
+    return promoted
+
+
+def _strength(value: Any) -> DType | type:
+    """What an operand brings into promotion: its dtype, or the type of a Python number (weak)."""
+    if isinstance(value, (View, Access)):
+        return dtype_of(value)
+    return as_dtype(value.dtype) if isinstance(value, np.generic) else type(value)
+
+
+@lru_cache(maxsize=1024)
+def _promoted(first: DType | type, second: DType | type) -> DType:
+    kinds = [kind() if isinstance(kind, type) else kind for kind in (first, second)]
+    try:
+        return promote(*kinds)
+    except (ValueError, TypeError) as wrong:
+        raise DTypeError(str(wrong), rule="NKI 0.1: type promotion") from None
+
+
+def dtype_of(value: View | Access) -> DType:
+    return (value.base if isinstance(value, Access) else value).spec.dtype
+
+
+def common_shape(x: Any, y: Any) -> tuple[int, ...]:
+    """The shape in which two tiles meet; ranks have to agree, partitions stand first."""
+    try:
+        if len(x.shape) == len(y.shape):
+            return np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        pass
+    raise ShapeError(
+        "shapes do not broadcast",
+        expected="equal ranks, and on every axis equal extents or 1",
+        got=f"{x.shape} and {y.shape}",
+        rule=RULE,
+    )
+
+
+def _is_per_partition(tile: Any, shape: tuple[int, ...]) -> bool:
+    """A (P, 1) float32 operand, which tensor_scalar takes as it is."""
+    one = all(n == 1 for n in tile.shape[1:]) and tile.shape[0] == shape[0]
+    return one and dtype_of(tile) is float32
+
+
+def repeat(tile: Any, shape: tuple[int, ...]) -> Any:
+    """The tile with free axes of extent 1 repeated, without copying."""
+    if tile.shape == shape:
+        return tile
+    view = cut(tile, None)
+    view.settle()
+    return view.derive(np.broadcast_to(view.array, shape), view.spec.start)
+
+
+def spread_partitions(tile: Any, shape: tuple[int, ...]) -> Any:
+    """A tile of one partition copied to all: no view does that, a DMA does."""
+    if tile.shape[0] == shape[0]:
+        return tile
+    source = to_sbuf(cut(tile, None))
+    source.settle()
+    wide = (shape[0], *source.shape[1:])
+    out = source.core.allocate(wide, source.spec.dtype, Space.sbuf)
+    repeated = source.derive(np.broadcast_to(source.array, wide), source.spec.start)
+    run("dma_copy", {"dst": out, "src": repeated}, {})
+    return out
+
+
+def _with_scalar(op: AluOp, data: Any, number: Any, reverse: bool, dtype: Any, mask: Any) -> Any:
+    if isinstance(number, (np.bool_, bool)):
+        number = int(number)
+    operand = cut(number, None) if isinstance(number, Access) else number
+    return apply(
+        "tensor_scalar",
+        {"data": data, "operand0": operand},
+        {"op0": op, "reverse0": reverse},
+        over="data",
+        dtype=dtype,
+        mask=mask,
+    )
+
+
+def _two_tiles(op: AluOp, x: Any, y: Any, dtype: Any, mask: Any) -> Any:
+    if op.name == "power":  # GpSimdE, which does not reach PSUM
+        x, y = to_sbuf(x), to_sbuf(y)
+    elif _in_psum(x) and _in_psum(y):
+        y = to_sbuf(y)
+    return apply(
+        "tensor_tensor", {"data1": x, "data2": y}, {"op": op}, over="data1", dtype=dtype, mask=mask
+    )
+
+
+def _in_psum(tile: Any) -> bool:
+    return (tile.base if isinstance(tile, Access) else tile).spec.space is Space.psum
+
+
+def to_sbuf(tile: Any) -> Any:
+    """The tile, copied where it is in PSUM."""
+    return copy(tile) if _in_psum(tile) else tile
+
+
+# -- one operand ----------------------------------------------------------------------------------
+
+
+def unary(name: str, x: Any, dtype: Any = None, mask: Any = None) -> Any:
+    """An activation function of a tile, in its dtype unless told otherwise."""
+    return apply(
+        "activation", {"data": x, "bias": None, "scale": 1.0, "reduce_res": None}, {"op": name},
+        over="data", dtype=dtype, mask=mask,
+    )  # fmt: skip
+
+
+def copy(x: Any, dtype: Any = None, mask: Any = None) -> Any:
+    """A copy of a tile in SBUF."""
+    return apply("tensor_copy", {"src": x}, {}, over="src", dtype=dtype, mask=mask)
+
+
+def scalar_op(
+    x: Any, op: str, operand: Any, dtype: Any = None, mask: Any = None, **more: Any
+) -> Any:
+    """tensor_scalar by name: `op1=`, `operand1=`, `reverse0=` as there."""
+    second = more.pop("operand1", None)
+    return apply(
+        "tensor_scalar",
+        {"data": x, "operand0": operand, "operand1": second},
+        {"op0": op, **more},
+        over="data",
+        dtype=dtype,
+        mask=mask,
+    )
+
+
+def negative(x: Any, dtype: Any = None, mask: Any = None) -> Any:
+    return scalar_op(x, "multiply", -1, dtype, mask)
+
+
+def invert(x: Any, dtype: Any = None, mask: Any = None) -> Any:
+    core_of("invert").flush()
+    if dtype_of(x) is bool_:
+        return scalar_op(x, "equal", 0.0, dtype, mask)
+    return scalar_op(x, "invert", None, dtype, mask)
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """The tile with axes of extent 1 repeated: free axes as a view, partitions by copying."""
+    wanted = tuple(int(n) for n in shape)
+    core_of("broadcast_to").flush()
+    if wanted != common_shape(x, _Shaped(wanted)):
+        raise ShapeError(f"a tile of shape {x.shape} does not broadcast to {wanted}", rule=RULE)
+    return repeat(spread_partitions(x, wanted), wanted)
+
+
+class _Shaped:
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+
+
+# -- choosing -------------------------------------------------------------------------------------
+
+_BITS = {1: int8, 2: int16, 4: int32}
+
+
+def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -> Any:
+    """x where condition is not 0, else y: bit for bit, NaN and infinity included.
+
+    The condition may be a comparison of index expressions.
+    Works on raw bits: with m all ones where the condition holds, (x & m) | (y & ~m).
+    """
+    kind = as_dtype(dtype) if dtype is not None else _result_dtype(ALU_OPS["add"], x, y)
+    bits = _BITS[kind.itemsize]
+    condition, holds = (
+        compared(condition, "where") if condition.__class__ is Mask else (condition, "not_equal")
+    )
+    shape = condition.shape
+    ones = scalar_op(condition, holds, 0.0, bits, op1="multiply", operand1=-1.0)
+    chosen = binary("bitwise_and", _as_bits(x, shape, kind, bits), ones)
+    other = binary("bitwise_and", _as_bits(y, shape, kind, bits), invert(ones))
+    result = binary("bitwise_or", chosen, other, mask=mask)
+    view = result.view(kind)
+    view.is_value, view.region = True, result.region
+    return view
+
+
+def _as_bits(value: Any, shape: tuple[int, ...], kind: DType, bits: DType) -> Any:
+    if is_number(value):
+        tile = core_of("where").allocate(shape, kind, Space.sbuf)
+        run("memset", {"dst": tile, "value": value}, {})
+        return tile.view(bits)
+    if common_shape(value, _Shaped(shape)) != shape:
+        raise KernelError(
+            f"where: a value of shape {value.shape} does not fit the condition's {shape}", rule=RULE
+        )
+    full = repeat(spread_partitions(value, shape), shape)
+    return copy(full, dtype=kind).view(bits)

@@ -1,0 +1,198 @@
+"""From a call without a destination to an instruction of the machine with one.
+
+0.1 functions return their result; the machine's instructions write where they are told. An
+instruction is therefore checked when it is called and executed when its destination is known: the
+tensor it is assigned to at once (`t[i, j] = nl.exp(x)`, `acc += nisa.nc_matmul(a, b)`), or, as soon
+as anything else happens, a fresh tile. At most one instruction waits, and everything that could
+tell the difference lets it run first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from neuroncore.core import NeuronCore
+from neuroncore.engines import Space
+from neuroncore.errors import Place, find_place
+from neuroncore.memory import Storage, View
+from neuroncore.options import Options
+from neuroncore.spec import make_spec, row_major
+from nki_beta1._mask import Region
+from nki_beta1._usage import Prepared, Usage, issue, kinds_of, prepared, remember
+from nki_dtypes import DType
+
+if TYPE_CHECKING:
+    from nki_beta1._tile import Tile
+
+
+class Core(NeuronCore):
+    """A core running a 0.1 kernel: it knows the instruction that still waits for a destination."""
+
+    __slots__ = ("_fitting", "accumulating", "initialised", "lent", "placed", "reduced", "waiting")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.waiting: Tile | None = None
+        self.lent: dict[int, list[ref[Tile]]] = {}
+        self.accumulating: Options = replace(self.options, accumulate_on_unwritten="add")
+        """For `+=` into initialised PSUM, which adds to whatever lies there."""
+        self.initialised: set[int] = set()
+        """PSUM storages (by id) that something other than TensorE has written."""
+        self.placed: dict[Any, tuple[int, int]] = {}
+        """The address that a statement gave a block first (direct allocation)."""
+        self.reduced: dict[int, np.ndarray] = {}
+        """Per storage (by id): the elements that an nl.loop_reduce has written."""
+        self._fitting: set[tuple[Any, ...]] = set()
+
+    def allocate(self, *args: Any, **kwargs: Any) -> View:
+        """As NeuronCore.allocate; a new storage is not initialised."""
+        view = super().allocate(*args, **kwargs)
+        self.initialised.discard(id(view.storage))
+        if self.reduced:
+            self.reduced.pop(id(view.storage), None)
+        return view
+
+    def flush(self) -> None:
+        """Let the waiting instruction run into a tile of its own."""
+        if self.waiting is not None:
+            self.waiting.realize()
+
+    def lend(self, storage: Storage, tile: Tile) -> None:
+        """`tile` relies on what `storage` holds now; it takes a copy before that changes."""
+        self.lent.setdefault(id(storage), []).append(ref(tile))
+
+    def about_to_write(self, storage: Storage) -> None:
+        for borrower in self.lent.pop(id(storage), ()):
+            tile = borrower()
+            if tile is not None:
+                tile.detach()
+
+    def check_fits(self, shape: tuple[int, ...], dtype: DType, space: Space) -> None:
+        """Raise what `allocate` would raise for such a tile."""
+        if space.on_chip and (shape, dtype, space) not in self._fitting:
+            self._fits(shape, dtype, space, None)
+            self._fitting.add((shape, dtype, space))
+
+
+class Waiting:
+    """An instruction that has been checked and has no destination yet.
+
+    `operands` stand in the record's order, with a gap for the destination. `region` is the part of
+    the destination that its mask lets it write (axes of the result); `covers` says that it writes
+    all of that.
+    """
+
+    __slots__ = ("core", "covers", "dtype", "operands", "place", "region", "shape", "space", "used")
+
+    def __init__(
+        self,
+        core: Core,
+        used: Usage,
+        operands: list[Any],
+        result: tuple[tuple[int, ...], DType, Space],
+        region: Region | None,
+        covers: bool = False,
+    ) -> None:
+        self.covers = covers
+        self.core, self.used, self.operands = core, used, operands
+        self.shape, self.dtype, self.space = result
+        self.region = region
+        self.place: Place | None = find_place() if core.watchers else None
+
+    @property
+    def inputs(self) -> list[View]:
+        """The tensors among the operands."""
+        return [v for v in self.operands if isinstance(v, View)]
+
+    def into(self, dst: View, **changes: Any) -> None:
+        """Execute into `dst`, a view of the full result shape; `changes` are attributes."""
+        region = self.region
+        used = self.used.but(self.core, **changes) if changes else self.used
+        if region is None:
+            self._issue(dst, used)
+            return
+        if region.is_empty:
+            dst.settle()
+            return
+        if region.inside is None:
+            if dst.spec.fresh and self.covers:
+                dst.settle_outside(region.rect)
+            self._issue(region.of(dst), used)
+            return
+        part = region.of(dst)
+        whole = self.core.allocate(part.shape, part.spec.dtype, part.spec.space)
+        self._issue(whole, used)
+        merge(part, whole, region.inside)
+
+    def _issue(self, dst: View, used: Usage) -> None:
+        operands = self.operands.copy()
+        operands[used.output] = dst
+        issue(self.core, used, operands, self.place)
+
+
+def merge(dst: View, values: View, inside: np.ndarray) -> None:
+    """Take the elements of `values` that a mask names; the others of dst stay as they are."""
+    core: Any = dst.core
+    core.about_to_write(dst.storage)
+    core.initialised.add(id(dst.storage))
+    dst.settle()
+    np.copyto(dst.array, values.array, where=inside)
+
+
+def emit(
+    core: Core,
+    used: Usage,
+    inputs: Mapping[str, Any],
+    *,
+    result: tuple[tuple[int, ...], DType, Space],
+    region: Region | None = None,
+) -> Tile:
+    """The tile that an instruction gives; it is checked now, executed when it has a destination.
+
+    `inputs` are already cut to the region's rectangle.
+    """
+    core.flush()
+    shape, dtype, space = result
+    core.check_fits(shape, dtype, space)
+    operands = used.ordered(inputs)
+    covers = False
+    if region is None or not region.is_empty:
+        part = (shape if region is None else region.shape, dtype, space)
+        covers = check(core, used, operands, part).covers
+    return wait(Waiting(core, used, operands, result, region, covers))
+
+
+def wait(waiting: Waiting) -> Tile:
+    """The tile that a checked instruction gives."""
+    core, operands = waiting.core, waiting.operands
+    tile: Any = _new(core.view_class)
+    tile.core = core
+    tile.wait(waiting)
+    core.waiting = tile
+    second_output = any(operands[i] is not None for i in waiting.used.more_outputs)
+    if second_output or core.options.activation_range == "refuse":
+        core.flush()
+    return tile
+
+
+_new = View.__new__
+
+
+def check(
+    core: Core, used: Usage, operands: list[Any], result: tuple[tuple[int, ...], DType, Space]
+) -> Prepared:
+    """Find what is wrong with the call where the kernel makes it."""
+    kinds = kinds_of(operands)
+    key = (check, used, result, *kinds)
+    found = core.plans.get(key)
+    if found is None:
+        shape, dtype, space = result
+        kinds[used.output] = make_spec(shape, row_major(shape), dtype, space, core.stored_as(dtype))
+        found = prepared(core, used, kinds)
+        remember(core, key, found)
+    return found

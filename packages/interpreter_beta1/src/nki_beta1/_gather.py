@@ -1,0 +1,106 @@
+"""nl.gather_flattened and nl.atomic_rmw: elements and rows that an index tile picks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neuroncore.alu import ALU_OPS, alu_op
+from neuroncore.engines import Space
+from neuroncore.errors import (
+    AccessError,
+    AttributeValueError,
+    DTypeError,
+    ImmutableError,
+    UnsupportedError,
+)
+from neuroncore.memory import View
+from nki_beta1 import _elementwise as elementwise
+from nki_beta1._access import Access
+from nki_beta1._apply import apply, core_of, cut, not_rectangular, run
+from nki_beta1._assign import fit
+from nki_beta1._create import refuse_unknown
+from nki_beta1._mask import region_of
+from nki_dtypes import uint32
+
+
+def gather_flattened(
+    data: Any, indices: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any
+) -> Any:
+    """result[p, i…] = data[p].flat[indices[p, i…]], partition by partition, on GpSimdE.
+
+    data (P, F…), indices (P, I…) uint32; the result has the shape of indices.
+    Raises DTypeError for other indices, AccessError for an index outside data's free elements.
+    """
+    refuse_unknown("gather_flattened", unknown)
+    core_of("gather_flattened").flush()
+    region = region_of(mask, indices.shape)
+    if region is not None:
+        raise UnsupportedError(
+            "gather_flattened with a mask is not modelled",
+            hint="indices outside a mask are read too: leave the mask out and mask the store",
+            operand="mask",
+            instruction="nl.gather_flattened",
+        )
+    if elementwise.dtype_of(indices) is not uint32:
+        raise DTypeError(
+            f"indices are {elementwise.dtype_of(indices)}",
+            expected="uint32",
+            operand="indices",
+            instruction="nl.gather_flattened",
+            rule="NKI 0.1: gather_flattened",
+        )
+    inputs = {"data": elementwise.to_sbuf(data), "indices": elementwise.to_sbuf(indices)}
+    found = apply("nc_n_gather", inputs, {}, over="data")
+    return found if dtype is None else elementwise.copy(found, dtype)
+
+
+def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **unknown: Any) -> None:
+    """dst = dst + value for rows of an HBM tensor that an index tile names, one DMA.
+
+    Rows may be named several times; every value counts. Raises AccessError where dst is not
+    indexed with a tile, AttributeValueError for another operation than np.add.
+    """
+    refuse_unknown("atomic_rmw", unknown)
+    core = core_of("atomic_rmw")
+    core.flush()
+    if alu_op(op) is not ALU_OPS["add"]:
+        raise AttributeValueError(
+            f"atomic_rmw cannot {alu_op(op).name}", expected="op=np.add", operand="op", rule=_RULE
+        )
+    region = region_of(mask, dst.shape)
+    if region is not None and region.inside is not None:
+        raise not_rectangular("nl.atomic_rmw", region)
+    if region is not None and region.is_empty:
+        return
+    target = dst.of(region) if isinstance(dst, Access) else dst
+    if not isinstance(target, View) or target.dynamic is None:
+        raise AccessError(
+            "dst is not indexed with a tile",
+            expected="rows named by an index tile in SBUF: t[rows, nl.arange(F)[None, :]]",
+            got=f"shape {dst.shape}",
+            operand="dst",
+            instruction="nl.atomic_rmw",
+            rule=_RULE,
+        )
+    if not target.spec.mutable:
+        raise ImmutableError("dst is a kernel parameter, which is read-only", operand="dst",
+                             instruction="nl.atomic_rmw", rule=_RULE)  # fmt: skip
+    addend = _addend(value, dst, target)
+    run("dma_copy", {"dst": target, "src": addend if region is None else region.of(addend)},
+        {"dst_rmw_op": "add"})  # fmt: skip
+
+
+_RULE = "NKI 0.1: atomic_rmw"
+
+
+def _addend(value: Any, dst: Any, target: View) -> View:
+    """The value as an SBUF tile of dst's shape and dtype."""
+    kind = target.spec.dtype
+    if isinstance(value, (int, float, np.number)):
+        tile = target.core.allocate(dst.shape, kind, Space.sbuf)
+        run("memset", {"dst": tile, "value": value}, {})
+        return tile
+    tile = fit(cut(value, None), dst.shape)
+    return tile if tile.spec.dtype is kind else elementwise.copy(tile, kind)

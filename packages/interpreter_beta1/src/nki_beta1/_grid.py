@@ -1,0 +1,125 @@
+"""Loops, and the grid of programs that a launch runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from neuroncore.errors import LaunchError, UnsupportedError
+from neuroncore.launch import running
+
+RULE = "NKI 0.1: SPMD launch grid"
+
+# Hints for 0.1's scheduler; they change when things happen, never what is computed.
+_SCHEDULING = frozenset({"directives", "multi_buffer", "precise_schedule"})
+
+
+def _range(name: str) -> Any:
+    def loop(*bounds: int, **hints: Any) -> range:
+        unknown = set(hints) - _SCHEDULING
+        if unknown:
+            raise UnsupportedError(
+                f"nl.{name} has no parameter {min(unknown)!r} here",
+                expected="start, stop, step and scheduling hints " + ", ".join(sorted(_SCHEDULING)),
+            )
+        try:
+            return range(*bounds)
+        except TypeError:
+            raise LaunchError(
+                f"nl.{name} takes one to three compile-time ints",
+                got=repr(bounds),
+                rule="NKI 0.1: loops",
+            ) from None
+
+    loop.__name__ = loop.__qualname__ = name
+    loop.__doc__ = (
+        "The numbers of `range`. 0.1 ran a loop's body once with a symbolic index; here it is "
+        "executed for every one, so Python state in the body behaves as Python."
+    )
+    return loop
+
+
+affine_range = _range("affine_range")
+sequential_range = _range("sequential_range")
+static_range = _range("static_range")
+
+
+@dataclass(frozen=True, slots=True)
+class GridDim:
+    """One axis of a launch grid: `count` programs, shared between `cores` physical cores.
+
+    Programs run one after another here, so the number of cores changes nothing.
+    """
+
+    count: int
+    cores: int = 1
+
+    def __mul__(self, factor: int) -> GridDim:
+        return GridDim(self.count * factor, self.cores)
+
+    __rmul__ = __mul__
+
+
+def nc(cores: int) -> GridDim:
+    """A grid axis of physical cores."""
+    return GridDim(cores, cores)
+
+
+def spmd_dim(count: int, cores: GridDim) -> GridDim:
+    """`count` programs on every one of the cores."""
+    return GridDim(int(count) * cores.count, cores.cores)
+
+
+def grid_shape(grid: Any) -> tuple[int, ...]:
+    """The extents of `kernel[grid]`.
+
+    Raises LaunchError for anything but positive ints, nl.nc and nl.spmd_dim.
+    """
+    axes = grid if isinstance(grid, (tuple, list)) else (grid,)
+    shape = tuple(a.count if isinstance(a, GridDim) else a for a in axes)
+    if any(not _is_count(n) for n in shape):
+        raise LaunchError(
+            "a launch grid is made of positive ints, nl.nc(n) and nl.spmd_dim(n, nl.nc(m))",
+            got=repr(grid),
+            rule=RULE,
+        )
+    return tuple(int(n) for n in shape)
+
+
+def _is_count(n: Any) -> bool:
+    return hasattr(n, "__index__") and not isinstance(n, bool) and int(n) > 0
+
+
+def program_id(axis: int) -> int:
+    """Where this program stands on a grid axis."""
+    launch = running("nl.program_id")
+    _check_axis("program_id", axis, launch.grid)
+    return launch.program[axis]
+
+
+def num_programs(axes: Any = None) -> int:
+    """Programs along one axis or several; all of the grid without `axes`."""
+    grid = running("nl.num_programs").grid
+    if axes is None:
+        return prod(grid)
+    chosen = axes if isinstance(axes, (tuple, list)) else (axes,)
+    for axis in chosen:
+        _check_axis("num_programs", axis, grid)
+    return prod(grid[a] for a in chosen)
+
+
+def program_ndim() -> int:
+    """The number of grid axes; 0 for a kernel launched without a grid."""
+    return len(running("nl.program_ndim").grid)
+
+
+def _check_axis(what: str, axis: int, grid: tuple[int, ...]) -> None:
+    if not 0 <= axis < len(grid):
+        raise LaunchError(
+            f"nl.{what}({axis}): the kernel was launched "
+            + (f"with a grid of {len(grid)} axes" if grid else "without a grid"),
+            expected=f"a launch such as kernel[{', '.join(['n'] * (axis + 1))}](…)",
+            got=f"grid {grid}",
+            rule=RULE,
+        )

@@ -1,0 +1,160 @@
+"""`t[idx, i_f]` with a tile as index: addresses that the device computes.
+
+The tile stands for an index expression of its shape, so that an access has the same shape as with
+the numbers in the tile's place. Two forms reach a DMA: one number for the whole access (a tile of
+one element), and one per row (P, 1), where the tile's axis 0 is the access's axis 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neuroncore.engines import HBM, Space
+from neuroncore.errors import AccessError
+from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.memory import Dynamic, View
+from neuroncore.spec import Indirection
+from nki_beta1._access import Access, check_range, expressions, locate, uses_index
+from nki_beta1._index import Index
+from nki_beta1._mask import Region
+from nki_beta1._offset import Offset
+from nki_beta1._pattern import broadcast_shapes
+from nki_beta1._usage import issue, usage
+from nki_dtypes import int32
+
+RULE = "NKI 0.1: indirect memory access"
+
+
+class Indirect(Access):
+    """An access whose index in dimension `dim` is read from `tile` when the DMA runs."""
+
+    __slots__ = ("dim", "tile")
+
+    def __init__(
+        self, base: View, indices: list[Index], shape: tuple[int, ...], dim: int, tile: View
+    ) -> None:
+        super().__init__(base, indices, shape)
+        self.dim, self.tile = dim, tile
+
+    def of(self, region: Region | None) -> View | Access:
+        """The dynamic view; of the part inside a mask's rectangle, if there is one."""
+        indices, tile, shape = self.indices, self.tile, self.shape
+        if region is not None:
+            indices, shape = [i.part(region.rect) for i in indices], region.shape
+            tile = tile[region.rect[0]] if tile.size > 1 else tile
+        return _dynamic(self.base, indices, shape, self.dim, tile)
+
+    def permute(self, order: tuple[int, ...]) -> View | Access:
+        raise AccessError("an indirect access cannot be transposed", hint="load it first",
+                          rule=RULE)  # fmt: skip
+
+
+def indirect(base: View, items: list[Any]) -> View | Access:
+    """`base[items]`, one item per dimension, at least one of them a tile.
+
+    Raises AccessError for more than one tile, a base on chip, or a tile of another form.
+    """
+    at = [n for n, item in enumerate(items) if isinstance(item, (View, Offset))]
+    if len(at) > 1:
+        raise AccessError(
+            f"dimensions {at} are indexed with tiles",
+            expected="a tile in one dimension, ints, slices and index expressions in the others",
+            rule=RULE,
+        )
+    dim, item = at[0], items[at[0]]
+    tile = _as_numbers(item.tile if isinstance(item, Offset) else item)
+    if base.spec.space not in HBM and (dim == 0 or tile.size > 1):
+        raise AccessError(
+            f"a tensor in {base.spec.space.name.upper()} is indexed with a tile",
+            expected="one number, on a free dimension, in nisa.tensor_copy_dynamic_src or _dst",
+            got=f"a tile of shape {tile.shape} in dimension {dim} of shape {base.shape}",
+            hint="rows are gathered from HBM, with nl.load",
+            rule=RULE,
+        )
+    if isinstance(item, Offset):
+        return _access(base, [*items[:dim], item.index, *items[dim + 1 :]], dim, tile)
+    is_alone = not uses_index(tuple(items))
+    if is_alone and tile.size == 1:
+        return _at_one_number(base, items, dim, tile)
+    axes = tile.shape[:1] if is_alone else tile.shape  # slices are the other axes of a row
+    stand_in = Index(axes, 0, (0,) * len(axes))
+    return _access(base, [*items[:dim], stand_in, *items[dim + 1 :]], dim, tile)
+
+
+def _access(base: View, items: list[Any], dim: int, tile: View) -> Indirect:
+    """The access whose item in `dim` is an index expression that the tile moves."""
+    indices = expressions(base, items)
+    shape = broadcast_shapes(*(i.shape for i in indices))
+    _one_per_row(tile, indices, shape)
+    return Indirect(base, indices, shape, dim, tile)
+
+
+def _at_one_number(base: View, items: list[Any], dim: int, tile: View) -> View:
+    """With ints and slices only, one number is an int: the dimension is dropped."""
+    window = base[(*items[:dim], 0, *items[dim + 1 :])]
+    return _moving(base, window, "scalar", dim, tile)
+
+
+def _as_numbers(tile: View) -> View:
+    """The tile as int32 or uint32, which is what addresses are computed from.
+
+    Other dtypes are converted as any copy converts: floats round to the nearest even integer.
+    """
+    core: Any = tile.core
+    core.flush()
+    if tile.spec.space is not Space.sbuf:
+        raise AccessError(
+            f"the index tile is in {tile.spec.space.name.upper()}",
+            expected="a tile in SBUF",
+            got=repr(tile),
+            hint="load it, or copy it with nl.copy first",
+            rule=RULE,
+        )
+    tile.settle()
+    kind = tile.spec.dtype
+    if kind.is_integer and kind.itemsize == 4:
+        return tile
+    copy = core.allocate(tile.shape, int32, Space.sbuf)
+    record = INSTRUCTIONS["tensor_copy"]
+    issue(core, usage(core, record, {}), [copy, tile])
+    return copy
+
+
+def _one_per_row(tile: View, indices: list[Index], shape: tuple[int, ...]) -> None:
+    """A tile of several numbers has one per row, and nothing else changes from row to row."""
+    rows = tile.shape[0]
+    others = [i for i in indices if i.shape[0] > 1 and i.steps is not None and i.steps[0]]
+    if tile.size == 1 or (tile.size == rows == shape[0] and not others):
+        return
+    raise AccessError(
+        f"an index tile of shape {tile.shape} in an access of shape {shape}",
+        expected="one number, or (P, 1) with the access's axis 0 over the P rows only",
+        got=f"{others[0]!r} beside it" if others else f"{tile.size} numbers",
+        hint="put the rows' own offset into the index tile",
+        rule=RULE,
+    )
+
+
+def _dynamic(
+    base: View, indices: list[Index], shape: tuple[int, ...], dim: int, tile: View
+) -> View:
+    window = locate(base, indices, shape)
+    if not isinstance(window, View):
+        check_range(base, indices)
+        raise AccessError(
+            f"an indirect access of shape {shape} that no strides describe",
+            got=repr(base),
+            hint="use affine index expressions beside the tile",
+            rule=RULE,
+        )
+    return _moving(base, window, "vector" if tile.size > 1 else "scalar", dim, tile)
+
+
+def _moving(base: View, window: View, kind: str, dim: int, tile: View) -> View:
+    stride = base.spec.strides[dim]
+    return window.derive(
+        window.array,
+        window.spec.start,
+        dynamic=Dynamic(tile, stride, base.shape[dim]),
+        indirect=Indirection(kind, dim, stride, tile.spec),
+    )

@@ -1,0 +1,361 @@
+"""nisa: every instruction of the machine under its 0.1 signature, giving its result."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from neuroncore.core import as_dtype
+from neuroncore.engines import Engine, Space
+from neuroncore.enums import DgeMode, MatmulPerfMode, NcVersion, OobMode, ReduceCmd
+from neuroncore.errors import ShapeError, SignatureError, UnsupportedError
+from neuroncore.instructions import INSTRUCTIONS, Instruction
+from neuroncore.launch import running
+from neuroncore.memory import View
+from neuroncore.surface import Signature, instruction_names, signature
+from nki_beta1 import _elementwise as elementwise
+from nki_beta1._access import Access
+from nki_beta1._apply import apply, core_of, cut, not_rectangular, on_chip_shape, run
+from nki_beta1._emit import emit
+from nki_beta1._iota import affine_pattern
+from nki_beta1._mask import Mask, Region, region_of
+from nki_beta1._matmul_mask import masked_matmul
+from nki_beta1._move import in_dtype
+from nki_beta1._names import Limits
+from nki_beta1._usage import usage
+from nki_dtypes import float32
+
+Body = Callable[[dict[str, Any]], Any]
+
+
+def _plain(record: Instruction) -> Body:
+    """An instruction whose 0.1 parameters are the record's, with dtype= and mask= added."""
+    inputs = [f for f in record.operands if f != record.outputs[0]]
+    over = next(f for f in inputs if record.operands[f].tile)  # whose axes a mask is about
+
+    def body(given: dict[str, Any]) -> Any:
+        return apply(
+            record.name,
+            {f: _number(given.get(f)) for f in inputs},
+            {f: v for f, v in given.items() if f in record.attrs},
+            over=over,
+            dtype=given.get("dtype"),
+            mask=given.get("mask"),
+        )
+
+    return body
+
+
+def _into(record: Instruction) -> Body:
+    """An instruction that names its destination in 0.1 already."""
+    output = record.outputs[0]
+
+    def body(given: dict[str, Any]) -> None:
+        core_of(record.name).flush()
+        region = region_of(given.get("mask"), given[output].shape)
+        if region is not None and region.inside is not None:
+            raise not_rectangular(record.name, region)
+        if region is not None and region.is_empty:
+            return
+        operands = {f: cut(_number(given.get(f)), region) for f in record.operands}
+        run(record.name, operands, {f: v for f, v in given.items() if f in record.attrs})
+
+    return body
+
+
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, (bool, np.bool_)) else value
+
+
+def _nc_transpose(given: dict[str, Any]) -> Any:
+    turned = apply("nc_transpose", {"data": given["data"]}, {"engine": given["engine"]},
+                   over="data", mask=given["mask"])  # fmt: skip
+    return turned if given["dtype"] is None else in_dtype(turned, given["dtype"])
+
+
+def _nc_matmul(given: dict[str, Any]) -> Any:
+    """stationaryᵀ · moving in float32, in PSUM; `+=` of it accumulates there."""
+    inputs = {f: _in_sbuf(given.pop(f)) for f in ("stationary", "moving")}
+    mask = given.pop("mask")
+    given["perf_mode"] = _PERF_MODES.get(given["perf_mode"], given["perf_mode"])
+    return masked_matmul(inputs, given | {"accumulate": False}, mask)
+
+
+# 0.1 has no enumeration of modes; the vendor's own kernels write the name (double_row_matmul).
+_PERF_MODES = {None: MatmulPerfMode.none, "double_row_gen3": MatmulPerfMode.double_row}
+
+
+def _in_sbuf(value: Any) -> Any:
+    """An operand of TensorE; one that lies in PSUM is copied where the options say so."""
+    if not isinstance(value, View) or value.spec.space is not Space.psum:
+        return value
+    if core_of("nc_matmul").options.matmul_reads_psum == "refuse":
+        return value
+    return elementwise.to_sbuf(value)
+
+
+def _activation(given: dict[str, Any]) -> Any:
+    """A function of every element, with a sum per row where asked for."""
+    reduces = given["reduce_res"] is not None or given["reduce_cmd"] is not ReduceCmd.idle
+    if given["mask"] is not None and reduces:
+        region = region_of(given["mask"], given["data"].shape)
+        if region is not None and region.inside is not None:
+            raise not_rectangular("activation", region)  # every element counts in the row's sum
+    return _PLAIN_ACTIVATION(given)
+
+
+_PLAIN_ACTIVATION = _plain(INSTRUCTIONS["activation"])
+
+
+def _memset(given: dict[str, Any]) -> Any:
+    """A new SBUF tile of `shape` with one value everywhere."""
+    core = core_of("memset")
+    record = INSTRUCTIONS["memset"]
+    shape = on_chip_shape(tuple(int(n) for n in given["shape"]))
+    used = usage(core, record, {"engine": given["engine"]})
+    return emit(core, used, {"value": given["value"]},
+                result=(shape, as_dtype(given["dtype"]), Space.sbuf),
+                region=region_of(given["mask"], shape))  # fmt: skip
+
+
+def _dma_copy(given: dict[str, Any]) -> None:
+    """Copy between HBM and SBUF; a mask selects a rectangle of both."""
+    core = core_of("dma_copy")
+    core.flush()
+    dst, src = given["dst"], given["src"]
+    region = region_of(given["mask"], dst.shape)
+    if region is not None and region.inside is not None:
+        raise not_rectangular("dma_copy", region)
+    if region is not None and region.is_empty:
+        return
+    if region is not None and tuple(src.shape) != tuple(dst.shape):
+        raise ShapeError(
+            "a mask on operands of different shapes",
+            got=f"dst {dst.shape}, src {src.shape}",
+            operand="mask",
+            instruction="dma_copy",
+        )
+    target = dst.of(region) if isinstance(dst, Access) else cut(dst, region)
+    attrs = {k: given[k] for k in ("dst_rmw_op", "oob_mode", "dge_mode")}
+    if isinstance(target, View):
+        run("dma_copy", {"dst": target, "src": cut(src, region)}, attrs)
+        return
+    if attrs["dst_rmw_op"] is not None:
+        raise UnsupportedError("dst_rmw_op on an access that is no view", operand="dst_rmw_op")
+    spec = target.base.spec
+    staged = core.allocate(target.shape, spec.dtype, spec.space)
+    run("dma_copy", {"dst": staged, "src": cut(src, region)}, attrs)
+    target.write(staged)
+
+
+def _iota(given: dict[str, Any]) -> Any:
+    """A tile with the values of an affine index expression."""
+    expr = given["expr"]
+    pattern = affine_pattern(expr, "expr", "iota")
+    record, core = INSTRUCTIONS["iota"], core_of("iota")
+    shape = on_chip_shape(expr.shape)
+    return _patterned(record, core, {}, pattern, {}, shape, as_dtype(given["dtype"]), given["mask"])
+
+
+def _affine_select(given: dict[str, Any]) -> Any:
+    """on_true_tile where an affine predicate holds, else on_false_value.
+
+    The machine selects in SBUF; from PSUM, where kernels of 0.1 have scores, a copy goes first.
+    """
+    predicate = given["pred"]
+    if not isinstance(predicate, Mask) or predicate.comparison is None:
+        raise SignatureError(
+            "pred is not a single comparison of index expressions",
+            expected="such as (i_p >= i_f); combine conditions by selecting twice",
+            got=type(predicate).__name__,
+            operand="pred",
+            instruction="affine_select",
+        )
+    difference, op = predicate.comparison
+    tile = elementwise.to_sbuf(given["on_true_tile"])
+    if len(difference.shape) != len(tile.shape):
+        raise ShapeError(
+            f"pred has {len(difference.shape)} index axes, on_true_tile {len(tile.shape)}",
+            operand="pred",
+            instruction="affine_select",
+        )
+    pattern = affine_pattern(difference, "pred", "affine_select", tile.shape)
+    record, core = INSTRUCTIONS["affine_select"], core_of("affine_select")
+    core.flush()
+    kind = elementwise.dtype_of(tile) if given["dtype"] is None else as_dtype(given["dtype"])
+    inputs = {"on_true_tile": cut(tile, None), "on_false_value": given["on_false_value"]}
+    return _patterned(
+        record, core, inputs, pattern, {"cmp_op": op}, tile.shape, kind, given["mask"]
+    )
+
+
+def _patterned(
+    record: Instruction, core: Any, inputs: dict[str, Any], pattern: dict[str, Any],
+    more: dict[str, Any], shape: tuple[int, ...], kind: Any, mask: Any,
+) -> Any:  # fmt: skip
+    """Emit an instruction with a pattern; under a mask, the part of it in the mask's rectangle."""
+    region = region_of(mask, shape)
+    result = (shape, kind, Space.sbuf)
+    if region is not None and region.is_empty:
+        return emit(core, usage(core, record, pattern | more), {}, result=result, region=region)
+    if region is not None:
+        pattern = _part(pattern, region)
+        inputs = {f: cut(v, region) for f, v in inputs.items()}
+    return emit(core, usage(core, record, pattern | more), inputs, result=result, region=region)
+
+
+def _part(pattern: dict[str, Any], region: Region) -> dict[str, Any]:
+    """The pattern over a rectangle: it starts at the rectangle's corner and has its extents."""
+    rows, *free = region.rect
+    offset = pattern["offset"] + rows.start * pattern["channel_multiplier"]
+    offset += sum(p.start * step for p, (step, _) in zip(free, pattern["pattern"], strict=True))
+    steps = [step for step, _ in pattern["pattern"]]
+    counts = [[step, p.stop - p.start] for step, p in zip(steps, free, strict=True)]
+    return pattern | {"pattern": counts, "offset": offset}
+
+
+def _lanes_in_float32(name: str, body: Body, lanes: dict[str, str | None]) -> Body:
+    """`body`, with a float32 copy of (P, 1) tiles that the machine takes in float32 only.
+
+    The machine's rule is that of 0.2 and later; kernels of 0.1 pass bfloat16 rows, for which its
+    compiler put in the copy. `lanes`: operand → its operation (bitwise ones see the bits as is).
+    """
+    record = INSTRUCTIONS[name]
+
+    def is_bitwise(given: dict[str, Any], op: str | None) -> bool:
+        return op is not None and getattr(record.attrs[op].convert(given[op]), "is_bitvec", False)
+
+    def wider(given: dict[str, Any]) -> Any:
+        for operand, op in lanes.items():
+            value = given.get(operand)
+            if not isinstance(value, (View, Access)) or is_bitwise(given, op):
+                continue
+            if elementwise.dtype_of(value) is not float32:
+                given = given | {operand: elementwise.copy(value, dtype=float32)}
+        return body(given)
+
+    wider.__doc__ = body.__doc__
+    return wider
+
+
+def _tensor_tensor(given: dict[str, Any]) -> Any:
+    """op(data1, data2), free axes of extent 1 repeated; the machine takes equal shapes only."""
+    data1, data2 = given["data1"], given["data2"]
+    if isinstance(data1, (View, Access)) and isinstance(data2, (View, Access)):
+        one, other = data1.shape, data2.shape
+        if one != other and len(one) == len(other) and one[0] == other[0]:
+            shape = elementwise.common_shape(data1, data2)
+            repeated = {n: elementwise.repeat(given[n], shape) for n in ("data1", "data2")}
+            given = given | repeated
+    return _PLAIN_TENSOR_TENSOR(given)
+
+
+_PLAIN_TENSOR_TENSOR = _plain(INSTRUCTIONS["tensor_tensor"])
+
+_SPECIAL: dict[str, Body] = {
+    "activation": _lanes_in_float32("activation", _activation, {"scale": None}),
+    "affine_select": _affine_select,
+    "dma_copy": _dma_copy,
+    "iota": _iota,
+    "memset": _memset,
+    "nc_matmul": _nc_matmul,
+    "nc_transpose": _nc_transpose,
+    "tensor_tensor": _tensor_tensor,
+    "tensor_scalar": _lanes_in_float32(
+        "tensor_scalar",
+        _plain(INSTRUCTIONS["tensor_scalar"]),
+        {"operand0": "op0", "operand1": "op1"},
+    ),
+}
+
+
+def _function(name: str, known: Signature, body: Body) -> Callable[..., Any]:
+    """`body` behind the parameter list of 0.1; other keywords are refused by name."""
+    shape = inspect.Signature(
+        [
+            inspect.Parameter(
+                p.name,
+                inspect.Parameter.KEYWORD_ONLY
+                if p.keyword_only
+                else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                default=inspect.Parameter.empty if p.required else p.default,
+            )
+            for p in known.params
+        ]
+    )
+    fields = {p.name: p.field for p in known.params}
+
+    in_place = [p.field for p in known.params if not p.keyword_only]
+    defaults = {p.field: p.default for p in known.params if not p.required}
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(in_place, args, strict=False))
+        named = {fields[k]: v for k, v in kwargs.items() if k in fields}
+        values = {**defaults, **given, **named}
+        fits = len(given) == len(args) and len(named) == len(kwargs) and not given.keys() & named
+        if not fits or len(values) != len(fields):
+            try:
+                shape.bind(*args, **kwargs)
+            except TypeError as misfit:
+                raise _misfit(name, known, kwargs, misfit) from None
+        return body(values)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = body.__doc__ or INSTRUCTIONS[name].run.__doc__
+    function.__signature__ = shape  # type: ignore[attr-defined]
+    return function
+
+
+def _misfit(
+    name: str, known: Signature, kwargs: dict[str, Any], misfit: TypeError
+) -> SignatureError:
+    unknown = [k for k in kwargs if all(p.name != k for p in known.params)]
+    return SignatureError(
+        f"no parameter {unknown[0]!r}" if unknown else str(misfit),
+        expected=str(known),
+        got=", ".join(unknown) or None,
+        hint="0.1 passes other keywords on to its compiler; ignoring one could give a wrong answer"
+        if unknown and known.swallows
+        else None,
+        operand=unknown[0] if unknown else None,
+        instruction=name,
+        rule=f"NKI 0.1: signature of {name}",
+    )
+
+
+def get_nc_version() -> NcVersion:
+    """The generation that the kernel runs on."""
+    return NcVersion[running("nisa.get_nc_version").core.target.nc_version]
+
+
+def isa_functions() -> dict[str, Callable[..., Any]]:
+    """Every instruction that both 0.1 and the machine have, by name."""
+    made = {}
+    for name in instruction_names("0.1"):
+        known = signature(name, "0.1")
+        if name in INSTRUCTIONS and known is not None:
+            record = INSTRUCTIONS[name]
+            names_output = any(p.field == record.outputs[0] for p in known.params)
+            body = _SPECIAL.get(name) or (_into if names_output else _plain)(record)
+            made[name] = _function(name, known, body)
+    return made
+
+
+ENUMS: dict[str, type[Enum]] = {
+    "engine": Engine,
+    "reduce_cmd": ReduceCmd,
+    "dge_mode": DgeMode,
+    "oob_mode": OobMode,
+    "nc_version": NcVersion,
+}
+
+CONSTANTS: dict[str, Any] = {
+    **ENUMS,
+    **{f"{e.name}_engine": e for e in Engine if e.name in {"tensor", "vector", "scalar", "gpsimd",
+                                                           "unknown"}},
+    "fp32": Limits("float32"),
+}  # fmt: skip

@@ -1,0 +1,277 @@
+"""Kernels: what nki.jit makes of a function, and how it is launched."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import itertools
+import warnings
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from neuroncore.backend import CURRENT, Choice
+from neuroncore.engines import HBM
+from neuroncore.errors import KernelError, LaunchError, MemorySpaceError, UnsupportedError
+from neuroncore.instructions import KernelWarning
+from neuroncore.launch import RUNNING, execute
+from neuroncore.memory import IndexRules, View
+from neuroncore.options import Options
+from nki_beta1._emit import Core
+from nki_beta1._grid import grid_shape
+from nki_beta1._tile import Tile
+
+NAME = "beta1"
+DEFAULT = Choice(NAME, "0.1")
+
+MODES = frozenset({"auto", "trace", "simulation", "baremetal", "benchmark", "jax", "torchxla"})
+
+# Options of 0.1's compiler. They change how code is compiled, checked or printed on the way to the
+# device, never what a kernel computes: here every access is checked, always.
+_COMPILE_ONLY = frozenset(
+    {
+        "additional_compile_opt",
+        "debug_kernel",
+        "enable_out_of_bound_check",
+        "experimental_flags",
+        "show_compiler_tb",
+    }
+)
+
+_UNDER_WAY: ContextVar[tuple[Callable[..., Any], ...]] = ContextVar("nki_beta1.kernels", default=())
+"""The kernels of this launch that have not returned yet, outermost first."""
+
+
+class Kernel:
+    """A function of NKI 0.1 that runs on the simulated machine.
+
+    Call it with NumPy arrays, or `kernel[grid](...)` to run one program per point of a grid. Inside
+    another kernel it is an ordinary function. `choice` is what was in force at decoration; a call
+    under another choice of this language follows that one.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        choice: Choice,
+        *,
+        grid: tuple[int, ...] = (),
+        note: str = "",
+        writes_arguments: bool = False,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.choice = choice
+        self.grid = grid
+        self.writes_arguments = writes_arguments
+        self._note = note
+
+    def but(self, **changes: Any) -> Kernel:
+        """The same with another function, choice, grid, note, …"""
+        mine: dict[str, Any] = {
+            "function": self.function,
+            "choice": self.choice,
+            "grid": self.grid,
+            "note": self._note,
+            "writes_arguments": self.writes_arguments,
+        }
+        return Kernel(**(mine | changes))
+
+    def __getitem__(self, grid: Any) -> Kernel:
+        """The kernel over a launch grid of any rank: ints, nl.nc, nl.spmd_dim."""
+        return self.but(grid=grid_shape(grid))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if RUNNING.get() is not None and not self.grid:
+            return self._within(args, kwargs)
+        if self._note:
+            warnings.warn(self._note, KernelWarning, stacklevel=2)
+        current = CURRENT.get()
+        choice = current if current is not None and current.backend == NAME else self.choice
+        return launch(
+            self.function, choice, self.grid, args, kwargs, writes_arguments=self.writes_arguments
+        )
+
+    def _within(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The kernel as part of the one that runs. Raises LaunchError for a recursive call."""
+        under_way = _UNDER_WAY.get()
+        if self.function in under_way:
+            names = [f.__name__ for f in under_way[under_way.index(self.function) :]]
+            raise LaunchError(
+                f"kernel {self.function.__name__} calls itself",
+                expected="calls of other kernels and functions",
+                got=" calls ".join([*names, self.function.__name__]),
+                hint="write the repetition as a loop over nl.affine_range",
+                rule="NKI 0.1: kernels do not recurse",
+            )
+        token = _UNDER_WAY.set((*under_way, self.function))
+        try:
+            return self.function(*args, **kwargs)
+        finally:
+            _UNDER_WAY.reset(token)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("benchmark_result", "compiled_kernel"):
+            raise UnsupportedError(
+                f"{name}: a simulated kernel has no measured latency",
+                hint="measure on a device with the vendor's package",
+            )
+        raise AttributeError(f"a kernel of NKI 0.1 has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        grid = f"[{', '.join(map(str, self.grid))}]" if self.grid else ""
+        return f"<NKI 0.1 kernel {self.function.__name__}{grid}>"
+
+
+def launch(
+    function: Callable[..., Any],
+    choice: Choice,
+    grid: tuple[int, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    writes_arguments: bool = False,
+) -> Any:
+    """Run the programs of a grid one after another and give the first one's results.
+
+    Parameters annotated with nt.mutable_tensor may be written, and all with `writes_arguments`.
+    """
+    if RUNNING.get() is not None:
+        raise LaunchError(
+            "a kernel is launched over a grid from inside a kernel",
+            hint="call it without brackets: it is then part of this kernel",
+        )
+    core = Core(choice.target, choice.options, _rules(choice.options), view_class=Tile)
+    mutable = _mutable_parameters(function)
+
+    def body(*ready: Any, **named: Any) -> Any:
+        token = _UNDER_WAY.set((function,))
+        try:
+            result = function(*ready, **named)
+        except RecursionError:
+            raise LaunchError(
+                f"kernel {function.__name__} recurses without end",
+                hint="write the repetition as a loop over nl.affine_range",
+                rule="NKI 0.1: kernels do not recurse",
+            ) from None
+        finally:
+            _UNDER_WAY.reset(token)
+        core.flush()
+        return result
+
+    functools.update_wrapper(body, function)
+    return execute(
+        body,
+        core,
+        args,
+        kwargs,
+        programs=list(itertools.product(*map(range, grid))),
+        grid=grid,
+        is_mutable=lambda parameter: writes_arguments or parameter in mutable,
+        check_result=_returned,
+    )
+
+
+def _rules(options: Options) -> IndexRules:
+    return IndexRules(
+        keep_partition=options.partition_index != "drop",
+        negative_index=options.negative_index == "allow",
+    )
+
+
+def _mutable_parameters(function: Callable[..., Any]) -> set[str | int]:
+    """Parameters annotated with nt.mutable_tensor or nt.tensor[nt.mutable], by name and position.
+
+    Annotations may be strings (`from __future__ import annotations`).
+    """
+    found: set[str | int] = set()
+    for position, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
+        if "mutable" in str(parameter.annotation):
+            found |= {name, position}
+    return found
+
+
+def _returned(view: View) -> None:
+    if view.spec.space not in HBM:
+        raise MemorySpaceError(
+            f"the kernel returns a tensor in {view.spec.space.name.upper()}",
+            expected="a tensor in HBM",
+            got=f"shape {view.spec!r}",
+            hint="store it to nl.ndarray(…, buffer=nl.shared_hbm) and return that",
+            rule="NKI 0.1: kernel outputs",
+        )
+
+
+def jit(choice: Choice, function: Any = None, mode: str = "auto", **options: Any) -> Any:
+    """nki.jit: the function as a kernel; every mode runs here, on the simulated machine.
+
+    With kernel_return=False the kernel returns nothing and writes the tensors that it is given.
+
+    Raises UnsupportedError for options that would change what is computed or passed.
+    """
+    if function is None:
+        return functools.partial(jit, choice, mode=mode, **options)
+    if mode not in MODES:
+        raise LaunchError(f"nki.jit has no mode {mode!r}", expected=", ".join(sorted(MODES)))
+    target = options.pop("platform_target", None)
+    writes_arguments = not options.pop("kernel_return", True)
+    unknown = sorted(set(options) - _COMPILE_ONLY)
+    if unknown:
+        raise UnsupportedError(
+            f"nki.jit({unknown[0]}={options[unknown[0]]!r}) is not modelled",
+            expected="mode, platform_target, kernel_return and " + ", ".join(sorted(_COMPILE_ONLY)),
+        )
+    if not callable(function):
+        raise LaunchError("nki.jit takes a function", got=type(function).__name__)
+    inner = function.function if isinstance(function, Kernel) else function
+    choice = choice if target is None else replace(choice, target=target)
+    return Kernel(inner, choice, writes_arguments=writes_arguments)
+
+
+def on_device(what: str, choice: Choice) -> Callable[..., Any]:
+    """nki.baremetal, nki.benchmark, nki.profile: runs here and says so."""
+
+    def decorate(kernel: Any = None, **options: Any) -> Any:
+        if kernel is None:
+            return functools.partial(decorate, **options)
+        note = f"nki.{what} runs on the simulated machine: results, but no device and no timing"
+        made = kernel if isinstance(kernel, Kernel) else undecorated(kernel, choice)
+        return made.but(choice=choice, note=note)
+
+    decorate.__name__ = what
+    decorate.__doc__ = f"nki.{what}: the kernel runs on the simulated machine, with a warning."
+    return decorate
+
+
+def undecorated(function: Callable[..., Any], choice: Choice) -> Kernel:
+    """A kernel of the 2.20 dialect, if it returns nothing: it writes the tensors it is given."""
+    return Kernel(function, choice, writes_arguments=not _returns_a_value(function))
+
+
+def _returns_a_value(function: Callable[..., Any]) -> bool:
+    """Whether any return statement gives something else than None."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return True
+    steps = list(dis.get_instructions(code))
+    returns = [(a, b) for a, b in itertools.pairwise(steps) if b.opname == "RETURN_VALUE"]
+    constants = [i for i in steps if i.opname == "RETURN_CONST"]
+    return any(a.opname != "LOAD_CONST" or a.argval is not None for a, _ in returns) or any(
+        i.argval is not None for i in constants
+    )
+
+
+def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+    """Run a kernel, also one with a grid, or an undecorated function."""
+    if not isinstance(kernel, Kernel):
+        if not callable(kernel):
+            raise LaunchError("simulate_kernel takes a kernel", got=type(kernel).__name__)
+        current = CURRENT.get()
+        mine = current is not None and current.backend == NAME
+        kernel = undecorated(kernel, current if mine and current is not None else DEFAULT)
+    return kernel(*args, **kwargs)
+
+
+__all__ = ["DEFAULT", "NAME", "Kernel", "KernelError", "jit", "on_device", "simulate_kernel"]

@@ -1,0 +1,139 @@
+"""nl functions element by element, made from tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nki_beta1 import _elementwise as elementwise
+from nki_beta1._apply import apply
+from nki_beta1._create import refuse_unknown
+from nki_beta1._trigonometry import cos, sin, tan
+from nki_dtypes import DType, bool_, float32, promote
+
+UNARY = (
+    "exp", "log", "sqrt", "rsqrt", "square", "abs", "sign", "relu", "sigmoid", "tanh", "silu",
+    "silu_dx", "gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "softplus", "mish",
+    "erf", "erf_dx", "arctan",
+)  # fmt: skip
+"""Activation functions that nl offers under the same name."""
+
+BINARY = (
+    "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+)  # fmt: skip
+
+
+def _named(function: Callable[..., Any], name: str, meaning: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = meaning
+    return function
+
+
+def _unary(name: str) -> Callable[..., Any]:
+    def function(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+        refuse_unknown(name, unknown)
+        return elementwise.unary(name, x, dtype, mask)
+
+    return _named(function, name, f"{name}(x), in x's dtype unless told otherwise.")
+
+
+def _binary(name: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+        refuse_unknown(name, unknown)
+        return elementwise.binary(name, x, y, dtype, mask)
+
+    return _named(function, name, f"{name}(x, y), in the promoted dtype unless told otherwise.")
+
+
+def reciprocal(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """1 / x"""
+    refuse_unknown("reciprocal", unknown)
+    return apply("reciprocal", {"data": x}, {}, over="data", dtype=dtype, mask=mask)
+
+
+def negative(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """-x"""
+    refuse_unknown("negative", unknown)
+    return elementwise.negative(x, dtype, mask)
+
+
+def invert(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """Every bit of x inverted."""
+    refuse_unknown("invert", unknown)
+    return elementwise.invert(x, dtype, mask)
+
+
+def logical_not(x: Any, *, dtype: Any = bool_, mask: Any = None, **unknown: Any) -> Any:
+    """1 where x is 0, else 0."""
+    refuse_unknown("logical_not", unknown)
+    return elementwise.scalar_op(x, "equal", 0.0, dtype, mask)
+
+
+def floor(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """The largest whole number that is not above x: x - (x mod 1), exact in float32."""
+    refuse_unknown("floor", unknown)
+    kind = x.dtype if dtype is None else dtype
+    rest = elementwise.scalar_op(x, "mod", 1.0, float32, mask)
+    return elementwise.binary("subtract", x, rest, kind, mask)
+
+
+def ceil(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """The smallest whole number that is not below x: -floor(-x)."""
+    refuse_unknown("ceil", unknown)
+    kind = x.dtype if dtype is None else dtype
+    below = floor(elementwise.negative(x, float32, mask), mask=mask)
+    return elementwise.negative(below, kind, mask)
+
+
+def trunc(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """x rounded towards 0: sign(x) · floor(|x|)."""
+    refuse_unknown("trunc", unknown)
+    kind = x.dtype if dtype is None else dtype
+    size = floor(elementwise.unary("abs", x, float32, mask), mask=mask)
+    return elementwise.binary("multiply", size, elementwise.unary("sign", x), kind, mask)
+
+
+def where(
+    condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any
+) -> Any:
+    """x where condition is not 0, else y, bit for bit."""
+    refuse_unknown("where", unknown)
+    return elementwise.where(condition, x, y, dtype, mask)
+
+
+def mod(x: Any, y: Any, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """x - floor(x / y) · y, which has y's sign."""
+    refuse_unknown("mod", unknown)
+    return elementwise.binary("mod", x, y, dtype, mask)
+
+
+def fmod(x: Any, y: Any, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """x - trunc(x / y) · y, which has x's sign: sign(x) · (|x| mod |y|)."""
+    refuse_unknown("fmod", unknown)
+    kind = _promoted(x, y) if dtype is None else dtype
+    above, below = (_magnitude(v, mask) for v in (x, y))
+    rest = elementwise.binary("mod", above, below, float32, mask)
+    if elementwise.is_number(x):
+        return elementwise.scalar_op(rest, "multiply", -1.0 if x < 0 else 1.0, kind, mask)
+    sign = elementwise.unary("sign", x, float32, mask)
+    return elementwise.binary("multiply", rest, sign, kind, mask)
+
+
+def _promoted(*values: Any) -> DType:
+    return promote(*(v if elementwise.is_number(v) else elementwise.dtype_of(v) for v in values))
+
+
+def _magnitude(value: Any, mask: Any) -> Any:
+    if elementwise.is_number(value):
+        return abs(value)
+    return elementwise.unary("abs", value, float32, mask)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = (
+    {name: _unary(name) for name in UNARY}
+    | {name: _binary(name) for name in BINARY}
+    | {f.__name__: f for f in (reciprocal, negative, invert, logical_not, floor, ceil, trunc)}
+    | {"where": where, "mod": mod, "fmod": fmod, "sin": sin, "cos": cos, "tan": tan}
+)

@@ -1,0 +1,192 @@
+"""nl functions that move tiles: between memories, between partitions, through TensorE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neuroncore.engines import HBM, Space
+from neuroncore.errors import ImmutableError, MemorySpaceError, ShapeError, SignatureError
+from neuroncore.memory import View
+from nki_beta1 import _elementwise as elementwise
+from nki_beta1._access import Access
+from nki_beta1._apply import apply, core_of, cut, not_rectangular, run
+from nki_beta1._assign import fit, without_ones
+from nki_beta1._create import refuse_unknown
+from nki_beta1._mask import region_of
+from nki_beta1._matmul_mask import masked_matmul
+
+
+def load(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
+    """A new SBUF tile with the elements of an HBM access; what the mask leaves out is undefined."""
+    refuse_unknown("load", unknown)
+    _in_hbm("load", "src", src)
+    return apply("dma_copy", {"src": src}, {}, over="src", dtype=dtype, mask=mask,
+                 space=Space.sbuf)  # fmt: skip
+
+
+def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
+    """A new SBUF tile (F, P) with the transposed elements of a 2-D HBM access (P, F)."""
+    refuse_unknown("load_transpose2d", unknown)
+    _in_hbm("load_transpose2d", "src", src)
+    if len(src.shape) != 2 or mask is not None:
+        raise ShapeError(
+            "load_transpose2d takes a 2-D access without a mask here",
+            got=f"shape {src.shape}",
+            operand="src",
+        )
+    core_of("load_transpose2d").flush()
+    turned = cut(src, None).permute((1, 0))
+    return load(turned, dtype=dtype)
+
+
+def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
+    """Write a tile, or the value of an expression, to an HBM access.
+
+    A value in PSUM is copied to SBUF first: DMA does not read PSUM.
+    """
+    refuse_unknown("store", unknown)
+    _in_hbm("store", "dst", dst)
+    core = core_of("store")
+    core.flush()
+    if not (dst.base if isinstance(dst, Access) else dst).spec.mutable:
+        raise _immutable(dst)
+    region = region_of(mask, dst.shape)
+    if region is not None and region.is_empty:
+        return
+    if region is not None and region.inside is not None:
+        raise not_rectangular("nl.store", region)
+    value = _as_tile(value, dst)
+    if value.shape != dst.shape and without_ones(value.shape) != without_ones(dst.shape):
+        raise ShapeError(
+            f"a value of shape {value.shape} is stored to an access of shape {dst.shape}",
+            expected=f"shape {dst.shape}",
+            got=f"shape {value.shape}",
+            operand="value",
+            instruction="nl.store",
+        )
+    if isinstance(value, Access) and len(value.shape) == len(dst.shape):
+        value = cut(value, region)
+    else:
+        value = fit(cut(value, None), dst.shape)
+        value = value if region is None else region.of(value)
+    if isinstance(dst, Access):
+        target = dst.of(region)
+    else:
+        target = dst if region is None else region.of(dst)
+    _store_tile(target, elementwise.to_sbuf(value))
+
+
+def _store_tile(target: View | Access, value: View) -> None:
+    if isinstance(target, View):
+        run("dma_copy", {"dst": target, "src": value}, {})
+        return
+    base = target.base
+    staged = base.core.allocate(target.shape, base.spec.dtype, base.spec.space)
+    run("dma_copy", {"dst": staged, "src": value}, {})
+    target.write(staged)
+
+
+def _as_tile(value: Any, dst: Any) -> Any:
+    if isinstance(value, (View, Access)):
+        return value
+    if isinstance(value, (int, float, np.number)):
+        kind = (dst.base if isinstance(dst, Access) else dst).spec.dtype
+        tile = core_of("store").allocate(dst.shape, kind, Space.sbuf)
+        run("memset", {"dst": tile, "value": value}, {})
+        return tile
+    raise SignatureError(
+        f"a {type(value).__name__} is stored",
+        expected="a tile, an expression of tiles, or a number",
+        got=repr(value).partition("\n")[0][:80],
+        operand="value",
+        instruction="nl.store",
+    )
+
+
+def _in_hbm(what: str, operand: str, tensor: Any) -> None:
+    if not isinstance(tensor, (View, Access)):
+        raise SignatureError(
+            f"{operand} is a {type(tensor).__name__}",
+            expected="a tensor in HBM",
+            got=repr(tensor).partition("\n")[0][:80],
+            hint="arrays become tensors as arguments of the kernel",
+            operand=operand,
+            instruction=f"nl.{what}",
+        )
+    space = (tensor.base if isinstance(tensor, Access) else tensor).spec.space
+    if space not in HBM:
+        raise MemorySpaceError(
+            f"{operand} is in {space.name.upper()}",
+            expected="HBM",
+            got=f"shape {tensor.shape}",
+            hint="copy between on-chip tiles with nl.copy or an assignment",
+            operand=operand,
+            instruction=f"nl.{what}",
+        )
+
+
+def _immutable(dst: Any) -> ImmutableError:
+    return ImmutableError(
+        "dst is a kernel parameter, which is read-only",
+        got=f"shape {dst.shape}",
+        hint="store to nl.ndarray(…, buffer=nl.shared_hbm) and return it, or annotate the "
+        "parameter with nt.mutable_tensor",
+        operand="dst",
+        instruction="nl.store",
+        rule="NKI 0.1: kernel parameters are immutable",
+    )
+
+
+def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
+    """A new SBUF tile with the elements of src."""
+    refuse_unknown("copy", unknown)
+    return elementwise.copy(src, dtype=dtype, mask=mask)
+
+
+def static_cast(input_data: Any, dtype: Any) -> Any:
+    """A copy in another dtype."""
+    return elementwise.copy(input_data, dtype=dtype)
+
+
+def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """The transposed 2-D tile, in PSUM."""
+    refuse_unknown("transpose", unknown)
+    turned = apply("nc_transpose", {"data": elementwise.to_sbuf(x)}, {}, over="data", mask=mask)
+    return turned if dtype is None else in_dtype(turned, dtype)
+
+
+def in_dtype(tile: Any, dtype: Any) -> Any:
+    """A PSUM result of TensorE, which keeps its input's dtype, copied to another one."""
+    return apply("tensor_copy", {"src": tile}, {}, over="src", dtype=dtype, space=tile.buffer)
+
+
+def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unknown: Any) -> Any:
+    """x @ y in float32, in PSUM; x is (K, M) with transpose_x, else (M, K) and transposed first."""
+    refuse_unknown("matmul", unknown)
+    core_of("matmul").flush()
+    x, y = elementwise.to_sbuf(x), elementwise.to_sbuf(y)
+    stationary = x if transpose_x else elementwise.copy(transpose(x))
+    return masked_matmul({"stationary": stationary, "moving": y}, {"accumulate": False}, mask)
+
+
+def expand_dims(data: Any, axis: int) -> Any:
+    """The same elements with an axis of extent 1 inserted."""
+    return (cut(data, None) if isinstance(data, Access) else data).expand_dims(axis)
+
+
+def broadcast_to(src: Any, *, shape: Any, **unknown: Any) -> Any:
+    """The tile repeated along axes of extent 1; free axes without copying."""
+    refuse_unknown("broadcast_to", unknown)
+    return elementwise.broadcast_to(src, shape)
+
+
+def device_print(prefix: str, x: Any, *, mask: Any = None, **unknown: Any) -> None:
+    """Print a tensor's elements when the kernel runs."""
+    refuse_unknown("device_print", unknown)
+    core_of("device_print").flush()
+    region = region_of(mask, x.shape)
+    view = cut(x, region)
+    view.settle()
+    print(prefix, view.array)

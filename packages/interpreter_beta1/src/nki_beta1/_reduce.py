@@ -1,0 +1,157 @@
+"""nl functions along axes: reductions, and what is made of them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from neuroncore.alu import alu_op
+from neuroncore.errors import UnsupportedError
+from neuroncore.memory import View
+from nki_beta1 import _elementwise as elementwise
+from nki_beta1._apply import apply, core_of
+from nki_beta1._create import refuse_unknown
+from nki_beta1._grid import num_programs
+from nki_beta1._mask import region_of
+from nki_dtypes import bool_, float32
+
+
+def along(
+    op: str, x: Any, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False
+) -> Any:
+    """`op` over free axes, which need not be the last ones: an access pattern puts them last."""
+    core_of(op).flush()
+    axes = tuple(int(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+    rank = len(x.shape)
+    axes = tuple(sorted(a + rank if a < 0 else a for a in axes))
+    trailing = axes == tuple(range(rank - len(axes), rank))
+    if trailing or 0 in axes or not all(0 < a < rank for a in axes):
+        return apply("tensor_reduce", {"data": x}, {"op": op, "axis": axes, "keepdims": keepdims},
+                     over="data", dtype=dtype, mask=mask)  # fmt: skip
+    order = (*(d for d in range(rank) if d not in axes), *axes)
+    region = region_of(mask, x.shape)
+    result = apply("tensor_reduce", {"data": x.permute(order)},
+                   {"op": op, "axis": tuple(range(rank - len(axes), rank))},
+                   over="data", dtype=dtype, mask=region and region.permuted(order))  # fmt: skip
+    if not keepdims:
+        return result
+    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
+
+
+def _reduction(name: str, op: str, result: Any = None) -> Any:
+    def reduce(
+        x: Any,
+        axis: Any,
+        *,
+        dtype: Any = result,
+        mask: Any = None,
+        keepdims: bool = False,
+        **unknown: Any,
+    ) -> Any:
+        refuse_unknown(name, unknown)
+        return along(op, x, axis, dtype, mask, keepdims)
+
+    reduce.__name__ = reduce.__qualname__ = name
+    reduce.__doc__ = f"`{op}` over free axes of x, in x's dtype unless told otherwise."
+    return reduce
+
+
+REDUCTIONS = {
+    "sum": _reduction("sum", "add"),
+    "prod": _reduction("prod", "multiply"),
+    "max": _reduction("max", "maximum"),
+    "min": _reduction("min", "minimum"),
+    "all": _reduction("all", "logical_and", bool_),
+}
+
+
+def mean(
+    x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False,
+    **unknown: Any,
+) -> Any:  # fmt: skip
+    """The mean over free axes: summed and divided in float32, rounded once. No mask."""
+    refuse_unknown("mean", unknown)
+    kind = x.dtype if dtype is None else dtype
+    total = along("add", x, axis, float32, _unmasked("mean", mask), keepdims)
+    return elementwise.scalar_op(total, "divide", float(_count(x, axis)), kind)
+
+
+def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """The population variance over free axes, which are kept with extent 1."""
+    refuse_unknown("var", unknown)
+    kind = x.dtype if dtype is None else dtype
+    center = mean(x, axis, dtype=float32, mask=mask, keepdims=True)
+    squares = elementwise.unary("square", elementwise.binary("subtract", x, center, float32))
+    return mean(squares, axis, dtype=kind, keepdims=True)
+
+
+def softmax(
+    x: Any, axis: Any, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None,
+    **unknown: Any,
+) -> Any:  # fmt: skip
+    """exp(x - max(x)) / sum(exp(x - max(x))) over free axes."""
+    refuse_unknown("softmax", unknown)
+    kind = x.dtype if dtype is None else dtype
+    inside = compute_dtype or float32
+    top = along("maximum", x, axis, inside, mask, True)
+    powers = elementwise.unary(
+        "exp", elementwise.binary("subtract", x, top, inside, mask), inside, mask
+    )
+    total = along("add", powers, axis, inside, mask, True)
+    return elementwise.binary("divide", powers, total, kind, mask)
+
+
+def rms_norm(
+    x: Any, w: Any, axis: Any, n: float, epsilon: float = 1e-6, *, dtype: Any = None,
+    compute_dtype: Any = None, mask: Any = None, **unknown: Any,
+) -> Any:  # fmt: skip
+    """x / sqrt(sum(x², axis) / n + epsilon) * w"""
+    refuse_unknown("rms_norm", unknown)
+    kind = x.dtype if dtype is None else dtype
+    inside = compute_dtype or float32
+    squares = along("add", elementwise.unary("square", x, inside, mask), axis, float32, mask, True)
+    shifted = elementwise.scalar_op(
+        squares, "divide", float(n), float32, op1="add", operand1=epsilon
+    )
+    scale = elementwise.unary("rsqrt", shifted, float32)
+    normal = elementwise.binary("multiply", x, scale, inside, mask)
+    return elementwise.binary("multiply", normal, w, kind, mask)
+
+
+def all_reduce(
+    x: Any, op: Any, program_axes: Any, *, dtype: Any = None, mask: Any = None,
+    parallel_reduce: bool = True, asynchronous: bool = False, **unknown: Any,
+) -> Any:  # fmt: skip
+    """op over the programs along grid axes: x itself where there is one program along them.
+
+    Raises UnsupportedError for several: programs run one after another here, and a reduction needs
+    the values of all of them at once.
+    """
+    refuse_unknown("all_reduce", unknown)
+    axes = program_axes if isinstance(program_axes, (tuple, list)) else (program_axes,)
+    count = prod(num_programs(axis) for axis in axes)
+    alu_op(op)
+    if count != 1:
+        raise UnsupportedError(
+            f"nl.all_reduce over {count} programs is not modelled",
+            hint="programs of a grid run one after another here: none has the others' values. "
+            "Store partial results to HBM and reduce them in a second launch",
+            operand="program_axes",
+            instruction="nl.all_reduce",
+        )
+    return elementwise.copy(x, dtype, mask)
+
+
+def _unmasked(what: str, mask: Any) -> Any:
+    if mask is None or mask is True:
+        return None
+    raise UnsupportedError(
+        f"nl.{what} with a mask is not modelled yet",
+        hint="whether masked elements count in n is not documented: use nl.sum and divide",
+        operand="mask",
+    )
+
+
+def _count(x: View, axis: Any) -> int:
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return prod(x.shape[a] for a in axes)

@@ -1,0 +1,321 @@
+"""The tensors of a 0.1 kernel: operators, index expressions, values that wait for a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.engines import HBM, Space
+from neuroncore.errors import AccessError, ShapeError
+from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.memory import View
+from nki_beta1 import _elementwise as elementwise
+from nki_beta1._access import access
+from nki_beta1._assign import add_to, assign, without_ones
+from nki_beta1._axes import Grid
+from nki_beta1._emit import Core, Waiting
+from nki_beta1._index import RULE, Index
+from nki_beta1._indirect import indirect
+from nki_beta1._mask import Region
+from nki_beta1._offset import Offset
+from nki_dtypes import DType, bool_, tfloat32
+
+_MATMUL = INSTRUCTIONS["nc_matmul"]
+
+
+def shown_dtype(dtype: DType) -> Any:
+    """A dtype as 0.1 shows it: NumPy's own, which host code can use."""
+    if dtype is bool_:
+        return np.dtype(np.bool_)
+    return dtype if dtype is tfloat32 else dtype.storage
+
+
+def _sum(self: Tile, other: Any) -> Any:
+    """`+`; one number and an index expression make an index that the device moves."""
+    if other.__class__ is Index and self.size == 1:
+        return Offset(self, other)
+    return _added(self, other)
+
+
+def _operator(op: str) -> Callable[..., Any]:
+    def operator(self: Tile, other: Any) -> Any:
+        if not elementwise.is_operand(other):
+            return NotImplemented
+        return elementwise.binary(op, self, other, spread=False)
+
+    return operator
+
+
+def _reflected(op: str) -> Callable[..., Any]:
+    def operator(self: Tile, other: Any) -> Any:
+        if not elementwise.is_operand(other):
+            return NotImplemented
+        return elementwise.binary(op, other, self, spread=False)
+
+    return operator
+
+
+def _in_place(op: str) -> Callable[..., Any]:
+    def operator(self: Tile, other: Any) -> Any:
+        result = elementwise.binary(op, self, other, spread=False)
+        if self.is_value:  # the name is bound to a new value; other names keep the old one
+            return result
+        assign(self, result)
+        return self
+
+    return operator
+
+
+_added, _added_reflected = _operator("add"), _reflected("add")
+
+
+def _reflected_sum(self: Tile, other: Any) -> Any:
+    return _sum(self, other) if other.__class__ is Index else _added_reflected(self, other)
+
+
+class Tile(View):
+    """A tensor of a 0.1 kernel, or a view of one.
+
+    Results of instructions are values: their tile is made when they are first used, unless the
+    instruction can write to the tensor that they are assigned to. `region` is what the mask of the
+    instruction let it write.
+    """
+
+    _waiting: Waiting | None = None
+    _is_lent = False
+    is_value = False
+    region: Region | None = None
+    core: Core  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def wait(self, waiting: Waiting) -> None:
+        self._waiting, self.is_value, self.region = waiting, True, waiting.region
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._waiting is not None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in View.__slots__ and self._waiting is not None:
+            self.realize()
+            return getattr(self, name)
+        raise AttributeError(f"a tile of NKI 0.1 has no attribute {name!r}")
+
+    def realize(self) -> None:
+        """Execute the waiting instruction into a fresh tile."""
+        core = self.core
+        if core.waiting is not self:
+            core.flush()
+        waiting = self._waiting
+        if waiting is None:
+            return
+        self._waiting = None
+        if core.waiting is self:
+            core.waiting = None
+        self._become(core.allocate(waiting.shape, waiting.dtype, waiting.space))
+        waiting.into(self)
+
+    def detach(self) -> None:
+        """Stop relying on another tensor's content, which is about to change."""
+        if self._waiting is not None:
+            self.realize()
+        elif self._is_lent:
+            own = self.core.allocate(self.shape, self.spec.dtype, self.spec.space)
+            own.claim()
+            own.array[...] = self.array
+            self._become(own)
+            self._is_lent = False
+
+    def run_into(self, target: View) -> bool:
+        """Execute the waiting instruction into `target` if the result is the same as copying."""
+        waiting = self._waiting
+        if waiting is None or self.core.waiting is not self:
+            return False
+        spec = target.spec
+        if waiting.dtype is not spec.dtype or waiting.space is not spec.space or not spec.mutable:
+            return False
+        same_shape = waiting.shape == spec.shape
+        if not same_shape and without_ones(waiting.shape) != without_ones(spec.shape):
+            return False
+        if any(view.storage is target.storage for view in waiting.inputs):
+            return False
+        if not same_shape:
+            target.settle()
+            target = target.derive(target.array.reshape(waiting.shape), spec.start)
+        self._waiting = self.core.waiting = None
+        waiting.into(target)
+        self._become(target)
+        self._is_lent = True
+        self.core.lend(target.storage, self)
+        return True
+
+    def waiting_matmul(self) -> Waiting | None:
+        """The matmul whose result this is, while nothing has happened since."""
+        waiting = self._waiting
+        if waiting is None or self.core.waiting is not self or waiting.used.record is not _MATMUL:
+            return None
+        return waiting if waiting.region is None else None
+
+    def add_into(self, target: View) -> None:
+        """Execute the waiting matmul so that it adds to `target`.
+
+        PSUM that nothing has written starts a sum with the first matmul, as the hardware's
+        accumulation does; what zeros, a copy or an activation has put there is added to.
+        """
+        waiting = self._waiting
+        assert waiting is not None
+        self.core.waiting = None
+        started = id(target.storage) in self.core.initialised
+        waiting.into(target, accumulate=True if started else None)
+        for operand in waiting.inputs:  # should the product be asked for after all
+            self.core.lend(operand.storage, self)
+
+    def _become(self, other: View) -> None:
+        self.array, self.spec, self.storage = other.array, other.spec, other.storage
+        self.dynamic = None
+
+    # -- what it is -------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape if self._waiting is None else self._waiting.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> Any:
+        return shown_dtype(self.spec.dtype if self._waiting is None else self._waiting.dtype)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return (self.spec if self._waiting is None else self._waiting).dtype.itemsize
+
+    @property
+    def buffer(self) -> Space:
+        return self.spec.space if self._waiting is None else self._waiting.space
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        """True for a tensor in HBM: `if bias:` asks whether an optional argument was given."""
+        if self.buffer in HBM:
+            return True
+        raise AccessError(
+            "a tile has no truth value",
+            hint="its elements are known only on the device; use masks, nl.where or nl.all",
+            rule="NKI 0.1: control flow",
+        )
+
+    # -- parts of it ------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._is_lent:
+            self.detach()
+        items = key if type(key) is tuple else tuple(key) if type(key) is Grid else (key,)
+        kinds = [type(item) for item in items]
+        if Tile in kinds or Offset in kinds:
+            return indirect(self, expanded(items, self.ndim))
+        if Index in kinds:
+            return access(self, expanded(items, self.ndim))
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(key, type(Ellipsis)) and not self._is_lent:
+            assign(self, value)
+        else:
+            assign(self[key], value)
+
+    def __iter__(self) -> Any:
+        raise AccessError("a tile is not iterable", hint="loop over nl.affine_range", rule=RULE)
+
+    # -- views and copies -------------------------------------------------------------------------
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> Any:
+        """The tile repeated along axes of extent 1."""
+        return elementwise.broadcast_to(self, shape)
+
+    def astype(self, dtype: Any) -> Any:
+        """A copy in another dtype."""
+        return elementwise.copy(self, dtype=dtype)
+
+    def expand_dims(self, axis: int) -> Any:
+        """The same elements with an axis of extent 1 inserted before free axis `axis`."""
+        rank = self.ndim + 1
+        at = axis + rank if axis < 0 else axis
+        if not 0 <= at < rank:
+            raise ShapeError(f"expand_dims at {axis} of a tile of rank {self.ndim}", rule=RULE)
+        return self._own().expand_dim(at)
+
+    def reshape(self, shape: tuple[int, ...] | list[int]) -> Any:
+        """The same elements in another shape; the partition dimension stays."""
+        self._own()
+        return super().reshape(shape)
+
+    def view(self, dtype: Any) -> Any:
+        """The same bytes as another dtype."""
+        self._own()
+        return super().view(dtype)
+
+    def _own(self) -> Tile:
+        self.detach()
+        return self
+
+    # -- operators --------------------------------------------------------------------------------
+
+    __add__, __radd__ = _sum, _reflected_sum
+    __sub__, __rsub__ = _operator("subtract"), _reflected("subtract")
+    __mul__, __rmul__ = _operator("multiply"), _reflected("multiply")
+    __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
+    __pow__, __rpow__ = _operator("power"), _reflected("power")
+    __mod__, __rmod__ = _operator("mod"), _reflected("mod")
+    __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
+    __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")
+    __xor__, __rxor__ = _operator("bitwise_xor"), _reflected("bitwise_xor")
+    __lshift__, __rshift__ = _operator("left_shift"), _operator("right_shift")
+    __lt__, __le__ = _operator("less"), _operator("less_equal")
+    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
+    __eq__, __ne__ = _operator("equal"), _operator("not_equal")  # type: ignore[assignment]
+    __isub__, __imul__ = _in_place("subtract"), _in_place("multiply")
+    __itruediv__ = _in_place("divide")
+
+    def __iadd__(self, other: Any) -> Any:
+        if self.is_value:
+            return elementwise.binary("add", self, other, spread=False)
+        return add_to(self, other)
+
+    def __neg__(self) -> Any:
+        return elementwise.negative(self)
+
+    def __invert__(self) -> Any:
+        return elementwise.invert(self)
+
+    def __abs__(self) -> Any:
+        return elementwise.unary("abs", self)
+
+    def __repr__(self) -> str:
+        return f"<tile {self.shape}, {self.dtype}, {self.buffer.name.upper()}>"
+
+
+def expanded(items: tuple[Any, ...], rank: int) -> list[Any]:
+    """One item per dimension: `...` spelled out, missing dimensions full."""
+    dots = [n for n, i in enumerate(items) if i is Ellipsis]
+    if not dots and len(items) == rank:
+        return list(items)
+    given = len(items) - len(dots)
+    if len(dots) > 1 or given > rank:
+        raise AccessError(
+            f"too many indices for a tensor of rank {rank}",
+            expected=f"at most {rank} indices and one ...",
+            got=f"{given} indices",
+            rule=RULE,
+        )
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * (rank - given), *items[at + 1 :]]

@@ -1,0 +1,160 @@
+"""What is remembered about the uses of an instruction: attributes, verdicts, how it executes.
+
+The attributes of a call are converted once and become a `Usage`; whether operands of certain specs
+are legal for it, and the function that executes them, is found out once and becomes a `Prepared`.
+Both live in the core's `plans`, which cores of one machine share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from neuroncore.engines import Engine, Space
+from neuroncore.errors import Place, find_place
+from neuroncore.instructions import Call, Instruction, plan
+from neuroncore.memory import View
+from neuroncore.observe import Event
+from neuroncore.spec import Spec
+
+if TYPE_CHECKING:
+    from nki_beta1._emit import Core
+
+VERSION = (0, 1)
+PLANS_KEPT = 1 << 16
+
+Kind = Spec | type | None
+"""What an operand contributes to a signature: a tensor its spec, a number its type."""
+
+
+class Usage:
+    """An instruction with its attributes. `fields` are its operands in order, the first output's
+    place among them is `output` (-1 for an instruction that writes registers only), those of
+    further ones `more_outputs`.
+    """
+
+    __slots__ = ("_variants", "attrs", "fields", "more_outputs", "output", "record")
+
+    def __init__(self, record: Instruction, attrs: Mapping[str, Any]) -> None:
+        self.record = record
+        self.attrs = attrs
+        self.fields = tuple(record.operands)
+        self.output = self.fields.index(record.outputs[0]) if record.outputs else -1
+        self.more_outputs = tuple(self.fields.index(f) for f in record.outputs[1:])
+        self._variants: dict[Any, Usage] = {}
+
+    def but(self, core: Core, **changes: Any) -> Usage:
+        """The same with some attributes changed."""
+        key = tuple(changes.items())
+        found = self._variants.get(key)
+        if found is None:
+            found = self._variants[key] = usage_of(core, self.record, {**self.attrs, **changes})
+        return found
+
+    def ordered(self, operands: Mapping[str, Any]) -> list[Any]:
+        """Operands in the record's order, None for those that are not given."""
+        return [operands.get(field) for field in self.fields]
+
+
+def usage(core: Core, record: Instruction, given: Mapping[str, Any]) -> Usage:
+    """The usage with these attributes, which may need converting; others have their default."""
+    key = (record, *given.items(), *map(type, given.values()))
+    try:
+        found = core.plans.get(key)
+    except TypeError:  # a list, such as a pattern
+        return usage_of(core, record, attributes(record, given))
+    if found is None:
+        found = usage_of(core, record, attributes(record, given))
+        remember(core, key, found)
+    return found
+
+
+def usage_of(core: Core, record: Instruction, attrs: Mapping[str, Any]) -> Usage:
+    """The usage with exactly these attributes: one object for equal ones."""
+    key = (Usage, record, *attrs.values(), *map(type, attrs.values()))
+    found = core.plans.get(key)
+    if found is None:
+        found = Usage(record, attrs)
+        remember(core, key, found)
+    return found
+
+
+def attributes(record: Instruction, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every attribute of the record, converted; what is not given has its default."""
+    return {
+        field: attr.convert(given.get(field, attr.default)) for field, attr in record.attrs.items()
+    }
+
+
+def remember(core: Core, key: Any, found: Any) -> None:
+    """Keep what was found for later calls, on this core and others like it."""
+    if len(core.plans) >= PLANS_KEPT:
+        core.plans.clear()
+    core.plans[key] = found
+
+
+class Prepared:
+    """A legal call, and what has to happen to its operands (by place) when it executes.
+
+    `tiles` are tensors, `written` those that it writes, `initialised` those of them that are PSUM
+    and not written by TensorE. `covers` as on the record.
+    """
+
+    __slots__ = ("call", "covers", "execute", "initialised", "tiles", "written")
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.execute: Callable[..., Any] = plan(call)
+        self.covers = call.record.covers(call)
+        places = [(i, call.record.operands[f], s) for i, (f, s) in enumerate(call.specs.items())]
+        tiles = [(i, operand, spec) for i, operand, spec in places if isinstance(spec, Spec)]
+        self.tiles = tuple(i for i, _, _ in tiles)
+        self.written = tuple(i for i, operand, _ in tiles if operand.writes)
+        self.initialised = tuple(
+            i for i, operand, spec in tiles
+            if operand.writes and spec.space is Space.psum and call.engine is not Engine.tensor
+        )  # fmt: skip
+
+
+def prepared(core: Core, used: Usage, kinds: Sequence[Kind]) -> Prepared:
+    """The remembered verdict on operands of these kinds; raises what is wrong with them."""
+    key = (used, *kinds)
+    found = core.plans.get(key)
+    if found is None:
+        adds = used.attrs.get("accumulate") is True
+        options = core.accumulating if adds else core.options
+        specs = dict(zip(used.fields, kinds, strict=True))
+        found = Prepared(Call(used.record, specs, used.attrs, core.target, options, VERSION))
+        remember(core, key, found)
+    return found
+
+
+def kinds_of(operands: Sequence[Any]) -> list[Kind]:
+    """The kinds of operands; a tensor that waits for its value gets it now."""
+    return [
+        v.spec.settled if isinstance(v, View) else None if v is None else v.__class__
+        for v in operands
+    ]
+
+
+def issue(core: Core, used: Usage, operands: Sequence[Any], place: Place | None = None) -> None:
+    """Check and execute an instruction on all its operands, in the record's order."""
+    ready = prepared(core, used, kinds_of(operands))
+    if core.lent:
+        for i in ready.written:
+            core.about_to_write(operands[i].storage)
+    for i in ready.initialised:
+        core.initialised.add(id(operands[i].storage))
+    for i in ready.tiles:
+        view = operands[i]
+        if view.spec.fresh:
+            view.claim() if ready.covers and i in ready.written else view.settle()
+    if not core.watchers:
+        ready.execute(*operands)
+        return
+    event = Event(ready.call, dict(zip(used.fields, operands, strict=True)), place or find_place())
+    for watcher in core.watchers:
+        watcher.will(event)
+    ready.execute(*operands)
+    for watcher in core.watchers:
+        watcher.did(event)

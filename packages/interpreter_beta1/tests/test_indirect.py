@@ -1,0 +1,135 @@
+"""Tiles as indices: rows that the device chooses."""
+
+import numpy as np
+import pytest
+
+from neuroncore.errors import AccessError
+from nki_beta1 import nisa, nki, nl
+
+X = np.arange(8 * 24, dtype=np.float32).reshape(8, 24)
+CUBE = np.arange(5 * 8 * 6, dtype=np.float32).reshape(5, 8, 6)
+ROWS = np.array([[3], [0], [7], [3]], np.int32)
+ONE = np.array([[4]], np.int32)
+COLUMNS = nl.arange(24)[None, :]
+
+
+def loaded(x, index, access, **options):
+    """The elements that `access(x, index tile)` names, brought to SBUF and back."""
+
+    @nki.jit
+    def kernel(x, index):
+        tile = nl.load(access(x, nl.load(index)), **options)
+        out = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=tile)
+        return out
+
+    return kernel(x, index)
+
+
+ACCESSES = {
+    "a number per row": (X, ROWS, lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
+    "an access to the index tile": (
+        X, ROWS, lambda x, t: x[t[nl.arange(4)[:, None], 0], COLUMNS], X[ROWS[:, 0]]),
+    "a part of each row": (X, ROWS, lambda x, t: x[t, 2 * nl.arange(5)[None, :] + 1],
+                           X[ROWS[:, 0], 1:11:2]),
+    "a number per row in a later dimension": (
+        CUBE, ROWS, lambda x, t: x[2, t, nl.arange(6)[None, :]], CUBE[2, ROWS[:, 0]]),
+    "a number per row and slices": (X, ROWS, lambda x, t: x[t, 3:9], X[ROWS[:, 0], 3:9]),
+    "one number and slices": (CUBE, ONE, lambda x, t: x[t[0, 0], :, 2:4], CUBE[4, :, 2:4]),
+    "one number in the last dimension": (
+        X, ONE, lambda x, t: x[0:8, t[0, 0]], X[:, 4:5]),
+    "one number and index expressions": (
+        X, ONE, lambda x, t: x[t, COLUMNS], X[4:5]),
+    "float numbers, which are rounded": (
+        X, ROWS.astype(np.float32), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
+    "16-bit numbers": (X, ROWS.astype(np.int16), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "index", "access", "expected"), ACCESSES.values(), ids=ACCESSES)
+def test_an_index_tile_chooses_what_is_loaded(x, index, access, expected):
+    np.testing.assert_array_equal(loaded(x, index, access), expected)
+
+
+def test_a_mask_leaves_index_rows_out_also_bad_ones():
+    index = np.array([[1], [2], [99], [99]], np.int32)
+
+    @nki.jit
+    def kernel(x, index):
+        i_p = nl.arange(4)[:, None]
+        tile = nl.zeros((4, 24), dtype=np.float32)
+        tile[i_p, COLUMNS] = nl.load(x[nl.load(index), COLUMNS], mask=i_p < 2)
+        out = nl.ndarray((4, 24), dtype=np.float32, buffer=nl.shared_hbm)
+        nl.store(out, value=tile)
+        return out
+
+    np.testing.assert_array_equal(kernel(X, index), np.vstack([X[1:3], np.zeros((2, 24))]))
+
+
+def test_an_index_tile_chooses_the_rows_that_are_stored():
+    @nki.jit
+    def kernel(x, index):
+        out = nl.ndarray((8, 24), dtype=np.float32, buffer=nl.shared_hbm)
+        nl.store(out, value=0)
+        nl.store(out[nl.load(index), COLUMNS], value=nl.load(x[0:4, :]))
+        return out
+
+    rows = np.array([[6], [0], [5], [2]], np.int32)
+    expected = np.zeros_like(X)
+    expected[rows[:, 0]] = X[:4]
+    np.testing.assert_array_equal(kernel(X, rows), expected)
+
+
+def test_dma_copy_skips_rows_outside_when_told_to():
+    @nki.jit
+    def kernel(x, index):
+        tile = nisa.memset(shape=(4, 24), value=-1, dtype=np.float32)
+        i_p = nl.arange(4)[:, None]
+        nisa.dma_copy(src=x[nl.load(index), COLUMNS], dst=tile[i_p, COLUMNS],
+                      oob_mode=nisa.oob_mode.skip)  # fmt: skip
+        out = nl.ndarray((4, 24), dtype=np.float32, buffer=nl.shared_hbm)
+        nl.store(out, value=tile)
+        return out
+
+    rows = np.array([[6], [8], [5], [-1]], np.int32)
+    expected = np.full((4, 24), -1.0)
+    expected[[0, 2]] = X[[6, 5]]
+    np.testing.assert_array_equal(kernel(X, rows), expected)
+
+
+def test_the_index_is_read_when_the_access_is_used_not_later():
+    @nki.jit
+    def kernel(x, index):
+        rows = nl.load(index)
+        tile = nl.load(x[rows, COLUMNS])
+        rows[...] = nl.load(index) + 1
+        out = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=tile)
+        return out
+
+    np.testing.assert_array_equal(kernel(X, ROWS), X[ROWS[:, 0]])
+
+
+REFUSED = {
+    "a row outside": (ROWS + 6, lambda x, t: x[t, COLUMNS], "row 0 is 9, outside"),
+    "one number outside": (ONE + 4, lambda x, t: x[t[0, 0], 0:24], "is 8, outside"),
+    "two tiles": (ROWS, lambda x, t: x[t, t], r"dimensions \[0, 1\] are indexed with tiles"),
+    "a row index beside the tile": (
+        ROWS, lambda x, t: x[nl.arange(4)[:, None], t + COLUMNS.shape[0]], "index tile of shape"),
+    "a tile on chip as base": (
+        ROWS, lambda x, t: nl.load(x)[t, COLUMNS], "in SBUF is indexed with a tile"),
+    "a slice before several numbers": (
+        ROWS, lambda x, t: x[0:4, t], "index tile of shape"),
+    "a square of numbers": (
+        np.zeros((4, 4), np.int32), lambda x, t: x[t, 0:24], "index tile of shape"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("index", "access", "says"), REFUSED.values(), ids=REFUSED)
+def test_what_no_dma_can_address_is_refused(index, access, says):
+    with pytest.raises(AccessError, match=says):
+        loaded(X, index, access)
+
+
+def test_a_grid_is_a_tuple_of_index_expressions():
+    np.testing.assert_array_equal(loaded(X, ROWS, lambda x, t: x[nl.mgrid[0:4, 3:9]]), X[0:4, 3:9])
