@@ -1,0 +1,133 @@
+"""From the paths on the command line to tasks, and from results back to files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nki_migrate.cli.settings import Chosen
+from nki_migrate.config import ConfigError
+from nki_migrate.discovery import find_files
+from nki_migrate.findings import FileResult
+from nki_migrate.processing import Task, failed, imports_of
+from nki_migrate.sources import UnreadableSourceError, decode, mentions_nki, read_bytes
+from nki_migrate.writing import ChangedMeanwhileError, replace_file, write_file
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A task with the file it came from; None for stdin."""
+
+    file: Path | None
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What there is to do, what could not even be read, and how many files mention no nki."""
+
+    inputs: tuple[Input, ...]
+    failures: tuple[FileResult, ...]
+    not_parsed: int
+
+
+def read_inputs(paths: Sequence[str], chosen: Chosen, stdin_name: str, self_check: bool) -> Inputs:
+    """Find and read every file; one that cannot be read becomes a failure beside the others."""
+    found = find_files([Path(path) for path in paths if path != STDIN], chosen.exclusion_for)
+    failures = [failed(problem.path, problem.reason) for problem in found.problems]
+    inputs: list[Input] = []
+    launching: list[tuple[Path, bytes]] = []  # no word of nki, but maybe a launch of a kernel
+    not_parsed = 0
+    if STDIN in paths:
+        request = chosen.request_for(Path(stdin_name))
+        raw = sys.stdin.buffer.read()
+        inputs.append(Input(None, Task(stdin_name, raw, request, self_check)))
+    for file in found.files:
+        try:
+            raw = _read(file)
+        except UnreadableSourceError as error:
+            failures.append(failed(str(file), str(error)))
+            continue
+        if mentions_nki(raw):
+            task = Task(str(file), raw, chosen.request_for(file), self_check)
+            inputs.append(Input(file, task))
+        elif b"](" in raw:
+            launching.append((file, raw))
+        else:
+            not_parsed += 1
+    stems = {Path(item.task.path).stem.encode() for item in inputs}
+    for file, raw in launching:
+        if stems & imports_of(raw):
+            task = Task(str(file), raw, chosen.request_for(file), self_check)
+            inputs.append(Input(file, task))
+        else:
+            not_parsed += 1
+    inputs.sort(key=lambda item: item.file.as_posix() if item.file else "")
+    return Inputs(tuple(inputs), tuple(failures), not_parsed)
+
+
+def _read(file: Path) -> bytes:
+    if file.suffix == ".ipynb":
+        raise UnreadableSourceError("notebooks (--notebooks) are not built yet")
+    return read_bytes(file)
+
+
+def output_paths(
+    inputs: Sequence[Input], paths: Sequence[str], output_dir: Path
+) -> dict[Path, Path]:
+    """Input file → file in the output folder, laid out as below the argument that named it.
+
+    Raises ConfigError when two inputs would become one file.
+    """
+    folders = [Path(path).resolve() for path in paths if Path(path).is_dir()]
+    taken: dict[Path, Path] = {}
+    for item in inputs:
+        if item.file is not None:
+            target = output_dir / _below(item.file.resolve(), folders)
+            if target in taken.values():
+                first = next(file for file, other in taken.items() if other == target)
+                raise ConfigError(
+                    f"--output-dir: {first} and {item.file} would both become {target}; "
+                    "give one folder that holds both"
+                )
+            taken[item.file] = target
+    return taken
+
+
+def _below(file: Path, folders: Sequence[Path]) -> Path:
+    folder = next((folder for folder in folders if file.is_relative_to(folder)), file.parent)
+    return file.relative_to(folder)
+
+
+def writer(targets: dict[Path, Path] | None) -> Callable[[Input, FileResult], FileResult]:
+    """A function that writes a result where it belongs and answers with the result.
+
+    In place (`targets` None) only what changed is written; into an output folder every file that
+    was read. What cannot be written becomes a failure.
+    """
+
+    def write(item: Input, result: FileResult) -> FileResult:
+        if result.error is not None:
+            return result
+        try:
+            _write(item, result, targets)
+        except (OSError, ChangedMeanwhileError, UnicodeEncodeError) as error:
+            return failed(result.path, f"not written: {error}", result.before)
+        return result
+
+    return write
+
+
+def _write(item: Input, result: FileResult, targets: dict[Path, Path] | None) -> None:
+    new = decode(item.task.raw).encode(result.after)
+    if item.file is None:
+        sys.stdout.buffer.write(new)
+        sys.stdout.buffer.flush()
+    elif targets is not None:
+        write_file(targets[item.file], new, mode_from=item.file)
+    elif new != item.task.raw:
+        replace_file(item.file, item.task.raw, new)

@@ -1,0 +1,236 @@
+"""`check`, `diff` and `fix`: one flow with three endings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import typer
+
+from nki_migrate.cli import options as o
+from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
+from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
+from nki_migrate.cli.verify import nothing_to_verify, verify_results
+from nki_migrate.config import NEWEST
+from nki_migrate.diffs import unified_diff
+from nki_migrate.findings import FileResult
+from nki_migrate.processing import process_all
+from nki_migrate.report import render_concise, render_json, render_text
+from nki_migrate.report.summary import is_hidden, is_manual, is_open
+from nki_migrate.report.text import TextOptions
+from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS, Limits
+from nki_migrate.verify.table import Row, render_table
+
+Mode = Literal["check", "diff", "fix"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How a run reports."""
+
+    format: str
+    file: Path | None
+    color: bool
+    quiet: bool
+    verbose: bool
+    statistics: bool
+
+
+def migrate(
+    ctx: typer.Context,
+    paths: o.Paths,
+    source: o.From = None,
+    target: o.To = None,
+    verify: o.Verify = False,
+    cases: o.CasesFile = None,
+    output_dir: o.OutputDir = None,
+    step: o.Step = False,
+    select: o.Select = None,
+    extend_select: o.ExtendSelect = None,
+    ignore: o.Ignore = None,
+    unsafe_fixes: o.UnsafeFixes = None,
+    nl: o.Nl = None,
+    block_dims: o.BlockDims = None,
+    assume: o.Assume = None,
+    assume_file: o.AssumeFile = None,
+    todo: o.Todo = None,
+    all_or_nothing: o.AllOrNothing = None,
+    diff: o.DiffMode = False,
+    check: o.CheckMode = False,
+    output_format: o.OutputFormat = "text",
+    output_file: o.OutputFile = None,
+    statistics: o.Statistics = False,
+    jobs: o.Jobs = None,
+    exclude: o.Exclude = None,
+    extend_exclude: o.ExtendExclude = None,
+    no_gitignore: o.NoGitignore = False,
+    exit_zero: o.ExitZero = False,
+    exit_non_zero_on_fix: o.ExitNonZeroOnFix = False,
+    self_check: o.SelfCheck = None,
+    config: o.ConfigFile = None,
+    isolated: o.Isolated = False,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+    color: o.Color = "auto",
+    stdin_filename: o.StdinFilename = "<stdin>",
+    timeout: o.Timeout = DEFAULT_SECONDS,
+    memory: o.Memory = DEFAULT_MEBIBYTES,
+    notebooks: o.Notebooks = False,
+    add_ignores: o.AddIgnores = False,
+    facts: o.Facts = None,
+) -> None:
+    """The commands `check`, `diff` and `fix`."""
+    del notebooks, add_ignores, facts  # their callbacks have refused them
+    mode = _mode(ctx.info_name, diff, check)
+    if output_format in o.UNBUILT_FORMATS:
+        _bad(f"--output-format {output_format}: not built yet; there are text, concise and json")
+    if verify and mode == "check":
+        _bad("--verify belongs to fix and diff; check changes nothing to verify")
+    if output_dir is not None and mode != "fix":
+        _bad("--output-dir belongs to fix")
+    chosen = Chosen(
+        source,
+        target,
+        split_ids(select),
+        split_ids(extend_select),
+        split_ids(ignore),
+        unsafe_fixes,
+        nl,
+        block_dims,
+        todo,
+        all_or_nothing,
+        step,
+        assumptions_from(assume, assume_file),
+        tuple(part for text in exclude for part in text.split(",")) if exclude else None,
+        tuple(part for text in extend_exclude or () for part in text.split(",")),
+        not no_gitignore,
+        only_config(config, isolated),
+    )
+    if self_check is None:
+        self_check = os.environ.get("CI", "").lower() == "true"
+    output = Output(output_format, output_file, use_color(color), quiet, verbose, statistics)
+    inputs = read_inputs(paths, chosen, stdin_filename, self_check)
+    targets = output_paths(inputs.inputs, paths, output_dir) if output_dir else None
+    act = writer(targets) if mode == "fix" else _keep
+    results = _run(inputs, jobs or os.cpu_count() or 1, act, quiet)
+    rows = None
+    if verify:
+        limits = Limits(timeout, memory)
+        rows = verify_results(inputs.inputs, results, cases, limits, jobs or os.cpu_count() or 1)
+    _report(mode, paths, chosen, output, results, rows)
+    if verify and not rows:
+        nothing_to_verify(cases)
+        raise typer.Exit(2)
+    code = exit_code(mode, results, exit_non_zero_on_fix)
+    if code == 0 and rows and not all(row.verdict.is_equal for row in rows):
+        code = 1
+    raise typer.Exit(0 if exit_zero and code == 1 else code)
+
+
+def _bad(message: str) -> None:
+    raise typer.BadParameter(message)
+
+
+def _mode(name: str | None, diff: bool, check: bool) -> Mode:
+    if diff and check:
+        _bad("--diff and --check exclude each other")
+    if diff:
+        return "diff"
+    if check or name not in ("diff", "fix"):
+        return "check"
+    return "diff" if name == "diff" else "fix"
+
+
+def use_color(choice: str) -> bool:
+    """Whether to colour the report: on a terminal, unless NO_COLOR is set, or when asked."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _keep(item: Input, result: FileResult) -> FileResult:
+    return result
+
+
+def _run(
+    inputs: Inputs, jobs: int, act: Callable[[Input, FileResult], FileResult], quiet: bool
+) -> list[FileResult]:
+    tasks = [item.task for item in inputs.inputs]
+    results = []
+    with _progress(len(tasks), quiet) as advance:
+        for item, result in zip(inputs.inputs, process_all(tasks, jobs), strict=True):
+            results.append(act(item, result))
+            advance()
+    return sorted([*results, *inputs.failures], key=lambda result: result.path)
+
+
+@contextmanager
+def _progress(total: int, quiet: bool) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal; silence in a pipe and for a handful of files."""
+    if quiet or total < 8 or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("migrating", total=total)
+        yield lambda: bar.advance(task)
+
+
+def _report(
+    mode: Mode,
+    paths: Sequence[str],
+    chosen: Chosen,
+    output: Output,
+    results: Sequence[FileResult],
+    rows: Sequence[Row] | None,
+) -> None:
+    target = chosen.target or chosen.config_for(Path.cwd()).get("to", NEWEST)
+    if mode == "diff":
+        _write_out("".join(unified_diff(result) for result in results))
+    if output.format == "json":
+        verification = None if rows is None else [row.as_json() for row in rows]
+        source = chosen.source or "auto"
+        text = render_json(results, source=source, target=target, verification=verification)
+    else:
+        options = TextOptions(
+            target,
+            output.color and output.file is None,
+            output.quiet,
+            output.verbose,
+            output.statistics,
+        )
+        render = render_concise if output.format == "concise" else render_text
+        text = render(results, options) + ("\n" + render_table(rows) if rows else "")
+    if output.file is not None:
+        output.file.write_text(text, encoding="utf-8")
+    elif mode == "diff" or (mode == "fix" and STDIN in paths):
+        sys.stderr.write(text)
+    else:
+        _write_out(text)
+
+
+def _write_out(text: str) -> None:
+    sys.stdout.buffer.write(text.encode("utf-8"))
+    sys.stdout.buffer.flush()
+
+
+def exit_code(mode: Mode, results: Sequence[FileResult], non_zero_on_fix: bool = False) -> int:
+    """The exit code that the results alone lead to (notes never count)."""
+    findings = [finding for result in results for finding in result.findings]
+    changed = any(result.before != result.after for result in results)
+    manual = any(is_manual(finding) for finding in findings)
+    if any(result.error is not None for result in results):
+        return 2
+    left = {
+        "check": any(is_open(finding) for finding in findings),
+        "diff": changed or manual,
+        "fix": manual or any(is_hidden(f) for f in findings) or (changed and non_zero_on_fix),
+    }
+    return int(left[mode])

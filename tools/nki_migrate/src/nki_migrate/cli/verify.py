@@ -1,0 +1,210 @@
+"""`verify OLD NEW`, and `--verify` of `fix` and `diff`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from nki_migrate.cli.inputs import Input
+from nki_migrate.cli.options import CasesFile, Jobs, Memory, Timeout
+from nki_migrate.cli.settings import known_version
+from nki_migrate.config import NEWEST
+from nki_migrate.dialects import MIXED, UNKNOWN, detect, file_dialect
+from nki_migrate.findings import FileResult
+from nki_migrate.index import FileIndex, Source
+from nki_migrate.request import VERSIONS
+from nki_migrate.sources import UnreadableSourceError, decode, read_bytes
+from nki_migrate.todos import count_todos
+from nki_migrate.verify.cases import Case, CasesError, cases_for, read_cases
+from nki_migrate.verify.job import backend_for
+from nki_migrate.verify.pair import DEFAULT_TARGET, Pair, Side, Verdict, merged, verify_pairs
+from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS, Children, Limits
+from nki_migrate.verify.table import Row, render_table
+
+
+def verify(
+    old: Annotated[Path, typer.Argument(help="The file before.", show_default=False)],
+    new: Annotated[Path, typer.Argument(help="The file after.", show_default=False)],
+    entry: Annotated[
+        str, typer.Option("--entry", metavar="KERNEL", help="The function that a user calls.")
+    ],
+    cases: CasesFile = None,
+    source: Annotated[str, typer.Option("--from", metavar="VER", help="Version of OLD.")] = "auto",
+    target: Annotated[str, typer.Option("--to", metavar="VER", help="Version of NEW.")] = "auto",
+    timeout: Timeout = DEFAULT_SECONDS,
+    memory: Memory = DEFAULT_MEBIBYTES,
+    jobs: Jobs = None,
+    output_format: Annotated[Literal["text", "json"], typer.Option("--output-format")] = "text",
+) -> None:
+    """Run OLD, NEW and the case's NumPy reference in child processes, and compare.
+
+    Exit codes: 0 equal, 1 different or a run failed (which one is said), 2 bad arguments.
+
+    Example: nki-migrate verify softmax.py migrated/softmax.py --entry softmax_kernel
+    """
+    known_version("--from", source)
+    known_version("--to", target)
+    file = cases or old.parent / "cases.toml"
+    matching = [case for case in cases_for(read_cases(file), old) if case.kernel == entry]
+    if not matching:
+        raise CasesError(f"{file}: no case for {entry} of {old.name}")
+    before, after = _side(old, entry, source), _side(new, entry, target)
+    pairs = [Pair(case, before, after) for case in matching]
+    verdicts = _verdicts(pairs, Limits(timeout, memory), jobs or os.cpu_count() or 1)
+    rows = [Row(verdict) for verdict in merged(verdicts)]
+    typer.echo(_render(rows, output_format), nl=False)
+    raise typer.Exit(0 if all(row.verdict.is_equal for row in rows) else 1)
+
+
+def _render(rows: Sequence[Row], output_format: str) -> str:
+    if output_format == "text":
+        return render_table(rows)
+    import json
+
+    return json.dumps([row.as_json() for row in rows], indent=2, allow_nan=False) + "\n"
+
+
+def _verdicts(pairs: Sequence[Pair], limits: Limits, jobs: int) -> list[Verdict]:
+    return verify_pairs(pairs, Children(limits), jobs)
+
+
+def _side(file: Path, entry: str, version: str) -> Side:
+    if version == "auto":
+        version = _version_of(file, entry)
+    folder = file.resolve().parent
+    return Side(file.resolve(), str(file), (folder,), backend_for(version, DEFAULT_TARGET))
+
+
+def _version_of(file: Path, entry: str) -> str:
+    """The version that runs a file: the kernel's, or the kernels' around a host function."""
+    try:
+        index = FileIndex(Source(decode(read_bytes(file)).text, str(file)))
+    except (UnreadableSourceError, SyntaxError) as error:
+        raise CasesError(f"{file}: {error}") from None
+    if entry in index.functions:
+        return _runnable(detect(index.functions[entry], index).name, file, "--from or --to")
+    names = (detect(function, index).name for function in index.functions.values())
+    return _runnable(file_dialect(names), file, "--from or --to")
+
+
+def _runnable(dialect: str, file: Path | str, option: str) -> str:
+    version = dialect.partition("/")[0]
+    if version in (MIXED, UNKNOWN):
+        raise CasesError(f"{file}: cannot tell its version ({dialect}); name it with {option}")
+    return version
+
+
+# -- after a migration
+
+
+def verify_results(
+    inputs: Sequence[Input],
+    results: Sequence[FileResult],
+    cases: Path | None,
+    limits: Limits,
+    jobs: int,
+) -> list[Row]:
+    """A row for every kernel of the migrated files that has a case.
+
+    Both texts run from a temporary folder, so that it does not matter whether the file has been
+    overwritten; files beside them are found as they were before, or as they are after.
+    """
+    by_path = {result.path: result for result in results if result.error is None}
+    with tempfile.TemporaryDirectory(prefix="nki-verify-") as name:
+        sides = _Sides(Path(name))
+        items = [item for item in inputs if item.task.path in by_path]
+        for item in items:
+            sides.add(item, by_path[item.task.path])
+        pairs = [
+            sides.pair(item, by_path[item.task.path], case)
+            for item in items
+            for case in _cases_of(item, cases)
+        ]
+        verdicts = merged(_verdicts(pairs, limits, jobs))
+    return [_row(verdict, by_path[verdict.file]) for verdict in verdicts]
+
+
+def _cases_of(item: Input, cases: Path | None) -> Sequence[Case]:
+    if item.file is None:
+        return ()
+    file = cases or item.file.parent / "cases.toml"
+    if cases is None and not file.exists():
+        return ()
+    return cases_for(read_cases(file), item.file)
+
+
+def nothing_to_verify(cases: Path | None) -> None:
+    """Say that `--verify` had nothing to run: silence would look like success."""
+    where = str(cases) if cases else "a cases.toml beside the file"
+    print(f"nki-migrate: --verify: no kernel here has a case in {where}", file=sys.stderr)
+
+
+class _Sides:
+    """Old and new texts of a run, laid out as they lie in their folders."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._folders: dict[Path, int] = {}
+
+    def _place(self, item: Input, side: str) -> Path:
+        assert item.file is not None
+        number = self._folders.setdefault(item.file.resolve().parent, len(self._folders))
+        return self.root / side / str(number) / item.file.name
+
+    def add(self, item: Input, result: FileResult) -> None:
+        """Write both texts of a file."""
+        if item.file is None:
+            return
+        source = decode(item.task.raw)
+        for side, text in (("old", result.before), ("new", result.after)):
+            place = self._place(item, side)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(source.encode(text))
+
+    def pair(self, item: Input, result: FileResult, case: Case) -> Pair:
+        """Both sides of one case."""
+        version = _before(item, result, case.kernel)
+        sides = [
+            self._side(item, "old", version),
+            self._side(item, "new", _after(item, version)),
+        ]
+        return Pair(case, *sides)
+
+    def _side(self, item: Input, side: str, version: str) -> Side:
+        assert item.file is not None
+        place = self._place(item, side)
+        path = (place.parent, item.file.resolve().parent)
+        shown_as = item.task.path + (" (migrated)" if side == "new" else "")
+        return Side(place, shown_as, path, backend_for(version, DEFAULT_TARGET))
+
+
+def _before(item: Input, result: FileResult, kernel: str) -> str:
+    if item.task.request.source_version != "auto":
+        return item.task.request.source_version
+    own = next((k.dialect for k in result.kernels if k.name == kernel), result.dialect)
+    return _runnable(own, result.path, "--from")
+
+
+def _after(item: Input, version: str) -> str:
+    request = item.task.request
+    if not request.step or version == NEWEST:
+        return max(version, request.target)
+    return VERSIONS[VERSIONS.index(version) + 1]
+
+
+def _row(verdict: Verdict, result: FileResult) -> Row:
+    """Counts of the findings that concern a kernel: all but those of the other kernels.
+
+    A case may name a host function, which launches any of the file's kernels.
+    """
+    names = {kernel.name for kernel in result.kernels}
+    others = names - {verdict.kernel} if verdict.kernel in names else set()
+    own = [finding for finding in result.findings if finding.kernel not in others]
+    applied = {finding.rule for finding in own if finding.applied}
+    return Row(verdict, len(applied), count_todos(result.after, verdict.kernel))

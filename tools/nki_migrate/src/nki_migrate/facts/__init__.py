@@ -1,0 +1,1 @@
+"""Facts about a kernel's values: symbolic numbers, dtypes, abstract values."""

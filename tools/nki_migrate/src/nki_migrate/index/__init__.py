@@ -1,0 +1,7 @@
+"""The index of a file: imports, kernels, helpers and launches, built with the standard `ast`."""
+
+from nki_migrate.index.file import FileIndex, Function, Launch
+from nki_migrate.index.project import Project
+from nki_migrate.index.source import Source, Span, apply_edits
+
+__all__ = ["FileIndex", "Function", "Launch", "Project", "Source", "Span", "apply_edits"]

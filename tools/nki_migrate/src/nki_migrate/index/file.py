@@ -1,0 +1,323 @@
+"""One file's index: what names stand for, what runs on the device, who launches it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from nki_migrate.index.names import ImportedName, dotted, imported_names, shorten
+from nki_migrate.index.source import Source
+
+__all__ = ["FileIndex", "Function", "Launch"]
+
+_JIT = {"nki.jit", "torch_neuronx.nki_jit", "nki.trace"}
+_HARNESS = {"nki.baremetal", "nki.benchmark", "nki.profile", "nki.simulate_kernel", "nki.simulate"}
+_CALLERS = _JIT | _HARNESS | {"jax_neuronx.nki_call"}
+# Names that only make sense on the device: a function that calls one is device code even if
+# nothing in the file launches it (public helper modules have no entry kernel).
+_DEVICE_ONLY = {"nl.load", "nl.store", "nl.arange", "nl.mgrid", "nl.program_id", "nl.par_dim"}
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function that runs on the device. `entry`: something marks or launches it as a kernel."""
+
+    name: str
+    node: FunctionNode
+    entry: bool
+    decorated: bool
+    called_from_device: bool
+    host_calls: bool  # called (or launched) by host code of this file
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of all parameters, in order."""
+        a = self.node.args
+        return tuple(p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs))
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A call of a kernel from host code: `kernel[grid](arguments)` or `kernel(arguments)`.
+
+    `bracket` is the subscript to remove when the grid moves into the kernel; None without a grid.
+    """
+
+    kernel: str
+    grid: tuple[ast.expr, ...]
+    bracket: ast.Subscript | None
+    call: ast.Call
+    arguments: tuple[ast.expr, ...]
+    keywords: tuple[ast.keyword, ...]
+    host: FunctionNode | None
+
+
+class FileIndex:
+    """Name resolution, call graph and launches of one file."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._aliases: dict[str, str | None] = {}
+        self._parents: dict[ast.AST, ast.AST] = {}
+        self._calls: list[ast.Call] = []
+        self._name_nodes: list[ast.Name] = []
+        self._definitions: dict[str, FunctionNode] = {}
+        imports: list[ast.Import | ast.ImportFrom] = []
+        self.nodes: list[ast.AST] = [source.tree]  # breadth first, as ast.walk
+        for node in self.nodes:
+            for child in ast.iter_child_nodes(node):
+                self._parents[child] = node
+                self.nodes.append(child)
+            if isinstance(node, ast.Call):
+                self._calls.append(node)
+            elif isinstance(node, ast.Name):
+                self._name_nodes.append(node)
+            elif isinstance(node, FunctionNode):
+                self._definitions.setdefault(node.name, node)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                imports.append(node)
+        self.imports: tuple[ImportedName, ...] = tuple(imported_names(imports))
+        self._paths = {i.local: i.path for i in reversed(self.imports)}
+
+    # -- names
+
+    def path(self, node: ast.AST | None) -> str | None:
+        """The full dotted import path of a name or attribute chain; None if it is not imported."""
+        name = dotted(node)
+        if name is None:
+            return None
+        first, dot, rest = name.partition(".")
+        base = self._paths.get(first)
+        return None if base is None else base + dot + rest
+
+    def canonical(self, node: ast.AST | None) -> str | None:
+        """The short canonical name of an imported name or attribute chain ("nl.load")."""
+        path = self.path(node)
+        return None if path is None else shorten(path)
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The enclosing node."""
+        return self._parents.get(node)
+
+    def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
+        """Enclosing nodes, innermost first."""
+        while (up := self._parents.get(node)) is not None:
+            yield up
+            node = up
+
+    def statement_of(self, node: ast.AST) -> ast.stmt | None:
+        """The innermost statement that holds the node (itself if it is one)."""
+        chain = (node, *self.ancestors(node))
+        return next((n for n in chain if isinstance(n, ast.stmt)), None)
+
+    def definition(self, name: str) -> FunctionNode | None:
+        """The function of that name in this file."""
+        return self._definitions.get(name)
+
+    def constant(self, name: str) -> ast.expr | None:
+        """What a module-level name is, if one plain assignment of a number says so."""
+        found = [
+            s.value
+            for s in self.source.tree.body
+            if isinstance(s, ast.Assign)
+            and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)
+        ]
+        numeric = (ast.Constant, ast.BinOp, ast.Attribute, ast.Name)
+        return found[0] if len(found) == 1 and isinstance(found[0], numeric) else None
+
+    def alias_for(self, short: str) -> str | None:
+        """How this file spells a module ("nl" → "nl", "language", …); None if not imported."""
+        if short not in self._aliases:
+            self._aliases[short] = self._find_alias(short)
+        return self._aliases[short]
+
+    def _find_alias(self, short: str) -> str | None:
+        for imported in self.imports:
+            if shorten(imported.path) == short:
+                return imported.local
+        nki = next((i.local for i in self.imports if shorten(i.path) == "nki"), None)
+        member = {"nl": "language", "nisa": "isa"}.get(short)
+        if nki and member and not self._mentions(f"{nki}.{member}"):
+            return None
+        return (
+            f"{nki}.{member}"
+            if nki and member and short != "nki"
+            else nki
+            if short == "nki"
+            else None
+        )
+
+    def _mentions(self, chain: str) -> bool:
+        return any(dotted(n) == chain for n in self.nodes if isinstance(n, ast.Attribute))
+
+    # -- functions
+
+    @cached_property
+    def jit_aliases(self) -> dict[str, str]:
+        """`fast = nki.jit(kernel)` → {"fast": "kernel"}; a kernel's own name maps to itself."""
+        found = {name: name for name in self._entry_names()}
+        for node in self.nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                wrapped = self._wrapped_kernel(node.value)
+                if wrapped:
+                    found |= {t.id: wrapped for t in node.targets if isinstance(t, ast.Name)}
+        return found
+
+    def _wrapped_kernel(self, call: ast.Call) -> str | None:
+        """The kernel of a harness call: `nki.jit(k)`, `nki.benchmark(warmup=5)(k)`, …"""
+        func = call.func.func if isinstance(call.func, ast.Call) else call.func
+        if self.canonical(func) not in _CALLERS or not call.args:
+            return None
+        first = call.args[0]
+        if isinstance(first, ast.Subscript):
+            first = first.value
+        if isinstance(first, ast.Name) and first.id in self._definitions:
+            return first.id
+        return None
+
+    def _entry_names(self) -> set[str]:
+        decorated = {n for n, f in self._definitions.items() if self.kernel_decorators(f)}
+        wrapped = {w for call in self._calls if (w := self._wrapped_kernel(call))}
+        return decorated | wrapped
+
+    def kernel_decorators(self, node: FunctionNode) -> tuple[ast.expr, ...]:
+        """The decorators that make a function a kernel."""
+        return tuple(
+            d
+            for d in node.decorator_list
+            if self.canonical(d.func if isinstance(d, ast.Call) else d) in _CALLERS
+        )
+
+    @cached_property
+    def functions(self) -> dict[str, Function]:
+        """All device functions by name: kernels, what they call, helpers with device calls."""
+        entries = self._entry_names()
+        reached, queue = set(entries), sorted(entries | self._self_evident())
+        called: set[str] = set()
+        while queue:
+            name = queue.pop(0)
+            reached.add(name)
+            for callee in self._called_names(self._definitions[name]):
+                called.add(callee)
+                if callee not in reached and callee not in queue:
+                    queue.append(callee)
+        host = self._called_from_host(reached)
+        ordered = sorted(reached, key=lambda n: self._definitions[n].lineno)
+        return {
+            n: Function(
+                n,
+                self._definitions[n],
+                entry=n in entries,
+                decorated=bool(self.kernel_decorators(self._definitions[n])),
+                called_from_device=n in called,
+                host_calls=n in host,
+            )
+            for n in ordered
+        }
+
+    def _self_evident(self) -> set[str]:
+        found: set[str] = set()
+        for call in self._calls:
+            if self._is_device_call(call):
+                around = (a.name for a in self.ancestors(call) if isinstance(a, FunctionNode))
+                found |= {n for n in around if n in self._definitions}
+        return found
+
+    def _is_device_call(self, node: ast.Call) -> bool:
+        name = self.canonical(node.func)
+        return name is not None and (
+            name in _DEVICE_ONLY or (name.startswith("nisa.") and name != "nisa.get_nc_version")
+        )
+
+    @cached_property
+    def _calls_by_function(self) -> dict[str, list[ast.Call]]:
+        """Calls anywhere inside each function of the file."""
+        found: dict[str, list[ast.Call]] = {n: [] for n in self._definitions}
+        for call in self._calls:
+            for around in self.ancestors(call):
+                if isinstance(around, FunctionNode) and self._definitions[around.name] is around:
+                    found[around.name].append(call)
+        return found
+
+    def _called_names(self, function: FunctionNode) -> list[str]:
+        return [
+            node.func.id
+            for node in self._calls_by_function[function.name]
+            if isinstance(node.func, ast.Name)
+            and node.func.id in self._definitions
+            and self._definitions[node.func.id] is not function
+        ]
+
+    def _called_from_host(self, device: set[str]) -> set[str]:
+        nodes = {self._definitions[n] for n in device}
+        names = self.jit_aliases
+        return {
+            names.get(node.id, node.id)
+            for node in self._name_nodes
+            if names.get(node.id, node.id) in device
+            and not any(a in nodes for a in self.ancestors(node))
+        }
+
+    def device_function_of(self, node: ast.AST) -> Function | None:
+        """The innermost device function around a node; a decorator belongs to its function."""
+        for n in (node, *self.ancestors(node)):
+            if isinstance(n, FunctionNode):
+                found = self.functions.get(n.name)
+                if found is not None and found.node is n:
+                    return found
+        return None
+
+    # -- launches
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """Every launch of a kernel of this file from its host code."""
+        return tuple(x for x in self._all_launches() if x.kernel in self.functions)
+
+    @cached_property
+    def foreign_launches(self) -> tuple[Launch, ...]:
+        """Launches of imported kernels; `kernel` is the import path."""
+        return tuple(x for x in self._all_launches() if x.kernel not in self.functions)
+
+    def _all_launches(self) -> Iterator[Launch]:
+        for call in self._calls:
+            if self.device_function_of(call) is None:
+                yield from self._launch_at(call)
+
+    def _launch_at(self, call: ast.Call) -> Iterator[Launch]:
+        callee, arguments = call.func, call.args
+        if self.canonical(callee) in {"nki.simulate_kernel", "nki.simulate"} and arguments:
+            callee, arguments = arguments[0], arguments[1:]
+        bracket = callee if isinstance(callee, ast.Subscript) else None
+        name = self._kernel_name(bracket.value if bracket else callee)
+        if name is None or (bracket is None and name not in self.functions):
+            return
+        grid: tuple[ast.expr, ...] = ()
+        if bracket is not None:
+            inner = bracket.slice
+            grid = tuple(inner.elts) if isinstance(inner, ast.Tuple) else (inner,)
+        yield Launch(
+            name, grid, bracket, call, tuple(arguments), tuple(call.keywords), self.host_of(call)
+        )
+
+    def _kernel_name(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Call):
+            return self._wrapped_kernel(node)
+        if isinstance(node, ast.Name) and node.id in self.jit_aliases:
+            return self.jit_aliases[node.id]
+        path = self.path(node)
+        known = path is not None and shorten(path).partition(".")[0] not in {
+            "np",
+            "nl",
+            "nisa",
+            "nki",
+        }
+        return path if known else None
+
+    def host_of(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost function around a node."""
+        return next((a for a in self.ancestors(node) if isinstance(a, FunctionNode)), None)

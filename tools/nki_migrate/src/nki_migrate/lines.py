@@ -1,0 +1,53 @@
+"""Which line of the original text a line of the migrated text stands for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from difflib import SequenceMatcher
+
+from nki_migrate.findings import Edit, Finding
+
+__all__ = ["LineMap"]
+
+
+class LineMap:
+    """From lines of `after` to lines of `before`, both 1-based."""
+
+    def __init__(self, before: str, after: str) -> None:
+        old, new = before.splitlines(), after.splitlines()
+        self._line: dict[int, int] = {}
+        self._same: set[int] = set()
+        if old == new:
+            self._identity = True
+            return
+        self._identity = False
+        for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            for j in range(j1, j2):
+                if tag == "equal":
+                    self._line[j + 1] = i1 + (j - j1) + 1
+                    self._same.add(j + 1)
+                else:
+                    self._line[j + 1] = min(i1 + (j - j1), max(i2 - 1, i1)) + 1
+
+    def line(self, line: int) -> int:
+        """The original line."""
+        return line if self._identity else self._line.get(line, 1)
+
+    def moved(self, finding: Finding) -> Finding:
+        """The finding in original coordinates; edits of code that the tool wrote are left out."""
+        if self._identity:
+            return finding
+        line, end_line = self.line(finding.line), self.line(finding.end_line)
+        exact = {finding.line, finding.end_line} <= self._same and (
+            end_line - line == finding.end_line - finding.line
+        )
+        if not exact:
+            return replace(
+                finding, line=line, end_line=max(line, end_line), column=1, end_column=1, edits=()
+            )
+        return replace(
+            finding, line=line, end_line=end_line, edits=tuple(self._edit(e) for e in finding.edits)
+        )
+
+    def _edit(self, edit: Edit) -> Edit:
+        return replace(edit, line=self.line(edit.line), end_line=self.line(edit.end_line))

@@ -1,0 +1,360 @@
+"""The state of lowering one function: scope, emitted lines, findings, what a pass saw."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.symbols import Facts, Poly
+from nki_migrate.facts.values import Const, Parameter, Storage, Sym, Tensor, Value
+from nki_migrate.findings import Edit, Finding, Safety, Severity
+from nki_migrate.index import FileIndex, Function
+from nki_migrate.lower.plan import Change
+from nki_migrate.request import Assumption, Request
+
+__all__ = ["Cannot", "Context", "Deselected", "Seen", "identifiers"]
+
+_IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+
+class Cannot(Exception):  # noqa: N818 - control flow, not an error of anybody's
+    """A construct that this rule leaves to a human: the statement gets a TODO."""
+
+    def __init__(self, rule: str, message: str, node: ast.AST | None = None) -> None:
+        super().__init__(message)
+        self.rule, self.message, self.node = rule, message, node
+
+
+class Deselected(Exception):  # noqa: N818 - control flow
+    """The statement needs a rule that the request left out: it stays, without a finding."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What one pass over a function learns for the next. Keys of storages are their `site`."""
+
+    ranks: dict[str, int] = field(default_factory=dict)  # parameter → rank
+    folds: set[int] = field(default_factory=set)  # block tensors that a list cannot serve
+    first_write: dict[int, str] = field(default_factory=dict)  # site → "matmul" | "other"
+    uses: dict[int, set[str]] = field(
+        default_factory=dict
+    )  # site → "store:<dtype>", "broadcast", "op"
+    arguments: dict[str, list[tuple[Value, ...]]] = field(default_factory=dict)  # helper → calls
+    dtypes: dict[str, DType] = field(default_factory=dict)
+    stored: dict[str, DType] = field(default_factory=dict)  # text of a use → what it is stored as
+    tensors: set[str] = field(default_factory=set)  # parameters used as tensors
+    unlike: set[tuple[int, str]] = field(default_factory=set)  # (loop, name): no one kind of tile
+
+
+def identifiers(text: str) -> set[str]:
+    """Names that occur in an expression's text (not as attributes)."""
+    return set(_IDENTIFIER.findall(text))
+
+
+@dataclass(slots=True)
+class Scope:
+    """Variables with a version each: a spelling can tell whether its names mean the same.
+
+    `values` says what a name means in the source, `held` which tile it holds in the new text:
+    a tile is spelled by a name that holds it (trap T3).
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    clock: int = 0
+    held: dict[str, Storage | Tensor] = field(default_factory=dict)
+
+    def bind(self, name: str, value: Value) -> None:
+        """Bind a name anew; `hold` says when the new text binds it to that very tile as well."""
+        self.clock += 1
+        self.values[name] = value
+        self.versions[name] = self.clock
+        self.held.pop(name, None)
+
+    def hold(self, name: str, tensor: Tensor) -> None:
+        """In the new text the name holds this tile (or this view of one) from here on."""
+        self.held[name] = tensor.storage if tensor.dims is None else tensor
+
+    def copy(self) -> Scope:
+        """A snapshot."""
+        return Scope(dict(self.values), dict(self.versions), self.clock, dict(self.held))
+
+
+class Context:
+    """One function on its way from 0.1 to 0.2."""
+
+    def __init__(
+        self, index: FileIndex, function: Function, request: Request, seen: Seen, final: bool
+    ) -> None:
+        self.index, self.function, self.request = index, function, request
+        self.silenced: Callable[[str, int], bool] = lambda rule, line: False
+        self.same_dtypes: set[frozenset[str]] = set()  # keys of dtypes asserted to be equal
+        self.kept: set[ast.Call] = set()  # allocations that stay as written
+        self.before, self.seen, self.final = seen, Seen(), final
+        self.facts = Facts()
+        self.scope = Scope()
+        self.changes: dict[ast.stmt, Change] = {}
+        self.findings: list[Finding] = []
+        self.out: list[str] = []
+        self.rewrites: dict[ast.AST, str] = {}
+        self.loops: tuple[int, ...] = ()
+        self.counts: list[dict[tuple[Poly, Poly], Sym]] = [{}]
+        self.statement: ast.stmt | None = None
+        self.removable: dict[ast.stmt, set[str]] = {}
+        self.program_ids: dict[int, Sym] = {}
+        self.program_counts: dict[int, Sym] = {}
+        self.generated: set[str] = set()
+        self.temporaries: set[str] = set()  # generated names of tiles, never bound again
+        self.basis: list[str] = []
+        self.aliased: set[int] = set()
+        self._first: dict[str, int] = {}
+        self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape
+        self.likes_made = 0
+        self._atoms = 0
+        self._names = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)}
+        self._names |= set(function.parameters)
+        self._pending: list[Finding] = []
+
+    # -- names and spelling
+
+    def alias(self, module: str) -> str:
+        """How the file writes `nl` or `nisa` (an import is added where it is missing)."""
+        return self.index.alias_for(module) or module  # an import is added for the bare name
+
+    def fresh_name(self, wish: str) -> str:
+        """A name like `wish` that nothing in the function uses."""
+        name, n = wish, 2
+        while name in self._names or name in self.generated:
+            name, n = f"{wish}_{n}", n + 1
+        self.generated.add(name)
+        return name
+
+    def dtype(self, text: str, key: str | None = None) -> DType:
+        """A dtype known only at run time; the same words over a rebound name are another one."""
+        names = self.mentioned(text)
+        if key is None:
+            again = sorted((n, v) for n, v in names if self._first.setdefault(n, v) != v)
+            key = text + "".join(f"@{n}{v}" for n, v in again)
+        return DType(text, key, names)
+
+    def dtype_text(self, dtype: DType) -> str:
+        """The dtype in words valid here."""
+        if self.still_valid(dtype.names):
+            return dtype.text
+        for name, what in self.scope.held.items():
+            if isinstance(what, Storage) and what.dtype is not None and what.dtype.key == dtype.key:
+                return f"{name}.dtype"
+        raise Cannot("NKI1180", f"`{dtype.text}` means something else by now")
+
+    def still_valid(self, names: frozenset[tuple[str, int]]) -> bool:
+        """Whether (name, version) pairs are still what the names mean."""
+        return all(self.scope.versions.get(n, 0) == v for n, v in names)
+
+    def mentioned(self, text: str) -> frozenset[tuple[str, int]]:
+        """The variables in a text, each with its version here."""
+        versions = self.scope.versions
+        return frozenset((n, versions[n]) for n in identifiers(text) if n in versions)
+
+    def atom(self, hint: str) -> str:
+        """A new atom."""
+        self._atoms += 1
+        return f"{hint}#{self._atoms}"
+
+    def named(self, name: str, poly: Poly, *, is_float: bool = False) -> Sym:
+        """A number that a variable holds."""
+        version = self.scope.versions.get(name, 0)
+        return Sym(poly, name, is_float=is_float, names=frozenset({(name, version)}))
+
+    def spell(self, sym: Sym, level: int = 0) -> str:
+        """The number in words valid here; a variable that holds it is preferred."""
+        sym = self.respelled(sym)
+        return sym.at(level)
+
+    def respelled(self, sym: Sym) -> Sym:
+        """The same number in a spelling valid at this point. Raises Cannot if there is none."""
+        valid = self.still_valid(sym.names)
+        if valid and (sym.poly.constant is not None or sym.text.isidentifier()):
+            return sym
+        for name, value in self.scope.values.items():
+            if (
+                isinstance(value, Sym)
+                and value.poly == sym.poly
+                and not value.is_float
+                and name != "_"
+            ):
+                return self.named(name, sym.poly)
+        if valid:
+            return sym
+        for name, value in self.scope.values.items():  # another name of the same parameter
+            if isinstance(value, Parameter) and sym.poly == Poly.atom(
+                f"{value.name}@{value.version}"
+            ):
+                return self.named(name, sym.poly)
+        if sym.poly.constant is not None:
+            return Sym.number(sym.poly.constant)
+        raise Cannot("NKI1151", f"`{sym.text}` is rebound between its definition and this use")
+
+    def shape_text(self, shape: tuple[Sym, ...]) -> str:
+        """A shape as a tuple: "(128, cols)"; `x.shape` where dimensions have no names."""
+        parts = [self.spell(s) for s in shape]
+        owner = next((m for p in parts if (m := re.fullmatch(r"(\w+)\.shape\[\d+\]", p))), None)
+        if owner:  # a size without a name of its own: maybe the whole shape has one
+            whole = self.scope.values.get(owner[1])
+            expected = [Poly.atom(f"{owner[1]}.shape[{i}]") for i in range(len(parts))]
+            if [s.poly for s in shape] == expected and self._rank_of(whole) == len(parts):
+                return f"{owner[1]}.shape"
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+    def _rank_of(self, value: Value | None) -> int | None:
+        if isinstance(value, Parameter):
+            return self.before.ranks.get(value.name)
+        if isinstance(value, Tensor) and value.shape is not None and value.dims is None:
+            return len(value.shape)
+        return None
+
+    def assumption(self, name: str) -> Assumption | None:
+        """What the user declared about a parameter; the kernel's own name beats `*`."""
+        found = [
+            a
+            for a in self.request.assumptions
+            if a.argument == name and a.kernel in {"*", self.function.name}
+        ]
+        return min(found, key=lambda a: a.kernel == "*", default=None)
+
+    # -- emission
+
+    @property
+    def width(self) -> int:
+        """Columns left for a statement at the current place."""
+        column = getattr(self.statement, "col_offset", 0)
+        return 96 - column
+
+    def emit(self, line: str) -> None:
+        """A new statement in front of (or instead of) the current one."""
+        self.out.append(line)
+
+    def emit_call(self, name: str, arguments: list[tuple[str, str]], guards: list[str]) -> None:
+        """An instruction with keyword arguments, broken over lines if long, inside its guards."""
+        line = call_text(name, arguments, self.width - 4 * len(guards))
+        for depth, guard in enumerate(guards):
+            self.emit("    " * depth + f"if {guard}:")
+        pad = "    " * len(guards)
+        self.emit(pad + line.replace("\n", "\n" + pad))
+
+    # -- findings
+
+    def require(self, rule: str) -> None:
+        """The statement needs this rule; raises Deselected if the user left it out."""
+        if not self.request.selects(rule):
+            raise Deselected(rule)
+
+    def report(
+        self,
+        rule: str,
+        node: ast.AST,
+        message: str,
+        *,
+        severity: Severity = Severity.ERROR,
+        safety: Safety = Safety.SAFE,
+        assumption: str | None = None,
+    ) -> None:
+        """A finding of the current statement; counted only if the statement converts."""
+        self.require(rule)
+        if self.silenced(rule, getattr(node, "lineno", 0)):
+            raise Deselected(rule)
+        if assumption is not None and not self.request.unsafe_fixes:
+            raise Unproved(rule, message, node, assumption)
+        finding = Finding(
+            rule,
+            self.index.source.path,
+            *self.index.source.span(node),
+            severity=severity,
+            safety=Safety.UNSAFE if assumption else safety,
+            message=message,
+            kernel=self.function.name,
+            assumption=assumption,
+            basis=tuple(dict.fromkeys(self.basis)),
+        )
+        if finding not in self._pending:
+            self._pending.append(finding)
+
+    def commit_findings(self, statement: ast.stmt, change: Change) -> None:
+        """Take the findings of the statement that was converted, with its edit."""
+        taken, self._pending = self._pending, []
+        edits = self._edits(statement, change)
+        self.findings += [
+            replace(f, edits=edits, applied=f.safety is not Safety.MANUAL) for f in taken
+        ]
+
+    def _edits(self, statement: ast.stmt, change: Change) -> tuple[Edit, ...]:
+        if change.lines is None:
+            return ()
+        line, column, end_line, end_column = self.index.source.span(statement)
+        pad = self.index.source.indentation(line)
+        text = "\n".join([*change.comments, *change.before, *change.lines]).replace(
+            "\n", f"\n{pad}"
+        )
+        return (Edit(line, column, end_line, end_column, text),)
+
+    def pending_findings(self) -> int:
+        """How many findings the current statement has so far."""
+        return len(self._pending)
+
+    def forget_findings(self, count: int) -> None:
+        """Back to the first `count` findings of the statement."""
+        del self._pending[count:]
+
+    def drop_findings(self) -> None:
+        """Forget the findings of a statement that did not convert."""
+        self._pending = []
+
+    @contextmanager
+    def counting_block(self) -> Iterator[None]:
+        """Names of element counts made inside are not seen outside."""
+        self.counts.append({})
+        try:
+            yield
+        finally:
+            self.counts.pop()
+
+    # -- storages
+
+    def use(self, tensor: Tensor, kind: str) -> None:
+        """Note what a tensor is read for."""
+        self.seen.uses.setdefault(tensor.storage.site, set()).add(kind)
+
+    def wrote(self, storage: Storage, kind: str) -> None:
+        """Note the first write to a storage."""
+        self.seen.first_write.setdefault(storage.site, kind)
+
+    def site(self, node: ast.AST) -> int:
+        """An id of a place in the source, the same in both passes."""
+        ends = ((getattr(node, "end_lineno", 0) & 0xFFF) << 12) + getattr(node, "end_col_offset", 0)
+        return (getattr(node, "lineno", 0) << 36) + (getattr(node, "col_offset", 0) << 24) + ends
+
+
+class Unproved(Cannot):
+    """An edit that rests on an assumption and was not asked for."""
+
+    def __init__(self, rule: str, message: str, node: ast.AST, assumption: str) -> None:
+        super().__init__(rule, message, node)
+        self.assumption = assumption
+
+
+def call_text(name: str, arguments: list[tuple[str, str]], width: int) -> str:
+    """`name(a=x, b=y)`, one argument per line if it does not fit."""
+    parts = [f"{k}={v}" if k else v for k, v in arguments]
+    line = f"{name}({', '.join(parts)})"
+    if len(line) <= width and "\n" not in line:
+        return line
+    inner = "".join(f"    {p},\n" for p in parts)
+    return f"{name}(\n{inner})"
+
+
+def is_none(value: Value | None) -> bool:
+    """Whether a value is the literal None (or absent)."""
+    return value is None or (isinstance(value, Const) and value.value is None)

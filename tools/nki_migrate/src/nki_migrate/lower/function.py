@@ -1,0 +1,180 @@
+"""One function through the lowering: two passes, dead index lines removed, a plan of changes."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nki_migrate.facts.values import Parameter, Sym, Tensor, Unknown, Value
+from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.index import FileIndex, Function, Launch
+from nki_migrate.lower.context import Cannot, Context, Seen, identifiers
+from nki_migrate.lower.grid import GridPlan, Launches, bind_grid, plan_grid
+from nki_migrate.lower.plan import Change, Loops, statements_in_order
+from nki_migrate.lower.source_text import as_number
+from nki_migrate.lower.statements import walk_body
+from nki_migrate.request import Request
+
+__all__ = ["Lowered", "lower_function"]
+
+
+@dataclass(slots=True)
+class Lowered:
+    """What the lowering of one function wants to change, and what it says."""
+
+    changes: dict[ast.stmt, Change]
+    findings: list[Finding]
+    loops: list[Loops] = field(default_factory=list)
+    relaunch: tuple[Launch, ...] = ()
+    arguments: dict[str, list[tuple[Value, ...]]] = field(default_factory=dict)
+
+
+def lower_function(
+    index: FileIndex,
+    function: Function,
+    request: Request,
+    launches: Launches = (),
+    calls: list[tuple[Value, ...]] | None = None,
+    silenced: Callable[[str, int], bool] = lambda rule, line: False,
+) -> Lowered:
+    """Lower one device function from 0.1 to 0.2.
+
+    `launches` are launches of it, each with its file; `calls` the argument values at calls from
+    other kernels.
+    """
+    grid, refusal = _grid(index, function, request, launches)
+    seen = Seen()
+    for _ in range(2):
+        ctx = _pass(index, function, request, seen, grid, calls, final=False, silenced=silenced)
+        seen = ctx.seen
+    while True:  # until all names that loops bind to tiles of several kinds are known
+        ctx = _pass(index, function, request, seen, grid, calls, final=True, silenced=silenced)
+        if ctx.seen.unlike <= seen.unlike:
+            break
+        seen.unlike |= ctx.seen.unlike
+    _remove_dead_lines(ctx)
+    result = Lowered(ctx.changes, ctx.findings, arguments=ctx.seen.arguments)
+    if refusal is not None:
+        result.findings.append(refusal)
+    if grid is not None:
+        result.loops = [grid.loops]
+        result.relaunch = grid.launches
+        _drop_renamed_ids(ctx, grid)
+    return result
+
+
+def _grid(
+    index: FileIndex, function: Function, request: Request, launches: Launches
+) -> tuple[GridPlan | None, Finding | None]:
+    if not request.selects("NKI1118"):
+        return None, None
+    try:
+        return plan_grid(index, function, launches), None
+    except Cannot as problem:
+        node = problem.node or function.node
+        return None, Finding(
+            problem.rule,
+            index.source.path,
+            *index.source.span(node),
+            severity=Severity.ERROR,
+            safety=Safety.MANUAL,
+            message=problem.message,
+            kernel=function.name,
+        )
+
+
+def _pass(
+    index: FileIndex,
+    function: Function,
+    request: Request,
+    seen: Seen,
+    grid: GridPlan | None,
+    calls: list[tuple[Value, ...]] | None,
+    *,
+    final: bool,
+    silenced: Callable[[str, int], bool],
+) -> Context:
+    ctx = Context(index, function, request, seen, final)
+    ctx.silenced = silenced
+    if grid is not None:
+        bind_grid(ctx, grid)
+    for position, name in enumerate(function.parameters):
+        ctx.scope.bind(name, Unknown(name))
+        ctx.scope.values[name] = _parameter(ctx, name, position, calls)
+    walk_body(ctx, function.node.body)
+    for name, count in ctx.before.ranks.items():
+        ctx.seen.ranks[name] = max(count, ctx.seen.ranks.get(name, 0))
+    ctx.seen.folds |= ctx.before.folds
+    return ctx
+
+
+def _parameter(
+    ctx: Context, name: str, position: int, calls: list[tuple[Value, ...]] | None
+) -> Value:
+    """A kernel's tensors are in HBM; a helper's parameters are what it is called with."""
+    helper = ctx.function.called_from_device or not (ctx.function.entry or ctx.function.host_calls)
+    value = Parameter(name, None if helper else "hbm", ctx.scope.versions[name])
+    passed = [c[position] for c in calls or () if position < len(c)]
+    if not passed:
+        return value
+    tensors = [v for v in passed if isinstance(v, Tensor)]
+    if len(tensors) == len(passed):
+        buffers = {t.buffer for t in tensors}
+        ranks = {len(t.shape) if t.shape is not None else None for t in tensors}
+        if len(ranks) == 1 and (rank := ranks.pop()) is not None:
+            ctx.before.ranks.setdefault(name, rank)
+        return Parameter(name, buffers.pop() if len(buffers) == 1 else None, value.version)
+    if all(isinstance(v, Sym) for v in passed):
+        return as_number(ctx, value) or value
+    return value
+
+
+def _remove_dead_lines(ctx: Context) -> None:
+    """Assignments of index tensors and masks go when nothing mentions them any more."""
+    mentions = {s: _mentioned(ctx, s) for s in statements_in_order(ctx.function.node.body)}
+    alive = dict(ctx.removable)
+    while True:
+        count = Counter(name for names in mentions.values() for name in names)
+        gone = [
+            s for s, names in alive.items() if all(count[n] == (n in mentions[s]) for n in names)
+        ]
+        if not gone:
+            return
+        for statement in gone:
+            del alive[statement], mentions[statement]
+            ctx.changes[statement] = Change(lines=[])
+
+
+def _mentioned(ctx: Context, statement: ast.stmt) -> set[str]:
+    """Names that a statement reads in its new form."""
+    change = ctx.changes.get(statement)
+    if change is None:
+        return _own_names(statement)
+    names = identifiers("\n".join([*change.before, *(change.lines or ()), change.header or ""]))
+    if change.lines is None and change.header is None:
+        names |= _own_names(statement)
+    return names
+
+
+def _own_names(statement: ast.stmt) -> set[str]:
+    """Names read by a statement itself, not by statements inside it."""
+    found, queue = set[str](), list[ast.AST](ast.iter_child_nodes(statement))
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.stmt | ast.ExceptHandler):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        queue += ast.iter_child_nodes(node)
+    return found
+
+
+def _drop_renamed_ids(ctx: Context, grid: GridPlan) -> None:
+    """`i = nl.program_id(0)` goes when `i` is the loop variable now."""
+    for statement in ctx.function.node.body:
+        change = ctx.changes.get(statement)
+        line = change.lines[0].replace(" ", "") if change and change.lines else ""
+        if line in {f"{v}={v}" for v in grid.variables}:
+            ctx.changes[statement] = Change(lines=[])

@@ -1,0 +1,267 @@
+"""SPMD grids: every axis of a launch becomes a loop in the kernel (NKI1118, NKI1119; trap T7).
+
+0.1 ran a kernel once per point of the launch grid; from 0.2 on the bracket is a number of
+cores. The extents come from the launches in view, rewritten in the kernel's parameters: a host
+variable is replaced by its definition, an argument by the parameter it is passed as.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import Sym
+from nki_migrate.index import FileIndex, Function, Launch
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.plan import Loops
+
+__all__ = ["GridPlan", "Launches", "bind_grid", "is_core_count", "plan_grid", "uses_grid"]
+
+Launches = tuple[tuple[FileIndex, Launch], ...]  # each with the file it stands in
+
+
+@dataclass(frozen=True, slots=True)
+class GridPlan:
+    """Extents of the grid axes in kernel words, the loops to put in, and the launches to change."""
+
+    extents: tuple[str, ...]
+    loops: Loops
+    variables: tuple[str, ...]
+    launches: tuple[Launch, ...]
+
+
+def uses_grid(index: FileIndex, function: Function) -> bool:
+    """Whether the kernel asks which program of the grid it is."""
+    return any(_is_grid_call(index, n) for n in ast.walk(function.node))
+
+
+def _is_grid_call(index: FileIndex, node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and index.canonical(node.func) in {
+        "nl.program_id",
+        "nl.num_programs",
+        "nl.program_ndim",
+    }
+
+
+def plan_grid(index: FileIndex, function: Function, launches: Launches) -> GridPlan | None:
+    """The plan for one kernel; None if its grid stays (no launch with a grid, or one core axis).
+
+    The kernel's own file decides; launches of other files only if it has none. Raises Cannot if
+    those that decide do not say what the loops are.
+    """
+    if not uses_grid(index, function):
+        return None
+    own = tuple(x for x in launches if x[0].source.path == index.source.path)
+    deciding = own if any(x.grid for _, x in own) else launches
+    gridded = tuple((where, x) for where, x in deciding if x.grid)
+    if not gridded or all(is_core_count(x) for _, x in gridded):
+        return None
+    found = {_extents(where, function, x) for where, x in gridded}
+    if len(found) > 1 or len(gridded) < len(deciding):
+        call = gridded[0][1].call if gridded[0][0] is index else function.node
+        raise Cannot("NKI1118", "the launches in view differ in their grids", call)
+    extents = found.pop()
+    variables = _loop_names(index, function, len(extents))
+    agreeing = tuple(x for where, x in launches if x.grid and _says(where, function, x) == extents)
+    return GridPlan(extents, _loops(index, function, extents, variables), variables, agreeing)
+
+
+def _says(index: FileIndex, function: Function, launch: Launch) -> tuple[str, ...] | None:
+    try:
+        return _extents(index, function, launch)
+    except Cannot:
+        return None
+
+
+def is_core_count(launch: Launch) -> bool:
+    """`k[2]`: one axis of one or two cores may stay."""
+    only = launch.grid[0] if len(launch.grid) == 1 else None
+    return isinstance(only, ast.Constant) and only.value in {1, 2}
+
+
+def _extents(index: FileIndex, function: Function, launch: Launch) -> tuple[str, ...]:
+    arguments = _bound_arguments(index, function, launch)
+    rewriter = _InKernelWords(index, launch, arguments)
+    return tuple(ast.unparse(rewriter.of(g)) for g in launch.grid)
+
+
+def _bound_arguments(index: FileIndex, function: Function, launch: Launch) -> dict[str, str]:
+    """Source text of an argument → the parameter it is passed as."""
+    if any(isinstance(a, ast.Starred) for a in launch.arguments):
+        raise Cannot("NKI1118", "a launch with `*` arguments", launch.call)
+    bound = {ast.unparse(a): p for a, p in zip(launch.arguments, function.parameters, strict=False)}
+    return bound | {ast.unparse(k.value): k.arg for k in launch.keywords if k.arg}
+
+
+class _InKernelWords(ast.NodeTransformer):
+    """Rewrites a host expression in the kernel's parameters."""
+
+    def __init__(self, index: FileIndex, launch: Launch, arguments: dict[str, str]) -> None:
+        self.index, self.launch, self.arguments = index, launch, arguments
+
+    def of(self, node: ast.expr) -> ast.expr:
+        copied = ast.parse(ast.unparse(node), mode="eval").body
+        return self._expression(copied)
+
+    def _expression(self, node: ast.expr) -> ast.expr:
+        visited = self.visit(node)
+        assert isinstance(visited, ast.expr)
+        return visited
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.expr):
+            parameter = self.arguments.get(ast.unparse(node))
+            if parameter is not None:
+                return ast.Name(parameter, ast.Load())
+        return super().visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        name = self.index.canonical(node.func)
+        if name == "nl.spmd_dim" and len(node.args) == 2:
+            cores = node.args[1]
+            count = cores.args[0] if isinstance(cores, ast.Call) and cores.args else cores
+            return ast.BinOp(self._expression(node.args[0]), ast.Mult(), self._expression(count))
+        if isinstance(node.func, ast.Name) and node.func.id in {"min", "max", "len", "int"}:
+            node.args = [self._expression(a) for a in node.args]
+            return node
+        if name == "math.ceil":
+            node.args = [self._expression(a) for a in node.args]
+            return node
+        raise self._foreign(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        definition = self._definition(node.id)
+        if definition is None:
+            raise self._foreign(node)
+        return self.of(definition)
+
+    def _foreign(self, node: ast.AST) -> Cannot:
+        return Cannot(
+            "NKI1118",
+            f"the grid `{ast.unparse(node)}` of the launch in line {self.launch.call.lineno}"
+            " cannot be written in the kernel's parameters",
+            self.launch.call,
+        )
+
+    def _definition(self, name: str) -> ast.expr | None:
+        """The only assignment of a host variable, in the launching function or at module level."""
+        host = self.launch.host
+        body = [host] if host is not None else [self.index.source.tree]
+        found = [d for scope in body for d in _assignments(scope, name)]
+        if not found and host is not None:
+            found = _assignments_at_top(self.index.source.tree, name)
+        return found[0] if len(found) == 1 else None
+
+
+def _assignments(scope: ast.AST, name: str) -> list[ast.expr]:
+    found: list[ast.expr] = []
+    for node in ast.walk(scope):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id == name:
+                found.append(node.value)
+            elif isinstance(target, ast.Tuple):
+                found += _unpacked(target, node.value, name)
+    return found
+
+
+def _assignments_at_top(tree: ast.Module, name: str) -> list[ast.expr]:
+    return [e for s in tree.body if isinstance(s, ast.Assign) for e in _assignments(s, name)]
+
+
+def _unpacked(target: ast.Tuple, value: ast.expr, name: str) -> list[ast.expr]:
+    """`a, b = x.shape` defines a as `x.shape[0]`."""
+    for position, element in enumerate(target.elts):
+        if isinstance(element, ast.Name) and element.id == name:
+            if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+                return [value.elts[position]]
+            return [ast.Subscript(value, ast.Constant(position), ast.Load())]
+    return []
+
+
+# -- the loops
+
+
+def _loop_names(index: FileIndex, function: Function, count: int) -> tuple[str, ...]:
+    """`i = nl.program_id(0)` names its loop; other axes get program_<axis>."""
+    named: dict[int, str] = {}
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Assign) and _is_grid_call(index, node.value):
+            call = node.value
+            assert isinstance(call, ast.Call)
+            axis = call.args[0] if call.args else None
+            target = node.targets[0]
+            if (
+                index.canonical(call.func) == "nl.program_id"
+                and isinstance(axis, ast.Constant)
+                and isinstance(axis.value, int)
+                and isinstance(target, ast.Name)
+            ):
+                named.setdefault(axis.value, target.id)
+    taken = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)}
+    names = []
+    for axis in range(count):
+        name = named.get(axis, f"program_{axis}")
+        while name in taken and axis not in named:
+            name += "_"
+        names.append(name)
+    return tuple(names)
+
+
+def _loops(
+    index: FileIndex, function: Function, extents: tuple[str, ...], variables: tuple[str, ...]
+) -> Loops:
+    """From the first statement that depends on the program id to the one before the return."""
+    body = function.node.body
+    dependent = _dependent(index, body)
+    if not dependent:
+        raise Cannot("NKI1118", "the program id is only used inside nested code", function.node)
+    last = len(body) - 1
+    if isinstance(body[last], ast.Return):
+        last -= 1
+    if any(isinstance(n, ast.Return) for s in body[: last + 1] for n in ast.walk(s)):
+        raise Cannot("NKI1118", "a kernel with an early return cannot become a loop", function.node)
+    first = min(dependent)
+    hoisted = {
+        i for i in range(first, last + 1) if i not in dependent and _creates_output(index, body[i])
+    }
+    headers = tuple(f"for {v} in range({e}):" for v, e in zip(variables, extents, strict=True))
+    return Loops(function.node, first, last, headers, frozenset(hoisted))
+
+
+def _dependent(index: FileIndex, body: list[ast.stmt]) -> set[int]:
+    """Statements that mention the program id or a name derived from it."""
+    names: set[str] = set()
+    found: set[int] = set()
+    for i, statement in enumerate(body):
+        nodes = list(ast.walk(statement))
+        reads = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if reads & names or any(_is_grid_call(index, n) for n in nodes):
+            found.add(i)
+            names |= {
+                n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
+    return found
+
+
+def _creates_output(index: FileIndex, statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Call) and any(
+        index.canonical(k.value) in {"nl.shared_hbm", "nl.hbm"}
+        for k in value.keywords
+        if k.arg == "buffer"
+    )
+
+
+def bind_grid(ctx: Context, plan: GridPlan) -> None:
+    """Make the loop variables and extents known to the lowering."""
+    for axis, (name, extent) in enumerate(zip(plan.variables, plan.extents, strict=True)):
+        atom = ctx.atom(name)
+        size = Poly.atom(f"grid {axis}")
+        ctx.facts.positive.add(f"grid {axis}")
+        ctx.facts.ranges[atom] = (Poly.number(0), size - Poly.number(1))
+        ctx.program_ids[axis] = Sym(Poly.atom(atom), name)
+        level = 3 if extent.isidentifier() else 2
+        ctx.program_counts[axis] = Sym(size, extent, level)

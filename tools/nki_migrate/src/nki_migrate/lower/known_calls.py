@@ -1,0 +1,145 @@
+"""Calls that make no tile: index tensors, program ids, slices, rounding, `min` and `max`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import (
+    Const,
+    Index,
+    Seq,
+    Sym,
+    Value,
+)
+from nki_migrate.findings import Safety, Severity
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.evaluate import value_of
+from nki_migrate.lower.source_text import as_number, text_of
+
+__all__ = ["KNOWN_CALLS", "builtin_name"]
+
+
+def builtin_name(ctx: Context, node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def _arange(ctx: Context, node: ast.Call) -> Value | None:
+    ctx.require("NKI1150")
+    numbers = [as_number(ctx, value_of(ctx, a)) for a in node.args]
+    if node.keywords or not 1 <= len(numbers) <= 2 or any(n is None for n in numbers):
+        raise Cannot("NKI1150", "`nl.arange` with bounds that are no compile-time numbers", node)
+    start = numbers[0] if len(numbers) == 2 else Sym.number(0)
+    stop = numbers[-1]
+    assert start is not None and stop is not None
+    return Index((stop - start,), ((0, Sym.number(1)),), start)
+
+
+def _ds(ctx: Context, node: ast.Call) -> Value | None:
+    values = [
+        as_number(ctx, value_of(ctx, a)) for a in (*node.args, *(k.value for k in node.keywords))
+    ]
+    if len(values) != 2 or any(v is None for v in values):
+        raise Cannot("NKI1270", "`nl.ds` with a start that is not a compile-time number", node)
+    return Const(tuple(values), text_of(ctx, node))
+
+
+def _par_dim(ctx: Context, node: ast.Call) -> Value | None:
+    ctx.report("NKI1130", node, "`nl.par_dim` is gone: the partition dimension is the first")
+    value = value_of(ctx, node.args[0])
+    ctx.rewrites[node] = text_of(ctx, node.args[0])
+    return value
+
+
+def _ceil(ctx: Context, node: ast.Call) -> Value | None:
+    argument = node.args[0]
+    if isinstance(argument, ast.BinOp) and isinstance(argument.op, ast.Div):
+        a, b = (as_number(ctx, value_of(ctx, x)) for x in (argument.left, argument.right))
+        if a is not None and b is not None and not (a.is_float or b.is_float):
+            text = text_of(ctx, node)
+            return Sym(ctx.facts.quotient(a.poly, b.poly, up=True), text, names=a.names | b.names)
+    number = as_number(ctx, value_of(ctx, argument))
+    return _opaque_number(ctx, node) if number is not None else None
+
+
+def _opaque_number(ctx: Context, node: ast.Call) -> Value | None:
+    """A function of numbers that stays as it is: equal texts are equal numbers."""
+    values = [as_number(ctx, value_of(ctx, a)) for a in node.args]
+    if any(v is None for v in values) or node.keywords:
+        return None
+    polys = ", ".join(str(v.poly) for v in values if v)
+    constants = [v.value for v in values if v]
+    name = builtin_name(ctx, node)
+    if name in {"min", "max"} and len(constants) > 1 and all(c is not None for c in constants):
+        picked = min if name == "min" else max
+        return Sym(Poly.number(picked(c for c in constants if c is not None)), text_of(ctx, node))
+    text = text_of(ctx, node)
+    names = frozenset().union(*(v.names for v in values if v))
+    return Sym(Poly.atom(f"{text_of(ctx, node.func)}({polys})"), text, names=names)
+
+
+def _program_id(ctx: Context, node: ast.Call) -> Value | None:
+    axis = _axis_argument(ctx, node, "axis")
+    made = ctx.program_ids.get(axis) if axis is not None else None
+    if made is not None:
+        ctx.report(
+            "NKI1119", node, f"program {axis} of the grid is the loop variable `{made.text}`"
+        )
+        ctx.rewrites[node] = made.text
+        return made
+    text = text_of(ctx, node)
+    if not ctx.program_ids:
+        ctx.report("NKI1119", node, NO_GRID, severity=Severity.WARNING, safety=Safety.MANUAL)
+    return Sym(Poly.atom(text), text)
+
+
+NO_GRID = (
+    "no launch in view says how large the grid is; the program id is now a core number (LNC)."
+    " If this kernel was launched with a larger grid, turn that axis into a loop"
+)
+
+
+def _num_programs(ctx: Context, node: ast.Call) -> Value | None:
+    axis = _axis_argument(ctx, node, "axes")
+    made = ctx.program_counts.get(axis) if axis is not None else None
+    if made is not None:
+        ctx.report("NKI1119", node, f"the extent of grid axis {axis} is `{made.text}`")
+        ctx.rewrites[node] = made.at(2)
+        return made
+    return Sym(Poly.atom(text_of(ctx, node)), text_of(ctx, node))
+
+
+def _axis_argument(ctx: Context, node: ast.Call, keyword: str) -> int | None:
+    given = (
+        node.args[0]
+        if node.args
+        else next((k.value for k in node.keywords if k.arg == keyword), None)
+    )
+    if given is None:
+        return 0
+    number = as_number(ctx, value_of(ctx, given))
+    return number.value if number else None
+
+
+def _len(ctx: Context, node: ast.Call) -> Value | None:
+    value = value_of(ctx, node.args[0]) if node.args else None
+    if isinstance(value, Seq):
+        return Sym(Poly.number(len(value.items)), text_of(ctx, node))
+    return None
+
+
+KNOWN_CALLS: dict[str, Callable[[Context, ast.Call], Value | None]] = {
+    "nl.arange": _arange,
+    "nl.ds": _ds,
+    "nl.par_dim": _par_dim,
+    "nl.program_id": _program_id,
+    "nl.num_programs": _num_programs,
+    "math.ceil": _ceil,
+    "np.ceil": _ceil,
+    "math.floor": _opaque_number,
+    "int": lambda ctx, node: value_of(ctx, node.args[0]) if len(node.args) == 1 else None,
+    "min": _opaque_number,
+    "max": _opaque_number,
+    "len": _len,
+}

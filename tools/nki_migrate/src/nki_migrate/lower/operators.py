@@ -1,0 +1,462 @@
+"""Arithmetic on tiles, as operators or `nl` functions (rules NKI1220–NKI1224).
+
+Same shapes: tensor_tensor. A number or a (P, 1) tile on one side: tensor_scalar. A (1, F) row:
+the row is read again from HBM into all partitions where it comes straight from a load
+(NKI1164), else a TODO. Division is multiplication by the reciprocal: the machine has no divide.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import replace
+
+from nki_migrate.facts.dtypes import FLOAT32, DType, promote, with_scalar
+from nki_migrate.facts.values import Const, Parameter, Sym, Tensor, Value
+from nki_migrate.lower.access import as_tensor
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.destination import (
+    Guess,
+    Target,
+    destination,
+    either,
+    emit,
+    float32,
+    temporary,
+    valid_limits,
+    whole_shape,
+)
+from nki_migrate.lower.masks import Region
+from nki_migrate.lower.numbers import float_basis
+from nki_migrate.lower.source_text import as_number
+from nki_migrate.lower.views import home, own_dtype, spell
+
+__all__ = ["OPERATORS", "binary", "binary_operator", "comparison_operator", "to_float32", "unary"]
+
+_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")  # `n`, `config.scale`; not `x.shape[0]`
+_COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor",
+                "logical_and", "logical_or", "logical_xor", "equal", "not_equal"}  # fmt: skip
+_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+
+
+def binary_operator(
+    ctx: Context, node: ast.BinOp, left: Value, right: Value, target: Target | None
+) -> Tensor:
+    """`a + b` on tiles."""
+    name = OPERATORS.get(type(node.op))
+    if name is None:
+        raise Cannot("NKI1223", f"`{type(node.op).__name__}` on tiles is no instruction", node)
+    ctx.report("NKI1223", node, f"`{name}` on tiles is an instruction")
+    return binary(ctx, node, name, left, right, None, None, target)
+
+
+def comparison_operator(ctx: Context, node: ast.Compare, left: Value, right: Value) -> Tensor:
+    """`a > b` on tiles."""
+    name = OPERATORS.get(type(node.ops[0]))
+    if name is None:
+        raise Cannot("NKI1223", "a comparison of tiles that is no instruction", node)
+    raise Cannot(
+        "NKI1223", f"`{name}` on tiles: the dtype of the result changed between versions", node
+    )
+
+
+def unary_operator(ctx: Context, node: ast.UnaryOp, value: Tensor, target: Target | None) -> Tensor:
+    """`-a` on a tile."""
+    if not isinstance(node.op, ast.USub):
+        raise Cannot("NKI1223", "an operator on a tile that is no instruction", node)
+    ctx.report("NKI1223", node, "negation of a tile is a multiplication by -1")
+    return binary(ctx, node, "multiply", value, Const(-1.0, "-1.0"), value.dtype, None, target)
+
+
+def unary(
+    ctx: Context,
+    node: ast.AST,
+    function: str,
+    data: Tensor,
+    dtype: DType | None,
+    region: Region | None,
+    target: Target | None,
+) -> Tensor:
+    """`nisa.activation(dst, op=nl.exp, data)`."""
+    region = region or Region(valid_limits(ctx, data), [])
+    shape = whole_shape(ctx, data)
+    hint = _hint(function, data)
+    dst = destination(
+        ctx, target, shape, dtype or own_dtype(ctx, data), "sbuf", node, hint=hint, in_place=True
+    )
+    operands = [("op", f"{ctx.alias('nl')}.{function}"), ("data", data)]
+    emit(ctx, "activation", dst, operands, region, rank=_rank(data))  # type: ignore[arg-type]
+    return dst
+
+
+def _rank(tensor: Tensor) -> int:
+    return len(tensor.shape) if tensor.shape is not None else 2
+
+
+def _hint(function: str, data: Tensor) -> str:
+    return f"{data.storage.name}_{function}" if data.dims is None else function
+
+
+def binary(
+    ctx: Context,
+    node: ast.AST,
+    op: str,
+    left: Value,
+    right: Value,
+    dtype: DType | None,
+    region: Region | None,
+    target: Target | None,
+) -> Tensor:
+    """left ∘ right into a new tile or the target."""
+    left, right = _settled(ctx, left), _settled(ctx, right)
+    a, b = as_tensor(ctx, left), as_tensor(ctx, right)
+    if op == "power":
+        return _power(ctx, node, a, right, dtype, region, target)
+    if a is not None and b is not None:
+        return _two_tiles(ctx, node, op, a, b, dtype, region, target)
+    tile = a or b
+    if tile is None:
+        raise Cannot("NKI1220", f"`{op}` of values that are not known to be tiles", node)
+    scalar, text, is_float = _scalar(ctx, right if a is not None else left, node)
+    own = own_dtype(ctx, tile)
+    dtype = dtype or _with_number(ctx, op, own, is_float)
+    guess = _floating(ctx, own, text, is_float)
+    swapped = a is None
+    if op == "divide" and not swapped:
+        op, text = "multiply", _reciprocal_text(scalar)
+    elif op == "divide":
+        tile = reciprocal(ctx, node, tile, region)
+        op, swapped = "multiply", False
+        if text in {"1", "1.0"}:
+            return _copy_into(ctx, node, tile, dtype, region, target, guess=guess)
+    return _with_operand(ctx, node, op, tile, text, swapped, dtype, region, target, guess=guess)
+
+
+_BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
+
+
+def _with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DType | None:
+    if op in _BITWISE:
+        return tile
+    if op == "divide" and tile.is_float is False:
+        return float32(ctx)  # integers have a float quotient in 0.1
+    return with_scalar(tile, is_float, float32(ctx).text)
+
+
+def _floating(ctx: Context, tile: DType, number: str, is_float: bool | None) -> Guess:
+    """The result of a tile and a number where one of the two is of unknown kind."""
+    message = f"the dtype of the result depends on `{tile.text}` and `{number}`"
+    stored = frozenset((tile.key,))
+    if is_float is None:
+        return Guess(float32(ctx), f"{number} is a float", message, stored)
+    return Guess(tile, f"{tile.text} is a floating dtype", message, stored)
+
+
+def _settled(ctx: Context, value: Value) -> Value:
+    """A parameter of a kernel in arithmetic is a number: tensors in HBM are no operands."""
+    if isinstance(value, Parameter) and value.buffer == "hbm":
+        return as_number(ctx, value) or value
+    return value
+
+
+def _scalar(ctx: Context, value: Value, node: ast.AST) -> tuple[str, str, bool | None]:
+    """Its text as an operand of `/`, as an argument, and whether it is a float (None: unknown)."""
+    if isinstance(value, Sym):
+        spelled = ctx.spell(value) if not value.is_float else value.text
+        return value.at(3), spelled, value.is_float or _number_kind(ctx, value)
+    if isinstance(value, Const) and isinstance(value.value, int | float):
+        text = value.text if value.value >= 0 else f"({value.text})"
+        return text, value.text, isinstance(value.value, float)
+    raise Cannot("NKI1220", "an operand that is neither a tile nor a number", node)
+
+
+def _number_kind(ctx: Context, value: Sym) -> bool | None:
+    """Whether a number is a float; None for what comes from outside of the kernel unexplained."""
+    if not any("@" in atom or _PATH.fullmatch(atom) for atom in value.poly.atoms()):
+        return False
+    name = value.text
+    own = name.isidentifier() and value.poly.single_atom == f"{name}@{_first(ctx, name)}"
+    basis = float_basis(ctx, name) if own else None
+    if basis is None:
+        return None
+    ctx.basis.append(basis)
+    return True
+
+
+def _first(ctx: Context, name: str) -> int:
+    """The version of a name that is bound once only, as a parameter is."""
+    return ctx.scope.versions.get(name, 0)
+
+
+def _reciprocal_text(scalar: str) -> str:
+    """`1.0 / n`; the number itself where it is exact."""
+    try:
+        number = float(scalar)
+    except ValueError:
+        return f"1.0 / {scalar}"
+    exact = number != 0 and math.frexp(number)[0] in {0.5, -0.5}
+    return repr(1.0 / number) if exact else f"1.0 / {scalar}"
+
+
+def _power(
+    ctx: Context,
+    node: ast.AST,
+    base: Tensor | None,
+    exponent: Value,
+    dtype: DType | None,
+    region: Region | None,
+    target: Target | None,
+) -> Tensor:
+    number = exponent.value if isinstance(exponent, Const | Sym) else None
+    function = {2: "square", 0.5: "sqrt", -0.5: "rsqrt"}.get(number)  # type: ignore[arg-type]
+    if base is None or function is None:
+        raise Cannot("NKI1223", "a power of a tile other than 2, 0.5 and -0.5", node)
+    return unary(ctx, node, function, base, dtype, region, target)
+
+
+def _two_tiles(
+    ctx: Context,
+    node: ast.AST,
+    op: str,
+    a: Tensor,
+    b: Tensor,
+    dtype: DType | None,
+    region: Region | None,
+    target: Target | None,
+) -> Tensor:
+    form = _form(ctx, a, b, node)
+    kinds = own_dtype(ctx, a), own_dtype(ctx, b)
+    if dtype is None:
+        dtype = promoted(ctx, *kinds)
+    if op in _COMPARISONS and dtype is None:
+        raise Cannot("NKI1220", "a comparison without `dtype=`: its result dtype changed", node)
+    if form == "row left" or form == "row right":
+        row, other = (a, b) if form == "row left" else (b, a)
+        wide = broadcast_partitions(ctx, node, row, other.shape)  # type: ignore[arg-type]
+        a, b = (wide, b) if form == "row left" else (a, wide)
+        form = "same"
+    if op == "divide":
+        b = reciprocal(ctx, node, b, region)
+        op = "multiply"
+    if form == "same":
+        return _tensor_tensor(ctx, node, op, a, b, dtype, region, target)
+    ctx.report("NKI1221", node, f"`{op}` with a (P, 1) tile is tensor_scalar")
+    swapped = form == "column left"
+    tile, column = (b, a) if swapped else (a, b)
+    column = to_float32(ctx, node, column)
+    limits = valid_limits(ctx, tile)
+    text = column if region or limits else spell(ctx, column)
+    if isinstance(text, str):
+        ctx.use(column, "op")
+    return _with_operand(
+        ctx, node, op, tile, text, swapped, dtype, region, target, guess=either(*kinds)
+    )
+
+
+def promoted(ctx: Context, a: DType, b: DType) -> DType | None:
+    """What 0.1 promotes two dtypes to; None if that is not known here."""
+    if frozenset((a.key, b.key)) in ctx.same_dtypes:
+        return a
+    return promote(a, b, float32(ctx).text)
+
+
+def _form(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
+    """How two shapes fit: same, column left/right ((P, 1)), row left/right ((1, F))."""
+    if a.shape is None or b.shape is None:
+        if a.shape is None and b.shape is None and _of_one_shape(a, b):
+            return "same"
+        _assume_same(ctx, a, b, node)
+        return "same"
+    if len(a.shape) != len(b.shape):
+        ranks = f"{len(a.shape)} and {len(b.shape)}"
+        raise Cannot("NKI1163", f"tiles of ranks {ranks}: no instruction broadcasts so", node)
+    same = [ctx.facts.same(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
+    if all(same):
+        return "same"
+    for small, name in ((b, "right"), (a, "left")):
+        ones = [s.value == 1 for s in small.shape or ()]
+        if same[0] and all(ones[1:]):
+            return f"column {name}"
+        if ones[0] and all(same[1:]):
+            return f"row {name}"
+    if any((s.value == 1) != (t.value == 1) for s, t in zip(a.shape, b.shape, strict=True)):
+        sizes = f"{_sizes(a)} and {_sizes(b)}"
+        raise Cannot(
+            "NKI1163", f"tiles of shapes {sizes} broadcast in a way no instruction has", node
+        )
+    _assume_same(ctx, a, b, node)
+    return "same"
+
+
+def _of_one_shape(a: Tensor, b: Tensor) -> bool:
+    """Whether two whole tiles of unknown rank take their shape from the same tensor."""
+    if a.dims is not None or b.dims is not None:
+        return False
+    return a.storage is b.storage or (a.storage.like or "a") == (b.storage.like or "b")
+
+
+def _sizes(tensor: Tensor) -> str:
+    return f"({', '.join(s.text for s in tensor.shape or ())})"
+
+
+def _assume_same(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> None:
+    names = [_shown_name(ctx, t) for t in (a, b)]
+    ctx.report(
+        "NKI1220",
+        node,
+        f"the shapes of `{names[0]}` and `{names[1]}` are not known to be equal",
+        assumption=f"{names[0]}.shape == {names[1]}.shape",
+    )
+
+
+def _shown_name(ctx: Context, tensor: Tensor) -> str:
+    """The tile's name, unless it is a temporary that a left statement will not make."""
+    name = tensor.storage.name
+    return "value" if name in ctx.generated else name
+
+
+def _tensor_tensor(
+    ctx: Context,
+    node: ast.AST,
+    op: str,
+    a: Tensor,
+    b: Tensor,
+    dtype: DType | None,
+    region: Region | None,
+    target: Target | None,
+) -> Tensor:
+    region = region or Region(valid_limits(ctx, a) | valid_limits(ctx, b), [])
+    if a.buffer == b.buffer == "psum":  # at most one operand in PSUM (trap T9)
+        b = _copy_into(ctx, node, b, b.dtype, region, None)
+    shape = whole_shape(ctx, a)
+    hint = f"{a.storage.name}_{op}" if a.dims is None else op
+    guess = either(own_dtype(ctx, a), own_dtype(ctx, b))
+    dst = destination(
+        ctx, target, shape, dtype, "sbuf", node, hint=hint, in_place=True, guess=guess
+    )
+    operands = [("data1", a), ("data2", b), ("op", f"{ctx.alias('nl')}.{op}")]
+    emit(ctx, "tensor_tensor", dst, operands, region, rank=_rank(a))  # type: ignore[arg-type]
+    return dst
+
+
+def _with_operand(
+    ctx: Context,
+    node: ast.AST,
+    op: str,
+    tile: Tensor,
+    operand: str | Tensor,
+    swapped: bool,
+    dtype: DType | None,
+    region: Region | None,
+    target: Target | None,
+    *,
+    guess: Guess | None = None,
+) -> Tensor:
+    """`nisa.tensor_scalar(dst, data, op0, operand0[, reverse0=True])`."""
+    region = region or Region(valid_limits(ctx, tile), [])
+    hint = f"{tile.storage.name}_{op}" if tile.dims is None else op
+    dst = destination(
+        ctx,
+        target,
+        whole_shape(ctx, tile),
+        dtype,
+        "sbuf",
+        node,
+        hint=hint,
+        in_place=True,
+        guess=guess,
+    )
+    operands: list[tuple[str, str | Tensor]] = [
+        ("data", tile),
+        ("op0", f"{ctx.alias('nl')}.{op}"),
+        ("operand0", operand),
+    ]
+    if swapped and op not in _COMMUTATIVE:
+        operands.append(("reverse0", "True"))
+    emit(ctx, "tensor_scalar", dst, operands, region, rank=_rank(tile))
+    return dst
+
+
+def to_float32(ctx: Context, node: ast.AST, column: Tensor) -> Tensor:
+    """A (P, 1) operand of tensor_scalar: the instruction takes float32 only."""
+    if column.dtype is not None and column.dtype.key == FLOAT32:
+        return column
+    return _copy_into(ctx, node, column, float32(ctx), None, None, hint="f32")
+
+
+def reciprocal(ctx: Context, node: ast.AST, tile: Tensor, region: Region | None) -> Tensor:
+    """1 / tile in float32, so that the quotient is rounded once more only."""
+    own = Region(valid_limits(ctx, tile), [])
+    if region is not None:
+        own = Region(
+            {a: n for a, n in region.limits.items() if tile.shape and tile.shape[a].value != 1},
+            region.guards,
+        )
+    hint = f"{tile.storage.name}_reciprocal" if tile.dims is None else "reciprocal"
+    dst = temporary(ctx, hint, whole_shape(ctx, tile), float32(ctx), "sbuf", node)
+    emit(ctx, "reciprocal", dst, [("data", tile)], own, rank=_rank(tile))
+    return dst
+
+
+def _copy_into(
+    ctx: Context,
+    node: ast.AST,
+    source: Tensor,
+    dtype: DType | None,
+    region: Region | None,
+    target: Target | None,
+    hint: str = "copy",
+    guess: Guess | None = None,
+) -> Tensor:
+    region = region or Region(valid_limits(ctx, source), [])
+    name = f"{source.storage.name}_{hint}" if source.dims is None else hint
+    dst = destination(
+        ctx, target, whole_shape(ctx, source), dtype, "sbuf", node, hint=name, guess=guess
+    )
+    emit(ctx, "tensor_copy", dst, [("src", source)], region, rank=_rank(source))
+    return dst
+
+
+copy_into = _copy_into
+
+
+def broadcast_partitions(
+    ctx: Context, node: ast.AST, row: Tensor, shape: tuple[Sym, ...]
+) -> Tensor:
+    """A (1, F) row in all partitions: read again from HBM with partition stride 0 (NKI1164)."""
+    origin = row.storage.loaded_from
+    if origin is None or row.dims is not None or origin.shape is None:
+        raise Cannot(
+            "NKI1164",
+            f"`{row.storage.name}` has one partition and does not come straight from a load:"
+            " no view repeats it over the partitions",
+            node,
+        )
+    ctx.report("NKI1164", node, f"`{row.storage.name}` is loaded into every partition")
+    ctx.basis.append(f"`{row.storage.name}` is an unchanged load of `{origin.storage.name}`")
+    ctx.use(row, "broadcast")
+    from nki_migrate.lower.views import pattern, storage_dims
+
+    dims = storage_dims(origin)
+    if dims is None or row.dtype is None or origin.storage.shape is None:
+        raise Cannot("NKI1164", f"the shape of `{origin.storage.name}` is not known", node)
+    wide_shape = (shape[0], *row.shape[1:]) if row.shape else shape
+    wide = temporary(ctx, f"{row.storage.name}_bcast", wide_shape, row.dtype, "sbuf", node)
+    unrowed = tuple(replace(d, terms=tuple(t for t in d.terms if t[0] != 0)) for d in dims)
+    if not ctx.still_valid(origin.storage.mentions or frozenset()):
+        raise Cannot("NKI1164", f"`{origin.storage.name}` names something else by now", node)
+    if origin.storage.mentions is None:
+        base = home(ctx, origin.storage)
+    else:
+        base = origin.storage.flat_name or origin.storage.name
+    text = base + pattern(ctx, origin.storage, unrowed, origin.storage.shape, wide_shape)
+    nisa = ctx.alias("nisa")
+    ctx.emit_call(f"{nisa}.dma_copy", [("dst", spell(ctx, wide)), ("src", text)], [])
+    return wide

@@ -1,0 +1,109 @@
+"""Reductions over free axes (rules NKI1228, NKI1229)."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.values import Sym, Tensor
+from nki_migrate.lower.access import as_tensor
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.destination import (
+    Target,
+    cut,
+    destination,
+    float32,
+    mask_region,
+    note_write,
+    valid_limits,
+)
+from nki_migrate.lower.evaluate import as_dtype, value_of
+from nki_migrate.lower.instructions import axes_of, product, reduced_shape
+from nki_migrate.lower.masks import Region
+from nki_migrate.lower.operators import binary
+from nki_migrate.lower.signatures import CallSite
+from nki_migrate.lower.source_text import text_of
+from nki_migrate.lower.views import spell, storage_dims
+
+__all__ = ["lower_mean", "reduce_tile"]
+
+
+def reduce_tile(
+    ctx: Context, site: CallSite, op: str, target: Target | None, dtype: DType | None = None
+) -> Tensor:
+    """`nisa.tensor_reduce(dst, op, data, axis)`; a mask cuts the data, its rows also the result."""
+    data = _data(ctx, site)
+    region = mask_region(ctx, site, data.shape) or Region(valid_limits(ctx, data), [])
+    shown, place = _reduced_axes_last(ctx, site, data)
+    keepdims = _flag(site, "keepdims")
+    axis = site.get("axis")
+    shape = reduced_shape(ctx, data, axis, keepdims, site.node)
+    dtype = dtype or as_dtype(ctx, site.get("dtype")) or data.dtype
+    hint = f"{data.storage.name}_{site.name[3:]}" if data.dims is None else site.name[3:]
+    dst = destination(ctx, target, shape, dtype, "sbuf", site.node, hint=hint)
+    rank = len(data.shape) if data.shape is not None else 2
+    rows = {a: n for a, n in region.limits.items() if a == 0}
+    limits = cut(data, region.limits, rank)
+    ctx.use(data, "op")
+    assert axis is not None
+    arguments = [
+        ("dst", spell(ctx, dst, rows)),
+        ("op", f"{ctx.alias('nl')}.{op}"),
+        ("data", spell(ctx, shown, {place[a]: n for a, n in limits.items()})),
+        ("axis", text_of(ctx, axis) if shown is data else _last_axes(ctx, axis, data, site.node)),
+    ]
+    if keepdims and shown is data:
+        arguments.append(("keepdims", "True"))
+    ctx.emit_call(f"{ctx.alias('nisa')}.tensor_reduce", arguments, region.guards)
+    note_write(ctx, dst, rows, "other")
+    return dst
+
+
+def _data(ctx: Context, site: CallSite) -> Tensor:
+    node = site.get("x")
+    data = as_tensor(ctx, value_of(ctx, node)) if node is not None else None
+    if data is None:
+        raise Cannot("NKI1228", "what is reduced is not known to be a tile", node or site.node)
+    return data
+
+
+def _flag(site: CallSite, name: str) -> bool:
+    node = site.get(name)
+    return isinstance(node, ast.Constant) and bool(node.value)
+
+
+def _reduced_axes_last(ctx: Context, site: CallSite, data: Tensor) -> tuple[Tensor, dict[int, int]]:
+    """The machine reduces the last free axes only: others are moved there by the access pattern."""
+    axes = axes_of(ctx, site.get("axis"), data, site.node)
+    rank = len(data.shape) if data.shape is not None else 2
+    order = [*(a for a in range(rank) if a not in axes), *sorted(axes)]
+    place = {a: i for i, a in enumerate(order)}
+    if order == list(range(rank)):
+        return data, place
+    dims = storage_dims(data)
+    if dims is None or data.shape is None:
+        raise Cannot("NKI1228", "a reduction over axes of a tile of unknown shape", site.node)
+    moved = tuple(replace(d, terms=tuple(sorted((place[a], c) for a, c in d.terms))) for d in dims)
+    shape = tuple(data.shape[a] for a in order)
+    return replace(data, shape=shape, dims=moved, written=None), place
+
+
+def _last_axes(ctx: Context, axis: ast.expr, data: Tensor, node: ast.AST) -> str:
+    count = len(axes_of(ctx, axis, data, node))
+    rank = len(data.shape or ())
+    return f"[{', '.join(str(a) for a in range(rank - count, rank))}]"
+
+
+def lower_mean(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.mean(x, axis)`: the sum in float32, then 1 / n."""
+    ctx.report("NKI1229", site.node, "`nl.mean` is a sum and a multiplication")
+    data = _data(ctx, site)
+    if data.shape is None or mask_region(ctx, site, data.shape) or valid_limits(ctx, data):
+        raise Cannot("NKI1229", "a mean over a tile of unknown or partly filled shape", site.node)
+    axes = axes_of(ctx, site.get("axis"), data, site.node)
+    count = product(tuple(s for i, s in enumerate(data.shape) if i in axes))
+    total = reduce_tile(ctx, site, "add", None, dtype=float32(ctx))
+    dtype = as_dtype(ctx, site.get("dtype")) or data.dtype
+    factor = Sym(count.poly, f"1.0 / {ctx.spell(count, 3)}", 2, is_float=True)
+    return binary(ctx, site.node, "multiply", total, factor, dtype, None, target)

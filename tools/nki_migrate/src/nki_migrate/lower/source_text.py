@@ -1,0 +1,63 @@
+"""Source text with what has to be spelled anew put in, and values read as numbers."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import (
+    Const,
+    Parameter,
+    Sym,
+    Unknown,
+    Value,
+)
+from nki_migrate.lower.context import Context
+
+__all__ = ["as_number", "text_of"]
+
+
+_PATH = re.compile(r"[A-Za-z_]\w*(\.\w+)*")  # `N`, `config.width`
+
+
+def text_of(ctx: Context, node: ast.AST) -> str:
+    """The node's source text with all noted rewrites put in."""
+    source = ctx.index.source
+    base = source.offset(*source.span(node)[:2])
+    pieces, position = [], base
+    for start, end, text in sorted(_rewrites_in(ctx, node)):
+        if start < position:
+            continue
+        pieces += [source.text[position:start], text]
+        position = end
+    end = source.offset(*source.span(node)[2:])
+    return "".join([*pieces, source.text[position:end]])
+
+
+def _rewrites_in(ctx: Context, node: ast.AST) -> list[tuple[int, int, str]]:
+    source, found = ctx.index.source, []
+    queue: list[ast.AST] = [node]
+    while queue:
+        n = queue.pop()
+        if n in ctx.rewrites:
+            line, column, end_line, end_column = source.span(n)
+            where = source.offset(line, column), source.offset(end_line, end_column)
+            found.append((*where, ctx.rewrites[n]))
+        else:
+            queue += ast.iter_child_nodes(n)
+    return found
+
+
+def as_number(ctx: Context, value: Value) -> Sym | None:
+    """The value as a compile-time number, if it can be one."""
+    if isinstance(value, Sym):
+        return value
+    if isinstance(value, Parameter):
+        names = frozenset({(value.name, value.version)})
+        return Sym(Poly.atom(f"{value.name}@{value.version}"), value.name, names=names)
+    if isinstance(value, Unknown) and value.rule is None and _PATH.fullmatch(value.text):
+        return Sym(Poly.atom(value.text), value.text)
+    if isinstance(value, Const) and isinstance(value.value, float):
+        return Sym(Poly.atom(f"float {value.text}"), value.text, is_float=True)
+    return None

@@ -1,0 +1,428 @@
+"""Statements: what each kind becomes, and the walk over a function body.
+
+A statement converts as a whole or not at all. What cannot is left as it stands under a TODO
+with the rule's id, and what it binds counts as unknown from there on.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Callable
+
+from nki_migrate.facts.values import (
+    Const,
+    Grid,
+    Index,
+    Mask,
+    Parameter,
+    Seq,
+    ShapeOf,
+    Sym,
+    Tensor,
+    Unknown,
+    Value,
+)
+from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.lower.access import access, as_tensor, dimension
+from nki_migrate.lower.assertions import learn_annotated_shape, learn_assertion
+from nki_migrate.lower.assign import accumulate_into, accumulate_into_name, assign_to_view
+from nki_migrate.lower.calls import hand_over, lower_call
+from nki_migrate.lower.context import Cannot, Context, Deselected, Unproved
+from nki_migrate.lower.destination import Target, finish
+from nki_migrate.lower.evaluate import EXPRESSIONS, value_of
+from nki_migrate.lower.known_calls import KNOWN_CALLS
+from nki_migrate.lower.operators import binary_operator
+from nki_migrate.lower.plan import Change
+from nki_migrate.lower.source_text import as_number, text_of
+from nki_migrate.lower.views import spell
+
+__all__ = ["attempt", "bind_anything", "bind_unknown", "into", "makes_tile", "walk_body"]
+
+
+def walk_body(ctx: Context, body: list[ast.stmt]) -> None:
+    """Lower the statements of a block in order."""
+    for statement in body:
+        _one(ctx, statement)
+
+
+def _one(ctx: Context, statement: ast.stmt) -> None:
+    from nki_migrate.lower.compound import COMPOUND
+
+    lower = COMPOUND.get(type(statement))
+    if lower is not None:
+        lower(ctx, statement)
+        return
+    simple = _SIMPLE.get(type(statement))
+    if simple is None:
+        bind_unknown(ctx, statement)
+        return
+    attempt(ctx, statement, lambda: simple(ctx, statement))
+
+
+def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> bool:
+    """Run one lowering; `lower` says whether the emitted lines replace the statement."""
+    scope, counts = ctx.scope.copy(), dict(ctx.counts[-1])
+    names, outer = set(ctx.generated), ctx.statement
+    ctx.out, ctx.statement, ctx.basis = [], statement, []
+    old_rewrites = dict(ctx.rewrites)
+    try:
+        replaced = lower()
+    except (Cannot, Deselected) as problem:
+        ctx.scope, ctx.generated, ctx.rewrites = scope, names, old_rewrites
+        ctx.counts[-1] = counts
+        ctx.drop_findings()
+        ctx.statement = outer
+        if isinstance(problem, Cannot):
+            _leave_todo(ctx, statement, problem)
+        bind_unknown(ctx, statement)
+        return False
+    change = ctx.changes.setdefault(statement, Change())
+    if replaced and not _says_the_same(ctx, statement):
+        change.lines = ctx.out
+        change.comments = _inner_comments(ctx, statement)
+    elif replaced:
+        ctx.drop_findings()
+    else:
+        _keep(ctx, statement, change)
+    ctx.commit_findings(statement, change)
+    ctx.out, ctx.statement = [], outer
+    return True
+
+
+def _says_the_same(ctx: Context, statement: ast.stmt) -> bool:
+    """Whether the statement is already what would be written."""
+    if len(ctx.out) != 1:
+        return False
+    old, new = ("".join(t.split()) for t in (ctx.index.source.segment(statement), ctx.out[0]))
+    return old.replace(",)", ")") == new.replace(",)", ")")
+
+
+def _keep(ctx: Context, statement: ast.stmt, change: Change) -> None:
+    """The statement stays, with its rewrites and what has to come before it."""
+    change.before = ctx.out
+    if hasattr(statement, "body"):
+        return
+    text = text_of(ctx, statement)
+    if text != ctx.index.source.segment(statement):
+        change.lines = [*ctx.out, text]
+        change.before = []
+
+
+def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:
+    node = problem.node or statement
+    unproved = isinstance(problem, Unproved)
+    finding = Finding(
+        problem.rule,
+        ctx.index.source.path,
+        *ctx.index.source.span(node),
+        severity=Severity.ERROR,
+        safety=Safety.UNSAFE if unproved else Safety.MANUAL,
+        message=problem.message,
+        kernel=ctx.function.name,
+        assumption=problem.assumption if isinstance(problem, Unproved) else None,
+        basis=tuple(ctx.basis),
+    )
+    if not ctx.request.selects(problem.rule) or ctx.silenced(problem.rule, finding.line):
+        return
+    ctx.findings.append(finding)
+    if ctx.request.todo == "comment":
+        text = f"# TODO(nki-migrate {problem.rule}): {problem.message}"
+        if isinstance(problem, Unproved):
+            text += f"; holds if {problem.assumption} (--unsafe-fixes)"
+        ctx.changes[statement] = Change(comments=[text])
+
+
+def _inner_comments(ctx: Context, statement: ast.stmt) -> list[str]:
+    """Comments between the lines of a statement that is written anew."""
+    if statement.end_lineno == statement.lineno:
+        return []
+    text = ctx.index.source.segment(statement)
+    if "#" not in text:
+        return []
+    tokens = tokenize.generate_tokens(io.StringIO(f"({text}\n)").readline)
+    try:
+        return [t.string for t in tokens if t.type == tokenize.COMMENT]
+    except tokenize.TokenError:
+        return []
+
+
+def bind_unknown(ctx: Context, statement: ast.AST) -> None:
+    """Names that a statement binds stand for something we know nothing about."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bind_anything(ctx, node.id)
+
+
+def bind_anything(ctx: Context, name: str) -> None:
+    ctx.scope.bind(name, Unknown(name))
+    ctx.scope.values[name] = Parameter(name, None, ctx.scope.clock)
+
+
+# -- simple statements: each says whether ctx.out replaces it
+
+
+def _assign(ctx: Context, statement: ast.Assign) -> bool:
+    if len(statement.targets) > 1:
+        if makes_tile(ctx, statement.value):
+            raise Cannot("NKI1186", "a chained assignment of a tile", statement)
+        value = value_of(ctx, statement.value)
+        for t in statement.targets:
+            _bind_target(ctx, t, value)
+        return False
+    return _assign_one(ctx, statement, statement.targets[0], statement.value)
+
+
+def _annotated(ctx: Context, statement: ast.AnnAssign) -> bool:
+    """`x: tensor[128, 512] = …`: the annotation hides an assignment (NKI1104)."""
+    if statement.value is None:
+        return False
+    canonical = ctx.index.canonical(_annotation_base(statement.annotation)) or ""
+    replaced = _assign_one(ctx, statement, statement.target, statement.value)
+    learn_annotated_shape(ctx, statement)
+    if not canonical.startswith("nki.typing") and canonical != "nki.tensor":
+        return replaced
+    ctx.report("NKI1104", statement.annotation, "annotations of local tiles are gone")
+    if not replaced:
+        target = text_of(ctx, statement.target)
+        ctx.emit(f"{target} = {text_of(ctx, statement.value)}")
+    return True
+
+
+def _annotation_base(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Subscript) else node
+
+
+def _assign_one(ctx: Context, statement: ast.stmt, target: ast.expr, value: ast.expr) -> bool:
+    if isinstance(target, ast.Name):
+        return _assign_name(ctx, statement, target, value)
+    if isinstance(target, ast.Subscript):
+        return _assign_subscript(ctx, statement, target, value)
+    if isinstance(target, ast.Tuple | ast.List):
+        return _assign_tuple(ctx, statement, target, value)
+    found = value_of(ctx, value)
+    hand_over(ctx, value, found)
+    value_of(ctx, target)
+    return False
+
+
+def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast.expr) -> bool:
+    name = target.id
+    reads = frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+    found = into(ctx, value, Target(name=name, reads=reads))
+    if isinstance(found, Tensor) and makes_tile(ctx, value):
+        kept = isinstance(value, ast.Call) and value in ctx.kept
+        finish(ctx, name, found, kept=kept)
+        return not kept
+    if isinstance(found, Tensor):
+        return _alias(ctx, name, value, found)
+    _bind(ctx, name, found, statement)
+    hand_over(ctx, value, found)
+    return False
+
+
+def _alias(ctx: Context, name: str, value: ast.expr, found: Tensor) -> bool:
+    """`y = x` or `y = x[ip, jf]`: another name for (part of) the same tile."""
+    ctx.aliased.add(found.storage.site)
+    text = spell(ctx, found)
+    ctx.scope.bind(name, found)
+    ctx.scope.hold(name, found)
+    if text == text_of(ctx, value):
+        return False
+    ctx.use(found, "op")
+    ctx.emit(f"{name} = {text}")
+    return True
+
+
+def _bind(ctx: Context, name: str, found: Value, statement: ast.stmt | None) -> None:
+    ctx.scope.bind(name, found)
+    if isinstance(found, Tensor):
+        ctx.aliased.add(found.storage.site)
+        ctx.scope.hold(name, found)
+    if isinstance(found, Sym):
+        ctx.scope.values[name] = ctx.named(name, found.poly, is_float=found.is_float)
+    elif isinstance(found, Unknown) and found.rule is None:
+        ctx.scope.values[name] = Parameter(name, None, ctx.scope.clock)
+    elif statement is not None and isinstance(found, Index | Grid | Mask):
+        ctx.removable.setdefault(statement, set()).add(name)
+        ctx.report(_index_rule(found), statement, "an index tensor becomes slices where it is used")
+    elif statement is not None and isinstance(found, Unknown):
+        ctx.removable.setdefault(statement, set()).add(name)
+
+
+def _index_rule(found: Value) -> str:
+    rules: dict[type[Value], str] = {Grid: "NKI1154", Mask: "NKI1170"}
+    return rules.get(type(found), "NKI1150")
+
+
+def makes_tile(ctx: Context, node: ast.expr) -> bool:
+    """Whether an expression computes a new tile rather than naming one."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return not isinstance(node, ast.Name | ast.Attribute)
+
+
+def into(ctx: Context, node: ast.expr, target: Target) -> Value:
+    """The value of an expression; if it is one instruction, the instruction writes to `target`."""
+    if isinstance(node, ast.Call):
+        canonical = ctx.index.canonical(node.func)
+        builtin = node.func.id if isinstance(node.func, ast.Name) else ""
+        if KNOWN_CALLS.get(canonical or builtin) is None:
+            return lower_call(ctx, node, canonical, target)
+    if isinstance(node, ast.BinOp):
+        left, right = value_of(ctx, node.left), value_of(ctx, node.right)
+        if isinstance(left, Tensor) or isinstance(right, Tensor):
+            return binary_operator(ctx, node, left, right, target)
+    return EXPRESSIONS[type(node)](ctx, node) if type(node) in EXPRESSIONS else value_of(ctx, node)
+
+
+def _assign_subscript(
+    ctx: Context, statement: ast.stmt, target: ast.Subscript, value: ast.expr
+) -> bool:
+    base = as_tensor(ctx, value_of(ctx, target.value))
+    if base is None:
+        found = value_of(ctx, value)
+        hand_over(ctx, value, found)
+        value_of(ctx, target)
+        return False
+    view = access(ctx, base, target)
+    assign_to_view(ctx, statement, view, value)
+    return True
+
+
+def _assign_tuple(
+    ctx: Context, statement: ast.stmt, target: ast.Tuple | ast.List, value: ast.expr
+) -> bool:
+    names = [t.id if isinstance(t, ast.Name) else None for t in target.elts]
+    if isinstance(value, ast.Tuple) and any(_is_device_call(ctx, v) for v in value.elts):
+        ctx.report("NKI1186", statement, "several tiles in one assignment are one statement each")
+        if _reads_its_targets(target, value):
+            return _assign_at_once(ctx, target, value)
+        for t, v in zip(target.elts, value.elts, strict=True):
+            if not _assign_one(ctx, statement, t, v):
+                ctx.emit(f"{text_of(ctx, t)} = {text_of(ctx, v)}")
+        return True
+    found = value_of(ctx, value)
+    hand_over(ctx, value, found)
+    if isinstance(found, ShapeOf):
+        ctx.seen.ranks[found.text] = len(names)
+        found = Seq(tuple(dimension(ctx, found.text, i) for i in range(len(names))), found.text)
+    items: tuple[Value, ...] = (Unknown(),) * len(names)
+    if isinstance(found, Seq) and len(found.items) == len(names):
+        items = found.items
+    elif isinstance(found, Grid) and len(found.axes) == len(names):
+        items = found.axes
+        ctx.report(
+            "NKI1154", statement, "index tensors of `nl.mgrid` become slices where they are used"
+        )
+    elif isinstance(found, Seq | Grid):
+        raise Cannot("NKI1186", "the two sides of an assignment have different lengths", statement)
+    for name, item, t in zip(names, items, target.elts, strict=True):
+        if name is not None:
+            _bind(ctx, name, item, None)
+        else:
+            bind_unknown(ctx, t)
+    if isinstance(found, Grid):
+        ctx.removable[statement] = {n for n in names if n}
+    return False
+
+
+def _reads_its_targets(target: ast.Tuple | ast.List, value: ast.Tuple) -> bool:
+    """Whether a value reads a name that an earlier target binds: `a, b = nl.exp(b), a`."""
+    bound: set[str] = set()
+    for t, v in zip(target.elts, value.elts, strict=False):
+        if bound & {n.id for n in ast.walk(v) if isinstance(n, ast.Name)}:
+            return True
+        bound |= {n.id for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return False
+
+
+def _assign_at_once(ctx: Context, target: ast.Tuple | ast.List, value: ast.Tuple) -> bool:
+    """All values first, under names of their own; then one assignment of all."""
+    found = [value_of(ctx, v) for v in value.elts]
+    if not all(isinstance(t, ast.Name) for t in target.elts):
+        raise Cannot("NKI1186", "targets other than names in an assignment that permutes", target)
+    for v, one in zip(value.elts, found, strict=True):
+        hand_over(ctx, v, one)
+    values = ", ".join(text_of(ctx, v) for v in value.elts)
+    ctx.emit(f"{text_of(ctx, target)} = {values}")
+    for t, one in zip(target.elts, found, strict=True):
+        _bind_target(ctx, t, one)
+    return True
+
+
+def _is_device_call(ctx: Context, node: ast.expr) -> bool:
+    name = ctx.index.canonical(node.func) if isinstance(node, ast.Call) else None
+    return name is not None and name.partition(".")[0] in {"nl", "nisa"} and name not in KNOWN_CALLS
+
+
+def _bind_target(ctx: Context, target: ast.expr, value: Value) -> None:
+    if isinstance(target, ast.Name):
+        _bind(ctx, target.id, value, None)
+    else:
+        bind_unknown(ctx, target)
+
+
+def _augmented(ctx: Context, statement: ast.AugAssign) -> bool:
+    target = statement.target
+    if isinstance(target, ast.Name):
+        old = value_of(ctx, ast.copy_location(ast.Name(target.id, ast.Load()), target))
+        if isinstance(old, Tensor):
+            accumulate_into_name(ctx, statement, old, target.id)
+            return True
+        value = value_of(ctx, statement.value)
+        if isinstance(old, Parameter) and isinstance(value, Tensor):
+            raise Cannot("NKI1224", f"`{target.id}` is not known to be a tile", statement)
+        if ctx.loops and as_number(ctx, value) is not None:
+            ctx.report(
+                "NKI1254",
+                statement,
+                "0.1 ran a loop body once; from 0.2 on this counts every iteration",
+                severity=Severity.WARNING,
+                safety=Safety.MANUAL,
+            )
+        bind_anything(ctx, target.id)
+        return False
+    if isinstance(target, ast.Subscript):
+        base = as_tensor(ctx, value_of(ctx, target.value))
+        if base is not None:
+            accumulate_into(ctx, statement, access(ctx, base, target))
+            return True
+    value_of(ctx, statement.value)
+    return False
+
+
+def _expression(ctx: Context, statement: ast.Expr) -> bool:
+    node = statement.value
+    if isinstance(node, ast.Constant):
+        return False
+    found = value_of(ctx, node)
+    return isinstance(found, Const) and found.text == "done" and node not in ctx.kept
+
+
+def _return(ctx: Context, statement: ast.Return) -> bool:
+    if statement.value is None:
+        return False
+    found = value_of(ctx, statement.value)
+    hand_over(ctx, statement.value, found)
+    return False
+
+
+def _nothing(ctx: Context, statement: ast.stmt) -> bool:
+    return False
+
+
+_SIMPLE: dict[type[ast.stmt], Callable[..., bool]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.Assert: learn_assertion,
+    ast.Pass: _nothing,
+    ast.Import: _nothing,
+    ast.ImportFrom: _nothing,
+    ast.Continue: _nothing,
+    ast.Break: _nothing,
+}

@@ -1,0 +1,257 @@
+"""One file from bytes to result, and many files over processes with the same answer in any number.
+
+Workers compute, the parent writes: an interrupted worker has nothing to leave half-written.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import signal
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from multiprocessing import active_children, get_context
+from pathlib import Path
+
+from nki_migrate.dialects import UNKNOWN
+from nki_migrate.engine import migrate_source
+from nki_migrate.findings import FileResult, FileStatus
+from nki_migrate.index import FileIndex, Project, Source
+from nki_migrate.request import Request
+from nki_migrate.sources import UnreadableSourceError, decode
+from nki_migrate.suppress import SuppressionLog, read_suppressions
+
+# Below this many files per process a new process costs more than it saves: importing libcst and
+# ours takes as long as about four kernel files (benchmarks/migrate_check.py).
+_FILES_PER_PROCESS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One file to migrate: its bytes as read, how the user knows it, and what was asked for it."""
+
+    path: str
+    raw: bytes
+    request: Request
+    self_check: bool = False
+
+
+class InternalError(Exception):
+    """The tool broke one of its own promises; the file is left untouched."""
+
+
+def failed(path: str, error: str, before: str = "") -> FileResult:
+    """The result for a file that could not be processed."""
+    status = FileStatus.FAILED
+    return FileResult(path, status, UNKNOWN, before=before, after=before, error=error)
+
+
+def process(task: Task, project: Project | None = None) -> FileResult:
+    """Migrate one file in memory. Never raises for a file: what goes wrong is in the result."""
+    text = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # SyntaxWarnings of the user's file are not our news
+            text = decode(task.raw).text
+            result = _migrate(task, text, project)
+            if result.after != text:
+                result = _checked(task, text, result, project)
+    except UnreadableSourceError as error:
+        return failed(task.path, str(error))
+    except SyntaxError as error:
+        return failed(task.path, f"does not parse: line {error.lineno}: {error.msg}", text)
+    except (RecursionError, MemoryError):
+        return failed(task.path, "does not parse: nested too deeply", text)
+    except Exception as error:
+        return failed(task.path, _internal(error), text)
+    return result
+
+
+def _migrate(task: Task, text: str, project: Project | None) -> FileResult:
+    if "nki-migrate:" not in text:
+        return migrate_source(text, task.path, task.request, project)
+    suppressions = read_suppressions(text, ast.parse(text))
+    if suppressions.skip_file:
+        return FileResult(task.path, FileStatus.SKIPPED, UNKNOWN, before=text, after=text)
+    log = SuppressionLog(suppressions)
+    result = migrate_source(text, task.path, task.request, project, log)
+    return replace(result, findings=(*result.findings, *log.unused(task.path)))
+
+
+def _checked(task: Task, text: str, result: FileResult, project: Project | None) -> FileResult:
+    """The result, if its text parses and (`--self-check`) a second run would not change it.
+
+    Kernels that a second run would change are left as they are; the others of the file convert.
+    """
+    _check_syntax(result)
+    if not task.self_check or task.request.step:
+        return result
+    unstable = _changed_again(task, result, project)
+    if unstable:
+        careful = replace(task, request=replace(task.request, leave=unstable))
+        result = _migrate(careful, text, project)
+        _check_syntax(result)
+        _changed_again(careful, result, project, final=True)
+    return result
+
+
+def _check_syntax(result: FileResult) -> None:
+    try:
+        ast.parse(result.after)
+    except SyntaxError as error:
+        raise InternalError(
+            f"the output does not parse: line {error.lineno}: {error.msg}"
+        ) from None
+
+
+def _changed_again(
+    task: Task, result: FileResult, project: Project | None, final: bool = False
+) -> tuple[str, ...]:
+    """The kernels that a second run changes; raises InternalError for changes elsewhere."""
+    again = _migrate(task, result.after, project)
+    if again.after == result.after:
+        return ()
+    lines = _changed_lines(result.after, again.after)
+    kernels = _kernel_lines(result)
+    homes = {line: next((n for n, r in kernels.items() if line in r), None) for line in lines}
+    astray = [line for line, name in homes.items() if name is None or final]
+    if astray:
+        raise InternalError(f"running again would change line {astray[0]} of the output")
+    return tuple(sorted({name for name in homes.values() if name}))
+
+
+def _kernel_lines(result: FileResult) -> dict[str, range]:
+    """Lines of each kernel of the output, the comments above it included."""
+    names = {kernel.name for kernel in result.kernels}
+    lines = result.after.splitlines()
+    found: dict[str, range] = {}
+    for node in ast.parse(result.after).body:
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            while first > 1 and lines[first - 2].startswith("#"):
+                first -= 1
+            found[node.name] = range(first, (node.end_lineno or first) + 1)
+    return found
+
+
+def _changed_lines(before: str, after: str) -> list[int]:
+    """Lines of `before`, 1-based, that are not so in `after`, and those that lines come behind."""
+    matcher = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
+    changed = [(i, j) for tag, i, j, _, _ in matcher.get_opcodes() if tag != "equal"]
+    return sorted({line for i, j in changed for line in range(i + 1, max(j, i + 1) + 1)}) or [1]
+
+
+def _internal(error: Exception) -> str:
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    said = str(error) if isinstance(error, InternalError) else f"{type(error).__name__}: {error}"
+    return f"internal error, please report it: {said} (at {frames[-1]}); the file is untouched"
+
+
+# -- what files of one run say about each other
+
+_IMPORTED = re.compile(rb"^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w., ]+))", re.MULTILINE)
+
+
+def importers(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """The files that import another file of the run, and those others."""
+    stems = {Path(task.path).stem.encode() for task in tasks}
+    asked: set[bytes] = set()
+    found = []
+    for task in tasks:
+        wanted = imports_of(task.raw) & (stems - {Path(task.path).stem.encode()})
+        asked |= wanted
+        found += [task] if wanted else []
+    named = [t for t in tasks if Path(t.path).stem.encode() in asked and t not in found]
+    return (*found, *named)
+
+
+def imports_of(raw: bytes) -> set[bytes]:
+    """Every word of the import statements of a file."""
+    texts = (a or b for a, b in _IMPORTED.findall(raw))
+    return {word for text in texts for word in re.split(rb"[^\w]+", text)}
+
+
+def build_project(tasks: Sequence[Task]) -> Project | None:
+    """The index of files that import others; None when there is none."""
+    project = Project()
+    for task in tasks:
+        _index_into(project, task)
+    return project if project.files else None
+
+
+def _index_into(project: Project, task: Task) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            project.add(FileIndex(Source(decode(task.raw).text, task.path)))
+    except (UnreadableSourceError, SyntaxError, RecursionError, MemoryError):
+        return  # the file's own result says so
+
+
+# -- many files
+
+_PROJECT: Project | None = None
+
+
+def _start_worker(importing: Sequence[Task]) -> None:
+    """Each worker builds the small cross-file index itself: trees do not travel well."""
+    global _PROJECT
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    _PROJECT = build_project(importing)
+
+
+def _process_in_worker(task: Task) -> FileResult:
+    return process(task, _PROJECT)
+
+
+def process_all(tasks: Sequence[Task], jobs: int) -> Iterator[FileResult]:
+    """The results in the order of the tasks, computed by up to `jobs` processes."""
+    workers = min(jobs, len(tasks) // _FILES_PER_PROCESS)
+    importing = importers(tasks)
+    if workers < 2:
+        project = build_project(importing)
+        yield from (process(task, project) for task in tasks)
+    else:
+        yield from _in_parallel(tasks, importing, workers)
+
+
+def _in_parallel(
+    tasks: Sequence[Task], importing: Sequence[Task], workers: int
+) -> Iterator[FileResult]:
+    pool = _pool(importing, workers)
+    try:
+        futures = [pool.submit(_process_in_worker, task) for task in tasks]
+        for task, future in zip(tasks, futures, strict=True):
+            yield _result_of(task, future, importing)
+    except BaseException:  # Ctrl-C too: nobody waits for work that nobody wants
+        for worker in active_children():
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _pool(importing: Sequence[Task], workers: int) -> ProcessPoolExecutor:
+    context = get_context("spawn")
+    return ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(importing,))
+
+
+def _result_of(task: Task, future: Future[FileResult], importing: Sequence[Task]) -> FileResult:
+    """A result; when a worker died, the file is tried alone, to know whether it is the culprit."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        with _pool(importing, 1) as alone:
+            try:
+                return alone.submit(_process_in_worker, task).result()
+            except BrokenProcessPool:
+                died = "internal error, please report it: the worker process died on this file"
+                return failed(task.path, f"{died}; it is untouched")

@@ -1,0 +1,61 @@
+"""NKI1106: `nki.compiler` outside of decorators and buffers."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from nki_migrate.findings import Finding, Safety
+from nki_migrate.rules.rule import Example, Rule, Site
+
+__all__ = ["RULE"]
+
+
+def _check(node: ast.Attribute, site: Site) -> Iterator[Finding]:
+    name = site.canonical(node) or ""
+    parent = site.index.parent(node)
+    if not name.startswith("ncc.") or isinstance(parent, ast.Attribute):
+        return
+    if site.function_of(node) is None and not _is_decorator(node, site):
+        message = f"`{site.source(node)}` is gone with `nki.compiler`"
+        yield site.finding("NKI1106", node, message, safety=Safety.MANUAL)
+
+
+def _is_decorator(node: ast.AST, site: Site) -> bool:
+    chain = [node, *site.index.ancestors(node)]
+    return any(
+        isinstance(up, ast.FunctionDef) and down in up.decorator_list
+        for down, up in itertools.pairwise(chain)
+    )
+
+
+_BAD = """
+import neuronxcc.nki as nki
+
+allocate = nki.compiler.sbuf.mod_alloc
+"""
+_GOOD = """
+import nki
+
+# TODO(nki-migrate NKI1106): `nki.compiler.sbuf.mod_alloc` is gone with `nki.compiler`
+allocate = nki.compiler.sbuf.mod_alloc
+"""
+
+RULE = Rule(
+    id="NKI1106",
+    step=("0.1", "0.2"),
+    klass="c",
+    safety=Safety.MANUAL,
+    title="`nki.compiler` is gone",
+    page="""\
+Old: `nki.compiler.sbuf.mod_alloc(…)`, `nki.compiler.no_reorder()`
+
+New: `address=` of an allocation, `nl.no_reorder()` from 0.3 on; by hand
+
+Decorators of `nki.compiler` are removed (NKI1114); allocators inside kernels are NKI1143.
+""",
+    examples=(Example.of(_BAD, _GOOD),),
+    nodes=(ast.Attribute,),
+    check=_check,
+)

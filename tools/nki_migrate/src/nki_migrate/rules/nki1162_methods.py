@@ -1,0 +1,108 @@
+"""NKI1162: methods of tiles."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from nki_migrate.facts.values import Parameter, Seq, Storage, Sym, Tensor, Value
+from nki_migrate.findings import Safety
+from nki_migrate.lower.access import as_tensor
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.destination import Target
+from nki_migrate.lower.evaluate import as_dtype, value_of
+from nki_migrate.lower.operators import broadcast_partitions, copy_into
+from nki_migrate.lower.source_text import as_number, text_of
+from nki_migrate.lower.views import spell
+from nki_migrate.rules.rule import Example, Rule
+
+__all__ = ["METHODS", "RULE", "broadcast_to"]
+
+
+def _tensor(ctx: Context, base: Value, node: ast.Call) -> Tensor:
+    tensor = as_tensor(ctx, base)
+    if tensor is None:
+        raise Cannot("NKI1162", "a method of something that is not known to be a tile", node)
+    return tensor
+
+
+def _shape(ctx: Context, node: ast.Call) -> tuple[Sym, ...] | None:
+    arguments = node.args or [k.value for k in node.keywords if k.arg == "shape"]
+    value = value_of(ctx, arguments[0]) if len(arguments) == 1 else None
+    items = value.items if isinstance(value, Seq) else tuple(value_of(ctx, a) for a in arguments)
+    numbers = tuple(as_number(ctx, v) for v in items)
+    return None if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
+
+
+def broadcast_to(
+    ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...] | None
+) -> Tensor:
+    """A tile repeated along its axes of size one, where a view or a DMA can do it."""
+    if shape is None or tile.shape is None or len(shape) != len(tile.shape):
+        raise Cannot("NKI1163", "a broadcast between shapes that are not known", node)
+    pairs = list(zip(tile.shape, shape, strict=True))
+    same = [ctx.facts.same(a.poly, b.poly) for a, b in pairs]
+    if all(same):
+        return tile
+    if all(same[1:]) and tile.shape[0].value == 1:
+        return broadcast_partitions(ctx, node, tile, shape)
+    raise Cannot("NKI1163", "a broadcast along free dimensions outside of arithmetic", node)
+
+
+def _broadcast(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+    return broadcast_to(ctx, node, _tensor(ctx, base, node), _shape(ctx, node))
+
+
+def _astype(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+    ctx.report("NKI1162", node, "`.astype` is a copy into a tile of that dtype")
+    dtype = as_dtype(ctx, node.args[0] if node.args else None)
+    return copy_into(ctx, node, _tensor(ctx, base, node), dtype, None, target, hint="cast")
+
+
+def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+    """0.2 has `.reshape`; in HBM the storage under it stays the same."""
+    tensor = _tensor(ctx, base, node)
+    shape = _shape(ctx, node)
+    if tensor.dims is not None or tensor.storage.blocks:
+        raise Cannot("NKI1162", "a reshape of part of a tensor", node)
+    text = f"{spell(ctx, tensor)}.reshape({', '.join(text_of(ctx, a) for a in node.args)})"
+    storage = Storage(
+        text, shape, tensor.dtype, tensor.buffer, tensor.storage.loops, tensor.storage.site,
+        flat_name=tensor.storage.flat_name, mentions=ctx.mentioned(text),
+    )  # fmt: skip
+    return Tensor(storage, shape)
+
+
+METHODS: dict[str, Callable[[Context, ast.Call, Tensor | Parameter, Target | None], Value]] = {
+    "broadcast_to": _broadcast,
+    "astype": _astype,
+    "reshape": _reshape,
+}
+
+_BAD = """
+tile = nl.load(x[0:128, 0:512])
+small = tile.astype(nl.bfloat16)
+"""
+_GOOD = """
+tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
+nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
+small = nl.ndarray((128, 512), dtype=nl.bfloat16, buffer=nl.sbuf)
+nisa.tensor_copy(dst=small, src=tile)
+"""
+
+RULE = Rule(
+    id="NKI1162",
+    step=("0.1", "0.2"),
+    klass="b",
+    safety=Safety.SAFE,
+    title="methods of tiles",
+    page="""\
+Old: `x.astype(nl.bfloat16)`, `x.broadcast_to((128, 512))`, `x.reshape(shape)`
+
+New: a copy into a tile of that dtype; NKI1163 and NKI1164; `.reshape` stays
+
+Host arrays have the same methods: only values that are known to be tensors of the kernel are
+touched.
+""",
+    examples=(Example.kernel(_BAD, _GOOD),),
+)

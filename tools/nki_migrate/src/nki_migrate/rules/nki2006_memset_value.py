@@ -1,0 +1,124 @@
+"""`memset`: the value is of the tile's kind."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.rules.arguments import is_device_call, keyword
+from nki_migrate.rules.rule import Example, Rule, Site
+
+_INTEGERS = {f"nl.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32)}
+_FLOATS = {
+    "nl.float32",
+    "nl.tfloat32",
+    "nl.float16",
+    "nl.bfloat16",
+    "nl.float8_e4m3",
+    "nl.float8_e5m2",
+    "nl.float8_e4m3fn",
+}
+
+
+def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
+    value = _argument(call, "value", 1)
+    if value is None or not is_device_call(call, site, "nisa.memset"):
+        return
+    given, sign = _number(value)
+    dtype = _dtype_of(_argument(call, "dst", 0), call, site)
+    if given is None or dtype is None:
+        return
+    if dtype in _INTEGERS and isinstance(given, float):
+        yield from _integer_tile(value, given, sign, dtype, site)
+    elif dtype in _FLOATS and type(given) is int:
+        yield site.finding(
+            "NKI2006",
+            value,
+            f"the tile is {dtype}: the value has to be a float",
+            edits=[site.replace(value, f"{sign}{float(given)!r}")],
+            basis=(f"the tile is allocated with dtype {dtype}",),
+        )
+
+
+def _integer_tile(
+    value: ast.expr, given: float, sign: str, dtype: str, site: Site
+) -> Iterator[Finding]:
+    said = f"the tile is {dtype}: the value has to be an integer"
+    if given.is_integer():
+        edit = site.replace(value, f"{sign}{int(given)}")
+        basis = (f"the tile is allocated with dtype {dtype}",)
+        yield site.finding("NKI2006", value, said, edits=[edit], basis=basis)
+    else:
+        yield site.finding("NKI2006", value, said, severity=Severity.ERROR, safety=Safety.MANUAL)
+
+
+def _argument(call: ast.Call, name: str, place: int) -> ast.expr | None:
+    given = keyword(call, name)
+    if given is not None:
+        return given.value
+    return call.args[place] if place < len(call.args) else None
+
+
+def _number(node: ast.expr) -> tuple[int | float | None, str]:
+    sign = "-" if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else ""
+    inner = node.operand if isinstance(node, ast.UnaryOp) and sign else node
+    is_number = isinstance(inner, ast.Constant) and type(inner.value) in (int, float)
+    return (inner.value if is_number else None), sign  # type: ignore[attr-defined]
+
+
+def _dtype_of(tile: ast.expr | None, call: ast.Call, site: Site) -> str | None:
+    """The dtype that a tile was allocated with, when all its allocations agree and name one."""
+    while isinstance(tile, ast.Subscript):
+        tile = tile.value
+    function = site.function_of(call)
+    if not isinstance(tile, ast.Name) or function is None:
+        return None
+    named = {
+        _allocated_dtype(node.value, site)
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id == tile.id for t in node.targets)
+    }
+    return named.pop() if len(named) == 1 else None
+
+
+def _allocated_dtype(value: ast.expr, site: Site) -> str | None:
+    if not isinstance(value, ast.Call):
+        return None
+    if site.canonical(value.func) not in ("nl.ndarray", "nl.zeros", "nl.full", "nl.ones"):
+        return None
+    return site.canonical(_argument(value, "dtype", 1))
+
+
+_BAD = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def counters(x):
+    tile = nl.ndarray((128, 4), dtype=nl.int32, buffer=nl.sbuf)
+    nisa.memset(tile, 2.0)
+    scale = nl.ndarray((128, 1), dtype=nl.bfloat16, buffer=nl.sbuf)
+    nisa.memset(dst=scale, value=-1)
+"""
+
+RULE = Rule(
+    id="NKI2006",
+    step=("0.2", "0.3"),
+    klass="b",
+    safety=Safety.SAFE,
+    title="the value of `memset` is of the tile's kind",
+    page="""\
+`2.0` for an integer tile and `2` for a float tile are refused from 0.3. The tile's dtype is read
+from its allocation.
+
+**Trap.** `0.5` for an integer tile is no typing error but a mistake: it stays, with a TODO.
+""",
+    examples=(
+        Example.of(_BAD, _BAD.replace("tile, 2.0", "tile, 2").replace("value=-1", "value=-1.0")),
+    ),
+    nodes=(ast.Call,),
+    check=_check,
+)

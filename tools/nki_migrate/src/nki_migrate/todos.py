@@ -1,0 +1,98 @@
+"""TODO comments: put above what is left, not repeated, removed when resolved."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from nki_migrate.findings import Edit, Finding
+from nki_migrate.index import FileIndex
+from nki_migrate.lines import LineMap
+
+__all__ = ["MARK", "count_todos", "todo_text", "with_todos", "without_stale_todos"]
+
+MARK = "# TODO(nki-migrate "
+_TODO = re.compile(r"^\s*# TODO\(nki-migrate (NKI\d+)\)")
+
+_ASSIGNS_ITEM = re.compile(r"^\s*\w+\[.*\]\s*[-+*/]?=[^=]")
+
+
+def todo_text(rule: str, message: str) -> str:
+    """The comment for one finding."""
+    return f"{MARK}{rule}): {message}"
+
+
+def with_todos(index: FileIndex, left: Iterable[tuple[Finding, ast.AST]]) -> list[Edit]:
+    """Insertions of comments above the statements of findings without an edit."""
+    edits = []
+    for finding, node in left:
+        statement = index.statement_of(node)
+        if statement is None:
+            continue
+        decorators = getattr(statement, "decorator_list", ())
+        line = min([statement.lineno, *(d.lineno for d in decorators)])
+        if _has_todo(index.source.lines, line, finding.rule):
+            continue
+        pad, newline = index.source.indentation(line), index.source.newline
+        text = f"{pad}{todo_text(finding.rule, finding.message)}{newline}"
+        edits.append(Edit(line, 1, line, 1, text))
+    return list(dict.fromkeys(edits))
+
+
+def count_todos(text: str, kernel: str) -> int:
+    """How many TODO comments stand in a function of a file, or above it; else in the file."""
+    lines = text.splitlines()
+    found = [
+        n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef) and n.name == kernel
+    ]
+    if not found or MARK not in text:
+        return sum(bool(_TODO.match(line)) for line in lines)
+    first = min([found[0].lineno, *(d.lineno for d in found[0].decorator_list)])
+    while first > 1 and lines[first - 2].lstrip().startswith("#"):
+        first -= 1
+    return sum(bool(_TODO.match(line)) for line in lines[first - 1 : found[0].end_lineno])
+
+
+def _has_todo(lines: list[str], line: int, rule: str) -> bool:
+    above = line - 2
+    while above >= 0 and lines[above].lstrip().startswith("#"):
+        match = _TODO.match(lines[above])
+        if match and match[1] == rule:
+            return True
+        above -= 1
+    return False
+
+
+def without_stale_todos(text: str, before: str, findings: list[Finding]) -> str:
+    """The text without TODOs of rules that have nothing left to say about the file.
+
+    Only comments that the file already had: this run's own are up to date.
+    """
+    if MARK not in before:
+        return text
+    open_rules = {(f.rule, f.line) for f in findings if not f.applied}
+    origin = LineMap(before, text)
+    lines = text.splitlines(keepends=True)
+    kept = []
+    for number, line in enumerate(lines, 1):
+        match = _TODO.match(line)
+        if match and not _still_open(match[1], number, lines, origin, open_rules):
+            continue
+        kept.append(line)
+    return "".join(kept)
+
+
+def _still_open(
+    rule: str, number: int, lines: list[str], origin: LineMap, open_rules: set[tuple[str, int]]
+) -> bool:
+    """Whether a finding of the rule lies within the statement below the comment."""
+    below = number
+    while below < len(lines) and (
+        not lines[below].strip() or lines[below].lstrip().startswith("#")
+    ):
+        below += 1
+    if below < len(lines) and _ASSIGNS_ITEM.match(lines[below]):
+        return True  # item assignment has no place in 0.2: whoever left it is not done
+    first = origin.line(below + 1)
+    return any(r == rule and first <= line <= first + 40 for r, line in open_rules)

@@ -1,0 +1,116 @@
+"""The arrays of a case: filling them from a seed, and carrying them between processes.
+
+Arrays travel as raw bytes with a dtype name: NumPy's own `.npz` forgets bfloat16 and float8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from nki_migrate.verify.cases import Arg, CasesError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# What memory that nobody wrote holds: NaN, or 4 in integers (NKI simulator documentation).
+_EMPTY_INTEGER = 4
+_DEFAULT_HIGH = {"uniform": 1.0, "integers": 100}
+
+
+def storage_dtype(name: str) -> np.dtype[Any]:
+    """The NumPy dtype that holds an NKI dtype, by any of its names.
+
+    Raises CasesError for a name nobody knows.
+    """
+    import nki_dtypes
+
+    try:
+        return np.dtype(nki_dtypes.STORAGE_DTYPES[name])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CasesError(f"dtype {name!r}: {error}") from None
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is a floating-point format, those of ml_dtypes included."""
+    return dtype.kind == "f" or (dtype.kind == "V" and hasattr(ml_dtypes, dtype.name))
+
+
+def fill_array(arg: Arg, seed: int, variant: int, position: int) -> Array:
+    """The array of an argument. Values are drawn in float64 (or int64) and rounded once.
+
+    The stream depends on seed, variant and position only, so adding an argument at the end
+    changes no other array.
+    """
+    assert arg.dtype is not None and arg.shape is not None
+    dtype = storage_dtype(arg.dtype)
+    fill = arg.fill or _default_fill(arg, dtype)
+    rng = np.random.default_rng([seed, variant, position])
+    if fill in ("normal", "uniform") and not is_float(dtype):
+        raise CasesError(f"argument {arg.name}: fill {fill!r} needs a float dtype, got {arg.dtype}")
+    return np.ascontiguousarray(_FILLS[fill](arg, rng, dtype).astype(dtype).reshape(arg.shape))
+
+
+def _default_fill(arg: Arg, dtype: np.dtype[Any]) -> str:
+    if arg.role == "output":
+        return "empty"
+    return "normal" if is_float(dtype) else "integers"
+
+
+def _bounds(arg: Arg, fill: str, dtype: np.dtype[Any]) -> tuple[float, float]:
+    top = 2 if dtype.kind == "b" else _DEFAULT_HIGH[fill]
+    return arg.low or 0, top if arg.high is None else arg.high
+
+
+def _normal(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    return rng.standard_normal(arg.shape) * arg.scale
+
+
+def _uniform(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    return rng.uniform(*_bounds(arg, "uniform", dtype), arg.shape) * arg.scale
+
+
+def _integers(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    low, high = _bounds(arg, "integers", dtype)
+    return rng.integers(int(low), int(high), arg.shape) * arg.scale
+
+
+def _iota(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    count = int(np.prod(arg.shape or (), dtype=np.int64))
+    return np.arange(count) * arg.scale + (arg.low or 0)
+
+
+def _empty(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    return np.full(arg.shape or (), np.nan if is_float(dtype) else _EMPTY_INTEGER)
+
+
+# fill → values before the cast; `low` (inclusive), `high` (exclusive) and `scale` apply as named
+_FILLS: dict[str, Callable[[Arg, np.random.Generator, np.dtype[Any]], Array]] = {
+    "normal": _normal,
+    "uniform": _uniform,
+    "integers": _integers,
+    "zeros": lambda arg, rng, dtype: np.zeros(arg.shape or ()),
+    "ones": lambda arg, rng, dtype: np.ones(arg.shape or ()),
+    "iota": _iota,
+    "empty": _empty,
+}
+
+
+def save_array(array: Array, path: Path) -> dict[str, Any]:
+    """Write an array's bytes to a file; the answer says how to read them back."""
+    path.write_bytes(array.tobytes())
+    return {"file": path.name, "dtype": array.dtype.name, "shape": list(array.shape)}
+
+
+def load_array(folder: Path, entry: dict[str, Any]) -> Array:
+    """The array that `save_array` wrote into a folder; writable."""
+    dtype = _dtype_named(entry["dtype"])
+    raw = (folder / entry["file"]).read_bytes()
+    return np.frombuffer(bytearray(raw), dtype).reshape(entry["shape"])
+
+
+def _dtype_named(name: str) -> np.dtype[Any]:
+    return np.dtype(getattr(ml_dtypes, name, name))

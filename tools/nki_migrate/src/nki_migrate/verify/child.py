@@ -1,0 +1,167 @@
+"""The child process of `verify`: loads one file, calls one function, writes what it returns.
+
+Run as `python -m nki_migrate.verify.child FOLDER`. The code it runs is the user's: whatever that
+code does to its process ends here.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nki_migrate.verify.arrays import Array, load_array, save_array
+from nki_migrate.verify.job import read_job, write_result
+
+
+def _switched(backend: Mapping[str, str | None] | None) -> contextlib.AbstractContextManager[Any]:
+    if backend is None:
+        return contextlib.nullcontext()
+    import nki_runtime
+
+    name, version, target = (str(backend[key]) for key in ("name", "nki", "target"))
+    if backend["nki"] is None:
+        return nki_runtime.use(backend=name, shadow=True)
+    return nki_runtime.use(backend=name, nki=version, target=target, shadow=True)
+
+
+def _load(file: Path) -> Any:
+    """The file as a module under its own name, so that `__main__` blocks stay quiet."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def parameters(file: Path, function: str) -> list[str] | None:
+    """The parameter names of a function, read from the source; None = takes any keyword."""
+    tree = ast.parse(file.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == function:
+            given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            return None if node.args.kwarg else [argument.arg for argument in given]
+    return None
+
+
+def bind(
+    names: Sequence[str] | None, values: Mapping[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Positional arguments as far as the values follow the signature, the others by keyword."""
+    if names is None:
+        return list(values.values()), {}
+    positional: list[Any] = []
+    for name in names:
+        if name not in values:
+            break
+        positional.append(values[name])
+    rest = names[len(positional) :]
+    return positional, {name: values[name] for name in rest if name in values}
+
+
+def _arguments(folder: Path, variant: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        entry["name"]: load_array(folder, entry["array"]) if "array" in entry else _value(entry)
+        for entry in variant
+    }
+
+
+def _value(entry: Mapping[str, Any]) -> Any:
+    value = entry["value"]
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _as_arrays(returned: Any) -> list[Array]:
+    if returned is None:
+        return []
+    several = isinstance(returned, list | tuple)
+    return [np.asarray(value) for value in (returned if several else [returned])]
+
+
+def _missing(names: Sequence[str] | None, variant: Sequence[Mapping[str, Any]]) -> list[str]:
+    if names is None:
+        return []
+    return [e["name"] for e in variant if e["name"] not in names and e["role"] != "output"]
+
+
+def _call(
+    function: Callable[..., Any],
+    names: Sequence[str] | None,
+    folder: Path,
+    variant: Sequence[Mapping[str, Any]],
+    is_kernel: bool,
+) -> tuple[list[Array], int]:
+    """Results in the order of `Outcome`, and how many of them are not `inout` arguments."""
+    values = _arguments(folder, variant)
+    if is_kernel:
+        if missing := _missing(names, variant):
+            raise TypeError(f"the case gives {', '.join(missing)}, which is no parameter")
+        positional, keywords = bind(names, values)
+    else:
+        positional, keywords = [], {n: v for n, v in values.items() if names is None or n in names}
+    results = _as_arrays(function(*positional, **keywords))
+    if not is_kernel:
+        return results, len(results)
+    by_role = {
+        role: [values[e["name"]] for e in variant if e["role"] == role and _taken(names, e)]
+        for role in ("output", "inout")
+    }
+    results += by_role["output"]
+    return results + by_role["inout"], len(results)
+
+
+def _taken(names: Sequence[str] | None, entry: Mapping[str, Any]) -> bool:
+    return names is None or entry["name"] in names
+
+
+def _run(folder: Path, job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    file = Path(job["file"])
+    sys.path[:0] = job["search_path"]
+    with _switched(job["backend"]):
+        function = getattr(_load(file), job["function"])
+        names = parameters(file, job["function"])
+        if job["launch"] is not None:
+            launch = tuple(job["launch"])
+            function = function[launch if len(launch) > 1 else launch[0]]
+        for number, variant in enumerate(job["variants"]):
+            results, returned = _call(function, names, folder, variant, bool(job["backend"]))
+            arrays = [
+                save_array(array, folder / f"out_{number}_{i}.bin")
+                for i, array in enumerate(results)
+            ]
+            yield {"arrays": arrays, "returned": returned}
+
+
+def _explain(error: BaseException, file: str) -> str:
+    """The error in one line, with the deepest line of the user's own file that led to it."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
+    where = f"{file}:{frames[-1].lineno}: " if frames else ""
+    return f"{where}{type(error).__name__}: {error}".rstrip(": ")
+
+
+def main(folder: Path) -> int:
+    """Run the job of a folder; 0 when every variant returned."""
+    job = read_job(folder)
+    done: list[dict[str, Any]] = []
+    write_result(folder, done)
+    try:
+        for entry in _run(folder, job):
+            done.append(entry)
+            write_result(folder, done)
+    except BaseException as error:  # SystemExit too: the user's file may call sys.exit()
+        traceback.print_exc()
+        write_result(folder, done, _explain(error, job["file"]))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

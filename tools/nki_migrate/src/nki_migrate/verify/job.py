@@ -1,0 +1,115 @@
+"""What the parent asks of a child process, as a folder of one JSON file and raw arrays.
+
+The folder is the whole interface: the child needs nothing else, and what it managed to write
+before it died is still there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nki_migrate.verify.arrays import Array, fill_array, load_array, save_array
+from nki_migrate.verify.cases import Arg
+
+JOB, RESULT = "job.json", "result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The switch to throw before the file is loaded: `nki_runtime.use(name, nki=…, target=…)`."""
+
+    name: str
+    nki: str | None = None
+    target: str | None = None
+
+
+def backend_for(version: str, target: str) -> Backend:
+    """The backend that runs a dialect: beta1 for 0.1, beta2 at that version for the others."""
+    return Backend("beta1") if version == "0.1" else Backend("beta2", version, target)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One function of one file, to be called once per variant.
+
+    `launch` is what goes in brackets (`kernel[4, 2](…)`), None for a plain call; `backend` None
+    means a plain NumPy function, called with its arguments by name.
+    """
+
+    file: Path
+    function: str
+    search_path: tuple[Path, ...]
+    seed: int
+    variants: tuple[tuple[Arg, ...], ...]
+    backend: Backend | None = None
+    launch: tuple[int, ...] | None = None
+
+    def write(self, folder: Path) -> None:
+        """Put the job into a folder, arrays filled."""
+        document = {
+            "file": str(self.file),
+            "function": self.function,
+            "search_path": [str(path) for path in self.search_path],
+            "backend": asdict(self.backend) if self.backend else None,
+            "launch": self.launch,
+            "variants": [
+                [_encode_arg(folder, arg, self.seed, i, j) for j, arg in enumerate(variant)]
+                for i, variant in enumerate(self.variants)
+            ],
+        }
+        (folder / JOB).write_text(json.dumps(document), encoding="utf-8")
+
+
+def _encode_arg(folder: Path, arg: Arg, seed: int, variant: int, position: int) -> dict[str, Any]:
+    if not arg.is_array:
+        return {"name": arg.name, "role": arg.role, "value": arg.value}
+    array = fill_array(arg, seed, variant, position)
+    saved = save_array(array, folder / f"in_{variant}_{position}.bin")
+    return {"name": arg.name, "role": arg.role, "array": saved}
+
+
+def read_job(folder: Path) -> dict[str, Any]:
+    """The job document of a folder."""
+    return json.loads((folder / JOB).read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a child left behind: the results of each variant it finished, and why it stopped.
+
+    A variant's results are the returned arrays, then the `output` arguments, then the `inout`
+    ones; `returned` counts all but the last group.
+    """
+
+    results: tuple[tuple[Array, ...], ...] = ()
+    returned: tuple[int, ...] = ()
+    error: str | None = None
+
+    def but(self, error: str) -> Outcome:
+        """The same with another reason for stopping."""
+        return replace(self, error=error)
+
+
+def write_result(folder: Path, done: Sequence[Mapping[str, Any]], error: str | None = None) -> None:
+    """Record what has been computed so far; readable at every moment."""
+    aside = folder / f"{RESULT}.part"
+    aside.write_text(json.dumps({"variants": list(done), "error": error}), encoding="utf-8")
+    aside.replace(folder / RESULT)
+
+
+def read_result(folder: Path) -> Outcome:
+    """What the child recorded; an empty outcome when it died before recording anything."""
+    try:
+        document = json.loads((folder / RESULT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Outcome()
+    variants = document["variants"]
+    return Outcome(
+        tuple(tuple(load_array(folder, entry) for entry in v["arrays"]) for v in variants),
+        tuple(v["returned"] for v in variants),
+        document["error"],
+    )

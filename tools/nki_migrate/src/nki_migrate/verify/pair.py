@@ -1,0 +1,205 @@
+"""Old against new against the reference, for one kernel and one case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from nki_migrate.verify.arrays import Array
+from nki_migrate.verify.cases import Case, CasesError
+from nki_migrate.verify.compare import Difference, Tolerance, compare
+from nki_migrate.verify.job import Backend, Job, Outcome
+from nki_migrate.verify.process import Children
+
+DEFAULT_TARGET = "trn2"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A version of a file to run: where its text lies, how it is named to the user, its backend."""
+
+    file: Path
+    shown_as: str
+    search_path: tuple[Path, ...]
+    backend: Backend
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the comparison of one kernel says.
+
+    `against_reference` and `against_old` are the worst differences over all variants and outputs,
+    None when that comparison could not be made; `problems` say what went wrong, in order.
+    """
+
+    file: str
+    kernel: str
+    variants: int
+    against_reference: Difference | None
+    against_old: Difference | None
+    problems: tuple[str, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every run succeeded and every comparison was within the tolerance."""
+        return not self.problems
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One kernel to verify."""
+
+    case: Case
+    old: Side
+    new: Side
+
+
+def verify_pairs(pairs: Sequence[Pair], children: Children, jobs: int) -> list[Verdict]:
+    """Run and compare, `jobs` children at a time; verdicts come in the order of the pairs."""
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        try:
+            running = [
+                [pool.submit(children.run, job) if job else None for job in _jobs(pair)]
+                for pair in pairs
+            ]
+            return [
+                _judge(pair, *_outcomes(futures))
+                for pair, futures in zip(pairs, running, strict=True)
+            ]
+        except BaseException:
+            children.close()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def merged(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """One verdict per kernel: its cases together, the worst of them shown."""
+    grouped: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in verdicts:
+        grouped.setdefault((verdict.file, verdict.kernel), []).append(verdict)
+    return [_together(group) for group in grouped.values()]
+
+
+def _together(group: Sequence[Verdict]) -> Verdict:
+    first = group[0]
+    return Verdict(
+        first.file,
+        first.kernel,
+        sum(verdict.variants for verdict in group),
+        worst([v.against_reference for v in group if v.against_reference]),
+        worst([v.against_old for v in group if v.against_old]),
+        tuple(dict.fromkeys(problem for verdict in group for problem in verdict.problems)),
+    )
+
+
+def worst(differences: Sequence[Difference]) -> Difference | None:
+    """The difference to show: an unequal one before the others, then by size."""
+    return max(differences, key=lambda d: (not d.is_equal, d.max_error), default=None)
+
+
+def _outcomes(futures: Sequence[Future[Outcome] | None]) -> list[Outcome | None]:
+    return [future.result() if future else None for future in futures]
+
+
+def _jobs(pair: Pair) -> tuple[Job, Job, Job | None]:
+    case = pair.case
+    launch = (case.lnc,) if case.lnc is not None else None
+    old_launch = case.grid if pair.old.backend.name == "beta1" else launch
+    return (
+        _kernel_job(pair.old, case, old_launch),
+        _kernel_job(pair.new, case, launch),
+        _reference_job(case),
+    )
+
+
+def _kernel_job(side: Side, case: Case, launch: tuple[int, ...] | None) -> Job:
+    variants = case.variants()
+    return Job(side.file, case.kernel, side.search_path, case.seed, variants, side.backend, launch)
+
+
+def _reference_job(case: Case) -> Job | None:
+    if case.reference is None:
+        return None
+    file, function = case.reference
+    if not file.is_file():
+        raise CasesError(f"{case.kernel}: reference file {file} does not exist")
+    file = file.resolve()
+    return Job(file, function, (file.parent,), case.seed, case.variants())
+
+
+def _judge(
+    pair: Pair, old: Outcome | None, new: Outcome | None, reference: Outcome | None
+) -> Verdict:
+    assert old is not None and new is not None
+    case = pair.case
+    problems = [*_failures(pair, old, new, reference)]
+    against_old = _worst(case, new, old, "old kernel", problems)
+    against_reference = None
+    if reference is not None:
+        against_reference = _worst(case, new, reference, "reference", problems)
+        _old_is_right(case, old, reference, problems)
+    return Verdict(
+        pair.old.shown_as,
+        case.kernel,
+        len(case.variants()),
+        against_reference,
+        against_old,
+        tuple(problems),
+    )
+
+
+def _failures(pair: Pair, old: Outcome, new: Outcome, reference: Outcome | None) -> Sequence[str]:
+    runs = {"old kernel": (old, pair.old), "new kernel": (new, pair.new)}
+    failed = [
+        f"{who} failed: {outcome.error.replace(str(side.file), side.shown_as)}"
+        for who, (outcome, side) in runs.items()
+        if outcome.error
+    ]
+    if reference is not None and reference.error:
+        failed.append(f"reference failed: {reference.error}")
+    return failed
+
+
+def _worst(
+    case: Case, actual: Outcome, expected: Outcome, against: str, problems: list[str]
+) -> Difference | None:
+    """The largest difference over the variants both finished; what is unequal joins `problems`."""
+    found: list[Difference] = []
+    for number, variant in enumerate(case.variants()[: len(actual.results)]):
+        if number >= len(expected.results):
+            break
+        shapes = ", ".join(f"{a.name}={list(a.shape)}" for a in variant if a.shape is not None)
+        for position, difference in _differences(case, actual, expected, number):
+            found.append(difference)
+            if difference.why:
+                problems.append(
+                    f"differs from the {against} ({shapes}, result {position}): {difference.why}"
+                )
+    return worst(found)
+
+
+def _differences(
+    case: Case, actual: Outcome, expected: Outcome, number: int
+) -> list[tuple[int, Difference]]:
+    results, wanted = actual.results[number], expected.results[number]
+    if len(wanted) == actual.returned[number]:  # a reference that leaves `inout` arguments out
+        results = results[: len(wanted)]
+    if len(results) != len(wanted) or not results:
+        why = f"{_count(results)}, expected {_count(wanted)}"
+        return [(0, Difference(float("inf"), float("inf"), why))]
+    tolerance = Tolerance(case.rtol, case.atol, case.ulps)
+    return [
+        (i, compare(a, e, tolerance)) for i, (a, e) in enumerate(zip(results, wanted, strict=True))
+    ]
+
+
+def _count(results: Sequence[Array]) -> str:
+    return "no result" if not results else f"{len(results)} result" + "s" * (len(results) > 1)
+
+
+def _old_is_right(case: Case, old: Outcome, reference: Outcome, problems: list[str]) -> None:
+    before: list[str] = []
+    _worst(case, old, reference, "reference", before)
+    problems += [f"the old kernel itself {text}" for text in before]

@@ -1,0 +1,194 @@
+"""Rules of the steps after 0.2, each alone: what they change, and what they leave alone."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from nki_migrate.findings import Finding, Safety
+from nki_migrate.index import FileIndex, Source, apply_edits
+from nki_migrate.request import Request
+from nki_migrate.rules import Site, all_rules
+
+LATER = [rule for rule in all_rules().values() if rule.step[0] != "0.1"]
+HEAD = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n@nki.jit\ndef kernel(x):\n"
+
+
+def findings_of(rule_ids: tuple[str, ...], text: str) -> tuple[list[Finding], Source]:
+    source = Source(text, "kernel.py")
+    site = Site(FileIndex(source), Request())
+    found = []
+    for rule_id in rule_ids:
+        rule = all_rules()[rule_id]
+        for node in ast.walk(source.tree):
+            if rule.check is not None and isinstance(node, rule.nodes):
+                found += rule.check(node, site)
+    return found, source
+
+
+def rewritten(rule_ids: tuple[str, ...], text: str) -> str:
+    found, source = findings_of(rule_ids, text)
+    return apply_edits(source, [edit for finding in found for edit in finding.edits])
+
+
+def kernel(body: str) -> str:
+    return HEAD + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n"
+
+
+def body_after(rule: str, body: str) -> str:
+    return textwrap.dedent(rewritten((rule,), kernel(body)).removeprefix(HEAD)).strip("\n")
+
+
+@pytest.mark.parametrize("rule", LATER, ids=lambda rule: rule.id)
+def test_later_rules_turn_their_bad_examples_into_their_good_ones(rule):
+    step = tuple(other.id for other in LATER if other.step == rule.step)
+    assert rule.examples
+
+    for example in rule.examples:
+        assert rewritten(step, example.bad) == example.good
+
+
+@pytest.mark.parametrize("rule", LATER, ids=lambda rule: rule.id)
+def test_later_rules_have_nothing_to_say_about_their_good_examples(rule):
+    for example in rule.examples:
+        assert findings_of((rule.id,), example.good)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # only 0.2 reads it: in 0.3 the keyword would be given twice
+        ("(t, p, off, 1, t, 0.0, cmp_op=nl.less)", "named"),
+        # six positional arguments: a comparison in sixth place is 0.3's cmp_op
+        ("(t, p, 1, t, 0.0, nl.less)", "kept"),
+        ("(t, p, 1, t, 0.0, nl.less, off)", "kept"),
+        ("(t, p, 1, t, 0.0, offset=off)", "kept"),
+        ("(t, p, off, channel_multiplier=1, on_true_tile=t, on_false_value=0.0)", "named"),
+    ],
+)
+def test_affine_select_is_read_by_the_only_order_that_fits(old, new):
+    found, _ = findings_of(("NKI2005",), kernel(f"nisa.affine_select{old}"))
+
+    assert [bool(f.edits) for f in found] == ([True] if new == "named" else [])
+
+
+def test_affine_select_that_fits_both_orders_is_left_to_a_person():
+    found, _ = findings_of(("NKI2005",), kernel("nisa.affine_select(t, p, a, b, c, d)"))
+
+    assert [(f.safety, f.edits) for f in found] == [(Safety.MANUAL, ())]
+    assert "name the arguments by hand" in found[0].message
+
+
+def test_a_mode_passed_by_position_gets_its_name_but_a_priority_stays():
+    assert (
+        body_after("NKI3007", "nisa.dma_copy(a, b, nisa.oob_mode.skip)")
+        == "nisa.dma_copy(a, b, oob_mode=nisa.oob_mode.skip)"
+    )
+    assert findings_of(("NKI3007",), kernel("nisa.dma_copy(a, b, 3)"))[0] == []
+
+
+def test_none_checks_of_host_code_stay():
+    text = "import nki\n\n@nki.jit\ndef k(x):\n    return x\n\ndef host(x):\n    return x is None\n"
+
+    assert rewritten(("NKI2015",), text) == text
+
+
+def test_identity_between_two_names_is_no_none_check():
+    assert body_after("NKI2015", "y = x is x\nz = x is not None") == "y = x is x\nz = x != None"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("def kernel(x, *, flag=True):", "def kernel(x, flag=True):"),
+        ("def kernel(*, x, y):", "def kernel(x, y):"),
+        (
+            "def kernel(\n    x,\n    *,\n    flag=True,\n):",
+            "def kernel(\n    x,\n    flag=True,\n):",
+        ),
+        (
+            "def kernel(x,  # the * below\n    *, flag=1):",
+            "def kernel(x,  # the * below\n    flag=1):",
+        ),
+        ("def kernel(x=2 * 3, *, flag=1):", "def kernel(x=2 * 3, flag=1):"),
+    ],
+)
+def test_the_star_before_keyword_only_parameters_goes(header, expected):
+    text = f"import nki\n\n@nki.jit\n{header}\n    return x\n"
+
+    assert rewritten(("NKI2014",), text) == text.replace(header, expected)
+
+
+def test_keyword_only_parameters_that_would_need_another_order_stay():
+    text = "import nki\n\n@nki.jit\ndef k(x, a=1, *, b):\n    return x\n"
+
+    found, _ = findings_of(("NKI2014",), text)
+
+    assert [f.safety for f in found] == [Safety.MANUAL]
+
+
+def test_a_list_default_that_the_kernel_changes_is_left_to_a_person():
+    text = "import nki\n\n@nki.jit\ndef k(x, w=[1]):\n    w.append(2)\n    return x\n"
+
+    found, _ = findings_of(("NKI2016",), text)
+
+    assert [(f.safety, f.edits) for f in found] == [(Safety.MANUAL, ())]
+
+
+def test_a_real_mask_is_never_dropped():
+    found, _ = findings_of(("NKI2032",), kernel("nisa.tensor_copy(a, b, mask=m)"))
+
+    assert [(f.safety, f.edits) for f in found] == [(Safety.MANUAL, ())]
+
+
+def test_a_fraction_in_an_integer_tile_is_left_to_a_person():
+    body = "t = nl.ndarray((4, 4), dtype=nl.int8, buffer=nl.sbuf)\nnisa.memset(t[0:2], 0.5)"
+
+    found, _ = findings_of(("NKI2006",), kernel(body))
+
+    assert [(f.safety, f.edits) for f in found] == [(Safety.MANUAL, ())]
+
+
+def test_a_tile_of_unknown_dtype_keeps_its_value():
+    body = "t = nl.ndarray((4, 4), dtype=x.dtype, buffer=nl.sbuf)\nnisa.memset(t, 2)"
+
+    assert findings_of(("NKI2006",), kernel(body))[0] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("for i in nl.dynamic_range(n):\n    if i:\n        break", "leaves the loop"),
+        ("s = 0\nfor i in nl.dynamic_range(n):\n    s = s + 1\nprint(s)", "rebinds s"),
+        ("for i in nl.dynamic_range(n):\n    f(i * 2)", "calculates with i"),
+        ("for i in nl.dynamic_range(0, n, m):\n    f(i)", "positive number"),
+        ("with nl.no_reorder():\n    for i in nl.dynamic_range(n):\n        f(i)", "no_reorder"),
+    ],
+)
+def test_loops_that_are_no_functions_are_left_to_a_person(body, why):
+    found, _ = findings_of(("NKI5001",), kernel(body))
+
+    assert [f.edits for f in found] == [()]
+    assert why in found[0].message
+
+
+def test_two_device_loops_keep_their_order_and_their_comments():
+    first = "for i in nl.dynamic_range(n):  # first\n    f(i)  # call\n"
+    body = first + "for j in nl.dynamic_range(m):\n    g(j)"
+
+    after = body_after("NKI5001", body)
+
+    assert after.splitlines()[:3] == [
+        "def body(i):  # first",
+        "    f(i)  # call",
+        "nl.fori_loop(0, n, body)",
+    ]
+    assert after.splitlines()[3:] == ["def body_2(j):", "    g(j)", "nl.fori_loop(0, m, body_2)"]
+
+
+def test_a_range_with_other_keywords_is_left_to_a_person():
+    found, _ = findings_of(("NKI5004",), kernel("for i in nl.affine_range(4, unroll=2):\n    pass"))
+
+    assert [(f.safety, f.edits) for f in found] == [(Safety.MANUAL, ())]

@@ -1,0 +1,78 @@
+"""`cases.toml`: what is read, and what is refused with which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nki_migrate.verify.cases import CasesError, cases_for, read_cases
+
+SOFTMAX = """
+schema = "nki-cases/1"
+
+[[case]]
+file = "softmax.py"
+kernel = "softmax_kernel"
+reference = "references.py:softmax"
+grid = [4, 2]
+rtol = 1e-5
+[[case.arg]]
+name = "x"
+dtype = "float32"
+shape = [256, 512]
+[[case.arg]]
+name = "eps"
+value = 1e-6
+[[case.more]]
+x = [128, 1024]
+eps = 0.5
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "cases.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_case_is_read_with_its_other_shapes(tmp_path):
+    (case,) = read_cases(write(tmp_path, SOFTMAX))
+
+    assert (case.kernel, case.grid, case.rtol, case.seed) == ("softmax_kernel", (4, 2), 1e-5, 0)
+    assert case.reference == (tmp_path / "references.py", "softmax")
+    shapes = [[(a.name, a.shape, a.value) for a in variant] for variant in case.variants()]
+    assert shapes == [
+        [("x", (256, 512), None), ("eps", None, 1e-6)],
+        [("x", (128, 1024), None), ("eps", None, 0.5)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("nki-cases/1", "nki-cases/2", r'expected schema = "nki-cases/1", got .nki-cases/2'),
+        ("rtol =", "rtoll =", r"unknown key 'rtoll'; did you mean 'rtol'"),
+        ("rtol = 1e-5", 'rtol = "1e-5"', r"rtol must be a number, got '1e-5'"),
+        ("grid = [4, 2]", "grid = [4.5]", "grid must be a list of whole numbers"),
+        ("references.py:softmax", "references.softmax", r'must be "FILE\.py:function"'),
+        ("shape =", "shap =", r"argument x: unknown key 'shap'; did you mean 'shape'"),
+        ('dtype = "float32"', 'dtype = "float32"\nfill = "ramp"', "fill must be one of normal"),
+        ('dtype = "float32"', 'dtype = "float32"\nrole = "out"', "role must be one of input"),
+        ("value = 1e-6", 'value = 1\ndtype = "int32"', "value stands alone"),
+        ("x = [128, 1024]", "y = [128, 1024]", "more: unknown key 'y'"),
+        ('name = "eps"', 'name = "x"', "two arguments share a name"),
+        ("[[case]]", "[[case", "not TOML"),
+    ],
+)
+def test_a_mistake_is_an_error_that_names_the_place(tmp_path, old, new, message):
+    with pytest.raises(CasesError, match=message):
+        read_cases(write(tmp_path, SOFTMAX.replace(old, new, 1)))
+
+
+def test_cases_belong_to_a_file_by_path_and_else_by_name(tmp_path):
+    cases = read_cases(write(tmp_path, SOFTMAX))
+
+    assert cases_for(cases, tmp_path / "softmax.py") == cases
+    assert cases_for(cases, tmp_path / "elsewhere/softmax.py") == cases
+    assert cases_for(cases, tmp_path / "rope.py") == ()

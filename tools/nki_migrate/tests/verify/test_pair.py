@@ -1,0 +1,242 @@
+"""Old against new against the reference, in child processes, over a stand-in for the languages.
+
+The stand-in is a `nki_runtime` whose kernels are plain NumPy functions: what is tested is how
+children are run, limited and compared, not what a language computes.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from nki_migrate.verify.cases import read_cases
+from nki_migrate.verify.job import backend_for
+from nki_migrate.verify.pair import Pair, Side, Verdict, verify_pairs
+from nki_migrate.verify.process import Children, Limits
+from nki_migrate.verify.table import Row, render_table
+
+RUNTIME = """
+import contextlib, os, sys, types
+
+class Kernel:
+    def __init__(self, function, grid=()):
+        self.function, self.grid = function, grid
+    def __getitem__(self, grid):
+        return Kernel(self.function, grid)
+    def __call__(self, *args, **kw):
+        sys.modules["nki"].grid = self.grid
+        return self.function(*args, **kw)
+
+@contextlib.contextmanager
+def use(backend, nki=None, target=None, shadow=False):
+    module = types.ModuleType("nki")
+    module.jit, module.backend, module.version, module.grid = Kernel, backend, nki, ()
+    sys.modules["nki"] = module
+    yield
+"""
+CASE = """
+schema = "nki-cases/1"
+[[case]]
+file = "k.py"
+kernel = "k"
+reference = "references.py:double"
+rtol = 1e-6
+[[case.arg]]
+name = "x"
+dtype = "float32"
+shape = [4, 3]
+[[case.more]]
+x = [2, 2]
+"""
+OLD = "import nki\n\n@nki.jit\ndef k(x):\n    return x + x\n"
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    (tmp_path / "runtime").mkdir()
+    (tmp_path / "runtime/nki_runtime.py").write_text(RUNTIME)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "runtime"))
+    (tmp_path / "cases.toml").write_text(CASE)
+    (tmp_path / "references.py").write_text("def double(x):\n    return 2.0 * x\n")
+    return tmp_path
+
+
+def verdict(world: Path, new: str, old: str = OLD, **limits) -> Verdict:
+    for name, text in (("old", old), ("new", new)):
+        (world / name).mkdir(exist_ok=True)
+        (world / name / "k.py").write_text(textwrap.dedent(text))
+    before, after = (
+        Side(world / name / "k.py", f"{name}.py", (world / name,), backend_for(version, "trn2"))
+        for name, version in (("old", "0.1"), ("new", "0.6"))
+    )
+    cases = read_cases(world / "cases.toml")
+    pairs = [Pair(case, before, after) for case in cases]
+    (found,) = verify_pairs(pairs, Children(Limits(**limits)), jobs=2)
+    return found
+
+
+def test_two_kernels_that_compute_the_same_are_equal(world):
+    found = verdict(world, OLD.replace("x + x", "2 * x"))
+
+    assert found.problems == ()
+    assert found.against_old is not None and found.against_old.max_error == 0.0
+    assert (found.variants, found.is_equal) == (2, True)
+
+
+def test_a_wrong_kernel_differs_from_both_and_says_where(world):
+    found = verdict(world, OLD.replace("x + x", "x * 2.5"))
+
+    assert not found.is_equal
+    assert [p.split(" (")[0] for p in found.problems] == [
+        "differs from the old kernel",
+        "differs from the old kernel",
+        "differs from the reference",
+        "differs from the reference",
+    ]
+    assert "x=[4, 3], result 0" in found.problems[0]
+
+
+def test_an_old_kernel_that_is_wrong_itself_is_said_to_be(world):
+    found = verdict(world, OLD.replace("x + x", "x * 3"), old=OLD.replace("x + x", "x * 3"))
+
+    assert any("old kernel itself differs from the reference" in p for p in found.problems)
+
+
+def test_an_error_in_a_kernel_names_the_side_and_the_line(world):
+    found = verdict(world, OLD.replace("return x + x", "raise ValueError('129 partitions')"))
+
+    assert found.problems == ("new kernel failed: new.py:5: ValueError: 129 partitions",)
+
+
+def test_a_child_that_ends_without_results_is_no_agreement(world):
+    silent = OLD.replace("return x + x", "import os; os._exit(0)")
+
+    found = verdict(world, silent)
+
+    assert found.problems == (
+        "new kernel failed: the process ended without giving all its results",
+    )
+    assert not found.is_equal
+
+
+def test_a_child_that_never_ends_is_stopped_with_all_it_started(world):
+    forever = """
+        import nki, os, subprocess, sys, time
+        @nki.jit
+        def k(x):
+            code = "import time; time.sleep(60)"
+            child = subprocess.Popen([sys.executable, "-c", code])
+            open(os.environ["PYTHONPATH"] + "/pid", "w").write(str(child.pid))
+            time.sleep(60)
+    """
+    start = time.monotonic()
+
+    found = verdict(world, forever, seconds=3)
+
+    assert time.monotonic() - start < 30
+    assert found.problems == ("new kernel failed: stopped after 3 s; --timeout allows more",)
+    assert not is_alive(int((world / "runtime/pid").read_text()))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+    return "State:\tZ" not in status
+
+
+def test_memory_is_limited(world):
+    greedy = """
+        import nki, numpy
+        @nki.jit
+        def k(x):
+            return numpy.ones(1 << 30)
+    """
+
+    (problem,) = verdict(world, greedy, mebibytes=2048).problems
+
+    assert "new.py:5: " in problem and "MemoryError" in problem
+
+
+def test_a_child_that_dies_says_of_which_signal(world):
+    crash = (
+        "import nki, os, signal\n@nki.jit\ndef k(x):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+
+    assert verdict(world, crash).problems == ("new kernel failed: the process died of SIGSEGV",)
+
+
+def test_a_file_that_exits_when_it_is_loaded_is_a_failure(world):
+    found = verdict(world, "import sys\nsys.exit(0)\n")
+
+    assert found.problems == ("new kernel failed: new.py:2: SystemExit: 0",)
+
+
+def test_the_main_block_of_a_kernel_file_does_not_run(world):
+    guarded = OLD + "\nif __name__ == '__main__':\n    raise SystemExit(1)\n"
+
+    assert verdict(world, guarded).is_equal
+
+
+def test_nan_from_memory_that_nobody_wrote_is_a_difference(world):
+    found = verdict(world, OLD.replace("return x + x", "y = x + x; y[0] = float('nan'); return y"))
+
+    assert not found.is_equal
+    assert "got nan" in found.problems[0]
+
+
+def test_the_old_kernel_is_launched_on_its_grid_and_the_new_one_plainly(world):
+    (world / "cases.toml").write_text(CASE.replace("rtol", "grid = [4, 2]\nrtol"))
+    old = OLD.replace("return", "assert nki.grid == (4, 2)\n    return")
+    new = OLD.replace("return", "assert nki.grid == ()\n    return")
+
+    assert verdict(world, new, old).problems == ()
+
+
+def test_sides_run_under_the_version_they_are_written_for(world):
+    old = OLD.replace("return", "assert nki.backend == 'beta1'\n    return")
+    new = OLD.replace("return", "assert (nki.backend, nki.version) == ('beta2', '0.6')\n    return")
+
+    assert verdict(world, new, old).problems == ()
+
+
+def test_output_arguments_count_as_results_and_may_become_return_values(world):
+    output = '[[case.arg]]\nname = "out"\ndtype = "float32"\nshape = [4, 3]\nrole = "output"\n'
+    more = "[[case.more]]\nx = [2, 2]\n"
+    (world / "cases.toml").write_text(CASE.replace(more, output))
+    old = "import nki\n@nki.jit\ndef k(x, out):\n    out[...] = x + x\n"
+
+    assert verdict(world, OLD, old).problems == ()
+
+
+def test_a_kernel_that_returns_nothing_is_not_equal_to_one_that_does(world):
+    found = verdict(world, "import nki\n@nki.jit\ndef k(x):\n    pass\n")
+
+    assert "no result, expected 1 result" in found.problems[0]
+
+
+def test_an_argument_that_a_kernel_does_not_take_is_named(world):
+    (problem,) = verdict(world, "import nki\n@nki.jit\ndef k(y):\n    return y\n").problems
+
+    assert "the case gives x, which is no parameter" in problem
+
+
+def test_children_leave_nothing_beside_the_kernels(world):
+    verdict(world, OLD)
+
+    assert [path.name for path in (world / "new").iterdir()] == ["k.py"]
+
+
+def test_the_table_has_a_row_per_kernel_and_says_what_went_wrong(world):
+    good, bad = verdict(world, OLD), verdict(world, OLD.replace("x + x", "x"))
+
+    lines = render_table([Row(good, 12, 0), Row(bad, 3, 1)]).splitlines()
+
+    assert lines[0].split("  ")[0] == "kernel" and lines[0].endswith("equal")
+    assert lines[2].split() == ["k", "2", "12", "0", "0", "(exact)", "0", "(exact)", "yes"]
+    assert lines[3].endswith("NO")
+    assert lines[4].startswith("old.py: k: differs from the old kernel")
