@@ -1,0 +1,88 @@
+"""Kernels that the tests of this folder capture, for NKI 0.6."""
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def matmul(left, right):
+    """left.T @ right in tiles: (K, M), (K, N) → (M, N); a column block of right stays in SBUF."""
+    contraction, height = left.shape
+    width = right.shape[1]
+    out = nl.ndarray((height, width), dtype=left.dtype, buffer=nl.shared_hbm)
+    for n in range(width // 512):
+        columns = []
+        for k in range(contraction // 128):
+            tile = nl.ndarray((128, 512), dtype=right.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=right[k * 128 : (k + 1) * 128, n * 512 : (n + 1) * 512])
+            columns.append(tile)
+        for m in range(height // 128):
+            total = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+            for k in range(contraction // 128):
+                block = nl.ndarray((128, 128), dtype=left.dtype, buffer=nl.sbuf)
+                source = left[k * 128 : (k + 1) * 128, m * 128 : (m + 1) * 128]
+                nisa.dma_copy(dst=block, src=source)
+                nisa.nc_matmul(dst=total, stationary=block, moving=columns[k], accumulate=k > 0)
+            result = nl.ndarray((128, 512), dtype=left.dtype, buffer=nl.sbuf)
+            nisa.tensor_copy(dst=result, src=total)
+            nisa.dma_copy(dst=out[m * 128 : (m + 1) * 128, n * 512 : (n + 1) * 512], src=result)
+    return out
+
+
+@nki.jit
+def nested_lists(x):
+    """x doubled, by tiles that are kept in a list of lists. x: (256, 128)."""
+    tiles = []
+    for i in range(2):
+        row = []
+        for j in range(4):
+            tile = nl.ndarray((128, 32), dtype=x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=x[i * 128 : (i + 1) * 128, j * 32 : (j + 1) * 32])
+            row.append(tile)
+        tiles.append(row)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    for j in range(4):
+        for i in range(2):
+            nisa.tensor_scalar(dst=tiles[i][j], data=tiles[i][j], op0=nl.multiply, operand0=2.0)
+            nisa.dma_copy(dst=out[i * 128 : (i + 1) * 128, j * 32 : (j + 1) * 32], src=tiles[i][j])
+    return out
+
+
+@nki.jit
+def one_bank_for_all(x):
+    """x.T @ x for both halves of x (128, 256), summed twice in one PSUM tile that is used anew."""
+    out = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.shared_hbm)
+    total = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)
+    for half in range(2):
+        tile = nl.ndarray((128, 128), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[:, half * 128 : half * 128 + 128])
+        nisa.nc_matmul(dst=total, stationary=tile, moving=tile, accumulate=False)
+        nisa.nc_matmul(dst=total, stationary=tile, moving=tile, accumulate=True)
+        result = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_copy(dst=result, src=total)
+        nisa.dma_copy(dst=out[:, half * 128 : half * 128 + 128], src=result)
+    return out
+
+
+@nki.jit
+def in_place(x, pair, factor=3.0):
+    """Writes its argument and returns two others of a tuple."""
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x, name="fetch")
+    nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
+    nisa.dma_copy(dst=x, src=tile)
+    nisa.dma_copy(dst=pair[1], src=pair[0])
+    return pair[1], x
+
+
+@nki.jit
+def returns_a_part(x):
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=x)
+    return out[:, 0:32]
+
+
+@nki.jit
+def zeros_in_hbm(x):
+    return nl.zeros((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
