@@ -94,6 +94,16 @@ def test_a_load_into_zeros_leaves_the_border_zero():
     np.testing.assert_array_equal(masked(body), np.where((ROW < 4) & (COLUMN < 6), X, 0))
 
 
+def test_a_masked_write_to_a_value_does_not_reach_what_was_assigned_from_it():
+    def body(x, out, i, j):
+        for _ in range(2):  # the second time, the rectangle of such a tile is known
+            y = nl.multiply(x, 2.0)
+            out[i, j] = y
+            nisa.dma_copy(dst=y, src=x, mask=i < 5)
+
+    np.testing.assert_array_equal(masked(body), 2 * X)
+
+
 @pytest.mark.parametrize(
     ("op", "reference", "identity"),
     [(np.max, np.max, -np.inf), (np.add, np.sum, 0.0), (np.min, np.min, np.inf)],

@@ -17,6 +17,7 @@ from neuroncore.memory import View, window
 from neuroncore.spec import Spec
 from nki_beta1._index import RULE, Index, as_affine, as_index, total
 from nki_beta1._mask import Region
+from nki_beta1._part import part
 from nki_beta1._pattern import broadcast_shapes
 
 
@@ -198,7 +199,7 @@ def _remembered(base: View, consts: list[int], form: _Form) -> View | None:
             return None
         offset += const * stride
     if base.spec.fresh and form.is_whole:
-        return _view(base, base.array, base.spec)
+        return part(base, base.array, base.spec)
     elements, kind = base.array, base.array.dtype
     if not form.is_dense:
         elements, offset = base.storage.flat.view(kind), base.offset + offset
@@ -209,14 +210,7 @@ def _remembered(base: View, consts: list[int], form: _Form) -> View | None:
         view = base.derive(array, form.first + (consts[0] if base.spec.space.on_chip else 0))
         form.specs[where] = view.spec
         return view
-    return _view(base, array, spec)
-
-
-def _view(base: View, array: np.ndarray, spec: Spec) -> View:
-    view = _new(base.__class__)
-    view.array, view.spec, view.storage = array, spec, base.storage
-    view.core, view.dynamic = base.core, None
-    return view
+    return part(base, array, spec)
 
 
 def _place(space: Space, consts: list[int]) -> Any:
@@ -229,7 +223,6 @@ def _place(space: Space, consts: list[int]) -> Any:
     return tuple(consts) if space is _PSUM else None
 
 
-_new = View.__new__
 _SBUF, _PSUM = Space.sbuf, Space.psum  # looking a member up in its Enum costs 60 ns
 
 

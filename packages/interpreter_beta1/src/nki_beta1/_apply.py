@@ -227,9 +227,7 @@ def _rectangular(
     parts = {f: cut(v, region) for f, v in inputs.items()}
     if record.name == "nc_transpose":
         return parts, region.transposed()
-    data = full_spec(inputs[over])
-    assert isinstance(data, Spec)
-    return parts, _of_result(region, data.shape, shape)
+    return parts, _of_result(region, inputs[over].shape, shape)
 
 
 def _of_result(region: Region, data: tuple[int, ...], shape: tuple[int, ...]) -> Region:

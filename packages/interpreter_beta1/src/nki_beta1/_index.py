@@ -312,27 +312,31 @@ _AS_LESS = {
 def _compare(a: Index, b: Any, op: str) -> Mask:
     if b is None:
         return NotImplemented
-    difference = a - b
-    term = _interval(difference, op)
+    if b.__class__ is int:
+        varies, const = a.pattern, a.const - b
+    else:
+        difference = a - b
+        varies, const = difference.pattern, difference.const
+    term = _interval(varies, const, op)
     if term is None:
-        term = getattr(np, op)(difference.values, 0)
-    return Mask((term,), (difference, op))
+        term = getattr(np, op)((a - b).values, 0)
+    return Mask((term,), (a, b, op))
 
 
-def _interval(difference: Index, op: str) -> Interval | None:
-    """Where difference op 0 holds, if that is an interval of one axis (or everywhere, nowhere)."""
-    varies, as_less = difference.pattern, _AS_LESS.get(op)
+def _interval(varies: Pattern | None, const: int, op: str) -> Interval | None:
+    """Where `varies + const op 0` holds, if that is an interval of one axis (or all, or none)."""
+    as_less = _AS_LESS.get(op)
     if varies is None or as_less is None:
         return None
     sign, shift = as_less
-    axis, const = varies.axis, sign * difference.const + shift
+    axis, const = varies.axis, sign * const + shift
     if axis is None or axis < 0:
         ends = (const + sign * varies.low < 0, const + sign * varies.high < 0)
-        return interval(difference.shape, -1, 0, int(ends[0])) if ends[0] == ends[1] else None
+        return interval(varies.shape, -1, 0, int(ends[0])) if ends[0] == ends[1] else None
     step, extent = sign * varies.steps[axis], varies.shape[axis]
     if step > 0:  # const + step * i < 0
-        return interval(difference.shape, axis, 0, min(max(-(const // step), 0), extent))
-    return interval(difference.shape, axis, min(max(const // -step + 1, 0), extent), extent)
+        return interval(varies.shape, axis, 0, min(max(-(const // step), 0), extent))
+    return interval(varies.shape, axis, min(max(const // -step + 1, 0), extent), extent)
 
 
 def total(terms: list[tuple[Index, int]]) -> Index:

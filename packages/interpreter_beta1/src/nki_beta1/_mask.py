@@ -9,6 +9,8 @@ import numpy as np
 
 from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.memory import View
+from neuroncore.spec import Spec
+from nki_beta1._part import part
 
 RULE = "NKI 0.1: masking"
 
@@ -60,15 +62,22 @@ def _dense(term: Term) -> np.ndarray:
 class Mask:
     """A conjunction of predicates: intervals, and boolean arrays that broadcast over the axes.
 
-    `comparison` is (left - right, operation) while the mask is a single comparison: what
-    affine_select needs.
+    `compared` is (left, right, operation) while the mask is a single comparison.
     """
 
-    __slots__ = ("comparison", "terms")
+    __slots__ = ("compared", "terms")
 
-    def __init__(self, terms: tuple[Term, ...], comparison: Any = None) -> None:
+    def __init__(self, terms: tuple[Term, ...], compared: Any = None) -> None:
         self.terms = terms
-        self.comparison = comparison
+        self.compared = compared
+
+    @property
+    def comparison(self) -> Any:
+        """(left - right, operation) of a single comparison, what affine_select needs; or None."""
+        if self.compared is None:
+            return None
+        left, right, op = self.compared
+        return left - right, op
 
     def __and__(self, other: Any) -> Mask:
         return Mask((*self.terms, *as_mask(other).terms))
@@ -136,22 +145,33 @@ class Region:
     `inside` is None where the mask is the whole rectangle. An empty region has an empty slice.
     """
 
-    __slots__ = ("inside", "is_empty", "rect", "shape")
+    __slots__ = ("_parts", "inside", "is_empty", "rect", "shape")
 
     def __init__(self, rect: tuple[slice, ...], inside: np.ndarray | None = None) -> None:
         self.rect = rect
         self.inside = inside
         self.shape: tuple[int, ...] = tuple([s.stop - s.start for s in rect])
         self.is_empty = min(self.shape) <= 0
+        self._parts: dict[Spec, tuple[tuple[slice, ...], Spec]] = {}
 
-    def of(self, view: View) -> View:
+    def of(self, view: Any) -> View:
         """The rectangle of a tile; axes of extent 1 broadcast and stay."""
-        rect, shape = self.rect, view.shape
+        view.detach()
+        known = self._parts.get(view.spec)
+        if known is None:
+            rect = self._within(view.shape)
+            found = view[rect]
+            self._parts[view.spec] = rect, found.spec
+            return found
+        return part(view, view.array[known[0]], known[1])
+
+    def _within(self, shape: tuple[int, ...]) -> tuple[slice, ...]:
+        rect = self.rect
         if len(shape) != len(rect):  # one value per partition against a tile of higher rank
             rect = (rect[0],) + (slice(0, 1),) * (len(shape) - 1)
         if 1 in shape:
             rect = tuple([_ALL if n == 1 else s for n, s in zip(shape, rect, strict=True)])
-        return view[rect]
+        return rect
 
     def without(self, axes: set[int], shape: tuple[int, ...]) -> Region:
         """What is left of a result of `shape` when `axes` are reduced."""
