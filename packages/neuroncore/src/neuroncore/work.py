@@ -1,8 +1,8 @@
 """What an instruction asks of the hardware, as micro-ops that the timeline plays.
 
-Cycles are cycles of the engine's own clock. `interval` is how long the engine is occupied;
-`latency` is added before the result is visible. Costs that depend on an engine's state (which
-stationary is loaded, which activation table) are decided by the timeline from these fields.
+Cycles are cycles of the engine's own clock. `interval` is how long the engine is occupied. What
+depends on a generation or on an engine's state (the latency until a result is visible, which
+activation table is loaded) is the timeline's.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ class Pass:
 
     engine: Engine
     interval: int
-    latency: int
     table: str | None = None
     """The activation table set that must be loaded first."""
+    fast: bool = False
+    """Whether it runs in one of VectorE's performance modes, over a bus shared with GpSimdE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,6 @@ class MultiplyMoving:
 
     columns: int
     interval: int
-    latency: int
     flops: int
     engine: Engine = Engine.tensor
 

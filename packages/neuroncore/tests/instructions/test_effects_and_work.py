@@ -83,7 +83,8 @@ def tiles(names, dtype, space="sbuf", free=512):
 @pytest.mark.parametrize(
     ("changes", "cycles"),
     [
-        (tiles(("dst", "src"), "float32"), 512),
+        (tiles(("dst", "src"), "float32"), 256),
+        (tiles(("dst",), "float32") | tiles(("src",), "float32", "psum"), 512),
         (tiles(("dst", "src"), "bfloat16"), 128),
         (tiles(("dst", "src"), "bfloat16", free=16), 64),
         (tiles(("dst",), "bfloat16") | tiles(("src",), "bfloat16", "psum"), 256),
@@ -91,7 +92,7 @@ def tiles(names, dtype, space="sbuf", free=512):
         (tiles(("dst", "src"), "float32") | {"engine": Engine.gpsimd}, 150 + 512),
         (tiles(("dst",), "float32") | {"src": "float32[128, 512] sbuf strides(4096, 8)"}, 1024),
     ],
-    ids=["float32", "16 bit", "floor", "from psum", "gen2", "gpsimd start-up", "wide stride"],
+    ids=["float32", "float32 from psum", "16 bit", "floor", "from psum", "gen2", "gpsimd start-up", "wide stride"],
 )
 def test_a_copy_takes_a_cycle_an_element_or_less(changes, cycles):
     (work,) = work_of("tensor_copy", **changes)

@@ -8,31 +8,29 @@ from neuroncore.spec import Spec
 from neuroncore.work import MicroOp, Pass, constant
 from nki_dtypes import bfloat16, float16
 
-_LATENCY = {
-    Engine.vector: "VECTOR_LATENCY",
-    Engine.scalar: "SCALAR_LATENCY",
-    Engine.gpsimd: "GPSIMD_LATENCY",
-}
-
 # An innermost stride above 16 bytes halves SBUF/PSUM bandwidth [Trainium/Inferentia2 guide].
 _STRIDE_LIMIT_BYTES = 16
 
 
-def one_pass(call: Call, cycles: float, table: str | None = None) -> list[MicroOp]:
+def one_pass(
+    call: Call, cycles: float, table: str | None = None, rate: int = 1
+) -> list[MicroOp]:
     """A trip of `cycles` through the call's engine, floored at the least initiation interval.
 
     GpSimdE adds its start-up instead of the floor; strided operands take twice as long. An address
-    that a register holds raises the floor [NKI 0.1 API documents: tensor_copy_dynamic_src].
+    that a register holds raises the floor [NKI 0.1 API documents: tensor_copy_dynamic_src]. `rate`
+    is that of a performance mode: elements per cycle and lane, of static accesses.
     """
     engine = call.engine
     slow = 2 if any(is_strided(s) for s in call.tiles.values()) else 1
     if any(s.indirect is not None for s in call.tiles.values()):
-        interval = max(constant("MIN_II_DYNAMIC"), round(cycles * slow))
-    elif engine is Engine.gpsimd:
+        return [Pass(engine, max(constant("MIN_II_DYNAMIC"), round(cycles * slow)), table)]
+    cycles /= rate
+    if engine is Engine.gpsimd:
         interval = constant("GPSIMD_START") + round(cycles * slow)
     else:
         interval = max(constant("MIN_II"), round(cycles * slow))
-    return [Pass(engine, interval, constant(_LATENCY[engine]), table)]
+    return [Pass(engine, interval, table, fast=rate > 1)]
 
 
 def is_strided(spec: Spec) -> bool:
@@ -49,14 +47,16 @@ def is_sixteen_bit_float(spec: Spec) -> bool:
 def copy_rate(call: Call, *names: str) -> int:
     """Elements per cycle and lane of tensor_copy and tensor_scalar in VectorE's performance modes.
 
-    4: everything in SBUF, 16-bit floats, contiguous; 2: not contiguous, or one side in PSUM
-    [Trainium2 architecture guide: Vector Engine performance mode]. Not on gen2.
+    16-bit floats: 4 where everything is in SBUF and contiguous, 2 where it is not contiguous or one
+    side is in PSUM. Other dtypes: 2 in SBUF and contiguous. Not on gen2. [Trainium2 architecture
+    guide: Vector Engine performance mode, data-path width table; the kernel optimization tutorial
+    shows the second for float32 copies and memsets.]
     """
     specs: list[Spec] = [s for n in names if isinstance(s := getattr(call, n), Spec)]
     if call.engine is not Engine.vector or call.target.generation < 3:
         return 1
-    if not all(map(is_sixteen_bit_float, specs)):
-        return 1
     in_sbuf = all(s.space is Space.sbuf for s in specs)
     contiguous = all(s.free_is_contiguous for s in specs)
+    if not all(map(is_sixteen_bit_float, specs)):
+        return 2 if in_sbuf and contiguous else 1
     return 4 if in_sbuf and contiguous else 2 if in_sbuf or contiguous else 1

@@ -135,7 +135,7 @@ def _local_work(c: Call) -> list[MicroOp]:
     e = c.num_elem_per_idx
     share = ((28 + 4 * e) / (4 * e)) / min(4 / c.src_buffer.dtype.itemsize, e)
     interval = constant("GPSIMD_START") + round(valid_indices(c) * e / share)
-    return [Pass(Engine.gpsimd, interval, constant("GPSIMD_LATENCY"))]
+    return [Pass(Engine.gpsimd, interval)]
 
 
 def _local_result(c: Call) -> Result:

@@ -198,7 +198,7 @@ def _matmul_work(c: Call) -> list[MicroOp]:
     flops = 2 * c.stationary.partitions * rows * m * n // passes
     interval = cycles * max(n, constant("MIN_II"))
     load = LoadStationary(m, max(1, m // 4))
-    multiply = MultiplyMoving(n, interval, constant("TENSOR_LATENCY"), flops)
+    multiply = MultiplyMoving(n, interval, flops)
     return [load, multiply] * passes
 
 

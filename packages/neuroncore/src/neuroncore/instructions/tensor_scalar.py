@@ -182,7 +182,7 @@ def _engine(c: Call) -> Engine:
 
 def _work(c: Call) -> list[MicroOp]:
     slow = 4 if c.engine is Engine.gpsimd else 1  # rsqrt on GpSimdE: a quarter of the throughput
-    return one_pass(c, c.dst.free * slow / copy_rate(c, "dst", "data"))
+    return one_pass(c, c.dst.free * slow, rate=copy_rate(c, "dst", "data"))
 
 
 _RULES: list[Limit] = [

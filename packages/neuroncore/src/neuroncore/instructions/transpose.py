@@ -25,7 +25,7 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
-from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
+from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving
 
 
 def nc_transpose(c: Call) -> Callable[..., None]:
@@ -82,7 +82,7 @@ def _transpose_work(c: Call) -> list[MicroOp]:
     cycles = max(p, min(64, f))
     return [
         LoadStationary(p, max(1, p // 4)),
-        MultiplyMoving(f, cycles, constant("TENSOR_LATENCY"), 0),
+        MultiplyMoving(f, cycles, 0),
     ]
 
 
