@@ -61,22 +61,22 @@ class Binding:
         self.signature = signature
         self.version = version_tuple(signature.version)
         self.position = {p.field: i for i, p in enumerate(signature.params)}
+        self.places = [(f, self.position.get(f)) for f in record.operands]
 
     def __call__(
         self, values: tuple[Any, ...], extra: tuple[Any, ...], unknown: dict[str, Any]
     ) -> Any:
         self._refuse_misfits(values, extra, unknown)
-        params = self.signature.params
-        given = {p.field: v for p, v in zip(params, values, strict=True)}
-        instruction_name = given.pop("name", None)
-        operands = {f: given.pop(f, None) for f in self.record.operands}
+        operands = {f: None if i is None else values[i] for f, i in self.places}
         try:
-            core, call, execute = self._prepare(values, operands, given)
+            core, call, execute = self._prepare(values, operands)
         except KernelError as wrong:
             self._point_at_argument(wrong)
             raise
-        if call is not None and core.watchers:
-            event = Event(call, operands, find_place(), instruction_name)
+        if core.watchers:
+            named = self.position.get("name")
+            name = None if named is None else values[named]
+            event = Event(call, operands, find_place(), name)
             for watcher in core.watchers:
                 watcher.will(event)
             execute(*operands.values())
@@ -87,21 +87,21 @@ class Binding:
         return HANDLE if self.version >= (0, 6) else None
 
     def _prepare(
-        self, values: tuple[Any, ...], operands: dict[str, Any], given: dict[str, Any]
-    ) -> tuple[NeuronCore, Call | None, Callable[..., None]]:
-        """The core, the call where it had to be looked at, and what executes it."""
+        self, values: tuple[Any, ...], operands: dict[str, Any]
+    ) -> tuple[NeuronCore, Call, Callable[..., None]]:
+        """The core, the call, and what executes it; remembered by what it was asked with."""
         anchor = self.record.anchor
         self._kind(anchor, operands[anchor])
         core = operands[anchor].core
         key = (self, *self._key(values))
-        execute = core.plans.get(key)
-        if execute is not None and not core.watchers:
-            return core, None, execute
-        call = self._call(core, operands, given)
-        execute = self._plan(call, operands)
-        if len(core.plans) >= PLANS_KEPT:
-            core.plans.clear()
-        core.plans[key] = execute
+        execute, call = core.plans.get(key), core.calls.get(key)
+        if execute is None or call is None:
+            call = self._call(core, operands, values)
+            execute = execute or self._plan(call, operands)
+            for memory, found in ((core.plans, execute), (core.calls, call)):
+                if len(memory) >= PLANS_KEPT:
+                    memory.clear()
+                memory[key] = found
         return core, call, execute
 
     def _key(self, values: tuple[Any, ...]) -> Iterator[Any]:
@@ -125,7 +125,10 @@ class Binding:
         execute = plan(call)
         return settling(execute, call, fresh) if fresh else execute
 
-    def _call(self, core: NeuronCore, operands: dict[str, Any], given: dict[str, Any]) -> Call:
+    def _call(self, core: NeuronCore, operands: dict[str, Any], values: tuple[Any, ...]) -> Call:
+        given = {p.field: v for p, v in zip(self.signature.params, values, strict=True)}
+        for field in ("name", *operands):
+            given.pop(field, None)
         specs = {f: self._kind(f, value) for f, value in operands.items()}
         attrs = {f: self._attribute(f, a, given) for f, a in self.record.attrs.items()}
         for field, value in given.items():  # parameters that no record field models

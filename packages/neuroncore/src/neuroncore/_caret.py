@@ -6,8 +6,9 @@ import ast
 import linecache
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
-from types import FrameType
+from types import CodeType, FrameType
 
 OUR_PACKAGES = frozenset(
     {"neuroncore", "nki_dtypes", "nki_runtime", "nki_beta1", "nki_beta2", "nki_migrate"}
@@ -98,18 +99,32 @@ def find_place() -> Place | None:
 def place_of(frame: FrameType, instruction: int | None = None) -> Place:
     """The range of source that a frame is executing, or was at bytecode offset `instruction`."""
     code = frame.f_code
-    positions = next(
-        islice(
-            code.co_positions(), (frame.f_lasti if instruction is None else instruction) // 2, None
-        ),
-        None,
-    )
+    at = frame.f_lasti if instruction is None else instruction
+    known = _places.get((id(code), at))
+    if known is None or known[0] is not code:
+        if len(_places) >= _PLACES_KEPT:
+            _places.clear()
+        known = _places[id(code), at] = code, _place_in(code, at, frame.f_lineno)
+    return known[1]
+
+
+_places: dict[tuple[int, int], tuple[CodeType, Place]] = {}
+"""What was found before, by id of the code, which the entry keeps alive, and bytecode offset."""
+_PLACES_KEPT = 1 << 14
+
+
+def _place_in(code: CodeType, at: int, current_line: int) -> Place:
+    positions = next(islice(code.co_positions(), at // 2, None), None)
     line, end_line, column, end_column = positions or (None, None, None, None)
     if line is None or column is None:
-        return Place(code.co_filename, frame.f_lineno)
+        return Place(code.co_filename, current_line)
     return Place(code.co_filename, line, column, end_line, end_column)
 
 
 def _is_ours(frame: FrameType) -> bool:
-    name = frame.f_globals.get("__name__", "")
+    return _is_our_module(frame.f_globals.get("__name__", ""))
+
+
+@lru_cache(maxsize=4096)
+def _is_our_module(name: str) -> bool:
     return name.partition(".")[0] in OUR_PACKAGES

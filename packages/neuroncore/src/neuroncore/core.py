@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,13 @@ from neuroncore.spec import Spec, make_spec, row_major
 from neuroncore.targets import Target, resolve_target
 from nki_dtypes import DType
 
+if TYPE_CHECKING:
+    from neuroncore.instructions import Call
+
 PARTITION_RULE = "NKI architecture guide: on-chip memories have 128 partitions"
 
 _plans: dict[tuple[Target, Options], dict[Any, Any]] = {}
+_calls: dict[tuple[Target, Options], dict[Any, Call]] = {}
 _layouts: dict[tuple[Target, Options], dict[Any, Spec]] = {}
 """Tensors that were found to fit before, by how they were asked for."""
 
@@ -29,11 +33,13 @@ class NeuronCore:
     """A core of one generation under fixed options; a kernel launch makes a fresh one.
 
     `plans` remembers, per signature, that a call is legal and how it runs; cores with the same
-    target and options share it. Without `watchers`, those in force watch it (observe.watching).
+    target and options share it; so do `calls`, for watched cores, with the calls themselves.
+    Without `watchers`, those in force watch it (observe.watching).
     """
 
     __slots__ = (
         "accumulators",
+        "calls",
         "generators",
         "layouts",
         "options",
@@ -59,6 +65,7 @@ class NeuronCore:
         self.watchers = watching() if watchers is None else tuple(watchers)
         self.view_class = view_class
         self.plans = _plans.setdefault((self.target, self.options), {})
+        self.calls = _calls.setdefault((self.target, self.options), {})
         self.layouts = _layouts.setdefault((self.target, self.options), {})
         self.pool = Pool()
         self.accumulators: dict[str, np.ndarray] = {}
@@ -131,9 +138,25 @@ class NeuronCore:
         view = self.view_class.__new__(self.view_class)
         view.array, view.spec, view.storage = array, spec, storage
         view.core, view.dynamic = self, None
-        for watcher in self.watchers:
-            watcher.allocated(storage)
+        if self.watchers:
+            storage.notes = {}
+            for watcher in self.watchers:
+                watcher.allocated(storage)
         return view
+
+    def moved(
+        self,
+        dst: View,
+        src: View | None = None,
+        at: np.ndarray | None = None,
+        of: np.ndarray | None = None,
+    ) -> None:
+        """Tell the watchers what a language did without an instruction (see Watcher.moved).
+
+        `at` and `of` may also be bool arrays of the views' shapes.
+        """
+        for watcher in self.watchers:
+            watcher.moved(dst, src, _numbers(at), _numbers(of))
 
     def stored_as(self, kind: DType) -> np.dtype:
         """The NumPy dtype that holds `kind` under these options."""
@@ -213,6 +236,10 @@ class NeuronCore:
                 rule="NKI direct allocation guide: PSUM addresses are bank aligned",
             )
         return offset
+
+
+def _numbers(elements: np.ndarray | None) -> np.ndarray | None:
+    return np.flatnonzero(elements) if elements is not None and elements.dtype == bool else elements
 
 
 def _integers(given: Any) -> tuple[int, ...]:

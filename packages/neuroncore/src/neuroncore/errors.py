@@ -48,18 +48,34 @@ class KernelError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.instruction}: {self.what}" if self.instruction else self.what
-        lines = [f"{self.place}: {head}" if self.place else head]
-        if self.place:
-            lines += self.place.excerpt(self.operand, self.position)
-        if self.expected is not None:
-            lines.append(f"    expected: {self.expected}")
-        if self.got is not None:
-            lines.append(f"    got:      {self.got}")
-        if self.hint is not None:
-            lines.append(f"    {self.hint}")
-        if self.rule is not None:
-            lines.append(f"    [{self.rule}]")
-        return "\n".join(lines)
+        return rendered(
+            head, self.place, self.operand, self.position, self.expected, self.got,
+            (self.hint,), self.rule,
+        )  # fmt: skip
+
+
+def rendered(
+    head: str,
+    place: Place | None,
+    operand: str | None,
+    position: int | None,
+    expected: str | None,
+    got: str | None,
+    hints: Sequence[str | None],
+    rule: str | None,
+) -> str:
+    """The text of an error or finding: its parts in their order, those that there are."""
+    lines = [f"{place}: {head}" if place else head]
+    if place:
+        lines += place.excerpt(operand, position)
+    if expected is not None:
+        lines.append(f"    expected: {expected}")
+    if got is not None:
+        lines.append(f"    got:      {got}")
+    lines += [f"    {hint}" for hint in hints if hint is not None]
+    if rule is not None:
+        lines.append(f"    [{rule}]")
+    return "\n".join(lines)
 
 
 class ShapeError(KernelError):

@@ -112,6 +112,8 @@ def execute(
                 results.append(body(*ready_args, **ready_kwargs))
             for watcher in core.watchers:
                 watcher.returned(results[-1])
+        for watcher in core.watchers:
+            watcher.ended(results[0] if results else None)
     for argument in taken:
         argument.write_back()
     return export(results[0], check_result) if results else None

@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from neuroncore._caret import Place
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ class Event:
     views: Mapping[str, View | Any]
     place: Place | None = None
     name: str | None = None
+    mask: np.ndarray | None = None
+    """Where 0.1 runs an instruction on a whole tile and keeps a part: the elements of the result
+    that are kept (bool, its shape). What the others are made of counts as not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,23 @@ class Watcher:
     def did(self, event: Event) -> None:
         """The instruction has run."""
 
+    def moved(
+        self,
+        dst: View,
+        src: View | None,
+        at: np.ndarray | None = None,
+        of: np.ndarray | None = None,
+    ) -> None:
+        """A language filled elements of `dst` without an instruction, from `src` or a constant.
+
+        `at` and `of` are row-major element numbers inside the views, in pairs; None: all of them.
+        """
+
     def returned(self, value: Any) -> None:
         """A program of the launch ended with this value, its tensors not yet exported."""
+
+    def ended(self, value: Any) -> None:
+        """All programs of the launch have run; this value is about to be exported."""
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """The language evaluated an expression (only under a language that reports them)."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from neuroncore.effects import Effect, reads
 from neuroncore.engines import Engine, Space
 from neuroncore.errors import Violation
@@ -65,7 +67,7 @@ class Call:
     Fields read as attributes: `c.dst` is a Spec (or the type of a number, or None), `c.op` a value.
     """
 
-    __slots__ = ("attrs", "options", "record", "specs", "target", "version")
+    __slots__ = ("_effects", "attrs", "options", "record", "specs", "target", "version")
 
     def __init__(
         self,
@@ -82,6 +84,7 @@ class Call:
         self.target = target
         self.options = options or Options()
         self.version = version
+        self._effects: list[Effect] | None = None
 
     def __getattr__(self, name: str) -> Any:
         if name in self.specs:
@@ -95,6 +98,13 @@ class Call:
     def engine(self) -> Engine:
         """The engine that executes this call; `unknown` lets the record choose."""
         return self.record.engine_of(self)
+
+    @property
+    def effects(self) -> list[Effect]:
+        """What this call touches; found once."""
+        if self._effects is None:
+            self._effects = self.record.effects(self)
+        return self._effects
 
     @property
     def tiles(self) -> dict[str, Spec]:
@@ -176,6 +186,10 @@ class Instruction:
     engine_of: Callable[[Call], Engine] = _first_engine
     covers: Callable[[Call], bool] = lambda call: True
     """Whether the call writes every element of its outputs without reading them."""
+    chooses: Callable[[Call, Mapping[str, Any]], np.ndarray | None] = lambda call, views: None
+    """Which elements of the first output this execution writes, where the call does not cover it
+    and values decide: bool that broadcasts to its shape, or None for all that it names. Elements
+    that are not chosen are kept, which is no read of them."""
     moves_bits: Callable[[Call], bool] = lambda call: False
     """Whether elements are moved as they are, so that packed ones, which have no value, may be."""
 

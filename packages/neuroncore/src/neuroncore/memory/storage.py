@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +18,11 @@ class Storage:
     """The elements behind one or more views, row-major in `shape`.
 
     `fresh` memory has been reserved but neither written nor poisoned yet: the first instruction
-    that writes all of it saves the poisoning, anything else poisons it first.
+    that writes all of it saves the poisoning, anything else poisons it first. `notes` is where
+    watchers keep what they know about this tensor, each under itself.
     """
 
-    __slots__ = ("address", "dtype", "flat", "fresh", "name", "shape", "space", "written")
+    __slots__ = ("address", "dtype", "flat", "fresh", "name", "notes", "shape", "space", "written")
 
     def __init__(
         self,
@@ -39,6 +41,7 @@ class Storage:
         self.name = name
         self.address = address
         self.fresh = fresh
+        self.notes: dict[Any, Any] | None = None
         self.written: np.ndarray | bool = False
 
     @property

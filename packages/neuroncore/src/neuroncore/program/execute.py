@@ -14,6 +14,7 @@ import numpy as np
 
 from neuroncore.core import NeuronCore
 from neuroncore.errors import KernelError, LaunchError
+from neuroncore.instructions import Call as MachineCall
 from neuroncore.instructions import plan
 from neuroncore.launch import execute
 from neuroncore.memory import View
@@ -187,13 +188,16 @@ class _Machine:
         """The call with observers: they get an event before and after."""
         sources, find, settle = self._sources(call), self._plans(call), self._settling(call)
         names = list(call.record.operands)
+        known: dict[Any, tuple[Callable[..., None], MachineCall]] = {}
 
         def run() -> None:
             operands = [source() for source in sources]
             kinds = tuple(map(kind_of, operands))
-            execute = find(kinds)
-            specs = dict(zip(names, kinds, strict=True))
-            made = machine_call(call, specs, self.core, self.program.nki)
+            if kinds not in known:
+                specs = dict(zip(names, kinds, strict=True))
+                made = machine_call(call, specs, self.core, self.program.nki)
+                known[kinds] = find(kinds), made
+            execute, made = known[kinds]
             event = Event(made, dict(zip(names, operands, strict=True)), call.origin, call.name)
             for watcher in self.core.watchers:
                 watcher.will(event)
