@@ -3,6 +3,7 @@
 from neuroncore.program.affine import Affine
 from neuroncore.program.box import Slice, access_at, subscript
 from neuroncore.program.capture import capture
+from neuroncore.program.effects import CallEffects, call_effects
 from neuroncore.program.emit import emit
 from neuroncore.program.execute import execute_program
 from neuroncore.program.findings import Finding
@@ -35,6 +36,7 @@ __all__ = [
     "Allocate",
     "Buffer",
     "Call",
+    "CallEffects",
     "Finding",
     "Indirect",
     "Life",
@@ -45,6 +47,7 @@ __all__ = [
     "Statement",
     "access_at",
     "accesses",
+    "call_effects",
     "calls",
     "capture",
     "check",

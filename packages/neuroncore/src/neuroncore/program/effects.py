@@ -1,0 +1,89 @@
+"""What a call of a program touches while its loop variables have given values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from neuroncore.core import NeuronCore
+from neuroncore.effects import Effect, Footprint, Touched, footprint
+from neuroncore.program.affine import Affine
+from neuroncore.program.binding import index_stride, machine_call, seen_as, spec_at
+from neuroncore.program.nodes import Access, Buffer, Call
+
+_ZERO = Affine()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """One effect: the footprint with the access's offset at 0, and what an offset is in bytes."""
+
+    effect: Effect
+    buffer: str = ""
+    offset: Affine = _ZERO
+    width: int = 1
+    at_zero: Footprint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallEffects:
+    """The effects of one call for every iteration; `at` gives them for one."""
+
+    places: tuple[_Place, ...]
+
+    def at(self, values: Mapping[str, int]) -> list[Touched]:
+        """What is touched while the loop variables have these `values`; buffers go by name.
+
+        KeyError names a variable without a value.
+        """
+        return [_touched(place, values) for place in self.places]
+
+
+def _touched(place: _Place, values: Mapping[str, int]) -> Touched:
+    effect = place.effect
+    if place.at_zero is None:
+        return Touched(effect.touch, effect.operand, effect.operand, (), is_register=True)
+    moved = place.at_zero.moved(place.offset.value(values) * place.width)
+    return Touched(effect.touch, effect.operand, place.buffer, (moved,))
+
+
+def call_effects(
+    call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str = "0.6"
+) -> CallEffects:
+    """What `call` touches, by its record; `nki` is the version whose rules it follows.
+
+    Where an index on the device decides which rows are meant, they are all rows that an index in
+    bounds could name. One buffer that is allocated anew in every iteration has one name here.
+    """
+    specs = {
+        name: spec_at(value, buffers, core, value.offset.constant)
+        if isinstance(value, Access)
+        else None if value is None else type(value)
+        for name, value in call.operands.items()
+    }  # fmt: skip
+    made = machine_call(call, specs, core, nki)
+    return CallEffects(tuple(_place(e, call, buffers) for e in call.record.effects(made)))
+
+
+def _place(effect: Effect, call: Call, buffers: Mapping[str, Buffer]) -> _Place:
+    if effect.is_register:
+        return _Place(effect)
+    name, _, index = effect.operand.partition(".")
+    access = call.accesses[name]
+    if index:
+        assert access.indirect is not None
+        access = access.indirect.index
+    buffer = buffers[access.buffer]
+    width = seen_as(access, buffer).itemsize
+    shape, strides = _reachable(access, buffer)
+    at_zero = footprint(0, shape, tuple([s * width for s in strides]), width)
+    return _Place(effect, buffer.name, access.offset, width, at_zero)
+
+
+def _reachable(access: Access, buffer: Buffer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of the elements that the access names at any index."""
+    if access.indirect is None:
+        return access.shape, access.strides
+    by_row = access.indirect.kind == "vector"
+    shape, strides = access.shape[by_row:], access.strides[by_row:]
+    return (buffer.shape[access.indirect.dim], *shape), (index_stride(access, buffer), *strides)
