@@ -60,7 +60,9 @@ class Access:
         self.base.settle()
         values = np.ascontiguousarray(self.base.array.reshape(-1)[flat])
         spec = self.base.spec
-        return self.core.adopt(values, spec.space, False, self.base.name, spec.dtype)
+        gathered = self.core.adopt(values, spec.space, False, self.base.name, spec.dtype)
+        self.core.moved(gathered, self.base, of=flat.reshape(-1))
+        return gathered
 
     def write(self, values: View) -> None:
         """Scatter a tensor of the same shape; no element may be named twice."""
@@ -75,6 +77,7 @@ class Access:
         self.base.settle()
         at = np.unravel_index(flat, self.base.shape)
         self.base.array[at] = values.array.reshape(self.shape)
+        self.core.moved(self.base, values, at=flat.reshape(-1))
 
     def _elements(self) -> np.ndarray:
         """Row-major element numbers in the base view."""

@@ -208,12 +208,13 @@ def _reduction(
 def _filled(core: Core, data: View, inside: np.ndarray, identity: float) -> View:
     """A copy of data with the identity outside the mask."""
     copy = core.allocate(data.shape, data.spec.dtype, data.spec.space)
-    issue(core, usage(core, INSTRUCTIONS["tensor_copy"], {}), [copy, data])
+    issue(core, usage(core, INSTRUCTIONS["tensor_copy"], {}), [copy, data], mask=inside)
     kind = data.spec.dtype
     least, most = (kind.min, kind.max) if not kind.is_float else (-np.inf, np.inf)
     np.copyto(
         copy.array, np.asarray(np.clip(identity, least, most)), where=~inside, casting="unsafe"
     )
+    core.moved(copy, at=~inside)
     return copy
 
 

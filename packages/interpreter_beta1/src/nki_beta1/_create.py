@@ -155,6 +155,7 @@ def _filled(shape: Sequence[int], dtype: Any, value: float, buffer: Any, name: s
         made.claim()
         number = cast(np.asarray(value, np.float32), kind)
         made.array[...] = number.astype(made.array.dtype)
+        made.core.moved(made)
     return made
 
 

@@ -126,13 +126,13 @@ class Waiting:
             return
         part = region.of(dst)
         whole = self.core.allocate(part.shape, part.spec.dtype, part.spec.space)
-        self._issue(whole, used)
+        self._issue(whole, used, region.inside)
         merge(part, whole, region.inside)
 
-    def _issue(self, dst: View, used: Usage) -> None:
+    def _issue(self, dst: View, used: Usage, mask: np.ndarray | None = None) -> None:
         operands = self.operands.copy()
         operands[used.output] = dst
-        issue(self.core, used, operands, self.place)
+        issue(self.core, used, operands, self.place, mask)
 
 
 def merge(dst: View, values: View, inside: np.ndarray) -> None:
@@ -142,6 +142,7 @@ def merge(dst: View, values: View, inside: np.ndarray) -> None:
     core.initialised.add(id(dst.storage))
     dst.settle()
     np.copyto(dst.array, values.array, where=inside)
+    core.moved(dst, values, inside, inside)
 
 
 def emit(

@@ -127,6 +127,7 @@ class Tile(View):
             own = self.core.allocate(self.shape, self.spec.dtype, self.spec.space)
             own.claim()
             own.array[...] = self.array
+            self.core.moved(own, self)
             self._become(own)
             self._is_lent = False
 

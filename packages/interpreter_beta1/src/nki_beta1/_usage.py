@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from neuroncore.engines import Engine, Space
 from neuroncore.errors import Place, find_place
 from neuroncore.instructions import Call, Instruction, plan
@@ -137,8 +139,17 @@ def kinds_of(operands: Sequence[Any]) -> list[Kind]:
     ]
 
 
-def issue(core: Core, used: Usage, operands: Sequence[Any], place: Place | None = None) -> None:
-    """Check and execute an instruction on all its operands, in the record's order."""
+def issue(
+    core: Core,
+    used: Usage,
+    operands: Sequence[Any],
+    place: Place | None = None,
+    mask: np.ndarray | None = None,
+) -> None:
+    """Check and execute an instruction on all its operands, in the record's order.
+
+    `mask` says which elements of the result the caller keeps, where it isn't all of them.
+    """
     ready = prepared(core, used, kinds_of(operands))
     if core.lent:
         for i in ready.written:
@@ -152,7 +163,8 @@ def issue(core: Core, used: Usage, operands: Sequence[Any], place: Place | None 
     if not core.watchers:
         ready.execute(*operands)
         return
-    event = Event(ready.call, dict(zip(used.fields, operands, strict=True)), place or find_place())
+    views = dict(zip(used.fields, operands, strict=True))
+    event = Event(ready.call, views, place or find_place(), mask=mask)
     for watcher in core.watchers:
         watcher.will(event)
     ready.execute(*operands)

@@ -135,6 +135,7 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
             memset(staged, fill_value)
             tensor.settle()
             tensor.array[...] = staged.array[0, 0]
+            tensor.core.moved(tensor)
         return tensor
 
     def zeros(shape: Sequence[int], dtype: Any, buffer: Any = Space.sbuf, name: str = "") -> View:

@@ -6,7 +6,7 @@ counts must agree. Rows of a vector-offset view start at index[row] times the ba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import like
-from neuroncore.memory import View, dynamic_rows
+from neuroncore.memory import View, dynamic_rows, resolve_scalar
 from neuroncore.memory.dynamic import refuse_out_of_bounds
 from neuroncore.numerics import reader, stored, wide, writer
 from neuroncore.spec import Spec
@@ -236,6 +236,22 @@ def _covers(c: Call) -> bool:
     return c.dst.indirect is None and c.oob_mode is OobMode.error and c.dst_rmw_op is None
 
 
+def _chooses(c: Call, views: Mapping[str, Any]) -> np.ndarray | None:
+    """With oob_mode.skip, the rows whose indices are in bounds; on a dst view by rows, src's."""
+    if c.oob_mode is OobMode.error:
+        return None
+    kept = np.ones((1,) * c.dst.rank, np.bool_)
+    for view in (views["dst"], views["src"]):
+        if view.dynamic is None:
+            continue
+        if view.spec.indirect.kind == "scalar":
+            kept = kept & (resolve_scalar(view, skips=True) is not None)
+        else:
+            valid = dynamic_rows(view)[1].reshape((-1,) + (1,) * (view.ndim - 1))
+            kept = kept & np.broadcast_to(valid, view.shape).reshape(c.dst.shape)
+    return kept
+
+
 def _optional_int(value: Any) -> int | None:
     return None if value is None else int(value)
 
@@ -280,6 +296,7 @@ DMA_COPY = Instruction(
     result=like("src"),
     mask=MaskBehaviour.rectangular,
     covers=_covers,
+    chooses=_chooses,
     moves_bits=lambda c: c.src.dtype is c.dst.dtype and c.dst_rmw_op is None,
     examples=[
         Example({"dst": "float32[4, 8] sbuf", "src": ("hbm", _RAMP)}, {"dst": _RAMP}),

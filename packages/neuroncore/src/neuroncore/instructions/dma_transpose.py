@@ -6,7 +6,7 @@ row r of src is the one that the r-th index names, the index tile read column by
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,14 @@ def _gathered(c: Call) -> Callable[..., None]:
         dst.array[...] = kept.reshape(dst.shape)
 
     return gather
+
+
+def _chooses(c: Call, views: Mapping[str, Any]) -> np.ndarray | None:
+    """The columns of dst whose rows of src are in bounds, where others are skipped."""
+    if c.oob_mode is OobMode.error or not gathers(c):
+        return None
+    valid = dynamic_rows(views["src"], by_column=True)[1]
+    return np.broadcast_to(valid, transposed_shape(c)).reshape(c.dst.shape)
 
 
 def _axes(value: Any) -> tuple[int, ...] | None:
@@ -199,6 +207,7 @@ DMA_TRANSPOSE = Instruction(
     result=_result,
     mask=MaskBehaviour.rectangular,
     covers=lambda c: c.dst.indirect is None and c.oob_mode is OobMode.error,
+    chooses=_chooses,
     moves_bits=lambda c: True,
     examples=[
         Example({"dst": "float32[4, 3] sbuf", "src": ("hbm", _RAMP)}, {"dst": _RAMP.T}),

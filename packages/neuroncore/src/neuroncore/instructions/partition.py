@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,13 @@ def _moves(c: Call) -> tuple[np.ndarray, np.ndarray]:
     return targets, targets - targets % QUADRANT + entries[targets]
 
 
+def _chooses(c: Call, views: Mapping[str, Any]) -> np.ndarray:
+    """The rows whose mask entry names a partition."""
+    chosen = np.zeros((c.dst.partitions,) + (1,) * (c.dst.rank - 1), np.bool_)
+    chosen[_moves(c)[0]] = True
+    return chosen
+
+
 def _mask(value: Any) -> tuple[int, ...]:
     """32 entries, each 0 to 31 or 255."""
     try:
@@ -207,6 +214,7 @@ NC_STREAM_SHUFFLE = Instruction(
     result=like("dst"),
     mask=MaskBehaviour.refused,
     covers=lambda c: KEEP not in c.shuffle_mask,
+    chooses=_chooses,
     moves_bits=lambda c: True,
     examples=[
         Example({"dst": "float32[32, 2] sbuf", "src": _TALL, "shuffle_mask": _SWAP},

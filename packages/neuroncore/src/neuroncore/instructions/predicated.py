@@ -119,6 +119,7 @@ TENSOR_COPY_PREDICATED = Instruction(
     result=like("dst"),
     mask=MaskBehaviour.elementwise,
     covers=lambda c: False,
+    chooses=lambda c, views: _chooses(c, c.dst.shape)(views["predicate"]),
     moves_bits=lambda c: isinstance(c.src, Spec),
     examples=[
         Example({"dst": -np.ones((2, 4)), "src": _TILE, "predicate": ("sbuf uint8", _CHOSEN)},
