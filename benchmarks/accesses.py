@@ -4,8 +4,9 @@
 
 A load of a (128, 512) float32 tile is written as a slice, with index expressions, and with masks
 that cut nothing, or all but a corner of (100, 500), inside the tensor or at its end. CPU time per
-load in a kernel of `TILES`, the least of N alternating runs after one that is not counted; the
-ratio is over the slice of the same size.
+load in a kernel of `TILES`, the least of N alternating runs after one that is not counted. The
+ratio is over the slice of the same size in the same run, the median of the runs: what else happens
+on the machine, and where its memory lies, meets both.
 
 Memory is the peak that Python and NumPy allocate while the timed case of an example runs
 (tracemalloc), without its arguments, over the tensors that live at the same time (allocated in any
@@ -26,6 +27,7 @@ import time
 import tracemalloc
 import weakref
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -94,10 +96,11 @@ def time_forms(runs: int) -> None:
     for _ in range(runs + 1):
         for name, kernel in kernels.items():
             times[name].append(cpu_us(lambda kernel=kernel: kernel(x)))
-    least = {name: min(own[1:]) for name, own in times.items()}
+    times = {name: own[1:] for name, own in times.items()}
     print(f"{f'load of ({P}, {F}) float32':32}{'per load':>12}{f'ratio (bound {BOUND})':>20}")
     for name, (over, _) in FORMS.items():
-        print(f"{name:32}{least[name]:9.1f} us{least[name] / least[over]:20.2f}")
+        ratio = median(own / slice_ for own, slice_ in zip(times[name], times[over], strict=True))
+        print(f"{name:32}{min(times[name]):9.1f} us{ratio:20.2f}")
 
 
 class LiveTensors(Watcher):

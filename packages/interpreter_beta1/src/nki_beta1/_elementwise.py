@@ -86,7 +86,7 @@ def _as_operand(value: Any, name: str) -> Any:
 
 
 def _check(name: str, x: Any, y: Any) -> None:
-    bad = next((v for v in (x, y) if not is_operand(v)), None)
+    bad = x if not is_operand(x) else y if not is_operand(y) else None
     if bad is not None or (is_number(x) and is_number(y)):
         raise SignatureError(
             "needs at least one tile" if bad is None else f"cannot take a {type(bad).__name__}",

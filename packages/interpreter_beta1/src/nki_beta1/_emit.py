@@ -175,7 +175,8 @@ def wait(waiting: Waiting) -> Tile:
     tile.core = core
     tile.wait(waiting)
     core.waiting = tile
-    second_output = any(operands[i] is not None for i in waiting.used.more_outputs)
+    more = waiting.used.more_outputs
+    second_output = more and any(operands[i] is not None for i in more)
     if second_output or core.options.activation_range == "refuse":
         core.flush()
     return tile
