@@ -40,6 +40,39 @@ CALLS = {
     "c6": {"tensor_tensor": 2, "dma_copy": 6},
     "c11": {"tensor_scalar": 25_600, "dma_copy": 3 * 25_600},
     "c14": {"tensor_tensor": 1, "dma_copy": 3},
+    "m1": {
+        "memset": 2, "dma_copy": 5 * 32 + 2, "activation": 32, "tensor_tensor": 4 * 32,
+        "nc_matmul": 2 * 32, "tensor_tensor_scan": 32,
+    },
+    "m3": {
+        "memset": 1 + 32, "dma_copy": 3 * 32 + 3 * 512, "activation": 512,
+        "tensor_tensor": 4 * 512, "nc_matmul": 2 * 512, "tensor_tensor_scan": 512,
+    },
+    "m5": {
+        "memset": 1 + 32 + 512, "dma_copy": 3 * 32 + 512 + 2 * 8192, "activation": 8192,
+        "tensor_tensor": 4 * 8192, "nc_matmul": 2 * 8192, "tensor_tensor_scan": 8192,
+        "tensor_copy": 8192,
+    },
+    "b0": {
+        "memset": 2, "dma_copy": 5 * 32 + 2, "activation": 32, "tensor_tensor": 4 * 32,
+        "nc_matmul": 8 * 32, "tensor_tensor_scan": 32,
+    },
+    "n_silu": {
+        "memset": 2, "dma_copy": 2 * 224, "activation": 2 * 448, "reciprocal": 448,
+        "tensor_tensor": 448,
+    },
+    "n_matmul": {
+        "nc_transpose": 12 * 32 * 40, "activation": 12 * 32 * (40 + 2),
+        "nc_matmul": 12 * 32 * 2 * 40, "dma_copy": 1 + 12 * 32 * (5 + 40 + 1),
+    },
+    "n_rope": {"dma_copy": 4 * 512, "activation": 512, "tensor_tensor": 6 * 512},
+    "g0": {"nc_matmul": M * N * K, "dma_copy": 2 * M * N * K + M * N, "tensor_copy": M * N},
+    "g3": {
+        "nc_matmul": M * N * K, "dma_copy": 64 * (64 * 6 + 8), "tensor_copy": M * N,
+    },
+    "d0": {
+        "tensor_tensor": 65_536, "tensor_reduce": 65_536, "memset": 32, "dma_copy": 4 + 2 * 32,
+    },
 }  # fmt: skip
 
 BYTES = {
@@ -51,8 +84,11 @@ BYTES = {
     "a1": (2 * 2048 * 2048 * 2, 2048 * 2048 * 2),
     "c1": (2 * 25_600 * 4, 25_600 * 4),
     "c6": (2 * 256_000 * 4, 256_000 * 4),
+    "n_silu": (117_440_512, 117_440_512),
+    "n_matmul": (9_059_762_176, 201_326_592),
+    "n_rope": (268_435_456, 134_217_728),
 }
-"""Read and written, from the shapes of the operands and how often the recipe loads them."""
+"""Read and written: operand shapes times how often the recipe loads them; for n_ the profile's."""
 
 
 @pytest.mark.parametrize("point", PROGRAMS, ids=lambda p: p.id)
