@@ -47,7 +47,7 @@ class Finding:
 
 
 def from_violation(
-    check: str, violation: Violation, place: Place | None, instruction: str
+    check: str, violation: Violation, place: Place | None, instruction: str | None = None
 ) -> Finding:
     """A broken limit of an instruction as a finding."""
     v = violation
@@ -69,10 +69,20 @@ class Report:
 
     def add(self, finding: Finding) -> None:
         """List the finding, or count it where its like is listed."""
-        f = finding
-        key = (f.check, f.code, f.instruction, f.operand, f.place or f.message)
+        if not self.again(finding):
+            self._found[_key(finding)] = finding
+
+    def again(self, finding: Finding) -> bool:
+        """Count the finding if its like is listed, and say whether it is.
+
+        What makes two alike are check, code, instruction, operand and place: a finding whose words
+        are costly to find can be asked for without them.
+        """
+        key = _key(finding)
         known = self._found.get(key)
-        self._found[key] = replace(known, count=known.count + f.count) if known else f
+        if known is not None:
+            self._found[key] = replace(known, count=known.count + finding.count)
+        return known is not None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -86,3 +96,7 @@ class Report:
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.findings)) or "nothing found"
+
+
+def _key(f: Finding) -> object:
+    return f.check, f.code, f.instruction, f.operand, f.place or f.message

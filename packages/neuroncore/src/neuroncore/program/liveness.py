@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from neuroncore.engines import Space
-from neuroncore.errors import CapacityError, Violation
+from neuroncore.memory import occupancy
+from neuroncore.memory.occupancy import covered, units_between, units_held
 from neuroncore.program.findings import Finding, found
 from neuroncore.program.nodes import (
     Allocate,
@@ -24,8 +25,6 @@ from neuroncore.program.nodes import (
     accesses,
 )
 from neuroncore.targets import Target
-
-SHOWN = 6  # holders named in a message
 
 
 @dataclass(slots=True)
@@ -104,42 +103,21 @@ def _held(space: Space, every: list[Life], start: Life, target: Target) -> Peak:
     """What is held when `start` comes to life."""
     now = start.first or 0
     alive = [life.buffer for life in every if (life.first or 0) <= now <= life.last]
-    unit = target.psum_bank_bytes if space is Space.psum else 1
-    sizes = [(b, -(-b.free_bytes // unit)) for b in alive]
+    sizes = [(b, units_held(space, target, b.free_bytes)) for b in alive]
     floating = sum(size for b, size in sizes if b.address is None)
-    placed = _covered([b for b in alive if b.address is not None], unit)
+    placed = covered(
+        units_between(space, target, b.address[1], b.free_bytes)
+        for b in alive
+        if b.address is not None
+    )
     by = tuple(sorted(sizes, key=lambda pair: -pair[1]))
     return Peak(space, floating + placed, by, start.made)
 
 
-def _covered(buffers: list[Buffer], unit: int) -> int:
-    """Units that lie under at least one of these addressed buffers."""
-    spans = sorted(
-        (b.address[1] // unit, -(-(b.address[1] + b.free_bytes) // unit))
-        for b in buffers
-        if b.address is not None
-    )
-    total, reached = 0, 0
-    for low, high in spans:
-        total += max(0, high - max(low, reached))
-        reached = max(reached, high)
-    return total
-
-
 def over_capacity(program: Program, target: Target, usable_sbuf: int) -> Iterator[Finding]:
     """A finding for each memory that is too small."""
-    limit = {Space.sbuf: usable_sbuf, Space.psum: target.psum_banks}
-    unit = {Space.sbuf: "bytes per partition", Space.psum: "banks"}
     for space, peak in peaks(program, target).items():
-        if peak.held <= limit[space]:
-            continue
-        holders = [f"{b.name} {size}" for b, size in peak.by[:SHOWN]]
-        more = f" and {len(peak.by) - SHOWN} more" if len(peak.by) > SHOWN else ""
-        yield found(peak.at, Violation(
-            CapacityError,
-            f"{peak.held} {unit[space]} of {space.name.upper()} are held at once",
-            expected=f"at most {limit[space]} {unit[space]} on {target.name}",
-            got=", ".join(holders) + more,
-            hint="use tiles one after the other, make them smaller, or keep them in HBM",
-            rule=f"NKI architecture guide: {space.name.upper()} size",
-        ))  # fmt: skip
+        holders = [f"{b.name} {size}" for b, size in peak.by]
+        violation = occupancy.over_capacity(space, target, peak.held, usable_sbuf, holders)
+        if violation is not None:
+            yield found(peak.at, violation)

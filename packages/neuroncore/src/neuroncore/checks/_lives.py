@@ -1,0 +1,106 @@
+"""When the on-chip tensors of a run are alive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroncore._caret import Place, find_place
+from neuroncore.checks._tensors import label
+from neuroncore.checks.findings import Report
+from neuroncore.core import NeuronCore
+from neuroncore.engines import Space
+from neuroncore.memory import Storage, View
+from neuroncore.observe import Event, Watcher
+from nki_dtypes import DType
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """An on-chip tensor between instructions, by number.
+
+    It was made after instruction `made`, used by `first` first and by `last` last. What Python
+    still holds afterwards is dead: nothing looks at it.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    space: Space
+    free_bytes: int
+    address: tuple[int, int] | None
+    place: Place | None
+    made: int
+    first: int | None = None
+    last: int = -1
+    last_place: Place | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.shape} {self.dtype}"
+
+
+class LivesWatcher(Watcher):
+    """Collects the lives of one program after the other and has each program judged."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.core: NeuronCore | None = None
+        self.lives: list[Life] = []
+        self._now = 0
+
+    def judge(self, lives: list[Life], core: NeuronCore) -> None:
+        """Report what is wrong with these lives: all that one program used, as they were made."""
+        raise NotImplementedError
+
+    def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self.lives.clear()  # those of a launch that ended in an error
+
+    def allocated(self, storage: Storage) -> None:
+        if not storage.space.on_chip:
+            return
+        place = find_place()
+        free_bytes = storage.free_elems * storage.dtype.itemsize
+        life = Life(
+            label(storage, place), storage.shape, storage.dtype, storage.space, free_bytes,
+            storage.address, place, self._now,
+        )  # fmt: skip
+        assert storage.notes is not None
+        storage.notes[self] = life
+        self.lives.append(life)
+
+    def will(self, event: Event) -> None:
+        self._now += 1
+        for view in event.views.values():
+            if isinstance(view, View):
+                self.core = view.core
+                self._used(view, event.place)
+                if view.dynamic is not None:
+                    self._used(view.dynamic.index, event.place)
+
+    def moved(
+        self,
+        dst: View,
+        src: View | None,
+        at: np.ndarray | None = None,
+        of: np.ndarray | None = None,
+    ) -> None:
+        self._now += 1
+        for view in (dst, src):
+            if view is not None:
+                self._used(view, None)
+
+    def _used(self, view: View, place: Place | None) -> None:
+        notes = view.storage.notes
+        life = notes.get(self) if notes else None
+        if life is not None:
+            life.first = self._now if life.first is None else life.first
+            life.last, life.last_place = self._now, place
+
+    def returned(self, value: Any) -> None:
+        used = [life for life in self.lives if life.first is not None]
+        self.lives.clear()
+        if self.core is not None and used:
+            self.judge(used, self.core)

@@ -1,0 +1,105 @@
+"""One entry per piece of a tensor's memory, addressed like the tensor itself."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from neuroncore.memory import Storage, View, dynamic_rows, resolve_scalar
+
+
+class Shadow:
+    """Entries beside a storage: one per element, per byte once a view needs that.
+
+    `entries` has one of `fill` for every `unit` bytes; a view sees those of its bytes.
+    """
+
+    __slots__ = ("entries", "unit")
+
+    def __init__(self, storage: Storage, fill: Any, kind: Any = np.bool_) -> None:
+        self.unit = storage.flat.itemsize
+        shape = storage.flat.shape
+        self.entries = np.full(shape, fill, kind) if fill else np.zeros(shape, kind)
+
+    def of(self, view: View) -> np.ndarray | None:
+        """The entries behind a static view, in its shape; those of wide elements on a last axis.
+
+        Writing to it changes the entries. A view at a dynamic scalar offset is taken where it
+        points now: None out of bounds.
+        """
+        if view.dynamic is not None:
+            fixed = resolve_scalar(view, skips=True)
+            return None if fixed is None else self.of(fixed)
+        width, strides = view.array.itemsize, view.array.strides
+        start = first_byte(view)
+        if width != self.unit:
+            self._refine(gcd(width, start, *strides))
+        unit, size = self.unit, self.entries.itemsize
+        shape, steps = view.array.shape, tuple([s // unit * size for s in strides])
+        if width != unit:
+            shape, steps = (*shape, width // unit), (*steps, size)
+        return np.ndarray(shape, self.entries.dtype, self.entries, start // unit * size, steps)
+
+    def rows(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+        """Of a view with one index per row: all entries by element number, its valid numbers."""
+        elements, valid = dynamic_rows(view)
+        width = view.array.itemsize
+        if width % self.unit:
+            self._refine(gcd(width, self.unit))
+        return self.entries.reshape(-1, width // self.unit), elements[valid]
+
+    def get(self, view: View) -> np.ndarray | None:
+        """The entries that a view names now, to look at; None where it names nothing."""
+        if is_gathered(view):
+            entries, numbers = self.rows(view)
+            return entries[numbers]
+        return self.of(view)
+
+    def put(self, view: View, value: Any, where: np.ndarray | None = None) -> None:
+        """Set the entries that a view names now, at `where` (bool that broadcasts to its shape)."""
+        if is_gathered(view):
+            self._put_rows(view, value, where)
+            return
+        part = self.of(view)
+        if part is None:
+            return
+        if where is None:
+            part[...] = value
+        else:
+            part[np.broadcast_to(where, view.array.shape)] = value
+
+    def _put_rows(self, view: View, value: Any, where: np.ndarray | None) -> None:
+        elements, valid = dynamic_rows(view)
+        entries, numbers = self.rows(view)
+        if where is not None:
+            numbers = numbers[np.broadcast_to(where, elements.shape)[valid]]
+        entries[numbers] = value
+
+    def _refine(self, unit: int) -> None:
+        unit = gcd(unit, self.unit)
+        if unit != self.unit:
+            self.entries = np.repeat(self.entries, self.unit // unit)
+            self.unit = unit
+
+
+def is_gathered(view: View) -> bool:
+    """Whether a view has one index per row."""
+    indirect = view.spec.indirect
+    return indirect is not None and indirect.kind == "vector"
+
+
+def is_whole(view: View) -> bool:
+    """Whether a view names every byte of its tensor."""
+    return (
+        view.array.nbytes == view.storage.flat.nbytes
+        and view.dynamic is None
+        and not view.spec.repeats
+    )
+
+
+def first_byte(view: View) -> int:
+    """Bytes from the start of the storage to the first element of the view."""
+    address = view.array.__array_interface__["data"][0]
+    return address - view.storage.flat.__array_interface__["data"][0]

@@ -1,0 +1,261 @@
+"""`memory`: reads of bytes that nothing has written.
+
+What a tensor holds before its first write is undefined on a device: the machine shows NaN, which a
+maximum, a select or an integer may hide. Every element of a read is looked up in flags that writes
+set, one per element (per byte where views see the bytes in other sizes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neuroncore._caret import Place, find_place
+from neuroncore.checks._shadow import Shadow, first_byte, is_gathered, is_whole
+from neuroncore.checks._tensors import described, label
+from neuroncore.checks.findings import Finding, Report
+from neuroncore.effects import Touch
+from neuroncore.instructions import Call
+from neuroncore.memory import Storage, View
+from neuroncore.observe import Event, Watcher
+
+RULE = "NKI language guide: the content of a new tensor is undefined"
+
+
+@dataclass(slots=True)
+class _Content:
+    """Where a tensor was allocated and what of it has been written: all, nothing, or flags."""
+
+    place: Place | None
+    written: bool | Shadow
+
+    def flags(self, storage: Storage) -> Shadow:
+        if isinstance(self.written, bool):
+            self.written = Shadow(storage, self.written)
+        return self.written
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What one call does to memory: names of operands that it reads, and that it writes."""
+
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    covers: bool
+
+
+class Memory(Watcher):
+    """Follows which bytes have been written and reports reads of others."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self._plans: dict[Call, _Plan] = {}
+
+    # -- what happens -----------------------------------------------------------------------------
+
+    def allocated(self, storage: Storage) -> None:
+        place = find_place() if storage.fresh else None
+        assert storage.notes is not None
+        storage.notes[self] = _Content(place, not storage.fresh)
+
+    def will(self, event: Event) -> None:
+        call, views = event.call, event.views
+        plan = self._plans.get(call)
+        if plan is None:
+            plan = self._plans[call] = _plan(call)
+        chosen = None if plan.covers else call.record.chooses(call, views)
+        for name in plan.reads:
+            view = _operand(views, name)
+            if not isinstance(view, View):
+                continue
+            content = view.storage.notes[self]  # type: ignore[index]
+            if content.written is not True and (chosen is None or name not in plan.writes):
+                self._read(event, name, view, content)
+        for name in plan.writes:
+            view = views[name]
+            content = view.storage.notes[self]
+            if content.written is not True:
+                self._write(view, content, event.mask if chosen is None else chosen)
+
+    def moved(
+        self,
+        dst: View,
+        src: View | None,
+        at: np.ndarray | None = None,
+        of: np.ndarray | None = None,
+    ) -> None:
+        content = _content(self, dst.storage)
+        arriving: Any = True
+        if src is not None:
+            source = _content(self, src.storage)
+            if source.written is not True:
+                found = source.flags(src.storage).of(src)
+                assert found is not None
+                arriving = found.reshape(src.size, -1).all(axis=1)
+                arriving = arriving if of is None else arriving[of]
+        if arriving is True and (at is None and is_whole(dst)):
+            content.written = True
+            return
+        flags = content.flags(dst.storage).of(dst)
+        assert flags is not None
+        numbers = np.arange(dst.size) if at is None else at
+        if flags.ndim > dst.ndim and arriving is not True:
+            arriving = arriving[:, None]
+        flags[np.unravel_index(numbers, dst.shape)] = arriving
+
+    def ended(self, value: Any) -> None:
+        for view in _tensors(value):
+            content = _content(self, view.storage)
+            if content.written is not True:
+                self._returned(view, content)
+
+    # -- what it means ----------------------------------------------------------------------------
+
+    def _read(self, event: Event, name: str, view: View, content: _Content) -> None:
+        whole = is_whole(view)
+        if content.written is False:
+            missing = None if event.mask is None else ~np.zeros(view.shape, np.bool_)
+        else:
+            flags = content.flags(view.storage).get(view)
+            if flags is None:
+                return
+            if flags.all():
+                if whole:
+                    content.written = True
+                return
+            missing = ~flags if flags.ndim == view.ndim else ~flags.all(axis=-1)
+        if event.mask is not None and missing is not None:
+            missing = missing & _kept(event.mask, view.shape)
+            if not missing.any():
+                return
+        self._report(event, name, view, content, missing)
+
+    def _write(self, view: View, content: _Content, where: np.ndarray | None) -> None:
+        if where is None and is_whole(view):
+            content.written = True
+        else:
+            content.flags(view.storage).put(view, True, where)
+
+    def _report(
+        self, event: Event, name: str, view: View, content: _Content, missing: np.ndarray | None
+    ) -> None:
+        found = Finding(
+            "memory", f"{name} reads elements that nothing has written", event.place,
+            instruction=event.call.record.name, operand=name,
+        )  # fmt: skip
+        if self.report.again(found):
+            return
+        self.report.add(
+            replace(
+                found,
+                message=f"{name} reads {_count(view, missing)} that nothing has written",
+                expected="every element written before it is read",
+                got=f"{_where(view, missing, content.place)}, unwritten",
+                hint="write it first (nisa.memset), or read only the part that was written",
+                rule=RULE,
+                notes=() if content.place is None else (f"allocated at {content.place}",),
+            )
+        )
+
+    def _returned(self, view: View, content: _Content) -> None:
+        view_flags = None if content.written is False else content.flags(view.storage).get(view)
+        if view_flags is not None and view_flags.all():
+            return
+        missing = None
+        if view_flags is not None:
+            missing = ~view_flags if view_flags.ndim == view.ndim else ~view_flags.all(axis=-1)
+        self.report.add(
+            Finding(
+                "memory",
+                f"the kernel returns {_count(view, missing)} that nothing has written",
+                content.place,
+                "every element of a result written",
+                f"{_where(view, missing, content.place)}, unwritten",
+                rule=RULE,
+                code="result",
+            )
+        )
+
+
+def _plan(call: Call) -> _Plan:
+    reads, writes = [], []
+    for effect in call.effects:
+        if effect.is_register:
+            continue
+        if effect.touch is not Touch.write and not _begins(call, effect.touch):
+            reads.append(effect.operand)
+        if effect.touch is not Touch.read:
+            writes.append(effect.operand)
+    reads.sort(key=lambda name: "." not in name)  # indices first: what they say decides the rest
+    return _Plan(tuple(reads), tuple(writes), call.record.covers(call))
+
+
+def _begins(call: Call, touch: Touch) -> bool:
+    """Whether an accumulation overwrites what was not written before, so that it reads nothing."""
+    return touch is Touch.accumulate and call.attrs.get("accumulate", True) is None
+
+
+def _operand(views: Any, name: str) -> View | Any:
+    """The operand of that name, or the index tile of a dynamic one: its poison is looked up here
+    and by the instruction alike.
+    """
+    operand, _, index = name.partition(".")
+    if not index:
+        return views[operand]
+    tile = views[operand].dynamic.index
+    tile.settle()
+    return tile
+
+
+def _content(watcher: Memory, storage: Storage) -> _Content:
+    assert storage.notes is not None
+    return storage.notes[watcher]
+
+
+def _kept(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Where elements of an operand of this shape count, if only `mask` of the result is kept."""
+    if shape == mask.shape:
+        return mask
+    if shape[0] == mask.shape[0] and all(n == 1 for n in shape[1:]):
+        return mask.reshape(len(mask), -1).any(axis=1).reshape(shape)
+    return np.ones(shape, np.bool_)
+
+
+def _tensors(value: Any) -> Iterator[View]:
+    if isinstance(value, View):
+        yield value
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for element in value:
+            yield from _tensors(element)
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def _count(view: View, missing: np.ndarray | None) -> str:
+    if missing is None or missing.all():
+        return f"{view.size:,} element" + "s" * (view.size > 1)
+    return f"{np.count_nonzero(missing):,} of {view.size:,} elements"
+
+
+def _where(view: View, missing: np.ndarray | None, made: Place | None) -> str:
+    """The unwritten elements as a box of the tensor: acc[0:128, 256:512]."""
+    storage = view.storage
+    name = label(storage, made)
+    if missing is None or is_gathered(view):
+        inside = f"rows of {name}" if is_gathered(view) else name
+        return f"{inside}: {described(storage)}"
+    at = np.argwhere(missing)
+    steps = np.asarray(view.array.strides)
+    elements = (first_byte(view) + at @ steps) // storage.flat.itemsize
+    places = np.unravel_index(elements, storage.shape)
+    box = [(int(p.min()), int(p.max()) + 1) for p in places]
+    text = ", ".join(str(low) if high - low == 1 else f"{low}:{high}" for low, high in box)
+    full = np.prod([high - low for low, high in box]) == len(np.unique(elements))
+    inside = "" if full else f" ({len(np.unique(elements)):,} elements in it)"
+    return f"{name}[{text}]{inside} of {described(storage)}"

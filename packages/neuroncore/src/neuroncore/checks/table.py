@@ -1,0 +1,82 @@
+"""The checks by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from neuroncore.checks.capacity import Capacity
+from neuroncore.checks.findings import Finding, Report
+from neuroncore.checks.memory import Memory
+from neuroncore.checks.overlap import Overlap
+from neuroncore.errors import LaunchError
+from neuroncore.observe import Watcher, watched_by
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what it proves of a run that it finds nothing in, and how it looks.
+
+    `watcher` makes the observer of a run that fills a report. `source` looks at a script instead,
+    under an NKI version, before anything runs.
+    """
+
+    name: str
+    proves: str
+    watcher: Callable[[Report], Watcher] | None = None
+    source: Callable[[Path, str], list[Finding]] | None = None
+
+
+CHECKS: dict[str, Check] = {
+    check.name: check
+    for check in (
+        Check("memory", "no instruction reads an element that nothing has written", Memory),
+        Check("capacity", "what is alive at any moment fits SBUF and the banks of PSUM", Capacity),
+        Check("overlap", "no two tensors at addresses share bytes while both are alive", Overlap),
+    )
+}
+
+
+def resolve_checks(names: Sequence[str]) -> list[Check]:
+    """The checks called `names`, each once, in order. Raises LaunchError for an unknown name."""
+    for name in names:
+        if name not in CHECKS:
+            near = get_close_matches(name, CHECKS, 1)
+            raise LaunchError(
+                f"unknown check {name!r}",
+                expected=", ".join(CHECKS),
+                got=repr(name),
+                hint=f"did you mean {near[0]}?" if near else None,
+            )
+    return [CHECKS[name] for name in dict.fromkeys(names)]
+
+
+@contextmanager
+def watching(*names: str) -> Iterator[Report]:
+    """Let the checks called `names` (all that watch runs, if none is given) watch every kernel that
+    runs inside the block; gives the report that they fill.
+
+    Raises LaunchError for an unknown name, and for a check that looks at sources instead of runs.
+    """
+    chosen = resolve_checks(names or [c.name for c in CHECKS.values() if c.watcher])
+    for check in chosen:
+        if check.watcher is None:
+            raise LaunchError(
+                f"{check.name} looks at a script, not at a run",
+                expected=", ".join(c.name for c in CHECKS.values() if c.watcher),
+                hint=f"nki-run --check {check.name} SCRIPT",
+            )
+    report = Report()
+    with watched_by(*(check.watcher(report) for check in chosen if check.watcher)):
+        yield report
+
+
+def check(run: Callable[[], Any], *names: str) -> Report:
+    """Call `run`, which runs kernels, under `watching(*names)`; gives the report."""
+    with watching(*names) as report:
+        run()
+    return report
