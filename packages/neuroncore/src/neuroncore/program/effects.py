@@ -15,7 +15,7 @@ _ZERO = Affine()
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class BoundEffect:
     """One effect: the footprint with the access's offset at 0, and what an offset is in bytes."""
 
     effect: Effect
@@ -29,7 +29,7 @@ class _Place:
 class CallEffects:
     """The effects of one call for every iteration; `at` gives them for one."""
 
-    places: tuple[_Place, ...]
+    places: tuple[BoundEffect, ...]
 
     def at(self, values: Mapping[str, int]) -> list[Touched]:
         """What is touched while the loop variables have these `values`; buffers go by name.
@@ -39,7 +39,7 @@ class CallEffects:
         return [_touched(place, values) for place in self.places]
 
 
-def _touched(place: _Place, values: Mapping[str, int]) -> Touched:
+def _touched(place: BoundEffect, values: Mapping[str, int]) -> Touched:
     effect = place.effect
     if place.at_zero is None:
         return Touched(effect.touch, effect.operand, effect.operand, (), is_register=True)
@@ -65,9 +65,9 @@ def call_effects(
     return CallEffects(tuple(_place(e, call, buffers) for e in call.record.effects(made)))
 
 
-def _place(effect: Effect, call: Call, buffers: Mapping[str, Buffer]) -> _Place:
+def _place(effect: Effect, call: Call, buffers: Mapping[str, Buffer]) -> BoundEffect:
     if effect.is_register:
-        return _Place(effect)
+        return BoundEffect(effect)
     name, _, index = effect.operand.partition(".")
     access = call.accesses[name]
     if index:
@@ -77,7 +77,7 @@ def _place(effect: Effect, call: Call, buffers: Mapping[str, Buffer]) -> _Place:
     width = seen_as(access, buffer).itemsize
     shape, strides = _reachable(access, buffer)
     at_zero = footprint(0, shape, tuple([s * width for s in strides]), width)
-    return _Place(effect, buffer.name, access.offset, width, at_zero)
+    return BoundEffect(effect, buffer.name, access.offset, width, at_zero)
 
 
 def _reachable(access: Access, buffer: Buffer) -> tuple[tuple[int, ...], tuple[int, ...]]:

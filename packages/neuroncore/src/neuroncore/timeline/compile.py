@@ -1,0 +1,228 @@
+"""From a program to steps that can be played: sites, tracks, lanes, ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from neuroncore.core import NeuronCore
+from neuroncore.effects import Footprint, Touch, absolute
+from neuroncore.engines import Engine, Space
+from neuroncore.enums import DgeMode
+from neuroncore.errors import UnsupportedError, Violation
+from neuroncore.instructions import Call as MachineCall
+from neuroncore.memory import Storage
+from neuroncore.program import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    call_effects,
+)
+from neuroncore.program.binding import machine_call, spec_at
+from neuroncore.program.effects import BoundEffect
+from neuroncore.program.findings import Finding, found
+from neuroncore.timeline.access import TrackedAccess
+from neuroncore.timeline.gaps import Gaps
+from neuroncore.timeline.lanes import FIRST_QUEUE, LANE
+from neuroncore.timeline.play import State, engine_pass, matmul, transfer
+from neuroncore.timeline.rotation import copies
+from neuroncore.timeline.sites import Site, Step
+from neuroncore.timeline.tracks import Parts, Track
+from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
+
+_TOUCHES = {Touch.read: "reads", Touch.write: "writes", Touch.accumulate: "adds"}
+
+
+@dataclass(slots=True)
+class Body:
+    """A loop ready to be played."""
+
+    loop: Loop
+    variable: int
+    steps: list[Step | Body]
+    sites: list[Site] = field(default_factory=list)
+    """Those inside it, however deep."""
+
+
+class Compiler:
+    """Makes a program's sites once; every one knows its tracks and where it is played."""
+
+    def __init__(
+        self, program: Program, core: NeuronCore, state: State, queues: int, mode: str
+    ) -> None:
+        self.program, self.core, self.state, self.queues = program, core, state, queues
+        self.copies = copies(program, core, queues) if mode == "compiled" else {}
+        self.buffers = program.buffers()
+        self.values: list[int] = []
+        self.variables: dict[str, int] = {}
+        self.tracks: dict[str, Track] = {}
+        self.sites: list[Site] = []
+        self.num_transfers = 0
+        self.without_cost: list[Finding] = []
+        self.written = {
+            place.buffer
+            for call in _calls(program.body)
+            for place in self._places(call)
+            if place.effect.touch is not Touch.read
+        }
+
+    def body(self, body: tuple[Statement, ...]) -> list[Step | Body]:
+        """What plays these statements, in order."""
+        steps: list[Step | Body] = []
+        for statement in body:
+            match statement:
+                case Loop():
+                    steps.append(self._loop(statement))
+                case Call():
+                    steps += self._call(statement)
+                case Allocate(buffer):
+                    track = self._track(buffer)
+                    if track.copies > 1:
+                        steps.append(track.rotate)
+        return steps
+
+    def _loop(self, loop: Loop) -> Body:
+        slot, first = len(self.values), len(self.sites)
+        self.values.append(loop.start)
+        outer = self.variables.get(loop.variable)
+        self.variables[loop.variable] = slot
+        steps = self.body(loop.body)
+        if outer is None:
+            del self.variables[loop.variable]
+        else:
+            self.variables[loop.variable] = outer
+        return Body(loop, slot, steps, self.sites[first:])
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def _places(self, call: Call) -> tuple[BoundEffect, ...]:
+        return call_effects(call, self.buffers, self.core, self.program.nki).places
+
+    def _machine_call(self, call: Call) -> MachineCall:
+        specs = {
+            name: spec_at(value, self.buffers, self.core, value.offset.constant)
+            if isinstance(value, Access)
+            else None if value is None else type(value)
+            for name, value in call.operands.items()
+        }  # fmt: skip
+        return machine_call(call, specs, self.core, self.program.nki)
+
+    def _call(self, call: Call) -> Iterator[Step]:
+        made = self._machine_call(call)
+        work = call.record.work(made)
+        if not work:
+            self.without_cost.append(found(call, _unknown_cost(made)))
+            return
+        is_dma = isinstance(work[0], Transfer)
+        lane = self._queue() if is_dma else LANE[work[0].engine]
+        site = Site(len(self.sites), call, lane, work)
+        for place in self._places(call):
+            access = self._access(place)
+            if access is not None:
+                getattr(site, _TOUCHES[place.effect.touch]).append(access)
+        # A matmul that adds reads what it adds to; that is no reason to wait for itself.
+        adding = {id(access.track) for access in site.adds}
+        site.reads = [a for a in site.reads if id(a.track) not in adding]
+        self.sites.append(site)
+        self.state.site_lanes.append(lane)
+        match work[0]:
+            case Transfer():
+                self._count_bytes(site, made, work[0])
+                yield transfer(self.state, site, self._generator(made, lane))
+            case LoadStationary():
+                site.flops = sum(op.flops for op in work if isinstance(op, MultiplyMoving))
+                yield matmul(self.state, site)
+            case Pass():
+                site.ports = self._ports(made, work[0])
+                yield engine_pass(self.state, site)
+
+    def _access(self, place: BoundEffect) -> TrackedAccess | None:
+        if place.at_zero is None:
+            track = self.tracks.setdefault(place.effect.operand, Track(place.effect.operand))
+            return TrackedAccess(track, self.values)
+        if place.buffer not in self.written:
+            return None
+        buffer = self.buffers[place.buffer]
+        offset = place.offset
+        terms = tuple((self.variables[n], c * place.width) for n, c in offset.terms)
+        return TrackedAccess(
+            self._track(buffer), self.values, offset.constant * place.width, terms,
+            place.at_zero, self._in_memory(buffer),
+        )  # fmt: skip
+
+    def _track(self, buffer: Buffer) -> Track:
+        """A tensor's own; those with a fixed address share their memory's."""
+        shared = buffer.address is not None and buffer.space.on_chip
+        name = f"{buffer.space.name}@" if shared else buffer.name
+        return self.tracks.setdefault(name, Track(name, self.copies.get(name, 1), shared))
+
+    def _in_memory(self, buffer: Buffer) -> Callable[[Footprint], Parts]:
+        if buffer.address is None or not buffer.space.on_chip:
+            return lambda found: (found,)
+        storage = Storage(
+            np.empty(0), buffer.shape, buffer.dtype, buffer.space, address=buffer.address
+        )
+        return lambda found: absolute(storage, found, self.core.target)
+
+    # -- what DMAs and passes share ---------------------------------------------------------------
+
+    def _queue(self) -> int:
+        """Every DMA of the source has its queue, as far as there are queues."""
+        self.num_transfers += 1
+        return FIRST_QUEUE + (self.num_transfers - 1) % self.queues
+
+    def _generator(self, call: MachineCall, lane: int) -> Gaps | None:
+        """Who makes the descriptors: GpSimdE, one of two hardware units, or nobody."""
+        mode = call.attrs.get("dge_mode", DgeMode.unknown)
+        if mode is DgeMode.swdge:
+            return self.state.generators["gpsimd"]
+        if mode is DgeMode.none or self.core.target.generation < 3:
+            return None
+        asked = call.attrs.get("engine", Engine.unknown)
+        if asked is Engine.unknown:
+            asked = (Engine.sync, Engine.scalar)[(lane - FIRST_QUEUE) % 2]
+        return self.state.generators[asked.name]
+
+    @staticmethod
+    def _count_bytes(site: Site, call: MachineCall, op: Transfer) -> None:
+        ends = sum(not spec.space.on_chip for spec in call.tiles.values())
+        site.hbm_bytes = op.bytes * ends
+
+    def _ports(self, call: MachineCall, op: Pass) -> list[Gaps]:
+        """Paths to memory that engines cannot use together [architecture guides]."""
+        named = []
+        spaces = {spec.space for spec in call.tiles.values()}
+        if self.core.target.generation < 3:
+            if Space.sbuf in spaces and op.engine in (Engine.vector, Engine.gpsimd):
+                named.append("sbuf")
+            if Space.psum in spaces and op.engine in (Engine.vector, Engine.scalar):
+                named.append("psum")
+        elif op.fast or (op.engine is Engine.gpsimd and Space.sbuf in spaces):
+            named.append("vector and gpsimd bus")
+        elif op.engine in (Engine.vector, Engine.scalar):
+            pass
+        return [self.state.ports.setdefault(name, Gaps()) for name in named]
+
+
+def _unknown_cost(call: MachineCall) -> Violation:
+    return Violation(
+        UnsupportedError,
+        f"no cost is known for {call.record.name} on {call.target.name}",
+        None,
+        expected="an instruction whose record says what it asks of the hardware",
+        hint="estimate the program for another target, or leave the instruction out",
+    )
+
+
+def _calls(body: tuple[Statement, ...]) -> Iterator[Call]:
+    for statement in body:
+        if isinstance(statement, Loop):
+            yield from _calls(statement.body)
+        elif isinstance(statement, Call):
+            yield statement

@@ -1,0 +1,65 @@
+"""How long a program takes: verified, compiled, played."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from neuroncore.core import NeuronCore
+from neuroncore.errors import AttributeValueError
+from neuroncore.program import Program, check
+from neuroncore.program.findings import raise_findings
+from neuroncore.timeline.clock import Clock
+from neuroncore.timeline.compile import Compiler
+from neuroncore.timeline.constants import Constants, machine
+from neuroncore.timeline.constants import constants as published
+from neuroncore.timeline.periodic import loop_player
+from neuroncore.timeline.play import State
+from neuroncore.timeline.result import Timeline
+
+MODES = ("as_written", "compiled")
+
+
+def estimate(
+    program: Program,
+    target: str | None = None,
+    mode: str = "as_written",
+    *,
+    constants: Constants | None = None,
+    skip_periods: bool = True,
+    verified: bool = False,
+) -> Timeline:
+    """Play `program` on one core of `target` (None: the program's own) without executing it.
+
+    `as_written` keeps program order on every engine and the buffers as they are allocated;
+    `compiled` rotates buffers and lets engines go ahead within dependences, as the closed compiler
+    is known to do. `skip_periods` False plays every iteration; the result is the same, later.
+    `constants` None are those of costs.json. `verified` says that `check` has passed already.
+
+    Raises ProgramError with everything that is wrong with the program and every instruction whose
+    cost is unknown, LaunchError for an unknown target, AttributeValueError for an unknown mode.
+    """
+    if mode not in MODES:
+        raise AttributeValueError(
+            f"{mode!r} is not a mode of the timeline", expected=" or ".join(MODES), operand="mode"
+        )
+    if target is not None:
+        program = replace(program, target=target)
+    if not verified:
+        check(program)
+    core = NeuronCore(program.target, watchers=())
+    facts = machine(core.target.name)
+    values = (constants or published()).at(core.target.name)
+    clock = Clock(facts, values)
+    state = State(clock, int(facts["dma_queues"]))
+    compiler = Compiler(program, core, state, int(facts["dma_queues"]), mode)
+    steps = compiler.body(program.body)
+    raise_findings(program, compiler.without_cost)
+    for step in steps:
+        play = step if callable(step) else loop_player(state, compiler.values, step, skip_periods)
+        play()
+    peaks = {
+        "tflops": facts["peak_tflops"],
+        "hbm": facts["hbm_gbps"],
+        "dma": facts["dma_engines"] * values["DMA_BANDWIDTH"],
+    }
+    return Timeline(program, mode, state, compiler.sites, values, peaks)

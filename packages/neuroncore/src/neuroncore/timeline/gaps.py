@@ -1,0 +1,118 @@
+"""Busy time of something that instructions may take in any order, each in the first gap."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+
+class Gaps:
+    """Sorted, disjoint busy intervals in ticks."""
+
+    __slots__ = ("busy", "ends", "starts")
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.busy = 0
+        """All the time that was ever taken."""
+
+    def reserve(self, ready: int, length: int) -> int:
+        """Take `length` ticks in one piece, as early as possible from `ready` on; its start."""
+        starts, ends = self.starts, self.ends
+        self.busy += length
+        if not ends or ready >= ends[-1]:
+            self._append(ready, ready + length)
+            return ready
+        if not length:
+            return ready
+        at = bisect_right(ends, ready)
+        begin = ready
+        while at < len(starts):
+            if starts[at] - begin >= length:
+                break
+            begin = max(begin, ends[at])
+            at += 1
+        else:
+            self._append(begin, begin + length)
+            return begin
+        self._insert(at, begin, begin + length)
+        return begin
+
+    def fill(self, ready: int, length: int) -> int:
+        """Take `length` ticks of idle time from `ready` on, in pieces; the end of the last."""
+        starts, ends = self.starts, self.ends
+        self.busy += length
+        if not ends or ready >= ends[-1]:
+            self._append(ready, ready + length)
+            return ready + length
+        if not length:
+            return ready
+        first = at = bisect_right(ends, ready)
+        begin = ready
+        while at < len(starts):
+            free = starts[at] - begin
+            if free >= length:
+                break
+            if free > 0:
+                length -= free
+            begin = ends[at]
+            at += 1
+        end = begin + length
+        low = ready if at == first else min(starts[first], ready)
+        starts[first:at], ends[first:at] = [low], [end]  # busy from there to the end now
+        if first + 1 < len(starts) and starts[first + 1] <= end:
+            ends[first] = max(end, ends[first + 1])
+            del starts[first + 1], ends[first + 1]
+        if first and ends[first - 1] == starts[first]:
+            starts[first] = starts[first - 1]
+            del starts[first - 1], ends[first - 1]
+        return end
+
+    def repeat(self, first: int, last: int, times: int) -> None:
+        """What was taken from `first` to `last` is taken `times` more; what is later follows."""
+        length = last - first
+        pieces = list(zip(self.starts, self.ends, strict=True))
+        period = [(max(s, first), min(e, last)) for s, e in pieces if s < last and e > first]
+        tail = [(max(s, last), e) for s, e in pieces if e > last]
+        head = [(s, min(e, last)) for s, e in pieces if s < last]
+        self.starts, self.ends = [], []
+        for start, end in head:
+            self._append(start, end)
+        for count in range(1, times + 1):
+            for start, end in period:
+                self._append(start + count * length, end + count * length)
+        for start, end in tail:
+            self._append(start + times * length, end + times * length)
+
+    def after(self, time: int) -> tuple[tuple[int, int], ...]:
+        """The busy intervals behind `time`, relative to it."""
+        return tuple(
+            (max(0, start - time), end - time)
+            for start, end in zip(self.starts, self.ends, strict=True)
+            if end > time
+        )
+
+    def _append(self, start: int, end: int) -> None:
+        if end == start:
+            return
+        if self.ends and self.ends[-1] == start:
+            self.ends[-1] = end
+        else:
+            self.starts.append(start)
+            self.ends.append(end)
+
+    def _insert(self, at: int, start: int, end: int) -> None:
+        """Put [start, end) before interval `at`; neighbours that touch it grow."""
+        starts, ends = self.starts, self.ends
+        joins_left = at > 0 and ends[at - 1] == start
+        joins_right = starts[at] == end
+        if joins_left and joins_right:
+            ends[at - 1] = ends[at]
+            del starts[at], ends[at]
+        elif joins_left:
+            ends[at - 1] = end
+        elif joins_right:
+            starts[at] = start
+        else:
+            starts.insert(at, start)
+            ends.insert(at, end)

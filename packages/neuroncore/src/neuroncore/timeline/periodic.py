@@ -1,0 +1,193 @@
+"""Loops: played until they repeat themselves, then carried forward.
+
+What an iteration does depends only on the state it finds: how far every lane is ahead of the
+others, who still holds which bytes, where the buffers of this iteration lie. When a state comes
+back, moved in time and by whole steps of the loop's accesses, everything since then will come back
+too; the remaining whole periods are added up instead of played. What is carried forward is exact:
+playing every iteration gives the same state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from neuroncore.timeline.compile import Body
+from neuroncore.timeline.lanes import SCALAR, TENSOR
+from neuroncore.timeline.play import State
+from neuroncore.timeline.sites import Step
+from neuroncore.timeline.tracks import NOBODY, Region, Track
+
+FEWEST = 6
+"""Loops of fewer iterations are simply played."""
+LOOKED = 80
+"""States remembered before a loop counts as one that never repeats."""
+
+
+def loop_player(state: State, values: list[int], body: Body, skip: bool) -> Step:
+    """What plays a loop; with `skip`, periods are carried forward."""
+    steps = [
+        loop_player(state, values, step, skip) if isinstance(step, Body) else step
+        for step in body.steps
+    ]
+    loop, variable = body.loop, body.variable
+    trips = range(loop.start, loop.stop, loop.step)
+
+    def play() -> None:
+        for values[variable] in trips:
+            for step in steps:
+                step()
+
+    moves = _moves(body) if skip and len(trips) >= FEWEST else None
+    if moves is None:
+        return play
+
+    def play_until_it_repeats() -> None:
+        periods = Periods(state, body, moves)
+        done, count = 0, len(trips)
+        while done < count:
+            values[variable] = trips[done]
+            for step in steps:
+                step()
+            done += 1
+            state.age += 1
+            if periods.looking and done < count - 1:
+                done += periods.carry(done, count - done)
+
+    return play_until_it_repeats
+
+
+def _moves(body: Body) -> dict[int, tuple[Track, int]] | None:
+    """Each track of the loop and the bytes an iteration moves in it; None where sites disagree."""
+    found: dict[int, tuple[Track, int]] = {}
+    for site in body.sites:
+        for access in (*site.reads, *site.writes, *site.adds):
+            step = access.step(body.variable) * body.loop.step
+            track, other = found.setdefault(id(access.track), (access.track, step))
+            if other != step or (step and track.is_shared):
+                return None
+    return found
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A state that was met: when, and what had been counted by then."""
+
+    done: int
+    time: int
+    floor: int
+    age: int
+    num_bars: int
+    counts: list[int]
+    stalls: list[dict[tuple[int, int], int]]
+    slots: dict[int, int]
+
+
+class Periods:
+    """Looks for a repetition in one execution of a loop."""
+
+    def __init__(self, state: State, body: Body, moves: dict[int, tuple[Track, int]]) -> None:
+        self.state, self.moves = state, moves
+        self.lanes = sorted({site.lane for site in body.sites})
+        self.accesses = [a for s in body.sites for a in (*s.reads, *s.writes, *s.adds)]
+        self.seen: dict[Any, _Seen] = {}
+        self.looking = bool(body.sites)
+
+    def carry(self, done: int, left: int) -> int:
+        """After `done` iterations: how many of the `left` ones were carried forward."""
+        state, lanes = self.state, self.state.lanes
+        if any(lanes[n].last == NOBODY for n in self.lanes):
+            return 0
+        time = max(lanes[n].free for n in self.lanes)
+        floor = min(lanes[n].free for n in self.lanes)
+        if TENSOR in self.lanes:
+            floor = min(floor, max(state.weights_free, state.multiply_start))
+        key = self._key(done, time, floor)
+        before = self.seen.get(key)
+        now = self._now(done, time, floor)
+        if before is None:
+            self.seen[key] = now
+            self.looking = len(self.seen) < LOOKED
+            return 0
+        self.looking = False
+        period = done - before.done
+        times = left // period
+        if times and now.time > before.time:
+            self._forward(before, now, times)
+            return times * period
+        return 0
+
+    def _key(self, done: int, time: int, floor: int) -> Any:
+        """Everything the future of the loop depends on, relative to time and iteration."""
+        state = self.state
+        ahead = tuple([time - state.lanes[n].free for n in self.lanes])
+        shared = [state.bandwidth, *state.generators.values(), *state.ports.values()]
+        busy = tuple([gaps.after(floor) for gaps in shared])
+        tensor: Any = None
+        if TENSOR in self.lanes:
+            issue = max(state.weights_free, state.multiply_start)
+            tensor = (time - issue, state.warmth.state(time))
+        table = state.table if SCALAR in self.lanes else None
+        held = [
+            (id(track), *_relative(region, track, step * done, time, floor))
+            for track, step in self.moves.values()
+            for region in track.regions.values()
+            if region.latest > floor
+        ]
+        return ahead, time - floor, busy, tensor, table, frozenset(held)
+
+    def _now(self, done: int, time: int, floor: int) -> _Seen:
+        state = self.state
+        slots = {id(track): track.turns for track, _ in self.moves.values()}
+        stalls = [dict(lane.stalls) for lane in state.lanes]
+        counts = state.counts()
+        return _Seen(done, time, floor, state.age, len(state.bars), counts, stalls, slots)
+
+    def _forward(self, before: _Seen, now: _Seen, times: int) -> None:
+        """Let `times` periods pass."""
+        state, length = self.state, now.time - before.time
+        period, by = now.done - before.done, length * times
+        state.repeats.append((before.num_bars, now.num_bars, times, length))
+        state.add_counts([times * (b - a) for a, b in zip(before.counts, now.counts, strict=True)])
+        for lane, old in zip(state.lanes, before.stalls, strict=True):
+            for key, total in lane.stalls.items():
+                lane.stalls[key] = total + times * (total - old.get(key, 0))
+        for n in self.lanes:
+            state.lanes[n].free += by
+            state.lanes[n].end += by
+        if TENSOR in self.lanes:
+            state.weights_free += by
+            state.multiply_start += by
+            state.warmth.since += by
+        for gaps in (state.bandwidth, *state.generators.values(), *state.ports.values()):
+            gaps.repeat(before.floor, now.floor, times)
+        for track, step in self.moves.values():
+            turns = track.turns - before.slots[id(track)]
+            _carry_regions(track, step * period, turns, before.age, times, length)
+        for access in self.accesses:
+            access.regions.clear()
+
+
+def _relative(region: Region, track: Track, moved: int, time: int, floor: int) -> tuple:
+    """A region that somebody may wait for, as the next iteration will see it."""
+    parts = tuple([(p.offset - moved, p.shape, p.strides, p.itemsize) for p in region.parts])
+    slot = (region.slot - track.slot) % track.copies
+    written = (time - region.written, region.wlane) if region.written > floor else None
+    read = (time - region.read, region.rlane) if region.read > floor else None
+    read2 = time - region.read2 if region.read2 > floor else None
+    return slot, parts, written, read, read2
+
+
+def _carry_regions(track: Track, moved: int, turns: int, age: int, times: int, length: int) -> None:
+    """What the skipped periods would have touched, with their times."""
+    touched = [region for region in track.regions.values() if region.age > age]
+    last = [(region, region.times()) for region in touched]
+    rotates = turns % track.copies
+    # Without movement a period touches the same regions again: only the last one is seen.
+    first = times if not moved and not rotates else 1
+    for count in range(first, times + 1):
+        for region, then in last:
+            parts = tuple([p.moved(moved * count) for p in region.parts])
+            slot = (region.slot + turns * count) % track.copies
+            track.region(slot, parts).set_times(then, length * count)
+    track.rotate(turns * times)

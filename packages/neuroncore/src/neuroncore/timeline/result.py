@@ -1,0 +1,180 @@
+"""What an estimate says: how long, why, and what every engine did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from neuroncore._caret import Place
+from neuroncore.program import Program
+from neuroncore.timeline.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
+from neuroncore.timeline.play import CAUSES, KINDS, State
+from neuroncore.timeline.sites import Site
+from neuroncore.timeline.tracks import NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One micro-op. Its engine is occupied from start to start + busy, its result there at end."""
+
+    number: int
+    lane: str
+    queue: int | None
+    instruction: str
+    name: str | None
+    kind: str
+    start_ns: float
+    busy_ns: float
+    end_ns: float
+    place: Place | None
+    waited_for: int | None
+    """The number of the bar that it could not start before."""
+    why: str
+    """data, buffer, engine or resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneUse:
+    """How long a lane was occupied, and how long it stood still for what (ns)."""
+
+    busy_ns: float
+    stalls: dict[str, float]
+    """"data from dma", "buffer held by vector", … → ns between its first and last instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stretch of the critical path: the micro-op, how long the path stays with it."""
+
+    bar: Bar
+    path_ns: float
+
+
+class Timeline:
+    """A program played on one core of `target`.
+
+    Times are ns from the first instruction. `repeats` are periods of loops that were carried
+    forward: (first bar, bar behind the last, times, ns of one period).
+    """
+
+    def __init__(
+        self, program: Program, mode: str, state: State, sites: list[Site],
+        values: dict[str, float], peaks: dict[str, float],
+    ) -> None:  # fmt: skip
+        self.program, self.mode = program, mode
+        self._state, self._sites, self._clock = state, sites, state.clock
+        self._peaks = peaks
+        self.target = program.target
+        self.total_ns = self._ns(max((lane.end for lane in state.lanes), default=0))
+        """From the first instruction to the last completion."""
+        self.launch_ns = self.total_ns + values["LAUNCH"]
+        """With the fixed start and end of a launch: latency on the device."""
+        self.num_ops = state.num_ops
+        self.hbm_bytes, self.flops = state.hbm_bytes, state.flops
+        self.repeats = [(a, b, n, self._ns(t)) for a, b, n, t in state.repeats]
+
+    def _ns(self, ticks: float) -> float:
+        return self._clock.ns(ticks)
+
+    # -- totals -----------------------------------------------------------------------------------
+
+    @cached_property
+    def lanes(self) -> dict[str, LaneUse]:
+        """Use of tensor, vector, scalar, gpsimd, sync and dma."""
+        state, found = self._state, {}
+        for number, engine in enumerate(ENGINES):
+            lane = state.lanes[number]
+            found[engine.name] = LaneUse(self._ns(lane.busy), self._stalls(lane.stalls))
+        queues = state.lanes[FIRST_QUEUE:]
+        waiting: dict[tuple[int, int], int] = {}
+        for queue in queues:
+            for key, ticks in queue.stalls.items():
+                waiting[key] = waiting.get(key, 0) + ticks
+        shared = [state.bandwidth.busy, *(g.busy for g in state.generators.values())]
+        found[DMA] = LaneUse(self._ns(max(shared)), self._stalls(waiting))
+        return found
+
+    def _stalls(self, found: dict[tuple[int, int], int]) -> dict[str, float]:
+        named: dict[str, float] = {}
+        for (why, behind), ticks in found.items():
+            who = "" if behind == NOBODY else f" {_LINK[CAUSES[why]]} {lane_name(behind)}"
+            key = CAUSES[why] + who
+            named[key] = named.get(key, 0.0) + self._ns(ticks)
+        return dict(sorted(named.items(), key=lambda item: -item[1]))
+
+    @property
+    def bottleneck(self) -> str:
+        """The lane that is busy longest."""
+        return max(self.lanes, key=lambda name: self.lanes[name].busy_ns)
+
+    @property
+    def mfu(self) -> float:
+        """Floating-point operations of matmuls against TensorE's bf16 peak, over the total."""
+        return self.flops / (self.total_ns * self._peaks["tflops"] * 1e3) if self.total_ns else 0.0
+
+    @property
+    def mbu(self) -> float:
+        """HBM bytes against the HBM bandwidth that profilers divide by, over the total."""
+        return self.hbm_bytes / (self.total_ns * self._peaks["hbm"]) if self.total_ns else 0.0
+
+    @property
+    def dma_efficiency(self) -> float:
+        """Bytes that DMAs moved against what their engines could have while they were busy."""
+        moved = self._state.moved_bytes
+        could = self._ns(self._state.transfer_work) * self._peaks["dma"]
+        return moved / could if could else 0.0
+
+    # -- one by one -------------------------------------------------------------------------------
+
+    @cached_property
+    def bars(self) -> list[Bar]:
+        """Every micro-op that was played, in program order; repeats are not unrolled."""
+        return [self._bar(number) for number in range(len(self._state.bars))]
+
+    def _bar(self, number: int) -> Bar:
+        played = self._state.bars[number]
+        site = self._sites[played.site]
+        queue = site.lane - FIRST_QUEUE if site.lane >= FIRST_QUEUE else None
+        return Bar(
+            number, lane_name(site.lane), queue, site.call.instruction, site.call.name,
+            KINDS[played.kind], self._ns(played.start), self._ns(played.free - played.start),
+            self._ns(played.end), site.call.origin,
+            None if played.cause == NOBODY else played.cause, CAUSES[played.why],
+        )  # fmt: skip
+
+    def critical_path(self) -> list[Step]:
+        """What the total is made of, from the last completion backwards in time, then reversed.
+
+        Each micro-op could not start before the one in front of it. Where a period was carried
+        forward, the path runs once through the period that was played.
+        """
+        played = self._state.bars
+        if not played:
+            return []
+        number = max(range(len(played)), key=lambda n: played[n].end)
+        steps, until = [], played[number].end
+        while number != NOBODY:
+            bar = played[number]
+            steps.append(Step(self._bar(number), self._ns(max(0, until - bar.start))))
+            until, number = bar.start, bar.cause
+        return steps[::-1]
+
+    def by_line(self) -> dict[str, float]:
+        """Source line → share of the critical path, the largest first."""
+        found: dict[str, float] = {}
+        for step in self.critical_path():
+            place = step.bar.place
+            where = f"{place.file}:{place.line}" if place else step.bar.instruction
+            found[where] = found.get(where, 0.0) + step.path_ns
+        total = sum(found.values()) or 1.0
+        return {k: v / total for k, v in sorted(found.items(), key=lambda item: -item[1])}
+
+    def __iter__(self) -> Iterator[Bar]:
+        return iter(self.bars)
+
+    def __repr__(self) -> str:
+        return f"<timeline of {self.program.name} on {self.target}: {self.total_ns / 1e3:.2f} µs>"
+
+
+_LINK = {"data": "from", "buffer": "held by", "engine": "of", "resource": "with"}

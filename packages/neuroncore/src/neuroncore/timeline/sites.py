@@ -1,0 +1,30 @@
+"""Calls of a program, ready to be played: micro-ops in ticks, tracked accesses, ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from neuroncore.program import Call
+from neuroncore.timeline.access import TrackedAccess
+from neuroncore.timeline.gaps import Gaps
+from neuroncore.work import MicroOp
+
+Step = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Site:
+    """One call of the program: who waits for what, and where it shows."""
+
+    number: int
+    call: Call
+    lane: int
+    work: list[MicroOp]
+    reads: list[TrackedAccess] = field(default_factory=list)
+    writes: list[TrackedAccess] = field(default_factory=list)
+    adds: list[TrackedAccess] = field(default_factory=list)
+    """Written and read, but not waited for among instructions of one lane that add."""
+    ports: list[Gaps] = field(default_factory=list)
+    hbm_bytes: int = 0
+    flops: int = 0
