@@ -1,0 +1,84 @@
+"""What 0.1 alone restricts: control flow on indices, the scope of tensors, where outputs are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from neuroncore.checks.subset.kinds import Scope
+from neuroncore.checks.subset.syntax import Check, Hit
+from neuroncore.checks.subset.walk import parameters, walk
+
+_BLOCKS = (ast.For, ast.While, ast.If, ast.With)
+_CONDITIONS: Mapping[type[ast.AST], str] = {
+    ast.If: "if", ast.IfExp: "the conditional expression", ast.While: "while",
+}  # fmt: skip
+
+
+def _condition(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    assert isinstance(node, ast.If | ast.IfExp | ast.While)
+    if any(_is_index(part, scope) for part in walk(node.test)):
+        yield "index-condition", node.test, _CONDITIONS[type(node)]
+
+
+def _is_index(node: ast.AST, scope: Scope) -> bool:
+    return isinstance(node, ast.Name) and scope.kind(node) == "index"
+
+
+def _store(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    """`nl.store(parameter[...], value)`."""
+    assert isinstance(node, ast.Call)
+    if not scope.is_entry or scope.module.nki(node.func) != "nki.language.store" or not node.args:
+        return
+    target = node.args[0]
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    if isinstance(target, ast.Name) and _is_read_only(target.id, scope):
+        yield "parameter-write", target, target.id
+
+
+def _is_read_only(name: str, scope: Scope) -> bool:
+    """A kernel without a result is of SDK 2.20, which gave kernels their outputs."""
+    returns = any(isinstance(n, ast.Return) and n.value is not None for n in walk(scope.function))
+    annotations = {p.arg: p.annotation for p in parameters(scope.function)}
+    if not returns or name not in annotations:
+        return False
+    return "mutable_tensor" not in ast.unparse(annotations[name] or ast.Constant(None))
+
+
+def _output(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    assert isinstance(node, ast.Call)
+    for keyword in node.keywords:
+        is_shared = scope.module.nki(keyword.value) == "nki.language.shared_hbm"
+        if keyword.arg == "buffer" and is_shared and _block(node, scope) is not None:
+            yield "nested-output", node, ""
+
+
+def _block(node: ast.AST, scope: Scope) -> ast.AST | None:
+    """The loop or branch around a node."""
+    return next((above for above in scope.above(node) if isinstance(above, _BLOCKS)), None)
+
+
+def _use(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    """A name that is read outside the one block in which a tensor was made for it."""
+    assert isinstance(node, ast.Name)
+    if not isinstance(node.ctx, ast.Load) or scope.kind(node) != "tensor":
+        return
+    makers = [_block(n, scope) for n in walk(scope.function) if _makes(n, node.id)]
+    around = {id(above) for above in scope.above(node)}
+    if makers and not any(block is None or id(block) in around for block in makers):
+        yield "tensor-scope", node, node.id
+
+
+def _makes(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name and isinstance(node.ctx, ast.Store)
+    return False
+
+
+BY_INDEX: Mapping[str, tuple[Check, ...]] = {
+    **dict.fromkeys(("If", "IfExp", "While"), (_condition,)),
+    "Call": (_store, _output),
+    "Name": (_use,),
+}
+"""Checks of 0.1 by the type of node that they look at."""

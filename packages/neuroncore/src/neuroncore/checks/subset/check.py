@@ -1,0 +1,234 @@
+"""The check itself: kernels and what they reach, looked at once, as findings."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from neuroncore.checks.findings import Finding
+from neuroncore.checks.subset.beta1 import BY_INDEX
+from neuroncore.checks.subset.kinds import Scope, scope_of
+from neuroncore.checks.subset.modules import Module, Project
+from neuroncore.checks.subset.reach import (
+    Reached,
+    Root,
+    function_at,
+    is_kernel_maker,
+    kernels_from,
+    kernels_of,
+    reached,
+)
+from neuroncore.checks.subset.rules import RULES, Frontend, frontend_of
+from neuroncore.checks.subset.syntax import BY_FORM, Check, Hit, check_class, check_signature
+from neuroncore.checks.subset.values import BY_VALUE, is_numpy_dtype
+from neuroncore.checks.subset.walk import Function, parameters, walk
+from neuroncore.errors import AttributeValueError, Place
+from neuroncore.surface import VERSIONS
+
+
+def check_source(
+    source: str, filename: str, nki: str = "0.3", frontend: Frontend | None = None
+) -> list[Finding]:
+    """What the compiler of a version refuses in the kernels of a text, without running it.
+
+    Kernels are the functions that nki.jit and its like are applied to, with the functions and
+    classes of the same text that they reach. `frontend`: "parser" (0.2, 0.3; selectable later),
+    "tracer" (from 0.4) or "beta1" (0.1); None is the version's own.
+    Raises AttributeValueError for a version or a frontend that does not exist.
+    """
+    chosen = _frontend(nki, frontend)
+    if not linecache.getlines(filename):
+        linecache.cache[filename] = len(source), None, source.splitlines(True), filename
+    project = Project()
+    try:
+        module = Module(filename, ast.parse(source))
+    except SyntaxError as error:
+        return [_unreadable(error, filename)]
+    return _findings(project, kernels_of(module), chosen, nki)
+
+
+def check_script(
+    path: Path,
+    nki: str = "0.3",
+    frontend: Frontend | None = None,
+    kernels: Iterable[str] | None = None,
+    search_path: Sequence[Path] = (),
+) -> list[Finding]:
+    """The same for a file, with what its kernels reach in the files that it imports.
+
+    Files are found beside the script, in the package around it, and below `search_path`; nothing
+    is imported. `kernels` are names to begin from, host functions too; None means all kernels of
+    the file and of the files that it imports.
+    """
+    chosen = _frontend(nki, frontend)
+    file = Path(path).resolve()
+    project = Project([*search_path, *_roots(file)])
+    module = project.load(file)
+    if module is None:
+        return _why_unread(file)
+    if kernels is not None:
+        roots = kernels_from(project, module, kernels)
+    else:
+        roots = [root for part in project.closure(module) for root in kernels_of(part)]
+    return _findings(project, roots, chosen, nki)
+
+
+def check_function(
+    kernel: Callable[..., Any], nki: str = "0.3", frontend: Frontend | None = None
+) -> list[Finding]:
+    """The same for one kernel, decorated or not, and what it reaches.
+
+    Raises OSError where Python cannot find its source.
+    """
+    function = inspect.unwrap(kernel)
+    file = inspect.getsourcefile(function)
+    if file is None or not Path(file).is_file():
+        raise OSError(f"{function.__name__}: no source file")
+    project = Project(_roots(Path(file).resolve()))
+    module = project.load(Path(file).resolve())
+    if module is None:
+        return _why_unread(Path(file))
+    roots = function_at(module, function.__code__.co_firstlineno)
+    return _findings(project, roots, _frontend(nki, frontend), nki)
+
+
+def _frontend(nki: str, frontend: Frontend | None) -> Frontend:
+    if nki not in VERSIONS:
+        raise AttributeValueError(
+            f"NKI {nki} is unknown", expected=", ".join(VERSIONS), got=repr(nki), operand="nki"
+        )
+    own = frontend_of(nki)
+    allowed: Sequence[Frontend] = ("tracer", "parser") if own == "tracer" else (own,)
+    if frontend is not None and frontend not in allowed:
+        raise AttributeValueError(
+            f"NKI {nki} has no frontend {frontend!r}",
+            expected=" or ".join(allowed), got=repr(frontend), operand="frontend",
+        )  # fmt: skip
+    return frontend or own
+
+
+def _roots(file: Path) -> list[Path]:
+    """Where the imports of a file are looked up: its folder, and the one that holds its package."""
+    folder = file.parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        folder = folder.parent
+    return list(dict.fromkeys([file.parent, folder]))
+
+
+def _why_unread(file: Path) -> list[Finding]:
+    try:
+        ast.parse(file.read_bytes())
+    except SyntaxError as error:
+        return [_unreadable(error, str(file))]
+    return []
+
+
+def _unreadable(error: SyntaxError, file: str) -> Finding:
+    place = Place(file, error.lineno or 1, max(0, (error.offset or 1) - 1))
+    return _finding("syntax", place, error.msg, "error")
+
+
+# -- one function after the other
+
+
+def _findings(
+    project: Project, kernels: Iterable[Root], frontend: Frontend, nki: str
+) -> list[Finding]:
+    """In the order of the files and lines; one per rule and place."""
+    parts = reached(project, kernels)
+    found: dict[tuple[str, Place], Finding] = {}
+    for part in parts:
+        for code, node, what in _hits(project, part, frontend, nki):
+            severity = RULES[code].severity(frontend, nki)
+            if severity is not None:
+                place = _place(part.module.file, node)
+                found.setdefault((code, place), _finding(code, place, what, severity))
+    files = list(dict.fromkeys(part.module.file for part in parts))
+    order = sorted(found, key=lambda key: (files.index(key[1].file), key[1].line, key[1].column))
+    return [found[key] for key in order]
+
+
+def _finding(code: str, place: Place, what: str, severity: Any) -> Finding:
+    rule = RULES[code]
+    return Finding(
+        "subset", rule.message.format(what=what), place,
+        hint=rule.hint, rule=rule.source, code=code, severity=severity,
+    )  # fmt: skip
+
+
+def _place(file: str, node: ast.AST) -> Place:
+    assert isinstance(node, ast.expr | ast.stmt | ast.arg | ast.keyword)
+    if isinstance(node, ast.stmt) and hasattr(node, "body"):  # the head of a block, not its body
+        return Place(file, node.lineno, node.col_offset)
+    return Place(file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+def _hits(project: Project, part: Reached, frontend: Frontend, nki: str) -> Iterator[Hit]:
+    module, node = part.module, part.node
+    if isinstance(node, ast.ClassDef):
+        yield from check_class(node, module)
+        functions = [n for n in node.body if isinstance(n, Function)]
+    else:
+        functions = [node]
+        if isinstance(node, ast.AsyncFunctionDef):
+            yield "statement", node, "async def"
+    for function in functions:
+        yield from check_signature(function, module)
+        scope = scope_of(module, function, frontend, nki, part.is_entry)
+        yield from _visit(scope)
+        yield from _nested_kernels(project, scope)
+    if part.is_entry:
+        yield from _arguments(part)
+
+
+def _visit(scope: Scope) -> Iterator[Hit]:
+    checks = BY_INDEX if scope.frontend == "beta1" else _LATER
+    for statement in scope.function.body:
+        for node in walk(statement):
+            for check in checks.get(type(node).__name__, ()):
+                yield from check(node, scope)
+
+
+def _nested_kernels(project: Project, scope: Scope) -> Iterator[Hit]:
+    for call in walk(scope.function):
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) in scope.locals:
+            continue
+        target = project.find(scope.module, call.func)
+        if target and any(is_kernel_maker(target[0], d) for d in target[1].decorator_list):
+            yield "nested-kernel", call, target[1].name
+
+
+_LATER: dict[str, tuple[Check, ...]] = {
+    name: (*BY_FORM.get(name, ()), *BY_VALUE.get(name, ())) for name in {*BY_FORM, *BY_VALUE}
+}
+
+
+def _arguments(kernel: Reached) -> Iterator[Hit]:
+    """What a kernel is given: by its annotations, and where the same file launches it."""
+    module, node = kernel.module, kernel.node
+    assert isinstance(node, Function)
+    for parameter in parameters(node):
+        if parameter.annotation is not None and _is_list_type(parameter.annotation):
+            yield "list-argument", parameter, parameter.arg
+    for call in ast.walk(module.tree):
+        if isinstance(call, ast.Call) and _launched(call.func) == node.name:
+            for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+                if isinstance(given, ast.List | ast.ListComp):
+                    yield "list-argument", given, ast.unparse(given)
+                elif is_numpy_dtype(module, given):
+                    yield "numpy-dtype", given, ast.unparse(given)
+
+
+def _launched(node: ast.expr) -> str | None:
+    """`kernel` of `kernel(…)` and `kernel[2](…)`."""
+    node = node.value if isinstance(node, ast.Subscript) else node
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _is_list_type(annotation: ast.expr) -> bool:
+    node = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    return ast.unparse(node) in ("list", "List", "typing.List")

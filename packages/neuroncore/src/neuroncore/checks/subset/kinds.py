@@ -1,0 +1,174 @@
+"""What the names of a function hold, as far as its own text says so for certain."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from neuroncore.checks.subset.modules import Module
+from neuroncore.checks.subset.rules import Frontend
+from neuroncore.checks.subset.walk import Function, bound_names, parameters, parents, walk
+
+Kind = Literal["tensor", "register", "string", "list", "dict", "index"]
+
+_CREATORS = {
+    f"nki.language.{name}"
+    for name in (
+        *("ndarray", "zeros", "ones", "full", "zeros_like", "ones_like", "empty_like", "load"),
+        *("shared_constant", "shared_identity_matrix"),
+    )
+}
+_REGISTERS = {"nki.isa.register_alloc"}
+_INDEX_CALLS = {"nki.language.arange", "nki.language.mgrid"}  # 0.1
+_SYMBOLIC_RANGES = {"nki.language.affine_range", "nki.language.sequential_range"}  # 0.1
+_BUILTINS: Mapping[str, Kind] = {"list": "list", "dict": "dict", "str": "string"}
+_VIEWS = {"ap", "reshape", "view", "slice", "select", "permute", "broadcast", "expand_dim"}
+_TENSOR_TYPES = {"ndarray", "NkiTensor", "tensor", "mutable_tensor"}
+_TENSOR_ATTRIBUTES = {"shape", "dtype", "ap", "reshape"}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A function under inspection, with all that its checks look at."""
+
+    module: Module
+    function: Function
+    frontend: Frontend
+    nki: str
+    is_entry: bool
+    kinds: dict[str, Kind | None] = field(default_factory=dict)
+    parents: Mapping[ast.AST, ast.AST] = field(default_factory=dict)
+    locals: frozenset[str] = frozenset()
+
+    def kind(self, node: ast.AST | None) -> Kind | None:
+        """What an expression gives; None where the text leaves it open."""
+        match node:
+            case ast.Constant(value=str()) | ast.JoinedStr():
+                return "string"
+            case ast.List() | ast.ListComp():
+                return "list"
+            case ast.Dict() | ast.DictComp():
+                return "dict"
+            case ast.Name(id=name):
+                return self.kinds.get(name)
+            case ast.Subscript(value=value) | ast.UnaryOp(operand=value):
+                kind = self.kind(value)
+                return kind if kind in ("tensor", "index") else None
+            case ast.IfExp(body=body, orelse=orelse):
+                kind = self.kind(body)
+                return kind if kind == self.kind(orelse) else None
+            case ast.BinOp(left=left, right=right):
+                return self._of_operation(self.kind(left), self.kind(right))
+            case ast.Call():
+                return self._of_call(node)
+        return None
+
+    def _of_operation(self, left: Kind | None, right: Kind | None) -> Kind | None:
+        for kind in ("tensor", "index", "string", "list"):
+            if kind in (left, right):
+                return kind
+        return None
+
+    def _of_call(self, call: ast.Call) -> Kind | None:
+        path = self.module.nki(call.func)
+        if path in _CREATORS:
+            return "tensor"
+        if path in _REGISTERS:
+            return "register"
+        if self.frontend == "beta1" and path in _INDEX_CALLS:
+            return "index"
+        match call.func:
+            case ast.Name(id=name) if name not in self.locals:
+                return _BUILTINS.get(name)
+            case ast.Attribute(value=value, attr=name) if name in _VIEWS:
+                return "tensor" if self.kind(value) == "tensor" else None
+            case ast.Attribute(value=value, attr="copy"):
+                return self.kind(value)
+        return None
+
+    def above(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stands around a node, innermost first, inside the function."""
+        while (outer := self.parents.get(node)) is not None:
+            yield outer
+            node = outer
+
+
+def scope_of(
+    module: Module, function: Function, frontend: Frontend, nki: str, is_entry: bool
+) -> Scope:
+    """The scope of a function, with the kinds of its names settled."""
+    names = frozenset(bound_names(function))
+    scope = Scope(module, function, frontend, nki, is_entry, {}, parents(function), names)
+    values = _values(function)
+    given: dict[str, Kind | None] = {
+        p.arg: "tensor" if _is_tensor(scope, p) else None for p in parameters(function)
+    }
+    scope.kinds.update(given)
+    for _ in range(3):  # names that are made of names made later in the text
+        for name, expressions in values.items():
+            kinds = {scope.kind(value) if value is not None else None for value in expressions}
+            kinds |= {given[name]} if name in given else set()
+            scope.kinds[name] = kinds.pop() if len(kinds) == 1 else None
+        _add_loop_indices(scope)
+    return scope
+
+
+def _values(function: Function) -> dict[str, list[ast.expr | None]]:
+    """Every expression that a name is bound to; None for a binding that is no expression."""
+    found: dict[str, list[ast.expr | None]] = {}
+    told: set[ast.AST] = set()
+    for node in walk(function):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                pairs = [(target, value) for target in targets]
+            case (
+                ast.AnnAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+            ):
+                pairs = [(target, value)]
+            case ast.AugAssign(target=target):
+                told.add(target)  # keeps what it was
+                continue
+            case _:
+                continue
+        for target, value in pairs:
+            if isinstance(target, ast.Name):
+                told.add(target)
+                found.setdefault(target.id, []).append(value)
+    for node in walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in told:
+            found.setdefault(node.id, []).append(None)
+    return found
+
+
+def _add_loop_indices(scope: Scope) -> None:
+    if scope.frontend != "beta1":
+        return
+    for node in walk(scope.function):
+        match node:
+            case ast.For(target=ast.Name(id=name), iter=ast.Call() as call):
+                if is_symbolic_range(scope.module, call):
+                    scope.kinds[name] = "index"
+
+
+def is_symbolic_range(module: Module, call: ast.Call) -> bool:
+    """Whether 0.1 runs the loop's body once, with a symbol for the index."""
+    if isinstance(call.func, ast.Name) and call.func.id == "range":
+        return True  # 0.1 reads it as sequential_range
+    return module.nki(call.func) in _SYMBOLIC_RANGES
+
+
+def _is_tensor(scope: Scope, parameter: ast.arg) -> bool:
+    """Whether a parameter says that it is a tensor: by annotation, or as a kernel's by its use."""
+    if parameter.annotation is not None:
+        path = scope.module.nki(parameter.annotation) or ""
+        return path.rpartition(".")[2] in _TENSOR_TYPES
+    return scope.is_entry and any(
+        isinstance(node, ast.Attribute)
+        and node.attr in _TENSOR_ATTRIBUTES
+        and isinstance(node.value, ast.Name)
+        and node.value.id == parameter.arg
+        for node in walk(scope.function)
+    )

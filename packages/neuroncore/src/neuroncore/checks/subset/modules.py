@@ -1,0 +1,190 @@
+"""Source files as trees: what their names stand for, in the file and in those beside it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`import module` or `from module import attribute`; `level` counts the leading dots."""
+
+    module: str
+    attribute: str | None = None
+    level: int = 0
+
+    @property
+    def path(self) -> str:
+        """The dotted name, as far as it is absolute."""
+        name = f"{self.module}.{self.attribute}" if self.attribute else self.module
+        return "." * self.level + name
+
+
+@dataclass(frozen=True)
+class Module:
+    """One parsed file."""
+
+    file: str
+    tree: ast.Module
+
+    @cached_property
+    def imports(self) -> dict[str, Import]:
+        """Every imported name of the file, also those of its functions."""
+        found: dict[str, Import] = {}
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Import(names=names):
+                    for alias in names:
+                        root = alias.name.partition(".")[0]
+                        found[alias.asname or root] = Import(alias.name if alias.asname else root)
+                case ast.ImportFrom(module=module, names=names, level=level):
+                    for alias in names:
+                        name = alias.asname or alias.name
+                        found[name] = Import(module or "", alias.name, level)
+        return found
+
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        """Functions and classes by name; of several of a name, the outermost."""
+        found: dict[str, Definition] = {}
+        for node in _breadth_first(self.tree):
+            if isinstance(node, Definition):
+                found.setdefault(node.name, node)
+        return found
+
+    @cached_property
+    def constants(self) -> dict[str, ast.expr]:
+        """Names assigned once at module level, with their expressions."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in self.tree.body:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    found.setdefault(name, []).append(value)
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    found.setdefault(name, []).append(value)
+        return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+    def dotted(self, node: ast.AST | None) -> str | None:
+        """The full name of what an expression refers to, if its first name is imported."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self.imports:
+            return None
+        return ".".join([self.imports[node.id].path, *reversed(parts)])
+
+    def nki(self, node: ast.AST | None) -> str | None:
+        """The same, for names of NKI alone and without the package of 0.1 in front."""
+        path = self.dotted(node)
+        path = path.removeprefix("neuronxcc.") if path else None
+        return path if path and path.partition(".")[0] == "nki" else None
+
+
+def _breadth_first(tree: ast.Module) -> Iterator[ast.AST]:
+    """Statements level by level; what a class holds belongs to the class."""
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        below: list[ast.AST] = []
+        for node in todo:
+            yield node
+            if not isinstance(node, ast.ClassDef):
+                below += [n for n in ast.iter_child_nodes(node) if isinstance(n, _HOLDERS)]
+        todo = below
+
+
+_HOLDERS = (ast.stmt, ast.excepthandler, ast.match_case)
+
+
+@dataclass(slots=True)
+class Project:
+    """A file and what it imports from the folders `path`; nothing is imported, all is read."""
+
+    path: Sequence[Path] = ()
+    _modules: dict[Path, Module | None] = field(default_factory=dict)
+    _files: dict[tuple[Path, int, str], Module | None] = field(default_factory=dict)
+
+    def load(self, file: Path) -> Module | None:
+        """The module of a file; None if it cannot be read or is no Python."""
+        if file not in self._modules:
+            try:
+                self._modules[file] = Module(str(file), ast.parse(file.read_bytes()))
+            except (OSError, SyntaxError, ValueError, RecursionError):
+                self._modules[file] = None
+        return self._modules[file]
+
+    def find(self, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
+        """The function or class that a name or attribute stands for, if we have its source."""
+        match node:
+            case ast.Name(id=name):
+                return self._lookup(module, name, set())
+            case ast.Attribute(value=value, attr=name):
+                owner = self._module(module, value)
+                return self._lookup(owner, name, set()) if owner else None
+        return None
+
+    def closure(self, module: Module) -> list[Module]:
+        """The module and what it imports from our folders, each once."""
+        found: dict[str, Module] = {}
+        todo = [module]
+        while todo:
+            part = todo.pop(0)
+            if part.file in found:
+                continue
+            found[part.file] = part
+            for origin in part.imports.values():
+                inside = ".".join(filter(None, (origin.module, origin.attribute)))
+                names = (origin.module, inside) if origin.attribute else (origin.module,)
+                owners = (self._file(part, name, origin.level) for name in names)
+                todo += [owner for owner in owners if owner is not None]
+        return list(found.values())
+
+    def _lookup(
+        self, module: Module, name: str, seen: set[tuple[str, str]]
+    ) -> tuple[Module, Definition] | None:
+        if (module.file, name) in seen:
+            return None
+        seen.add((module.file, name))
+        if name in module.definitions:
+            return module, module.definitions[name]
+        origin = module.imports.get(name)
+        if origin is None or origin.attribute is None:
+            return None
+        owner = self._file(module, origin.module, origin.level)
+        return self._lookup(owner, origin.attribute, seen) if owner else None
+
+    def _module(self, module: Module, node: ast.AST) -> Module | None:
+        """The module that an expression such as `package.part` stands for."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        origin = module.imports.get(node.id) if isinstance(node, ast.Name) else None
+        if origin is None:
+            return None
+        names = [origin.module, origin.attribute or "", *reversed(parts)]
+        return self._file(module, ".".join(filter(None, names)), origin.level)
+
+    def _file(self, module: Module, name: str, level: int) -> Module | None:
+        """The source of module `name`, seen from another module."""
+        here = Path(module.file).parent
+        if (here, level, name) not in self._files:
+            file = self._search(here, name, level)
+            self._files[here, level, name] = self.load(file) if file else None
+        return self._files[here, level, name]
+
+    def _search(self, here: Path, name: str, level: int) -> Path | None:
+        parts = name.split(".") if name else []
+        folders = [here.joinpath(*[".."] * (level - 1))] if level else self.path
+        for folder in folders:
+            place = folder.joinpath(*parts)
+            for file in (place.with_suffix(".py") if parts else None, place / "__init__.py"):
+                if file is not None and file.is_file():
+                    return file.resolve()
+        return None

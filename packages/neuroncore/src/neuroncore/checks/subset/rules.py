@@ -1,0 +1,195 @@
+"""The table: what each frontend says to each construct of Python, and which document says so.
+
+The *parser* frontend (0.2 and 0.3, selectable later) compiles a subset of Python from its source.
+The *tracer* frontend (from 0.4) runs the function, so most Python works; the documents still state
+the subset for every version. 0.1 traced with symbolic indices and has restrictions of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from neuroncore.surface import version_tuple
+
+Severity = Literal["error", "warning"]
+Frontend = Literal["parser", "tracer", "beta1"]
+Verdict = Severity | Mapping[str, Severity | None] | None
+"""One severity for every version of a frontend, or by the first version it holds for."""
+
+KLR = "KLR, the open source of the parser frontend"
+LANGUAGE = "NKI language guide: supported Python"
+FROM_0_3 = "NKI 0.3 migration guide"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One construct. `message` may hold `{what}`: what stands in the source."""
+
+    code: str
+    construct: str
+    message: str
+    hint: str
+    source: str
+    parser: Verdict = "error"
+    tracer: Verdict = "warning"
+    beta1: Verdict = None
+
+    def severity(self, frontend: Frontend, nki: str) -> Severity | None:
+        """What that frontend of that version says; None where it accepts."""
+        verdict: Verdict = getattr(self, frontend)
+        if not isinstance(verdict, Mapping):
+            return verdict
+        reached = [v for v in verdict if version_tuple(v) <= version_tuple(nki)]
+        return verdict[max(reached, key=version_tuple)] if reached else None
+
+
+def _rule(
+    code: str, construct: str, message: str, hint: str, source: str, **verdicts: Verdict
+) -> Rule:
+    return Rule(code, construct, message, hint, source, **verdicts)
+
+
+_DISPUTED: Verdict = {"0.3": "warning"}
+
+_TABLE = (
+    # -- functions and classes
+    _rule("nested-definition", "nested `def`, nested `class`, `lambda`",
+          "{what} inside a kernel", "define it at module level",
+          f"{KLR}; NKI 0.6's own fori_loop example nests a def, which only the tracer takes"),
+    _rule("star-parameter", "`*args` parameter",
+          "parameter *{what}", "name the parameters, or take one tuple", KLR),
+    _rule("double-star-parameter", "`**kwargs` parameter",
+          "parameter **{what} has to stay empty", "name the parameters", KLR, parser="warning"),
+    _rule("keyword-only", "keyword-only parameters (`*`)",
+          "keyword-only parameter {what}: works in 0.2, documented as unsupported from 0.3 on",
+          "drop the `*` from the signature", FROM_0_3,
+          parser=_DISPUTED, tracer="warning"),
+    _rule("decorator", "decorators other than nki.jit, dataclass, staticmethod",
+          "decorator {what}", "only nki.jit, dataclass and staticmethod are read",
+          f"{KLR}; {FROM_0_3}"),
+    _rule("nested-kernel", "a kernel that calls a kernel decorated with nki.jit",
+          "{what} carries nki.jit and is called from a kernel",
+          "remove the decorator, or decorate where it is launched",
+          f"{KLR}; NKI 0.2 migration guide: sub-kernels carry no decorator (nki-library of 0.3 "
+          "does it)", parser={"0.2": "error", "0.3": "warning"}, tracer=None),
+    _rule("class-base", "classes that do not inherit from NKIObject or Enum alone",
+          "class {what}", "inherit from nl.NKIObject or Enum, and from nothing else",
+          f"{KLR}; NKI language guide: user classes"),
+    _rule("class-body", "statements in a class other than fields and methods",
+          "{what} in a class", "only fields and methods are read", f"{KLR}; NKI language guide"),
+    _rule("super-or-property", "`super`, properties",
+          "{what}", "call the function by name; make the property a method",
+          "not among what the NKI language guide lists"),
+    # -- statements
+    _rule("statement",
+          "`try`, `raise`, `del`, `global`, `nonlocal`, `import`, `match`, `async`, `type`",
+          "{what} statement", "do it outside the kernel; checks may be `assert`", KLR),
+    _rule("loop-else", "`for … else`, `while … else`",
+          "`else` of a {what} loop", "set a flag in the loop and test it afterwards", KLR),
+    _rule("loop-target", "`for a, b in …`",
+          "a loop target that is not one name", "loop over indices and unpack in the body", KLR),
+    _rule("with", "`with` other than `nl.no_reorder()`",
+          "with {what}", "only `with nl.no_reorder():` is known", KLR),
+    _rule("dynamic-loop-exit", "`break`, `continue`, `return` in a dynamic loop",
+          "{what} in the body of a dynamic loop",
+          "the loop runs on the device: let it run to its end",
+          KLR),
+    _rule("dynamic-index-write", "assignment to the index of a dynamic loop",
+          "{what} is the index of a dynamic loop", "compute with another register",
+          "NKI 0.4: dynamic_range, a frozen register", parser=None, tracer="error"),
+    # -- expressions
+    _rule("expression", "comprehensions, generators, set literals, `:=`, `await`, `yield`",
+          "{what}", "write a loop or a list", KLR),
+    _rule("starred", "`[*xs]`, `a, *b = …`", "starred expression", "name the elements", KLR),
+    _rule("call-unpacking", "`f(*xs)`, `f(**kw)`",
+          "call with {what}", "pass the arguments one by one", KLR),
+    _rule("matmul-operator", "the operator `@`", "the operator @", "call nisa.nc_matmul", KLR),
+    _rule("constant", "constants other than None, bool, int, float, str",
+          "a {what} constant", "None, bool, int, float and str are known", KLR),
+    _rule("dict-key", "dict keys that are not string literals",
+          "a dict key that is not a string literal", "use strings, or a list", KLR),
+    _rule("format-spec", "f-strings with a format spec",
+          "format spec in an f-string", "print the bare value; !s, !r and !a are known", KLR),
+    _rule("identity", "`is`, `is not`",
+          "`{what}`: documented as unsupported from 0.3 on; the parser rewrites it to a "
+          "comparison, and the vendor's own 0.3 library uses it",
+          "write == or !=", f"{FROM_0_3}; {KLR}", parser=_DISPUTED),
+    _rule("is-not-none", "`is`, `is not` on other values than None, in 0.2",
+          "`{what}` is read as a comparison with ==", "write == or !=", KLR,
+          parser={"0.2": "warning", "0.3": None}, tracer=None),
+    _rule("membership", "`in`, `not in` on a dict",
+          "`{what}` on a dict", "compare with the keys in a loop",
+          f"{KLR}; nki-library works around it"),
+    # -- values
+    _rule("list-argument", "list kernel arguments",
+          "{what} is a list, which is no kernel argument from 0.3 on", "pass a tuple", FROM_0_3,
+          parser={"0.3": "error"}),
+    _rule("numpy-dtype", "numpy dtypes as arguments",
+          "{what} as an argument", "use the dtype of nki.language", KLR),
+    _rule("wide-int", "ints outside 32 bits",
+          "{what} does not fit 32 bits", "keep constants between -2**31 and 2**31 - 1", KLR),
+    _rule("string-operation", "string subscripts and methods",
+          "{what} of a string", "prepare the string outside the kernel", KLR),
+    _rule("builtin", "builtins the parser does not know",
+          "builtin {what} is not known", "write a loop, or compute it outside the kernel", KLR),
+    _rule("range-value", "`range` that is no loop's iterator",
+          "range outside the head of a for loop", "write a list", KLR),
+    _rule("math-function", "names of math the parser does not know",
+          "math.{what} is not known",
+          "known are ceil floor gcd log2 log10 pow sqrt and pi e inf nan", KLR),
+    _rule("min-max", "min, max of more than two values",
+          "{what} takes two numbers or one sequence", "nest the calls", KLR),
+    _rule("method", "methods of lists and dicts that the parser does not know",
+          "{what} is not known", "lists have append clear copy count extend index pop remove "
+          "reverse; dicts have clear copy get items keys pop setdefault values", KLR),
+    _rule("method-differs", "`list.count`, `list.index`, `list.remove`",
+          "{what}", "write a loop", KLR, parser="warning", tracer=None),
+    # -- tensors, registers, names
+    _rule("old-namespace", "`neuronxcc.*` names",
+          "{what} is of the package of 0.1", "import it from nki",
+          f"NKI 0.4 release notes; {KLR}", tracer="error"),
+    _rule("mask", "`mask=`", "mask parameter is not supported",
+          "clamp the slices with min()", KLR, tracer="error"),
+    _rule("tensor-arithmetic", "arithmetic on tensors",
+          "{what} on a tensor", "call nki.isa with a destination", f"{KLR}; {LANGUAGE}",
+          tracer="error"),
+    _rule("tensor-assignment", "assignment to elements of a tensor",
+          "assignment to elements of a tensor", "copy with nisa.tensor_copy or nisa.dma_copy",
+          KLR, tracer="error"),
+    _rule("register-branch", "`if`, `int()`, `range()` on a register",
+          "{what} on a register", "branch on values known when the kernel is compiled",
+          f"NKI 0.6: registers; {KLR} compiles `if` to a branch, the guides show only loops",
+          parser="warning", tracer="error"),
+    _rule("register-while", "`while` on a register",
+          "while on a register: documented up to 0.5, a TypeError in 0.6", "nl.while_loop in 0.6",
+          "NKI 0.6: registers, while_loop", parser=None, tracer={"0.4": "warning", "0.6": "error"}),
+    # -- 0.1
+    _rule("index-condition", "0.1: Python control flow on an index",
+          "{what} depends on an index, which is a symbol", "use a mask, or nl.static_range",
+          "NKI 0.1: control flow", parser=None, tracer=None, beta1="error"),
+    _rule("tensor-scope", "0.1: a tensor used outside the block that made it",
+          "{what} was made in a block that has ended",
+          "make it before the block and write to it there",
+          "NKI 0.1: tensors are scoped to their block", parser=None, tracer=None, beta1="error"),
+    _rule("parameter-write", "0.1: a store to a parameter",
+          "{what} is a parameter, which is read-only", "return a new tensor, or annotate it with "
+          "nt.mutable_tensor and return it",
+          "NKI 0.1: kernel parameters", parser=None, tracer=None, beta1="error"),
+    _rule("nested-output", "0.1: `shared_hbm` in a loop or branch",
+          "a tensor in shared_hbm is made in a block", "make it at the top of the kernel",
+          "NKI 0.1: shared_hbm", parser=None, tracer=None, beta1="error"),
+    _rule("syntax", "text that is no Python", "not Python: {what}", "mend the text", "Python",
+          tracer="error", beta1="error"),
+)  # fmt: skip
+
+RULES: Mapping[str, Rule] = {rule.code: rule for rule in _TABLE}
+"""Every rule by its code."""
+
+
+def frontend_of(nki: str) -> Frontend:
+    """The frontend that a version compiles with unless told otherwise."""
+    if nki == "0.1":
+        return "beta1"
+    return "parser" if version_tuple(nki) < (0, 4) else "tracer"
