@@ -22,13 +22,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from examples import (  # type: ignore  # the file beside this one
-    LANGUAGES,
-    cpu_ms,
-    geometric_mean,
-    load,
-    timed_cases,
-)
+from examples import LANGUAGES, cpu_ms, geometric_mean, load, timed_cases  # type: ignore
 
 import nki_runtime
 from neuroncore.checks import CHECKS, watching

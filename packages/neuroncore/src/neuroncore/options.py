@@ -83,6 +83,11 @@ class Options:
     """dma_transpose documents dge_mode unknown and hwdge; kernels of the public library also pass
     none, which may or may not compile."""
 
+    dma_order: Literal["dependences", "tiles"] = "dependences"
+    """What orders two DMAs of one program that touch the same HBM bytes, for the `race` check: no
+    document says. "dependences": the compiler keeps their program order, as it does for on-chip
+    tensors; "tiles": only what goes through on-chip tensors or one engine's stream."""
+
     random_seed: int = 0
     """Where the engines' random generators start. Their hardware start state is not published."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ from neuroncore.checks._tensors import label
 from neuroncore.checks.findings import Report
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
+from neuroncore.launch import RUNNING
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 from nki_dtypes import DType
@@ -47,19 +47,17 @@ class LivesWatcher(Watcher):
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.core: NeuronCore | None = None
-        self.lives: list[Life] = []
+        self._lives: dict[int, list[Life]] = {}
+        """Of the running program of each launch, by its number."""
         self._now = 0
 
     def judge(self, lives: list[Life], core: NeuronCore) -> None:
         """Report what is wrong with these lives: all that one program used, as they were made."""
         raise NotImplementedError
 
-    def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        self.lives.clear()  # those of a launch that ended in an error
-
     def allocated(self, storage: Storage) -> None:
-        if not storage.space.on_chip:
+        launch = RUNNING.get()
+        if launch is None or not storage.space.on_chip:
             return
         place = find_place()
         free_bytes = storage.free_elems * storage.dtype.itemsize
@@ -69,13 +67,12 @@ class LivesWatcher(Watcher):
         )  # fmt: skip
         assert storage.notes is not None
         storage.notes[self] = life
-        self.lives.append(life)
+        self._lives.setdefault(launch.number, []).append(life)
 
     def will(self, event: Event) -> None:
         self._now += 1
         for view in event.views.values():
             if isinstance(view, View):
-                self.core = view.core
                 self._used(view, event.place)
                 if view.dynamic is not None:
                     self._used(view.dynamic.index, event.place)
@@ -100,7 +97,8 @@ class LivesWatcher(Watcher):
             life.last, life.last_place = self._now, place
 
     def returned(self, value: Any) -> None:
-        used = [life for life in self.lives if life.first is not None]
-        self.lives.clear()
-        if self.core is not None and used:
-            self.judge(used, self.core)
+        launch = RUNNING.get()
+        made = [] if launch is None else self._lives.pop(launch.number, [])
+        used = [life for life in made if life.first is not None]
+        if launch is not None and used:
+            self.judge(used, launch.core)

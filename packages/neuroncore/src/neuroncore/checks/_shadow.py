@@ -57,6 +57,18 @@ class Shadow:
             return entries[numbers]
         return self.of(view)
 
+    def set(self, view: View, value: Any, where: np.ndarray) -> None:
+        """Set some of what `get` gives: those where `where`, of its shape, holds."""
+        if not is_gathered(view):
+            part = self.of(view)
+            if part is not None:
+                part[where] = value
+            return
+        entries, numbers = self.rows(view)
+        chosen = entries[numbers]
+        chosen[where] = value
+        entries[numbers] = chosen
+
     def put(self, view: View, value: Any, where: np.ndarray | None = None) -> None:
         """Set the entries that a view names now, at `where` (bool that broadcasts to its shape)."""
         if is_gathered(view):

@@ -71,12 +71,12 @@ class Memory(Watcher):
             view = _operand(views, name)
             if not isinstance(view, View):
                 continue
-            content = view.storage.notes[self]  # type: ignore[index]
+            content = _content(self, view.storage)
             if content.written is not True and (chosen is None or name not in plan.writes):
                 self._read(event, name, view, content)
         for name in plan.writes:
             view = views[name]
-            content = view.storage.notes[self]
+            content = _content(self, view.storage)
             if content.written is not True:
                 self._write(view, content, event.mask if chosen is None else chosen)
 
@@ -92,9 +92,7 @@ class Memory(Watcher):
         if src is not None:
             source = _content(self, src.storage)
             if source.written is not True:
-                found = source.flags(src.storage).of(src)
-                assert found is not None
-                arriving = found.reshape(src.size, -1).all(axis=1)
+                arriving = _per_element(source.flags(src.storage).of(src), src).reshape(-1)
                 arriving = arriving if of is None else arriving[of]
         if arriving is True and (at is None and is_whole(dst)):
             content.written = True
@@ -117,7 +115,7 @@ class Memory(Watcher):
     def _read(self, event: Event, name: str, view: View, content: _Content) -> None:
         whole = is_whole(view)
         if content.written is False:
-            missing = None if event.mask is None else ~np.zeros(view.shape, np.bool_)
+            missing = None if event.mask is None else np.ones(view.shape, np.bool_)
         else:
             flags = content.flags(view.storage).get(view)
             if flags is None:
@@ -126,9 +124,9 @@ class Memory(Watcher):
                 if whole:
                     content.written = True
                 return
-            missing = ~flags if flags.ndim == view.ndim else ~flags.all(axis=-1)
+            missing = np.logical_not(_per_element(flags, view))
         if event.mask is not None and missing is not None:
-            missing = missing & _kept(event.mask, view.shape)
+            missing = np.logical_and(missing, _kept(event.mask, view.shape))
             if not missing.any():
                 return
         self._report(event, name, view, content, missing)
@@ -161,12 +159,10 @@ class Memory(Watcher):
         )
 
     def _returned(self, view: View, content: _Content) -> None:
-        view_flags = None if content.written is False else content.flags(view.storage).get(view)
-        if view_flags is not None and view_flags.all():
+        flags = None if content.written is False else content.flags(view.storage).of(view)
+        if flags is not None and flags.all():
             return
-        missing = None
-        if view_flags is not None:
-            missing = ~view_flags if view_flags.ndim == view.ndim else ~view_flags.all(axis=-1)
+        missing = None if flags is None else np.logical_not(_per_element(flags, view))
         self.report.add(
             Finding(
                 "memory",
@@ -215,12 +211,18 @@ def _content(watcher: Memory, storage: Storage) -> _Content:
     return storage.notes[watcher]
 
 
+def _per_element(flags: np.ndarray | None, view: View) -> np.ndarray:
+    """Whether all bytes of each element are flagged."""
+    assert flags is not None
+    return np.all(flags, axis=-1) if flags.ndim > view.ndim else flags
+
+
 def _kept(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Where elements of an operand of this shape count, if only `mask` of the result is kept."""
     if shape == mask.shape:
         return mask
     if shape[0] == mask.shape[0] and all(n == 1 for n in shape[1:]):
-        return mask.reshape(len(mask), -1).any(axis=1).reshape(shape)
+        return np.any(mask.reshape(len(mask), -1), axis=1).reshape(shape)
     return np.ones(shape, np.bool_)
 
 

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.checks.capacity import Capacity
+from neuroncore.checks.device import Device
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.checks.memory import Memory
 from neuroncore.checks.overlap import Overlap
+from neuroncore.checks.race import Race
+from neuroncore.checks.subset.check import check_script
 from neuroncore.errors import LaunchError
 from neuroncore.observe import Watcher, watched_by
 
@@ -37,6 +40,9 @@ CHECKS: dict[str, Check] = {
         Check("memory", "no instruction reads an element that nothing has written", Memory),
         Check("capacity", "what is alive at any moment fits SBUF and the banks of PSUM", Capacity),
         Check("overlap", "no two tensors at addresses share bytes while both are alive", Overlap),
+        Check("race", "no two accesses to the same HBM bytes conflict without an order", Race),
+        Check("device", "every instruction keeps to what a device accepts and defines", Device),
+        Check("subset", "a version's compiler takes the kernels' source", source=check_script),
     )
 }
 

@@ -5,7 +5,7 @@ data, dst (P, F…); scale: a number or float32 (P, 1); bias: None, a number (ge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,13 @@ def _prepare(c: Call, shape: tuple[int, ...]) -> Callable[[np.ndarray, Any, Any]
         return np.add(scaled, bias(b), out=scaled)
 
     return scaled_and_biased
+
+
+def table_input(c: Call, views: Mapping[str, Any]) -> np.ndarray:
+    """What the function's table is asked for: data · scale + bias in float32."""
+    shape = c.data.shape
+    x = reader(c.data, shape)(views["data"])
+    return _prepare(c, shape)(x, views["scale"], views["bias"])
 
 
 def _per_lane(given: Spec | type | None, shape: tuple[int, ...]) -> Callable[[Any], Any]:

@@ -1,0 +1,228 @@
+"""`race`: accesses to the same HBM bytes that nothing orders.
+
+What orders accesses, and what does not:
+
+- The programs of a grid (SPMD programs of 0.1, logical cores from 0.2 on) run at the same time:
+  nothing orders what one does with what another does. Two of them that write the same bytes, or one
+  that reads what another writes, race. Accumulations into the same bytes commute.
+- Within a program the compiler keeps every dependence through SBUF, PSUM and HBM in program order,
+  with semaphores between engines and queues (Options.dma_order "dependences"). Under "tiles" only
+  what goes through on-chip tensors or one engine's stream orders two DMAs, not the HBM bytes that
+  they share.
+- The rows of one scatter are written in no order: an index that comes twice races with itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from neuroncore._caret import Place, find_place
+from neuroncore.checks._shadow import Shadow, is_gathered
+from neuroncore.checks._streams import Streams
+from neuroncore.checks._tensors import described, label
+from neuroncore.checks.findings import Finding, Report
+from neuroncore.effects import Touch
+from neuroncore.launch import RUNNING
+from neuroncore.memory import Storage, View, dynamic_rows
+from neuroncore.observe import Event, Watcher
+
+GRID = "NKI: programs of a grid run in no order"
+SCATTER = "NKI: DMA writes the rows of an indirect access in no order"
+QUEUES = "Options.dma_order: DMAs are ordered by what goes through on-chip tensors"
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Which program touched memory where, and how."""
+
+    program: tuple[int, ...]
+    instruction: str
+    place: Place | None
+    touch: Touch
+
+    def __str__(self) -> str:
+        return f"{self.instruction} ({_VERBS[self.touch]}) at {self.place}"
+
+
+_VERBS = {Touch.read: "reads", Touch.write: "writes", Touch.accumulate: "accumulates"}
+
+
+@dataclass(slots=True)
+class _Tensor:
+    """Per element of an HBM tensor: the last access of each kind, and of a second program."""
+
+    place: Place | None
+    last: dict[Touch, tuple[Shadow, Shadow]] = field(default_factory=dict)
+
+    def of(self, touch: Touch, storage: Storage) -> tuple[Shadow, Shadow]:
+        """Numbers of accesses, -1 where there is none: one, and one of another program."""
+        if touch not in self.last:
+            self.last[touch] = Shadow(storage, -1, np.int32), Shadow(storage, -1, np.int32)
+        return self.last[touch]
+
+
+class Race(Watcher):
+    """Remembers who touched which HBM bytes and reports unordered conflicts."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self._accesses: list[_Access] = []
+        self._numbers: dict[_Access, int] = {}
+        self._programs = np.zeros(0, np.int32)
+        """The program of every access, by a number of its own."""
+        self._known: dict[tuple[int, ...], int] = {}
+        self._streams: dict[tuple[int, tuple[int, ...]], Streams] = {}
+
+    def returned(self, value: Any) -> None:
+        launch = RUNNING.get()
+        if launch is not None:
+            self._streams.pop((launch.number, launch.program), None)
+
+    def allocated(self, storage: Storage) -> None:
+        if not storage.space.on_chip:
+            assert storage.notes is not None
+            storage.notes[self] = _Tensor(find_place() if storage.fresh else None)
+
+    def will(self, event: Event) -> None:
+        self._scatters(event)
+        launch = RUNNING.get()
+        if launch is None:
+            return
+        if prod(launch.grid) > 1:
+            for touch, view in _in_hbm(event):
+                self._touched(event, launch.program, touch, view)
+        if event.call.options.dma_order == "tiles":
+            streams = self._streams.setdefault((launch.number, launch.program), Streams())
+            for earlier, storage in streams.unordered(event):
+                self._report_queues(event, earlier, storage)
+
+    # -- programs of a grid -----------------------------------------------------------------------
+
+    def _touched(self, event: Event, program: tuple[int, ...], touch: Touch, view: View) -> None:
+        assert view.storage.notes is not None
+        tensor: _Tensor = view.storage.notes[self]
+        access = _Access(program, event.call.record.name, event.place, touch)
+        for other, (one, second) in tensor.last.items():
+            if touch is other and touch is not Touch.write:
+                continue
+            for shadow in (one, second):
+                self._compare(access, view, shadow)
+        self._remember(tensor, access, view)
+
+    def _compare(self, access: _Access, view: View, shadow: Shadow) -> None:
+        numbers = shadow.get(view)
+        if numbers is None:
+            return
+        foreign = self._foreign(numbers, access)
+        if not foreign.any():
+            return
+        earlier = self._accesses[int(numbers[foreign].flat[0])]
+        self._report_grid(access, earlier, view, int(np.count_nonzero(foreign)))
+
+    def _remember(self, tensor: _Tensor, access: _Access, view: View) -> None:
+        number = self._numbers.get(access)
+        if number is None:
+            number = self._numbers[access] = len(self._accesses)
+            self._accesses.append(access)
+            program = self._known.setdefault(access.program, len(self._known))
+            self._programs = np.append(self._programs, np.int32(program))
+        first, second = tensor.of(access.touch, view.storage)
+        held, others = first.get(view), second.get(view)
+        if held is None or others is None:
+            return
+        foreign = self._foreign(held, access)
+        first.set(view, number, ~foreign)
+        second.set(view, number, foreign)
+
+    def _foreign(self, numbers: np.ndarray, access: _Access) -> np.ndarray:
+        """Which of these accesses are another program's."""
+        if not self._accesses:
+            return np.zeros(numbers.shape, np.bool_)
+        return (numbers >= 0) & (self._programs[numbers] != self._known.get(access.program, -1))
+
+    def _report_grid(self, access: _Access, earlier: _Access, view: View, count: int) -> None:
+        name = label(view.storage, view.storage.notes[self].place)  # type: ignore[index]
+        other, now = (_VERBS[t] for t in (earlier.touch, access.touch))
+        self.report.add(
+            Finding(
+                "race",
+                f"program {_number(access)} {now} {count:,} elements of {name} that "
+                f"program {_number(earlier)} {other}",
+                access.place,
+                expected="programs of a grid that touch different elements, unless all read",
+                got=f"{name}: {described(view.storage)}",
+                hint="give each program its own part, by nl.program_id",
+                rule=GRID,
+                code="grid",
+                instruction=access.instruction,
+                notes=(f"the other: {earlier}",),
+            )
+        )
+
+    # -- one program ------------------------------------------------------------------------------
+
+    def _scatters(self, event: Event) -> None:
+        if _accumulates(event):
+            return
+        for name in event.call.record.outputs:
+            view = event.views.get(name)
+            if not isinstance(view, View) or not is_gathered(view):
+                continue
+            elements, valid = dynamic_rows(view)
+            rows = elements.reshape(len(elements), -1)[valid]
+            repeated = rows.size - np.unique(rows).size
+            if repeated:
+                self.report.add(
+                    Finding(
+                        "race",
+                        f"{name} names {repeated:,} elements twice",
+                        event.place,
+                        expected="each row named by one index",
+                        got=f"{len(rows)} rows of {described(view.storage)}",
+                        hint="make the indices unique, or add the rows up",
+                        rule=SCATTER,
+                        code="scatter",
+                        instruction=event.call.record.name,
+                        operand=name,
+                    )
+                )
+
+    def _report_queues(self, event: Event, earlier: str, storage: Storage) -> None:
+        name = label(storage, storage.notes[self].place)  # type: ignore[index]
+        self.report.add(
+            Finding(
+                "race",
+                f"nothing but {name} itself orders this DMA behind an earlier one",
+                event.place,
+                expected="a tensor in SBUF that the later one waits for",
+                got=f"{name}: {described(storage)}",
+                rule=QUEUES,
+                code="queues",
+                instruction=event.call.record.name,
+                notes=(f"the other: {earlier}",),
+            )
+        )
+
+
+def _number(access: _Access) -> str:
+    return str(access.program[0] if len(access.program) == 1 else access.program)
+
+
+def _accumulates(event: Event) -> bool:
+    return event.call.attrs.get("dst_rmw_op") is not None
+
+
+def _in_hbm(event: Event) -> list[tuple[Touch, View]]:
+    """The HBM operands and how they are touched; what is added into is neither read nor written."""
+    found: dict[str, Touch] = {}
+    for effect in event.call.effects:
+        if not effect.is_register and "." not in effect.operand:
+            found[effect.operand] = effect.touch
+    if _accumulates(event):
+        found["dst"] = Touch.accumulate
+    views = [(touch, event.views[name]) for name, touch in found.items()]
+    return [(t, v) for t, v in views if isinstance(v, View) and not v.storage.space.on_chip]
