@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
+from benchmarks.model.__main__ import main
 from benchmarks.model.counts import count
+from benchmarks.model.fit import Fitter, golden
 from benchmarks.model.points import Point, all_points
+from benchmarks.model.predict import Model, Prediction, disorders, summary
+from benchmarks.model.table import order_lines, point_line
 
 from neuroncore.errors import CapacityError
 from neuroncore.program import verify
+from neuroncore.timeline import constants
 
 POINTS = {point.id: point for point in all_points()}
 PROGRAMS = list({point.key: point for point in reversed(POINTS.values())}.values())[::-1]
@@ -25,7 +33,7 @@ CALLS = {
     "u01": {"dma_copy": 2, "activation": 1},
     "u20": {"activation": 64, "dma_copy": 4},
     "u22": {"nc_matmul": 64, "tensor_copy": 1, "dma_copy": 3},
-    "u26": {"tensor_tensor": 1024, "dma_copy": 2},
+    "u26": {"tensor_tensor": 256, "dma_copy": 2},
     "u30": {"nc_matmul": 64, "tensor_copy": 1, "dma_copy": 3},
     "k2": {"nc_matmul": M * N * K, "dma_copy": 2 * M * N * K + M * N, "tensor_copy": M * N},
     "k3": {"nc_matmul": M * N * K, "dma_copy": M * K + M * N * K + M * N, "tensor_copy": M * N},
@@ -125,3 +133,83 @@ def test_every_load_of_the_throughput_curve_goes_to_its_own_place():
 def test_ids_are_unique_and_only_the_plateau_of_the_curve_is_not_counted():
     assert len(POINTS) == len(all_points())
     assert [p.id for p in all_points() if p.reference] == ["curve_32768"]
+
+
+def predictions(*ids: str) -> list[Prediction]:
+    model = Model()
+    return [model.predict(POINTS[i]) for i in ids]
+
+
+def made(point: str, predicted: float) -> Prediction:
+    """A prediction that a test makes up."""
+    return Prediction(POINTS[point], predicted)
+
+
+@pytest.mark.parametrize(
+    ("name", "cycles", "ghz"),
+    [("u04", 4096 + 354, 1.2), ("u10", 128 + 354, 1.2), ("u33", 512 + 144, 0.96)],
+)
+def test_an_instruction_seen_alone_lasts_as_long_as_the_documents_say(name, cycles, ghz):
+    (found,) = predictions(name)
+
+    assert found.predicted == pytest.approx(cycles / ghz, rel=0.01)
+
+
+def test_a_stream_is_read_where_it_is_steady():
+    (apart,) = predictions("u30")
+
+    assert apart.predicted == pytest.approx(2 * 512 / 2.4, rel=0.01)  # not the cold first ones
+
+
+def test_a_rate_is_a_fraction_of_the_plateau():
+    small, plateau = predictions("curve_512", "curve_32768")
+
+    assert plateau.predicted == 1
+    assert 0 < small.predicted < 0.5
+
+
+def test_errors_are_summed_up_without_the_reference():
+    exact = POINTS["u04"].measured
+    errors = [made("u04", exact * factor) for factor in (1.1, 0.8, 1.3, 1.0)]
+
+    middle, ninth, count = summary([*errors, made("curve_32768", 5.0)])
+
+    assert (middle, count) == (pytest.approx(0.15), 4)
+    assert ninth == pytest.approx(0.27)  # 0.2 + 0.7 · (0.3 - 0.2): rank 0.9 · 3 of 0, .1, .2, .3
+
+
+def test_versions_of_a_ladder_in_the_wrong_order_are_named():
+    wrong = [made("a1", 200e3), made("a2", 300e3)]
+    close = [made("k3", 29e6), made("k5", 28e6)]  # 28.20 and 28.30 ms: no order is asked for
+
+    assert [(a.point.id, b.point.id) for a, b in disorders([*wrong, *close])] == [("a1", "a2")]
+    said = list(order_lines([*wrong, *close]))
+    assert said == ["order: 0 of 1 pairs that differ by 5% are right", "  a1 was slower than a2"]
+
+
+def test_a_line_shows_both_numbers_in_the_unit_of_the_source():
+    line = point_line(made("u02", 2551.5))
+
+    assert " ".join(line.split()) == "u02 trn2 2.551 us 2.43 us +5.0 % (± 0.4 %)"
+
+
+def test_golden_section_finds_the_bottom_of_a_valley():
+    assert golden(lambda x: abs(x - 0.3), 0.0, 1.0) == pytest.approx(0.3, abs=0.05)
+
+
+def test_a_fit_lessens_the_error_on_its_points():
+    slower = replace(POINTS["c14"], value=POINTS["c14"].value * 1.4)
+    fitter = Fitter()
+
+    fitted = fitter.fit([slower])
+
+    assert abs(Model(fitted).predict(slower).error) < abs(Model().predict(slower).error)
+    assert fitter.loss(fitted, [slower]) < fitter.loss(constants(), [slower])
+
+
+def test_the_last_line_sums_up_the_explicit_points(capsys):
+    assert main(["--section", "4"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:3]] == ["a1", "a2"]
+    assert re.fullmatch(r"median \d+\.\d % p90 \d+\.\d % \(2 points\)", lines[-1])

@@ -1,0 +1,92 @@
+"""Prints every published point with the timeline's prediction, and last how far off they are.
+
+python -m benchmarks.model
+python -m benchmarks.model --section 2 4 --mode compiled
+python -m benchmarks.model --leave-one-family-out
+python -m benchmarks.model --speed
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.model.fit import leave_one_family_out
+from benchmarks.model.points import Point, all_points
+from benchmarks.model.predict import Model, Prediction
+from benchmarks.model.table import (
+    HEAD,
+    bottleneck_lines,
+    figure_lines,
+    markdown,
+    order_lines,
+    point_line,
+    speed_lines,
+    summary_text,
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the comparison that the arguments ask for."""
+    asked = parser().parse_args(argv)
+    points = [p for p in all_points() if not asked.section or p.section in asked.section]
+    model = Model(mode=asked.mode)
+    if asked.speed:
+        print(*speed_lines(model, points), sep="\n")
+        return 0
+    predictions = []
+    print(HEAD)
+    for point in points:
+        predictions.append(model.predict(point))
+        print(point_line(predictions[-1]), flush=True)
+    left_out = leave_one_family_out(explicit(points)) if asked.leave_one_family_out else []
+    lines = [*closing_lines(model, predictions, left_out)]
+    print(*lines, sep="\n")
+    if asked.write is not None:
+        asked.write.write_text(markdown(predictions, lines), encoding="utf-8")
+    return 0
+
+
+def explicit(points: Sequence[Point]) -> list[Point]:
+    """Those whose instructions are known one by one."""
+    return [p for p in points if p.is_explicit]
+
+
+def closing_lines(
+    model: Model, predictions: Sequence[Prediction], left_out: Sequence[Prediction]
+) -> Iterator[str]:
+    """Sections, ladders, bottlenecks, percentages; last the explicit points on one line."""
+    points: list[Point] = [p.point for p in predictions]
+    for section in sorted({p.section for p in points}):
+        mine = [p for p in predictions if p.point.section == section]
+        yield f"section {section}: {summary_text(mine)}"
+    yield from order_lines(predictions)
+    yield from bottleneck_lines(model, points)
+    yield "profiles, in percent of the time, predicted (published):"
+    yield from figure_lines(model, points)
+    if left_out:
+        yield from (point_line(p) for p in left_out)
+        yield f"leave one family out: {summary_text(left_out)}"
+    closed = [p for p in predictions if not p.point.is_explicit]
+    if closed:
+        yield f"through the closed compiler (sections 3, 6, 7): {summary_text(closed)}"
+    yield summary_text(p for p in predictions if p.point.is_explicit)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        "python -m benchmarks.model", description="The timeline against published times."
+    )
+    made.add_argument("--section", type=int, nargs="+", choices=(1, 2, 3, 4, 5, 6, 7))
+    made.add_argument("--mode", choices=("as_written", "compiled"),
+                      help="for every program, instead of each point's own")  # fmt: skip
+    made.add_argument("--leave-one-family-out", action="store_true",
+                      help="fit the free constants without each family and predict it")  # fmt: skip
+    made.add_argument("--speed", action="store_true", help="time the timeline itself")
+    made.add_argument("--write", type=Path, metavar="FILE", help="a dated page of the table")
+    return made
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
