@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from nki_migrate.verify.arrays import Array, load_array, save_array
+from nki_migrate.verify.checks import Checks
 from nki_migrate.verify.job import read_job, write_result
 
 
@@ -122,10 +123,10 @@ def _taken(names: Sequence[str] | None, entry: Mapping[str, Any]) -> bool:
     return names is None or entry["name"] in names
 
 
-def _run(folder: Path, job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _run(folder: Path, job: Mapping[str, Any], checks: Checks) -> Iterator[dict[str, Any]]:
     file = Path(job["file"])
     sys.path[:0] = job["search_path"]
-    with _switched(job["backend"]):
+    with _switched(job["backend"]), checks.watching():
         function = getattr(_load(file), job["function"])
         names = parameters(file, job["function"])
         if job["launch"] is not None:
@@ -152,13 +153,15 @@ def main(folder: Path) -> int:
     job = read_job(folder)
     done: list[dict[str, Any]] = []
     write_result(folder, done)
+    checks = Checks(job)
     try:
-        for entry in _run(folder, job):
+        checks.read_source()
+        for entry in _run(folder, job, checks):
             done.append(entry)
-            write_result(folder, done)
+            write_result(folder, done, checks.findings())
     except BaseException as error:  # SystemExit too: the user's file may call sys.exit()
         traceback.print_exc()
-        write_result(folder, done, _explain(error, job["file"]))
+        write_result(folder, done, checks.findings(), _explain(error, job["file"]))
         return 1
     return 0
 

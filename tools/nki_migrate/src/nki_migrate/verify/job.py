@@ -37,7 +37,8 @@ class Job:
     """One function of one file, to be called once per variant.
 
     `launch` is what goes in brackets (`kernel[4, 2](…)`), None for a plain call; `backend` None
-    means a plain NumPy function, called with its arguments by name.
+    means a plain NumPy function, called with its arguments by name. `checks` are those of
+    `neuroncore.checks` that the kernel has to pass.
     """
 
     file: Path
@@ -47,6 +48,7 @@ class Job:
     variants: tuple[tuple[Arg, ...], ...]
     backend: Backend | None = None
     launch: tuple[int, ...] | None = None
+    checks: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Put the job into a folder, arrays filled."""
@@ -56,6 +58,7 @@ class Job:
             "search_path": [str(path) for path in self.search_path],
             "backend": asdict(self.backend) if self.backend else None,
             "launch": self.launch,
+            "checks": self.checks,
             "variants": [
                 [_encode_arg(folder, arg, self.seed, i, j) for j, arg in enumerate(variant)]
                 for i, variant in enumerate(self.variants)
@@ -82,22 +85,29 @@ class Outcome:
     """What a child left behind: the results of each variant it finished, and why it stopped.
 
     A variant's results are the returned arrays, then the `output` arguments, then the `inout`
-    ones; `returned` counts all but the last group.
+    ones; `returned` counts all but the last group. `findings` are what the checks found.
     """
 
     results: tuple[tuple[Array, ...], ...] = ()
     returned: tuple[int, ...] = ()
     error: str | None = None
+    findings: tuple[str, ...] = ()
 
     def but(self, error: str) -> Outcome:
         """The same with another reason for stopping."""
         return replace(self, error=error)
 
 
-def write_result(folder: Path, done: Sequence[Mapping[str, Any]], error: str | None = None) -> None:
-    """Record what has been computed so far; readable at every moment."""
+def write_result(
+    folder: Path,
+    done: Sequence[Mapping[str, Any]],
+    findings: Sequence[str] = (),
+    error: str | None = None,
+) -> None:
+    """Record what has been computed and found so far; readable at every moment."""
     aside = folder / f"{RESULT}.part"
-    aside.write_text(json.dumps({"variants": list(done), "error": error}), encoding="utf-8")
+    document = {"variants": list(done), "findings": list(findings), "error": error}
+    aside.write_text(json.dumps(document), encoding="utf-8")
     aside.replace(folder / RESULT)
 
 
@@ -112,4 +122,5 @@ def read_result(folder: Path) -> Outcome:
         tuple(tuple(load_array(folder, entry) for entry in v["arrays"]) for v in variants),
         tuple(v["returned"] for v in variants),
         document["error"],
+        tuple(document["findings"]),
     )

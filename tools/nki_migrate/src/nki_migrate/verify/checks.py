@@ -1,0 +1,46 @@
+"""The target's checks of a migrated kernel, inside the child process that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from neuroncore import checks
+from neuroncore.checks import Finding
+from neuroncore.checks.subset import check_script
+
+
+class Checks:
+    """The checks that a job names: its source is read once, its runs are watched."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self._job = job
+        self._of_source: list[Finding] = []
+        self._of_runs = checks.Report()
+
+    def read_source(self) -> None:
+        """What the compiler of the job's version refuses in the kernel and all it reaches."""
+        if "subset" in self._job["checks"]:
+            self._of_source = check_script(
+                Path(self._job["file"]),
+                self._job["backend"]["nki"] or "0.1",
+                kernels=[self._job["function"]],
+                search_path=[Path(folder) for folder in self._job["search_path"]],
+            )
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Let the other checks watch the kernels that run inside the block."""
+        names = [name for name in self._job["checks"] if name != "subset"]
+        if not names:
+            yield
+            return
+        with checks.watching(*names) as self._of_runs:
+            yield
+
+    def findings(self) -> list[str]:
+        """The errors found so far, a line each; warnings do not fail a verification."""
+        found = [*self._of_source, *self._of_runs]
+        return [str(finding).splitlines()[0] for finding in found if finding.severity == "error"]
