@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroncore._caret import Place, find_place
 from neuroncore._dtype import as_dtype as as_dtype
 from neuroncore.engines import Space
-from neuroncore.errors import AttributeValueError, CapacityError, PartitionError, ShapeError
+from neuroncore.errors import (
+    AttributeValueError,
+    CapacityError,
+    PartitionError,
+    ShapeError,
+    ValuesNeededError,
+)
 from neuroncore.memory import IndexRules, Pool, Storage, View, elements
-from neuroncore.observe import Watcher, watching
+from neuroncore.observe import Event, Watcher, watching
 from neuroncore.options import Options
 from neuroncore.spec import Spec, make_spec, row_major
 from neuroncore.targets import Target, resolve_target
@@ -34,12 +41,14 @@ class NeuronCore:
 
     `plans` remembers, per signature, that a call is legal and how it runs; cores with the same
     target and options share it; so do `calls`, for watched cores, with the calls themselves.
-    Without `watchers`, those in force watch it (observe.watching).
+    Without `watchers`, those in force watch it (observe.watching). `computes` is False where none of
+    them needs values: instructions are checked and not executed, tensors hold nothing.
     """
 
     __slots__ = (
         "accumulators",
         "calls",
+        "computes",
         "generators",
         "layouts",
         "options",
@@ -63,6 +72,7 @@ class NeuronCore:
         self.options = options or Options()
         self.rules = rules or IndexRules()
         self.watchers = watching() if watchers is None else tuple(watchers)
+        self.computes = not self.watchers or any(w.needs_values for w in self.watchers)
         self.view_class = view_class
         self.plans = _plans.setdefault((self.target, self.options), {})
         self.calls = _calls.setdefault((self.target, self.options), {})
@@ -80,9 +90,11 @@ class NeuronCore:
         space: Space,
         name: str = "",
         address: tuple[int, int] | None = None,
+        place: Place | None = None,
     ) -> View:
         """A new tensor with undefined content.
 
+        `place` is told to watchers; None: the kernel's line that is running.
         Raises ShapeError, PartitionError, CapacityError or DTypeError when none can exist.
         """
         key = (shape, dtype, space, address)
@@ -96,7 +108,7 @@ class NeuronCore:
         take = self.pool.elements if space.on_chip else elements
         flat = take(prod(sizes), spec.storage)
         storage = Storage(flat, sizes, spec.dtype, space, name, address, fresh=True)
-        return self._view(flat.reshape(sizes), spec, storage)
+        return self._view(flat.reshape(sizes), spec, storage, place)
 
     def _layout(
         self, shape: Sequence[int], dtype: Any, space: Space, address: tuple[int, int] | None
@@ -134,12 +146,16 @@ class NeuronCore:
         )
         return self._view(flat.reshape(array.shape), spec, storage)
 
-    def _view(self, array: np.ndarray, spec: Any, storage: Storage) -> View:
+    def _view(
+        self, array: np.ndarray, spec: Any, storage: Storage, place: Place | None = None
+    ) -> View:
         view = self.view_class.__new__(self.view_class)
         view.array, view.spec, view.storage = array, spec, storage
         view.core, view.dynamic = self, None
         if self.watchers:
             storage.notes = {}
+            if storage.fresh:
+                storage.place = place or find_place()
             for watcher in self.watchers:
                 watcher.allocated(storage)
         return view
@@ -157,6 +173,23 @@ class NeuronCore:
         """
         for watcher in self.watchers:
             watcher.moved(dst, src, _numbers(at), _numbers(of))
+
+    def perform(self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]) -> None:
+        """Execute an instruction, and tell the watchers before and after."""
+        for watcher in self.watchers:
+            watcher.will(event)
+        if self.computes:
+            execute(*operands)
+        for watcher in self.watchers:
+            watcher.did(event)
+
+    def need_values(self) -> None:
+        """A language is about to use what a tensor holds.
+
+        Raises ValuesNeededError where instructions are not executed.
+        """
+        if not self.computes:
+            raise ValuesNeededError("the kernel uses values, and nothing is computed")
 
     def stored_as(self, kind: DType) -> np.dtype:
         """The NumPy dtype that holds `kind` under these options."""

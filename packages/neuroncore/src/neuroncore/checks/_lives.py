@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place, find_place
+from neuroncore._caret import Place
 from neuroncore.checks._tensors import label
 from neuroncore.checks.findings import Report
 from neuroncore.core import NeuronCore
@@ -59,11 +59,10 @@ class LivesWatcher(Watcher):
         launch = RUNNING.get()
         if launch is None or not storage.space.on_chip:
             return
-        place = find_place()
         free_bytes = storage.free_elems * storage.dtype.itemsize
         life = Life(
-            label(storage, place), storage.shape, storage.dtype, storage.space, free_bytes,
-            storage.address, place, self._now,
+            label(storage), storage.shape, storage.dtype, storage.space, free_bytes,
+            storage.address, storage.place, self._now,
         )  # fmt: skip
         assert storage.notes is not None
         storage.notes[self] = life

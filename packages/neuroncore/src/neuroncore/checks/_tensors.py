@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from neuroncore._caret import Place
 from neuroncore.memory import Storage
 from neuroncore.program.naming import assigned_name
 
 
-def label(storage: Storage, made: Place | None) -> str:
+def label(storage: Storage) -> str:
     """What the kernel calls a tensor: its own name, the variable it was assigned to, or neither."""
-    return storage.name or assigned_name(made) or "the tensor"
+    return storage.name or assigned_name(storage.place) or "the tensor"
 
 
 def described(storage: Storage) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place, find_place
 from neuroncore.checks._shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.checks._tensors import described, label
 from neuroncore.checks.findings import Finding, Report
@@ -27,9 +26,8 @@ RULE = "NKI language guide: the content of a new tensor is undefined"
 
 @dataclass(slots=True)
 class _Content:
-    """Where a tensor was allocated and what of it has been written: all, nothing, or flags."""
+    """What of a tensor has been written: all, nothing, or flags."""
 
-    place: Place | None
     written: bool | Shadow
 
     def flags(self, storage: Storage) -> Shadow:
@@ -57,9 +55,8 @@ class Memory(Watcher):
     # -- what happens -----------------------------------------------------------------------------
 
     def allocated(self, storage: Storage) -> None:
-        place = find_place() if storage.fresh else None
         assert storage.notes is not None
-        storage.notes[self] = _Content(place, not storage.fresh)
+        storage.notes[self] = _Content(not storage.fresh)
 
     def will(self, event: Event) -> None:
         call, views = event.call, event.views
@@ -129,7 +126,7 @@ class Memory(Watcher):
             missing = np.logical_and(missing, _kept(event.mask, view.shape))
             if not missing.any():
                 return
-        self._report(event, name, view, content, missing)
+        self._report(event, name, view, missing)
 
     def _write(self, view: View, content: _Content, where: np.ndarray | None) -> None:
         if where is None and is_whole(view):
@@ -137,24 +134,23 @@ class Memory(Watcher):
         else:
             content.flags(view.storage).put(view, True, where)
 
-    def _report(
-        self, event: Event, name: str, view: View, content: _Content, missing: np.ndarray | None
-    ) -> None:
+    def _report(self, event: Event, name: str, view: View, missing: np.ndarray | None) -> None:
         found = Finding(
             "memory", f"{name} reads elements that nothing has written", event.place,
             instruction=event.call.record.name, operand=name,
         )  # fmt: skip
         if self.report.again(found):
             return
+        made = view.storage.place
         self.report.add(
             replace(
                 found,
                 message=f"{name} reads {_count(view, missing)} that nothing has written",
                 expected="every element written before it is read",
-                got=f"{_where(view, missing, content.place)}, unwritten",
+                got=f"{_where(view, missing)}, unwritten",
                 hint="write it first (nisa.memset), or read only the part that was written",
                 rule=RULE,
-                notes=() if content.place is None else (f"allocated at {content.place}",),
+                notes=() if made is None else (f"allocated at {made}",),
             )
         )
 
@@ -167,9 +163,9 @@ class Memory(Watcher):
             Finding(
                 "memory",
                 f"the kernel returns {_count(view, missing)} that nothing has written",
-                content.place,
+                view.storage.place,
                 "every element of a result written",
-                f"{_where(view, missing, content.place)}, unwritten",
+                f"{_where(view, missing)}, unwritten",
                 rule=RULE,
                 code="result",
             )
@@ -245,10 +241,10 @@ def _count(view: View, missing: np.ndarray | None) -> str:
     return f"{np.count_nonzero(missing):,} of {view.size:,} elements"
 
 
-def _where(view: View, missing: np.ndarray | None, made: Place | None) -> str:
+def _where(view: View, missing: np.ndarray | None) -> str:
     """The unwritten elements as a box of the tensor: acc[0:128, 256:512]."""
     storage = view.storage
-    name = label(storage, made)
+    name = label(storage)
     if missing is None or is_gathered(view):
         inside = f"rows of {name}" if is_gathered(view) else name
         return f"{inside}: {described(storage)}"

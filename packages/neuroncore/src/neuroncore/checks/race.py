@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place, find_place
+from neuroncore._caret import Place
 from neuroncore.checks._shadow import Shadow, is_gathered
 from neuroncore.checks._streams import Streams
 from neuroncore.checks._tensors import described, label
@@ -55,7 +55,6 @@ _VERBS = {Touch.read: "reads", Touch.write: "writes", Touch.accumulate: "accumul
 class _Tensor:
     """Per element of an HBM tensor: the last access of each kind, and of a second program."""
 
-    place: Place | None
     last: dict[Touch, tuple[Shadow, Shadow]] = field(default_factory=dict)
 
     def of(self, touch: Touch, storage: Storage) -> tuple[Shadow, Shadow]:
@@ -85,7 +84,7 @@ class Race(Watcher):
     def allocated(self, storage: Storage) -> None:
         if not storage.space.on_chip:
             assert storage.notes is not None
-            storage.notes[self] = _Tensor(find_place() if storage.fresh else None)
+            storage.notes[self] = _Tensor()
 
     def will(self, event: Event) -> None:
         self._scatters(event)
@@ -145,7 +144,7 @@ class Race(Watcher):
         return (numbers >= 0) & (self._programs[numbers] != self._known.get(access.program, -1))
 
     def _report_grid(self, access: _Access, earlier: _Access, view: View, count: int) -> None:
-        name = label(view.storage, view.storage.notes[self].place)  # type: ignore[index]
+        name = label(view.storage)
         other, now = (_VERBS[t] for t in (earlier.touch, access.touch))
         self.report.add(
             Finding(
@@ -192,7 +191,7 @@ class Race(Watcher):
                 )
 
     def _report_queues(self, event: Event, earlier: str, storage: Storage) -> None:
-        name = label(storage, storage.notes[self].place)  # type: ignore[index]
+        name = label(storage)
         self.report.add(
             Finding(
                 "race",

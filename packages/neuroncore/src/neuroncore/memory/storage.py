@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore._caret import Place
 from neuroncore.engines import Space
 from nki_dtypes import DType
 
@@ -19,10 +20,22 @@ class Storage:
 
     `fresh` memory has been reserved but neither written nor poisoned yet: the first instruction
     that writes all of it saves the poisoning, anything else poisons it first. `notes` is where
-    watchers keep what they know about this tensor, each under itself.
+    watchers keep what they know about this tensor, each under itself; `place` is the line that
+    made it. Both are set only while someone watches.
     """
 
-    __slots__ = ("address", "dtype", "flat", "fresh", "name", "notes", "shape", "space", "written")
+    __slots__ = (
+        "address",
+        "dtype",
+        "flat",
+        "fresh",
+        "name",
+        "notes",
+        "place",
+        "shape",
+        "space",
+        "written",
+    )
 
     def __init__(
         self,
@@ -42,6 +55,7 @@ class Storage:
         self.address = address
         self.fresh = fresh
         self.notes: dict[Any, Any] | None = None
+        self.place: Place | None = None
         self.written: np.ndarray | bool = False
 
     @property

@@ -7,6 +7,7 @@ them is looked up by their specs, as it is for the languages.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -93,7 +94,8 @@ class _Machine:
             case Loop():
                 return self._loop(statement)
             case Allocate(buffer):
-                return _placed(self.tensors[buffer.name].begin, statement)
+                begin = partial(self.tensors[buffer.name].begin, statement.origin)
+                return _placed(begin, statement)
             case Call():
                 return self._watched(statement) if self.core.watchers else self._call(statement)
 

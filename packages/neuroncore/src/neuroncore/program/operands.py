@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from neuroncore._caret import Place
 from neuroncore.core import NeuronCore
 from neuroncore.errors import AccessError
 from neuroncore.memory import Dynamic, View
@@ -34,13 +35,15 @@ class Tensor:
     view: View | None = None
     operands: list[Operand] = field(default_factory=list)
 
-    def begin(self) -> None:
-        """Undefined content again. Memory is reused, unless observers tell tensors apart."""
+    def begin(self, place: Place | None = None) -> None:
+        """Undefined content again. Memory is reused, unless observers tell tensors apart; they are
+        told the place where the buffer was made.
+        """
         if self.view is not None and not self.core.watchers:
             self.view.storage.fresh, self.view.storage.written = True, False
             return
         b = self.buffer
-        self.view = self.core.allocate(b.shape, b.dtype, b.space, b.name, b.address)
+        self.view = self.core.allocate(b.shape, b.dtype, b.space, b.name, b.address, place)
         for operand in self.operands:
             operand.forget()
 

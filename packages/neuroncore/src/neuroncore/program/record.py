@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place, find_place
+from neuroncore._caret import Place
 from neuroncore.core import NeuronCore
 from neuroncore.errors import UnsupportedError
-from neuroncore.instructions._psum import written_part
+from neuroncore.instructions._psum import mark_written, written_part
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 from neuroncore.options import Options
@@ -71,10 +71,19 @@ class _Tensor:
 
 
 class Recorder(Watcher):
-    """Receives what one launch does; `program` gives it as statements."""
+    """Receives what one launch does; `program` gives it as statements.
 
-    def __init__(self, kernel: Callable[..., Any]) -> None:
+    Without `needs_values` nothing needs to be executed for it. `refuses_moves` raises
+    UnsupportedError where a language moves data without an instruction: for whoever does not
+    compare the program with the run.
+    """
+
+    def __init__(
+        self, kernel: Callable[..., Any], needs_values: bool = True, refuses_moves: bool = False
+    ) -> None:
         self.kernel = kernel
+        self.needs_values = needs_values
+        self.refuses_moves = refuses_moves
         self.core: NeuronCore | None = None
         self._tensors: dict[int, _Tensor] = {}
         """By id of the storage; a storage that dies is replaced by the next with its id."""
@@ -112,7 +121,7 @@ class Recorder(Watcher):
             yield from _views(value, name)
 
     def allocated(self, storage: Storage) -> None:
-        place = find_place()
+        place = storage.place
         buffer = Buffer(
             f"tile.{len(self._all)}", storage.shape, storage.dtype, storage.space, storage.address
         )
@@ -130,7 +139,8 @@ class Recorder(Watcher):
         written = written_part(dst)
         adds_anyway = event.call.options.accumulate_on_unwritten == "add"
         if attrs["accumulate"] and adds_anyway and written is not True:
-            _holds_zeros(dst, written, event.place)
+            if self.needs_values:
+                _holds_zeros(dst, written, event.place)
             written = True if written is False else None  # 0 + x: as if it had been written
             self._at(dst).matmuls.append(_Matmul(len(self._body), None, written))
             return
@@ -149,6 +159,23 @@ class Recorder(Watcher):
         self._body.append(
             Call(call.record.name, operands, dict(call.attrs), event.name, event.place)
         )
+        if not self.needs_values:
+            _as_if_executed(event)
+
+    def moved(
+        self,
+        dst: View,
+        src: View | None,
+        at: np.ndarray | None = None,
+        of: np.ndarray | None = None,
+    ) -> None:
+        if self.refuses_moves:
+            raise UnsupportedError(
+                "data is moved without an instruction, which no program says",
+                got=f"{dst!r} is filled from {'a constant' if src is None else repr(src)}",
+                hint="write HBM with nisa.dma_copy; instead of a mask that is no rectangle, compute "
+                "the whole tile and choose with nisa.affine_select or nl.where",
+            )
 
     def _touch(self, tensor: _Tensor, event: Event) -> None:
         """The first write names the tiles of 0.1, which come to life when they are used."""
@@ -223,6 +250,16 @@ class Recorder(Watcher):
             self.core.target.name if self.core else "trn2",
             self._nki or "0.6",
         )
+
+
+def _as_if_executed(event: Event) -> None:
+    """What executing leaves behind beside values: memory that counts as written."""
+    for name in event.call.record.outputs:
+        view = event.views.get(name)
+        if isinstance(view, View):
+            view.claim()
+            if "accumulate" in event.call.attrs:
+                mark_written(view)
 
 
 def _defaulted(statement: Allocate | Call) -> Call:
