@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from neuroncore.core import NeuronCore
@@ -13,6 +13,9 @@ from neuroncore.engines import Space
 from neuroncore.memory import Storage
 from neuroncore.targets import TARGETS
 from nki_dtypes import resolve
+
+# No clock decides: the same examples every time, however slow the machine.
+CASES = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 TRN2 = TARGETS["trn2"]
 SBUF_ROW, PSUM_ROW = 224 * 1024, 16 * 1024  # bytes per partition [NKI architecture guide, trn2]
@@ -63,6 +66,7 @@ def flat_bytes(found):
 
 
 @given(st.integers(2, 24), st.integers(0, 40), st.lists(DIMENSION, max_size=3), st.integers(1, 60))
+@settings(CASES)
 def test_every_byte_of_any_footprint_is_placed(row, offset, dims, width):
     memory = np.zeros(0, np.uint8)  # only its description matters
     tensor = Storage(memory, (96, row), resolve("uint8"), Space.sbuf, "t", (32, 4096))
