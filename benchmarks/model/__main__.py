@@ -33,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     points = [p for p in all_points() if not asked.section or p.section in asked.section]
     model = Model(mode=asked.mode)
     if asked.speed:
-        print(*speed_lines(model, points), sep="\n")
+        for line in speed_lines(model, points):
+            print(line, flush=True)
         return 0
     predictions = []
     print(HEAD)
