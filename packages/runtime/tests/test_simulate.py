@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neuroncore.errors import LaunchError, MemorySpaceError
-from nki_runtime import NotBuiltError, estimate, simulate, use
+from nki_runtime import simulate, use
 
 
 @pytest.fixture
@@ -53,11 +53,6 @@ def test_inputs_that_the_kernel_writes_are_updated_in_place(kernel):
 def test_what_cannot_be_called_is_refused():
     with pytest.raises(LaunchError, match="simulate takes a kernel"):
         simulate(3)
-
-
-def test_estimate_is_refused_by_name(kernel):
-    with pytest.raises(NotBuiltError, match=r"nki_runtime\.estimate is not built yet"):
-        estimate(kernel(lambda x: x), np.arange(3), target="trn2")
 
 
 def test_torch_tensors_come_back_as_torch_tensors(kernel):

@@ -129,6 +129,7 @@ def _is_started(target: View, op: str) -> bool:
 
 def _poisoned(target: View) -> np.ndarray:
     """The elements that look like memory which nothing has written (Options.uninitialized)."""
+    target.core.need_values()
     if target.core.options.uninitialized == "zero":
         return target.array == 0
     if target.spec.dtype.is_float:

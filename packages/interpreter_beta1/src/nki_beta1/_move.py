@@ -185,7 +185,9 @@ def broadcast_to(src: Any, *, shape: Any, **unknown: Any) -> Any:
 def device_print(prefix: str, x: Any, *, mask: Any = None, **unknown: Any) -> None:
     """Print a tensor's elements when the kernel runs."""
     refuse_unknown("device_print", unknown)
-    core_of("device_print").flush()
+    core = core_of("device_print")
+    core.flush()
+    core.need_values()
     region = region_of(mask, x.shape)
     view = cut(x, region)
     view.settle()

@@ -33,7 +33,9 @@ def scalar(tile: Any) -> int:
     """
     if isinstance(tile, (bool, int)):
         return int(tile)
-    running("nt.scalar").core.flush()  # type: ignore[attr-defined]
+    core: Any = running("nt.scalar").core
+    core.flush()
+    core.need_values()
     if tile.array.size != 1:
         raise ShapeError("nt.scalar takes one element", got=f"shape {tile.shape}", operand="tile")
     if not tile.spec.dtype.is_integer:

@@ -165,8 +165,4 @@ def issue(
         return
     views = dict(zip(used.fields, operands, strict=True))
     event = Event(ready.call, views, place or find_place(), mask=mask)
-    for watcher in core.watchers:
-        watcher.will(event)
-    ready.execute(*operands)
-    for watcher in core.watchers:
-        watcher.did(event)
+    core.perform(event, ready.execute, operands)

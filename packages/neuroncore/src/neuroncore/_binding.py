@@ -77,11 +77,7 @@ class Binding:
             named = self.position.get("name")
             name = None if named is None else values[named]
             event = Event(call, operands, find_place(), name)
-            for watcher in core.watchers:
-                watcher.will(event)
-            execute(*operands.values())
-            for watcher in core.watchers:
-                watcher.did(event)
+            core.perform(event, execute, operands.values())
         else:
             execute(*operands.values())
         return HANDLE if self.version >= (0, 6) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,15 @@ import numpy as np
 from neuroncore._caret import Place, find_place
 from neuroncore._dtype import as_dtype as as_dtype
 from neuroncore.engines import Space
-from neuroncore.errors import AttributeValueError, CapacityError, PartitionError, ShapeError
+from neuroncore.errors import (
+    AttributeValueError,
+    CapacityError,
+    PartitionError,
+    ShapeError,
+    ValuesNeededError,
+)
 from neuroncore.memory import IndexRules, Pool, Storage, View, elements
-from neuroncore.observe import Watcher, watching
+from neuroncore.observe import Event, Watcher, watching
 from neuroncore.options import Options
 from neuroncore.spec import Spec, make_spec, row_major
 from neuroncore.targets import Target, resolve_target
@@ -35,12 +41,14 @@ class NeuronCore:
 
     `plans` remembers, per signature, that a call is legal and how it runs; cores with the same
     target and options share it; so do `calls`, for watched cores, with the calls themselves.
-    Without `watchers`, those in force watch it (observe.watching).
+    Without `watchers`, those in force watch it (observe.watching). `computes` is False where none
+    of them needs values: instructions are checked and not executed, tensors hold nothing.
     """
 
     __slots__ = (
         "accumulators",
         "calls",
+        "computes",
         "generators",
         "layouts",
         "options",
@@ -64,6 +72,7 @@ class NeuronCore:
         self.options = options or Options()
         self.rules = rules or IndexRules()
         self.watchers = watching() if watchers is None else tuple(watchers)
+        self.computes = not self.watchers or any(w.needs_values for w in self.watchers)
         self.view_class = view_class
         self.plans = _plans.setdefault((self.target, self.options), {})
         self.calls = _calls.setdefault((self.target, self.options), {})
@@ -164,6 +173,23 @@ class NeuronCore:
         """
         for watcher in self.watchers:
             watcher.moved(dst, src, _numbers(at), _numbers(of))
+
+    def perform(self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]) -> None:
+        """Execute an instruction where values are computed; tell watchers before and after."""
+        for watcher in self.watchers:
+            watcher.will(event)
+        if self.computes:
+            execute(*operands)
+        for watcher in self.watchers:
+            watcher.did(event)
+
+    def need_values(self) -> None:
+        """A language is about to use what a tensor holds.
+
+        Raises ValuesNeededError where instructions are not executed.
+        """
+        if not self.computes:
+            raise ValuesNeededError("the kernel uses values, and nothing is computed")
 
     def stored_as(self, kind: DType) -> np.dtype:
         """The NumPy dtype that holds `kind` under these options."""

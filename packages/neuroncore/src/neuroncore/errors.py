@@ -146,6 +146,10 @@ class ProgramError(KernelError):
 
 
 class InternalError(RuntimeError):
+class ValuesNeededError(RuntimeError):
+    """A run without values came to a value that decides what happens: run again with values."""
+
+
     """A mistake of ours, not of the kernel: please report it with the text below."""
 
 

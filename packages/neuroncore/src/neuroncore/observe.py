@@ -51,6 +51,10 @@ class Evaluation:
 class Watcher:
     """Receives events; every method may be left as it is."""
 
+    needs_values: bool = True
+    """Whether it looks at what tensors hold. Where no watcher of a core does, instructions are
+    planned and checked and not executed (NeuronCore.computes)."""
+
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """A kernel is about to run with these arguments; its arrays are tensors by now."""
 

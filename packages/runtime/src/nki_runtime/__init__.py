@@ -7,7 +7,6 @@ from nki_runtime._use import current, use
 from nki_runtime.errors import (
     BackendError,
     ChoiceError,
-    NotBuiltError,
     ShadowError,
     SwitchError,
     UnknownBackendError,
@@ -18,7 +17,6 @@ from nki_runtime.registry import backends
 __all__ = [
     "BackendError",
     "ChoiceError",
-    "NotBuiltError",
     "ShadowError",
     "Simulation",
     "Switch",

@@ -1,15 +1,96 @@
-"""The name under which time estimates will be asked for."""
+"""`estimate`: how long a kernel takes on a device, without one."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
-from nki_runtime.errors import NotBuiltError
+from neuroncore.errors import LaunchError, UnsupportedError, ValuesNeededError
+from neuroncore.observe import watched_by
+from neuroncore.program import Recorder, check, reroll
+from neuroncore.targets import resolve_target
+from neuroncore.timeline import Timeline
+from neuroncore.timeline import estimate as play
+from nki_runtime._arrays import Conversion
+from nki_runtime._simulate import language_of
+from nki_runtime._specs import Zeros
+from nki_runtime.neuron import NEURON
 
 
-def estimate(kernel: Any, *arrays_or_specs: Any, target: str | None = None) -> NoReturn:
-    """How long `kernel` would take on `target`. Not built yet: always raises NotBuiltError."""
-    raise NotBuiltError(
-        "nki_runtime.estimate is not built yet",
-        hint="simulate(kernel)(*arrays) runs the kernel and gives its results, without times",
-    )
+def estimate(
+    kernel: Any,
+    *arrays_or_specs: Any,
+    target: str | None = None,
+    mode: str = "as_written",
+    **kwargs: Any,
+) -> Timeline:
+    """How long `kernel` takes on these arguments, and why.
+
+    The kernel runs once, as `simulate` would run it, under the switch in force; its instructions
+    are checked and recorded, and not executed: time does not depend on values. One that uses
+    values in Python (nl.loop_reduce, nt.scalar, nl.device_print of 0.1) runs a second time and is
+    executed, on copies. Its program is then played by `neuroncore.timeline.estimate`.
+
+    arrays_or_specs: what the kernel takes. A spec stands for an array of its shape and dtype:
+    a `(shape, dtype)` pair, or anything with `.shape` and `.dtype` that is no array, such as
+    jax.ShapeDtypeStruct.
+    target: trn1|inf2|gen2, trn2|gen3 or trn3|gen4; None: the one that `simulate` would take.
+    mode: "as_written" (program order, buffers as allocated) or "compiled".
+
+    The programs of a grid follow one another on one core. Raises what the kernel raises,
+    ProgramError with everything that is wrong with its program, UnsupportedError for a kernel that
+    is no program, LaunchError for an unknown target, AttributeValueError for an unknown mode.
+    """
+    if not callable(kernel):
+        raise LaunchError(
+            "estimate takes a kernel",
+            expected="a function, or what nki.jit made of one",
+            got=type(kernel).__name__,
+            hint="neuroncore.timeline.estimate takes programs",
+        )
+    specs = Zeros()
+    given = specs.to_arrays(Conversion().to_numpy((arrays_or_specs, kwargs)))
+    run = _runner(kernel, target)
+    try:
+        recorder = _record(kernel, run, given, needs_values=False)
+    except ValuesNeededError:
+        if specs.found:
+            raise UnsupportedError(
+                f"kernel {_name(kernel)} uses values in Python, and a spec has none",
+                hint="pass arrays: they decide what the kernel does",
+            ) from None
+        recorder = _record(kernel, run, specs.copied(given), needs_values=True)
+    program = reroll(recorder.program(), True, recorder.names())
+    check(program, recorder.options, content=False)  # what memory holds takes no time
+    return play(program, mode=mode, verified=True)
+
+
+def _runner(kernel: Any, target: str | None) -> Callable[..., Any]:
+    """What runs the kernel on this computer as on `target`."""
+    if getattr(kernel, "lnc", None) not in (None, 1):
+        raise UnsupportedError(
+            f"an estimate of {kernel.lnc} cores", hint="estimate the kernel without [lnc]: one core"
+        )
+    backend, choice = language_of(kernel)
+    if backend is NEURON:
+        raise UnsupportedError(
+            "an estimate of a kernel of the vendor's package",
+            hint='decorate it under nki_runtime.use(backend="beta2") or "beta1"',
+        )
+    if target is not None:
+        choice = replace(choice, target=resolve_target(target).name)
+    return backend.simulate(kernel, choice)
+
+
+def _record(kernel: Any, run: Callable[..., Any], given: Any, needs_values: bool) -> Recorder:
+    """What the kernel did on these arguments."""
+    args, kwargs = given
+    recorder = Recorder(kernel, needs_values, refuses_moves=True)
+    with watched_by(recorder):
+        run(*args, **kwargs)
+    return recorder
+
+
+def _name(kernel: Any) -> str:
+    return getattr(kernel, "__name__", "kernel")

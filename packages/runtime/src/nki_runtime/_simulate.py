@@ -31,7 +31,7 @@ class Simulation:
         and dicts; everything else is passed as it is. What the kernel writes into its inputs is
         written into the caller's arrays (never into JAX arrays, which can't change).
         """
-        backend, choice = _language_of(self.kernel)
+        backend, choice = language_of(self.kernel)
         runner = backend.simulate(self.kernel, choice)
         if self.grid is not None:
             runner = runner[self.grid]
@@ -55,7 +55,7 @@ def simulate(kernel: Any) -> Simulation:
     return Simulation(kernel)
 
 
-def _language_of(kernel: Any) -> tuple[Backend, Choice]:
+def language_of(kernel: Any) -> tuple[Backend, Choice]:
     """The kernel's backend, and what it runs under: the switch if it has that language set."""
     in_force = current()
     backend = next((b for b in loadable(backends()) if b.is_kernel(kernel)), None)

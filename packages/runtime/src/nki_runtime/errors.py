@@ -27,7 +27,3 @@ class VendorPackageError(SwitchError):
 
 class BackendError(SwitchError):
     """A backend is announced by an installed distribution but can't be loaded."""
-
-
-class NotBuiltError(KernelError):
-    """Something that has its name and place already but isn't built yet."""

@@ -26,6 +26,7 @@ from neuroncore.program.nodes import (
     whole,
 )
 from neuroncore.program.parse import parse_program
+from neuroncore.program.record import Recorder
 from neuroncore.program.reroll import reroll
 from neuroncore.program.text import print_program
 from neuroncore.program.verify import check, verify
@@ -43,6 +44,7 @@ __all__ = [
     "Loop",
     "Peak",
     "Program",
+    "Recorder",
     "Slice",
     "Statement",
     "access_at",

@@ -173,8 +173,8 @@ class Recorder(Watcher):
             raise UnsupportedError(
                 "data is moved without an instruction, which no program says",
                 got=f"{dst!r} is filled from {'a constant' if src is None else repr(src)}",
-                hint="write HBM with nisa.dma_copy; instead of a mask that is no rectangle, compute "
-                "the whole tile and choose with nisa.affine_select or nl.where",
+                hint="write HBM with nisa.dma_copy; where a mask is no rectangle, compute the whole "
+                "tile and choose with nisa.affine_select or nl.where",
             )
 
     def _touch(self, tensor: _Tensor, event: Event) -> None:

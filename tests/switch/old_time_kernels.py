@@ -1,0 +1,27 @@
+"""Kernels of 0.1 whose time is asked for."""
+
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import neuronxcc.nki.typing as nt
+
+
+@nki.jit
+def repeated(x, count):
+    """x doubled as often as the number in count (1, 1) says."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    for _ in range(nt.scalar(nl.load(count))):
+        tile = nl.add(tile, tile)
+    nl.store(out, value=tile)
+    return out
+
+
+@nki.jit
+def lower_triangle(x):
+    """x (128, 128) where column <= row, written under a mask that is no rectangle."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    rows, columns = nl.arange(128)[:, None], nl.arange(128)[None, :]
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    tile[rows, columns] = nl.add(nl.load(x), 1.0, mask=columns <= rows)
+    nl.store(out, value=tile)
+    return out

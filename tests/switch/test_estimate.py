@@ -1,0 +1,218 @@
+"""`nki_runtime.estimate`: the time of a kernel, from arrays or from their shapes."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from neuroncore import timeline
+from neuroncore.errors import (
+    AttributeValueError,
+    DTypeError,
+    LaunchError,
+    ProgramError,
+    ShapeError,
+    UnsupportedError,
+)
+from neuroncore.observe import Event, Watcher
+from neuroncore.program import capture
+from nki_runtime import estimate, use
+
+FOLDER = Path(__file__).parent
+X = np.ones((300, 64), np.float32)
+
+
+@pytest.fixture
+def kernels():
+    with use("beta2", nki="0.6"):
+        yield SimpleNamespace(**runpy.run_path(str(FOLDER / "time_kernels.py")))
+
+
+@pytest.fixture
+def old_kernels():
+    with use("beta1"):
+        yield SimpleNamespace(**runpy.run_path(str(FOLDER / "old_time_kernels.py")))
+
+
+def test_a_kernel_takes_as_long_as_its_captured_program(kernels):
+    x = X[0:256]
+
+    program = capture(kernels.rows_doubled, x)
+
+    assert estimate(kernels.rows_doubled, x).total_ns == timeline.estimate(program).total_ns
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ((300, 64), "float32"),
+        ([300, 64], np.float32),
+        ((np.int64(300), 64), np.dtype(np.float32)),
+        SimpleNamespace(shape=(300, 64), dtype=np.dtype(np.float32)),
+        SimpleNamespace(shape=[300, 64], dtype="float32"),
+    ],
+    ids=["pair", "list-and-class", "numpy-numbers", "object", "object-with-names"],
+)
+def test_a_spec_stands_for_an_array(kernels, spec):
+    assert (
+        estimate(kernels.rows_doubled, spec).total_ns == estimate(kernels.rows_doubled, X).total_ns
+    )
+
+
+def test_specs_may_be_inside_containers_and_have_narrow_dtypes(kernels):
+    wide = (X[0:128], (X[0:128], 0))
+    narrow = (((128, 64), "bf16"), (((128, 64), ml_dtypes.bfloat16), 0))
+
+    assert (
+        estimate(kernels.in_place, *narrow).hbm_bytes * 2
+        == (estimate(kernels.in_place, *wide).hbm_bytes)
+        == 2 * 128 * 64 * 4
+    )
+
+
+def test_numbers_among_the_arguments_are_passed_on(kernels):
+    program = estimate(kernels.rows_doubled, X, factor=np.float32(3.0)).program
+
+    assert "operand0=3.0" in str(program)
+
+
+def test_the_callers_arrays_keep_their_content(kernels):
+    x, other = np.zeros((4, 8), np.float32), np.ones((4, 8), np.float32)
+
+    estimate(kernels.in_place, x, (other,))
+
+    assert not x.any()
+
+
+def test_an_instruction_is_seen_and_not_executed(kernels):
+    class Log(Watcher):
+        needs_values = False
+
+        def __init__(self) -> None:
+            self.held: list[float] = []
+
+        def did(self, event: Event) -> None:
+            self.held.append(float(event.views["dst"].array[0, 0]))
+
+    log = Log()
+    with use("beta2", nki="0.6", observers=[log]):
+        x = np.zeros((4, 8), np.float32)
+        estimate(kernels.in_place, x, (np.ones((4, 8), np.float32),))
+
+    assert len(log.held) == 3
+    assert log.held[-1] == 0.0  # x: nothing has been written
+
+
+def test_a_watcher_that_needs_values_gets_them(kernels):
+    class Last(Watcher):
+        value: float | None = None
+
+        def did(self, event: Event) -> None:
+            self.value = float(event.views["dst"].array[0, 0])
+
+    last = Last()
+    with use("beta2", nki="0.6", observers=[last]):
+        estimate(kernels.in_place, np.zeros((4, 8), np.float32), (np.ones((4, 8), np.float32),))
+
+    assert last.value == 2.0
+
+
+def test_what_memory_holds_takes_no_time(kernels):
+    """The last tile of 300 rows is computed whole, though 84 of its rows were never written."""
+    whole, last = estimate(kernels.rows_doubled, X[0:256]), estimate(kernels.rows_doubled, X)
+
+    assert last.num_ops == whole.num_ops + 3
+
+
+@pytest.mark.parametrize(("target", "name"), [("trn1", "trn1"), ("gen3", "trn2"), ("gen4", "trn3")])
+def test_the_target_is_chosen(kernels, target, name):
+    assert estimate(kernels.product, ((128, 128), "bf16"), ((128, 512), "bf16"), target=target
+                    ).target == name  # fmt: skip
+
+
+def test_the_target_of_the_switch_counts(kernels):
+    with use("beta2", target="trn1"):
+        assert estimate(kernels.rows_doubled, X).target == "trn1"
+
+
+def test_matmuls_count_once_each(kernels):
+    found = estimate(kernels.product, ((128, 128), "bf16"), ((128, 512), "bf16"))
+
+    assert found.flops == 3 * 2 * 128 * 128 * 512
+
+
+def test_the_mode_is_chosen(kernels):
+    assert estimate(kernels.rows_doubled, X, mode="compiled").mode == "compiled"
+
+
+def test_a_kernel_that_uses_values_is_executed(old_kernels):
+    x = np.ones((4, 8), np.float32)
+
+    counts = [
+        estimate(old_kernels.repeated, x, np.full((1, 1), n, np.int32)).num_ops for n in (1, 5)
+    ]
+
+    assert counts[1] == counts[0] + 4
+
+
+# -- what it refuses ------------------------------------------------------------------------------
+
+
+def test_values_of_a_spec_are_refused(old_kernels):
+    with pytest.raises(UnsupportedError, match="repeated uses values in Python, and a spec has no"):
+        estimate(old_kernels.repeated, ((4, 8), "float32"), ((1, 1), "int32"))
+
+
+def test_data_that_moves_without_an_instruction_is_refused_with_its_line(kernels, old_kernels):
+    with pytest.raises(UnsupportedError, match=r"time_kernels\.py:\d+.*data is moved without an"):
+        estimate(kernels.zeros_in_hbm, X)
+    with pytest.raises(UnsupportedError, match=r"choose with nisa\.affine_select or nl\.where"):
+        estimate(old_kernels.lower_triangle, np.ones((128, 128), np.float32))
+
+
+def test_a_program_over_capacity_says_who_holds_what(kernels):
+    with pytest.raises(ProgramError, match="tile"):
+        estimate(kernels.too_much, ((128, 1), "float32"))
+
+
+def test_a_mistake_in_the_kernel_is_raised_as_ever(kernels):
+    with pytest.raises(ShapeError):
+        estimate(kernels.product, ((128, 64), "bf16"), ((128, 512), "bf16"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        (((4, 0), "float32"), "shape"),
+        (((4, -1), "float32"), "shape"),
+        (((4, 8), "flot32"), "flot32"),
+        (((4, 8), np.complex64), "complex64"),
+        (SimpleNamespace(shape=3, dtype="float32"), "shape 3"),
+        (SimpleNamespace(shape=(4, "b"), dtype="float32"), "shape"),
+    ],
+    ids=["zero", "negative", "dtype", "complex", "no-shape", "text-in-shape"],
+)
+def test_a_spec_that_is_none_says_so(kernels, spec, says):
+    with pytest.raises(LaunchError, match=f"a spec of .*{says}"):
+        estimate(kernels.rows_doubled, spec)
+
+
+def test_unknown_targets_modes_and_kernels_are_refused(kernels):
+    with pytest.raises(LaunchError, match="trn7"):
+        estimate(kernels.rows_doubled, X, target="trn7")
+    with pytest.raises(AttributeValueError, match="'fast' is not a mode of the timeline"):
+        estimate(kernels.rows_doubled, X, mode="fast")
+    with pytest.raises(LaunchError, match="estimate takes a kernel"):
+        estimate("rows_doubled", X)
+    with pytest.raises(UnsupportedError, match="an estimate of 2 cores"):
+        estimate(kernels.rows_doubled[2], X)
+
+
+def test_an_argument_that_is_no_tensor_is_refused(kernels):
+    with pytest.raises(DTypeError):
+        estimate(kernels.rows_doubled, np.ones((4, 8), np.complex64))

@@ -1,0 +1,63 @@
+"""Kernels of 0.6 whose time is asked for, bound to whatever answers `nki` when this file is run."""
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def rows_doubled(x, factor=2.0):
+    """x (R, F) times factor, 128 rows at a time; the last tile is written in part."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    rows, free = x.shape
+    for start in range(0, rows, 128):
+        count = min(128, rows - start)
+        tile = nl.ndarray((128, free), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile[0:count, :], src=x[start : start + count, :])
+        nisa.tensor_scalar(dst=tile, data=tile, op0=nl.multiply, operand0=factor)
+        nisa.dma_copy(dst=out[start : start + count, :], src=tile[0:count, :])
+    return out
+
+
+@nki.jit
+def in_place(x, pair):
+    tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=pair[0])
+    nisa.tensor_tensor(dst=tile, data1=tile, data2=tile, op=nl.add)
+    nisa.dma_copy(dst=x, src=tile)
+    return x
+
+
+@nki.jit
+def product(stationary, moving):
+    """stationary.T @ moving for (128, 128) and (128, 512)."""
+    left = nl.ndarray((128, 128), dtype=stationary.dtype, buffer=nl.sbuf)
+    right = nl.ndarray((128, 512), dtype=moving.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=left, src=stationary, name="weights")
+    nisa.dma_copy(dst=right, src=moving)
+    total = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+    for k in range(3):
+        nisa.nc_matmul(dst=total, stationary=left, moving=right, accumulate=k > 0)
+    result = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=total)
+    out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+
+
+@nki.jit
+def too_much(x):
+    """Ten tiles of 64 KiB per partition that are all alive at once."""
+    tiles = []
+    for _ in range(10):
+        tile = nl.ndarray((128, 16384), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.memset(dst=tile, value=0.0)
+        tiles.append(tile)
+    for tile in tiles:
+        nisa.dma_copy(dst=x, src=tile[:, 0:1])
+    return x
+
+
+@nki.jit
+def zeros_in_hbm(x):
+    return nl.zeros(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
