@@ -17,11 +17,12 @@ from neuroncore.memory import View, window
 from neuroncore.spec import Spec
 from nki_beta1._index import RULE, Index, as_affine, as_index, total
 from nki_beta1._mask import Region
+from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._part import part
 from nki_beta1._pattern import broadcast_shapes
 
 
-class Access:
+class Access(NotAnArray):
     """An access that is not a view: indices out of range, or no strides that describe it."""
 
     __slots__ = ("base", "indices", "shape")
@@ -38,6 +39,10 @@ class Access:
     @property
     def core(self) -> Any:
         return self.base.core
+
+    @property
+    def buffer(self) -> Space:
+        return self.base.buffer
 
     @property
     def ndim(self) -> int:

@@ -12,6 +12,12 @@ from nki_beta1._pattern import RULE, pattern
 
 def arange(*args: int) -> Index:
     """Indices start, start + step, … below stop: `arange(stop)`, `arange(start, stop[, step])`."""
+    if not 1 <= len(args) <= 3:
+        raise SignatureError(
+            f"arange takes one to three compile-time ints, not {len(args)}",
+            expected="nl.arange(stop) or nl.arange(start, stop[, step])",
+            rule=RULE,
+        )
     numbers = range(*(_whole("arange", a) for a in args))
     _not_empty("arange", numbers)
     return affine(pattern((len(numbers),), (numbers.step,)), numbers.start)

@@ -23,6 +23,7 @@ from nki_beta1._blocks import Blocks, ParDim, make_blocks
 from nki_beta1._tile import Tile
 from nki_dtypes import DType, cast
 
+_NARROWER = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}
 _BY_NAME = {s.name: s for s in Space}
 
 
@@ -83,7 +84,7 @@ def zeros_like(
 ) -> Tile | Blocks:
     """Zeros in the shape and, unless told otherwise, the dtype and memory of a."""
     refuse_unknown("zeros_like", unknown)
-    return _filled(_shape_of(a), dtype or a.dtype, 0, buffer or a.buffer, name)
+    return _filled(_shape_of(a), _or(dtype, a.dtype), 0, _or(buffer, a.buffer), name)
 
 
 def empty_like(
@@ -91,13 +92,15 @@ def empty_like(
 ) -> Tile | Blocks:
     """A new tensor in the shape and, unless told otherwise, the dtype and memory of a."""
     refuse_unknown("empty_like", unknown)
-    return _make(_shape_of(a), as_dtype(dtype or a.dtype), buffer or a.buffer, name)[0]
+    return _make(_shape_of(a), as_dtype(_or(dtype, a.dtype)), _or(buffer, a.buffer), name)[0]
 
 
 def shared_constant(constant: Any, dtype: Any = None, **unknown: Any) -> Tile:
     """An HBM tensor with the values of a NumPy array."""
     refuse_unknown("shared_constant", unknown)
     array = np.asarray(constant)
+    if dtype is not None:  # NumPy's 64 bits are a default, not a wish
+        array = array.astype(_NARROWER.get(array.dtype, array.dtype))
     kind = as_dtype(array.dtype if dtype is None else dtype)
     core = core_of("shared_constant")
     values = np.ascontiguousarray(cast(array, kind)).astype(core.stored_as(kind))
@@ -136,6 +139,10 @@ def refuse_unknown(what: str, unknown: dict[str, Any]) -> None:
             operand=next(iter(unknown)),
             rule=f"NKI 0.1: nl.{what}",
         )
+
+
+def _or(value: Any, default: Any) -> Any:
+    return default if value is None else value
 
 
 def _shape_of(a: Any) -> tuple[int, ...]:

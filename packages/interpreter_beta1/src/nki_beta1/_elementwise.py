@@ -21,6 +21,7 @@ from nki_beta1._apply import apply, core_of, cut, run
 from nki_beta1._index import Index
 from nki_beta1._iota import compared, index_tile
 from nki_beta1._mask import Mask
+from nki_beta1._misfit import described
 from nki_beta1._offset import Offset
 from nki_dtypes import DType, bool_, float32, int8, int16, int32, promote
 
@@ -86,12 +87,14 @@ def _as_operand(value: Any, name: str) -> Any:
 
 
 def _check(name: str, x: Any, y: Any) -> None:
-    bad = x if not is_operand(x) else y if not is_operand(y) else None
-    if bad is not None or (is_number(x) and is_number(y)):
+    bad = [v for v in (x, y) if not is_operand(v)]
+    if bad or (is_number(x) and is_number(y)):
         raise SignatureError(
-            "needs at least one tile" if bad is None else f"cannot take a {type(bad).__name__}",
+            f"cannot take {described(bad[0])}" if bad else "needs at least one tile",
             expected="a tile and a tile or number",
-            got=repr(bad).partition("\n")[0][:80] if bad is not None else f"{x!r} and {y!r}",
+            got=repr(bad[0]).partition("\n")[0][:80] if bad else f"{x!r} and {y!r}",
+            operand="x" if bad and bad[0] is x else "y" if bad else None,
+            position=0 if bad and bad[0] is x else 1,
             instruction=f"nl.{name}",
         )
 
@@ -270,6 +273,7 @@ def where(condition: Any, x: Any, y: Any, dtype: Any = None, mask: Any = None) -
     The condition may be a comparison of index expressions.
     Works on raw bits: with m all ones where the condition holds, (x & m) | (y & ~m).
     """
+    x, y = _as_operand(x, "where"), _as_operand(y, "where")
     kind = as_dtype(dtype) if dtype is not None else _result_dtype(ALU_OPS["add"], x, y)
     bits = _BITS[kind.itemsize]
     condition, holds = (

@@ -15,10 +15,11 @@ import numpy as np
 from neuroncore.errors import AccessError
 from neuroncore.memory import View
 from nki_beta1._mask import Interval, Mask, interval
+from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._pattern import RULE, Pattern, broadcast_shapes, pattern
 
 
-class Index:
+class Index(NotAnArray):
     """Integers over axes: `const + Σ steps[k] · i_k`, or any `values` where that is not enough.
 
     `shape` has the extent of every axis, 1 where the expression does not vary. `values`

@@ -21,6 +21,7 @@ from neuroncore.memory import IndexRules, View
 from neuroncore.options import Options
 from nki_beta1._emit import Core
 from nki_beta1._grid import grid_shape
+from nki_beta1._misfit import explained
 from nki_beta1._tile import Tile
 
 NAME = "beta1"
@@ -106,6 +107,7 @@ class Kernel:
                 hint="write the repetition as a loop over nl.affine_range",
                 rule="NKI 0.1: kernels do not recurse",
             )
+        _check_call(self.function, args, kwargs)
         token = _UNDER_WAY.set((*under_way, self.function))
         try:
             return self.function(*args, **kwargs)
@@ -143,6 +145,7 @@ def launch(
             "a kernel is launched over a grid from inside a kernel",
             hint="call it without brackets: it is then part of this kernel",
         )
+    _check_call(function, args, kwargs)
     core = Core(choice.target, choice.options, _rules(choice.options), view_class=Tile)
     mutable = _mutable_parameters(function)
 
@@ -171,7 +174,23 @@ def launch(
         grid=grid,
         is_mutable=lambda parameter: writes_arguments or parameter in mutable,
         check_result=_returned,
+        explain=explained,
     )
+
+
+def _check_call(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise LaunchError for arguments that the kernel's parameters do not take."""
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as misfit:
+        raise LaunchError(
+            f"kernel {function.__name__}: {misfit}",
+            expected=f"{function.__name__}{signature}",
+            got=f"{len(args)} by position" + "".join(f", {name}=" for name in kwargs),
+        ) from None
 
 
 def _rules(options: Options) -> IndexRules:

@@ -10,6 +10,7 @@ import numpy as np
 from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.memory import View
 from neuroncore.spec import Spec
+from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._part import part
 
 RULE = "NKI 0.1: masking"
@@ -59,7 +60,7 @@ def _dense(term: Term) -> np.ndarray:
     return term.dense() if isinstance(term, Interval) else term
 
 
-class Mask:
+class Mask(NotAnArray):
     """A conjunction of predicates: intervals, and boolean arrays that broadcast over the axes.
 
     `compared` is (left, right, operation) while the mask is a single comparison.

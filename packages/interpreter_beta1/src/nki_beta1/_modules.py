@@ -25,6 +25,7 @@ from nki_beta1 import (
     _reduce,
     _typing,
 )
+from nki_beta1._misfit import call_by_name
 from nki_beta1._private import NoSubmodules
 
 _LANGUAGE_NAMES: dict[str, Any] = {
@@ -55,6 +56,8 @@ _LANGUAGE_NAMES: dict[str, Any] = {
     "bfp16": _names.Limits("bfloat16"),
     "finfo": _names.number_info,
 }  # fmt: skip
+
+call_by_name("nl", _LANGUAGE_NAMES)
 
 _ISA_NAMES: dict[str, Any] = {
     **_isa.isa_functions(),

@@ -10,10 +10,12 @@ import ml_dtypes
 import numpy as np
 
 from neuroncore.backend import CURRENT
+from neuroncore.core import as_dtype
 from neuroncore.engines import Space
 from neuroncore.errors import UnsupportedError
 from neuroncore.launch import RUNNING
 from neuroncore.targets import Target, resolve_target
+from nki_beta1._misfit import unknown_name
 from nki_beta1._private import refuse_module
 from nki_dtypes import NumberInfo, finfo, tfloat32
 
@@ -48,7 +50,7 @@ class Limits:
 
 def number_info(dtype: Any) -> NumberInfo:
     """`nl.finfo`: the limits of a number format, as np.finfo gives them."""
-    return finfo(dtype)
+    return finfo(as_dtype(dtype))
 
 
 class TileSize:
@@ -138,7 +140,10 @@ def refusing(module: ModuleType) -> Callable[[str], Any]:
             refuse(name)
         if name.startswith("_") and not name.startswith(("__", "_repr_", "_ipython_")):
             refuse_module(f"{module.__name__}.{name}")
-        raise AttributeError(f"module {module.__name__!r} of NKI 0.1 has no attribute {name!r}")
+        owner = f"module {module.__name__!r} of NKI 0.1"
+        if name.startswith("__"):
+            raise AttributeError(f"{owner} has no attribute {name!r}")
+        raise unknown_name(owner, name, vars(module))
 
     return missing
 

@@ -19,6 +19,8 @@ from nki_beta1._emit import Core, Waiting
 from nki_beta1._index import RULE, Index
 from nki_beta1._indirect import indirect
 from nki_beta1._mask import Region
+from nki_beta1._misfit import unknown_name
+from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._offset import Offset
 from nki_dtypes import DType, bool_, tfloat32
 
@@ -75,7 +77,7 @@ def _reflected_sum(self: Tile, other: Any) -> Any:
     return _sum(self, other) if other.__class__ is Index else _added_reflected(self, other)
 
 
-class Tile(View):
+class Tile(NotAnArray, View):
     """A tensor of a 0.1 kernel, or a view of one.
 
     Results of instructions are values: their tile is made when they are first used, unless the
@@ -103,7 +105,9 @@ class Tile(View):
         if name in View.__slots__ and self._waiting is not None:
             self.realize()
             return getattr(self, name)
-        raise AttributeError(f"a tile of NKI 0.1 has no attribute {name!r}")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise unknown_name("a tile of NKI 0.1", name, dir(type(self)))
 
     def realize(self) -> None:
         """Execute the waiting instruction into a fresh tile."""

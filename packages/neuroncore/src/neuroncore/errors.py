@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from neuroncore._caret import OUR_PACKAGES as OUR_PACKAGES
 from neuroncore._caret import Place, find_place
+from neuroncore._caret import place_of as place_of
 
 
 class KernelError(Exception):
@@ -145,11 +146,11 @@ class ProgramError(KernelError):
         return "\n\n".join([self.what, *map(str, self.errors)])
 
 
-class InternalError(RuntimeError):
 class ValuesNeededError(RuntimeError):
     """A run without values came to a value that decides what happens: run again with values."""
 
 
+class InternalError(RuntimeError):
     """A mistake of ours, not of the kernel: please report it with the text below."""
 
 

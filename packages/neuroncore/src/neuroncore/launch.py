@@ -15,7 +15,7 @@ import numpy as np
 from neuroncore._caret import place_of
 from neuroncore.core import NeuronCore, as_dtype
 from neuroncore.engines import Space
-from neuroncore.errors import LaunchError, SignatureError
+from neuroncore.errors import KernelError, LaunchError, SignatureError
 from neuroncore.memory import View
 from nki_dtypes import bool_, cast
 
@@ -91,12 +91,14 @@ def execute(
     grid: tuple[int, ...] = (1,),
     is_mutable: Callable[[str | int], bool] = lambda parameter: True,
     check_result: Callable[[View], None] = lambda view: None,
+    explain: Callable[[Exception], KernelError | None] | None = None,
 ) -> Any:
     """Run `body` once per program of the grid and give its results as NumPy arrays.
 
     NumPy arrays among the arguments (also inside tuples, lists and dicts) become HBM tensors over
     the same memory, so that writes land in the caller's array. `is_mutable` says whether the kernel
-    may write the parameter (by position or name); `check_result` may refuse a returned tensor.
+    may write the parameter (by position or name); `check_result` may refuse a returned tensor;
+    `explain` may make a KernelError of what Python says about the body (else `misfit_of` does).
     """
     taken: list[_Argument] = []
     ready_args = [_adopt(a, core, taken, is_mutable(i)) for i, a in enumerate(args)]
@@ -108,7 +110,7 @@ def execute(
     with entered(launch), np.errstate(all="ignore"):
         for program in programs:
             launch.begin(program)
-            with misfits_explained():
+            with misfits_explained(explain or misfit_of):
                 results.append(body(*ready_args, **ready_kwargs))
             for watcher in core.watchers:
                 watcher.returned(results[-1])
@@ -133,26 +135,36 @@ _MISFIT = re.compile(r"(?P<function>(?:nl|nisa|nki)\.\w+)\(\) (?P<what>.*)", re.
 
 
 @contextmanager
-def misfits_explained() -> Iterator[None]:
-    """Python's complaint about a call of the language, as an error with place and caret.
+def misfits_explained(explain: Callable[[Exception], KernelError | None]) -> Iterator[None]:
+    """Python's complaints about a kernel, as the errors with a caret that `explain` makes."""
+    try:
+        yield
+    except KernelError:
+        raise
+    except Exception as wrong:
+        explanation = explain(wrong)
+        if explanation is None:
+            raise
+        raise explanation from None
+
+
+def misfit_of(wrong: Exception) -> KernelError | None:
+    """Python's complaint about a call of the language.
 
     Languages name their functions (`__qualname__`) as kernels write them: nl.ndarray.
     """
-    try:
-        yield
-    except TypeError as wrong:
-        said = _MISFIT.fullmatch(str(wrong))
-        trace = wrong.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        if said is None or trace is None:
-            raise
-        raise SignatureError(
-            said["what"],
-            instruction=said["function"],
-            place=place_of(trace.tb_frame, trace.tb_lasti),
-            hint="help() prints the signature in the chosen version",
-        ) from None
+    said = _MISFIT.fullmatch(str(wrong)) if isinstance(wrong, TypeError) else None
+    trace = wrong.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if said is None or trace is None:
+        return None
+    return SignatureError(
+        said["what"],
+        instruction=said["function"],
+        place=place_of(trace.tb_frame, trace.tb_lasti),
+        hint="help() prints the signature in the chosen version",
+    )
 
 
 def _adopt(

@@ -1,0 +1,303 @@
+"""Python's complaints about a kernel, as errors with place, caret and what to do.
+
+Checking arguments before every call would cost each of them; so functions of the language do their
+work, and where Python complains on the way out, the values are looked at: an argument that is not
+of the kind its parameter takes, a call that does not fit its signature, an operator or attribute
+that a value of the language does not have. What is left is a mistake of ours and stays as it is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FrameType, FunctionType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from neuroncore.core import as_dtype
+from neuroncore.errors import (
+    OUR_PACKAGES,
+    DTypeError,
+    KernelError,
+    Place,
+    SignatureError,
+    UnsupportedError,
+    place_of,
+)
+from neuroncore.memory import View
+from nki_beta1._access import Access
+from nki_beta1._index import Index
+from nki_beta1._mask import Mask
+from nki_beta1._not_an_array import HINT as NUMPY_HINT
+from nki_beta1._offset import Offset
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""The functions of nl under the name that Python's complaints have for them: nl.exp."""
+
+
+def call_by_name(prefix: str, names: Mapping[str, Any]) -> None:
+    """Make Python call a module's functions as kernels write them: nl.exp() takes …"""
+    for name, value in names.items():
+        if isinstance(value, FunctionType):
+            value.__qualname__ = f"{prefix}.{name}"
+            _FUNCTIONS[value.__qualname__] = value
+
+
+def explained(wrong: Exception) -> KernelError | None:
+    """What Python said while a kernel ran, as an error of the kernel; None if it is ours."""
+    site, inside = _site(wrong.__traceback__)
+    if site is None:
+        return None
+    place = place_of(site.tb_frame, site.tb_lasti)
+    if inside is not None:
+        return _bad_argument(inside.tb_frame, place)
+    if not isinstance(wrong, (TypeError, AttributeError)):
+        return None  # the kernel's own assert or raise
+    return _bad_call(str(wrong), place) or _bad_value(str(wrong), place)
+
+
+def _site(trace: TracebackType | None) -> tuple[TracebackType | None, TracebackType | None]:
+    """The kernel's innermost frame, and the frame of ours that it called, if it did."""
+    site = inside = None
+    while trace is not None:
+        if _is_ours(trace.tb_frame):
+            inside = inside or trace
+        elif _module(trace.tb_frame) != "numpy":
+            site, inside = trace, None
+        trace = trace.tb_next
+    return site, inside
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return _module(frame) in OUR_PACKAGES
+
+
+def _module(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+# -- a call that does not fit the signature -------------------------------------------------------
+
+_CALL = re.compile(r"(?P<function>(?:nl|nisa|nki)\.\w+)\(\) (?P<what>.*)", re.DOTALL)
+
+
+def _bad_call(said: str, place: Place) -> SignatureError | None:
+    found = _CALL.fullmatch(said)
+    if found is None:
+        return None
+    name = found["function"]
+    return SignatureError(
+        found["what"],
+        expected=_shown(name),
+        instruction=name,
+        place=place,
+        hint="what stands after * is given by name"
+        if "given" in said and "*" in (_shown(name) or "")
+        else None,
+        rule=f"NKI 0.1: signature of {name}",
+    )
+
+
+def _shown(name: str) -> str | None:
+    """The signature without the open end that refuses what it gets."""
+    function = _FUNCTIONS.get(name)
+    if function is None:
+        return None
+    parameters = [
+        p.replace(annotation=p.empty)
+        for p in inspect.signature(function).parameters.values()
+        if p.kind is not p.VAR_KEYWORD
+    ]
+    return f"{name}{inspect.Signature(parameters)}"
+
+
+# -- an argument of another kind ------------------------------------------------------------------
+
+
+def _is_tile(value: Any) -> bool:
+    return isinstance(value, (View, Access))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _are_whole(value: Any) -> bool:
+    return all(map(_is_whole, value if isinstance(value, (tuple, list)) else (value,)))
+
+
+def _is_dtype(value: Any) -> bool:
+    try:
+        return value is None or bool(as_dtype(value))
+    except DTypeError:
+        return False
+
+
+def _is_mask(value: Any) -> bool:
+    return value is None or isinstance(value, (Mask, bool, np.bool_))
+
+
+def _is_operand(value: Any) -> bool:
+    return _is_tile(value) or _is_number(value) or isinstance(value, (Index, Offset))
+
+
+Kind = tuple[str, Callable[[Any], bool]]
+
+_TILE: Kind = ("a tile", _is_tile)
+_OPERAND: Kind = ("a tile or a number", _is_operand)
+_NUMBER: Kind = ("a number", _is_number)
+_SIZE: Kind = ("a positive compile-time int", lambda v: _is_whole(v) and v > 0)
+_VALUE: Kind = ("a tile or a number", lambda v: _is_tile(v) or _is_number(v))
+_WHOLE: Kind = ("a compile-time int", _is_whole)
+_WHOLES: Kind = ("a compile-time int, or a tuple or list of them", _are_whole)
+_DTYPE: Kind = ("a dtype, such as nl.float32", _is_dtype)
+
+_KINDS: dict[str, Kind] = {
+    "x": _TILE, "w": _TILE, "a": _TILE, "src": _TILE, "dst": _TILE, "data": _TILE,
+    "indices": _TILE, "input_data": _TILE, "y": _OPERAND, "value": _OPERAND, "rate": _OPERAND,
+    "seed": ("an int or a (1, 1) tile", lambda v: _is_tile(v) or _is_whole(v)),
+    "condition": ("a tile, or a comparison of index expressions",
+                  lambda v: _is_tile(v) or isinstance(v, Mask)),
+    "dtype": _DTYPE, "compute_dtype": _DTYPE,
+    "mask": ("a comparison of index expressions, such as (i_p < rows)", _is_mask),
+    "axis": _WHOLES, "axes": _WHOLES, "shape": _WHOLES, "program_axes": _WHOLES,
+    "start": _WHOLE, "size": _WHOLE, "count": _WHOLE,
+    "cores": ("nl.nc(n)", lambda v: type(v).__name__ == "GridDim"),
+    "n": _NUMBER, "epsilon": _NUMBER, "fill_value": _NUMBER,
+    "transpose_x": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
+    "constant": ("an array of numbers", lambda v: isinstance(v, np.ndarray)),
+}  # fmt: skip
+"""What a parameter of that name takes, in words and as a question."""
+
+_KINDS_OF: dict[tuple[str, str], Kind] = {
+    ("nl.where", "x"): _OPERAND, ("nl.mod", "x"): _OPERAND, ("nl.matmul", "y"): _TILE,
+    ("nl.fmod", "x"): _VALUE, ("nl.fmod", "y"): _VALUE,
+    ("nl.broadcast_to", "shape"): ("a tuple of compile-time ints",
+                                   lambda v: isinstance(v, (tuple, list)) and _are_whole(v)),
+    ("nl.program_id", "axis"): _WHOLE, ("nl.expand_dims", "axis"): _WHOLE,
+    ("nl.par_dim", "size"): _WHOLE, ("nl.nc", "cores"): _WHOLE,
+    ("nl.shared_identity_matrix", "n"): _SIZE,
+}  # fmt: skip
+"""Where a function's parameter takes something else than others of its name."""
+
+
+def _bad_argument(frame: FrameType, place: Place) -> SignatureError | None:
+    """The first argument that is not of its parameter's kind."""
+    code = frame.f_code
+    name = f"nl.{frame.f_locals['name'] if 'name' in code.co_freevars else code.co_name}"
+    function = _FUNCTIONS.get(name)
+    if function is None or function.__code__ is not code:
+        return None
+    for position, operand, words, value in _misfitting(name, function, frame.f_locals):
+        return SignatureError(
+            f"{operand} cannot be {described(value)}",
+            expected=words,
+            got=repr(value).partition("\n")[0][:80],
+            hint="arrays become tensors as arguments of the kernel"
+            if isinstance(value, np.ndarray)
+            else None,
+            operand=operand,
+            position=position,
+            instruction=name,
+            place=place,
+            rule=f"NKI 0.1: {name}",
+        )
+    return None
+
+
+def _misfitting(
+    name: str, function: Callable[..., Any], values: Mapping[str, Any]
+) -> Iterator[tuple[int, str, str, Any]]:
+    for position, (operand, parameter) in enumerate(inspect.signature(function).parameters.items()):
+        kind = _KINDS_OF.get((name, operand)) or _KINDS.get(operand)
+        value = values.get(operand)
+        is_left_out = value is None and parameter.default is None
+        if kind is not None and not is_left_out and not kind[1](value):
+            yield position, operand, kind[0], value
+
+
+# -- a value that cannot do this ------------------------------------------------------------------
+
+_WORDS = {
+    "Tile": "a tile",
+    "Access": "an access to a tile",
+    "Index": "an index expression",
+    "Offset": "an index that the device moves",
+    "Mask": "a mask",
+    "Blocks": "a tensor with block dimensions",
+    "Grid": "an nl.mgrid",
+    "Space": "a memory",
+}
+"""What the language's values are called in errors."""
+
+
+def described(value: Any) -> str:
+    """A value's kind in words: "a tile", "None", "a list"."""
+    kind = type(value).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    return "None" if value is None else _WORDS.get(kind) or f"{article} {kind}"
+
+
+_KIND = "|".join(_WORDS)
+_NAMED = re.compile(rf"'(?P<quoted>{_KIND})'(?: object)?|\btype (?P<bare>{_KIND})\b")
+_UFUNC = re.compile(r"operand '(\w+)' does not support ufuncs")
+_OPERATOR = re.compile(
+    r"unsupported operand type\(s\) for (\S+)(?: or pow\(\))?: '(\S+)' and '(\S+)'"
+)
+_AS_NUMBER = re.compile(r"interpreted as an integer|(?:int|float|complex)\(\) argument must be")
+
+_INSTEAD = {
+    "//": "use nl.floor(nl.divide(x, y)) for tiles; index expressions take // with ints",
+    "@": "use nl.matmul(x, y), or nisa.nc_matmul(stationary, moving)",
+    "/": "index expressions are whole numbers: divide them with //",
+}
+_ON_DEVICE = (
+    "its elements are known only on the device: loop bounds, shapes and indices are "
+    "compile-time ints"
+)
+
+
+def _bad_value(said: str, place: Place) -> KernelError | None:
+    """An operator, conversion or attribute that values of the language do not have."""
+    if _NAMED.search(said) is None:
+        return None
+    what = _NAMED.sub(lambda kind: _WORDS[kind["quoted"] or kind["bare"]], said)
+    hint = _ON_DEVICE if _AS_NUMBER.search(said) else None
+    if operator := _OPERATOR.search(said):
+        symbol, left, right = operator.groups()
+        symbol = symbol.removesuffix("=")
+        what = f"{_worded(left)} {symbol} {_worded(right)} is not an operation"
+        hint = _INSTEAD.get(symbol)
+    if ufunc := _UFUNC.search(said):
+        what, hint = f"a NumPy function of {_worded(ufunc[1])}", NUMPY_HINT
+    return UnsupportedError(what, hint=hint, place=place, rule="NKI 0.1: tensors and operators")
+
+
+def _worded(kind: str) -> str:
+    article = "an" if kind[0] in "aeiou" else "a"
+    return _WORDS.get(kind, "None" if kind == "NoneType" else f"{article} {kind}")
+
+
+class UnknownNameError(UnsupportedError, AttributeError):
+    """An attribute that the language's value or module does not have."""
+
+
+def unknown_name(owner: str, name: str, known: Iterable[str]) -> UnknownNameError:
+    """The error for `owner.name`, with what may be meant: one of `known`, or a function of nl."""
+    if f"nl.{name}" in _FUNCTIONS:
+        hint = f"write nl.{name}(t, …)"
+    elif name == "T":
+        hint = "write nl.transpose(t)"
+    else:
+        names = [n for n in known if not n.startswith("_")]
+        near = difflib.get_close_matches(name, names, n=1)
+        near = near or [n for n in names if len(n) > 2 and name.startswith(n)]
+        hint = f"did you mean {near[0]}?" if near else None
+    return UnknownNameError(f"{owner} has no attribute {name!r}", hint=hint)

@@ -1,0 +1,49 @@
+"""NumPy's functions do not compute on values of the language; its numbers stand beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Never
+
+import numpy as np
+
+from neuroncore.errors import UnsupportedError
+
+_ABOUT_SHAPE: dict[Any, Callable[[Any], Any]] = {
+    np.shape: lambda tile: tile.shape,
+    np.ndim: lambda tile: tile.ndim,
+    np.size: lambda tile: tile.size,
+}
+"""Functions whose answer needs no elements."""
+
+HINT = "NumPy computes on the host: use the function of nl with that meaning"
+RULE = "NKI 0.1: nki.language"
+
+
+class NotAnArray:
+    """A value of the language that NumPy must not take for a sequence of numbers.
+
+    `np.float32(2) * tile` is the tile's operator; `np.sum(tile)` and `np.asarray(tile)` are refused
+    (`np.exp(tile)` by NumPy itself, because of `__array_ufunc__`).
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None
+
+    def __array_function__(
+        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        about = _ABOUT_SHAPE.get(function)
+        return _refuse(f"np.{function.__name__}") if about is None else about(*args, **kwargs)
+
+    def __array__(self, *_: Any, **__: Any) -> Never:
+        _refuse("a NumPy array")
+
+
+def _refuse(what: str) -> Never:
+    raise UnsupportedError(
+        f"{what} of a value that only the device knows",
+        expected="functions of nl and nisa",
+        hint=HINT,
+        rule=RULE,
+    )

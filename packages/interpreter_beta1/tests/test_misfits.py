@@ -1,0 +1,281 @@
+"""Wrong arguments, operators and names: an error of the kernel with a caret, never Python's own."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neuroncore.errors import KernelError, LaunchError, SignatureError, UnsupportedError
+from nki_beta1 import nisa, nki, nl
+
+X = np.ones((8, 16), np.float32)
+
+
+def stored(tile):
+    out = nl.ndarray(tile.shape, dtype=tile.dtype, buffer=nl.shared_hbm)
+    nl.store(out, value=tile)
+    return out
+
+
+def outcome(expression: Any) -> Any:
+    """What a kernel that evaluates `expression(tile, tensor)` ends with: None, or its error."""
+
+    @nki.jit
+    def kernel(x):
+        result = expression(nl.load(x), x)
+        on_chip = getattr(result, "buffer", None) in (nl.sbuf, nl.psum)
+        return stored(result) if on_chip and hasattr(result, "astype") else x
+
+    try:
+        kernel(X)
+    except KernelError as error:
+        return error
+    return None
+
+
+def caret_of(error):
+    """The source under the caret."""
+    _, line, carets, *_ = str(error).splitlines()
+    return line[carets.index("^") : carets.rindex("^") + 1]
+
+
+MISTAKES = {
+    "exp()": (
+        lambda t, x: nl.exp(),
+        "nl.exp: missing 1 required positional argument: 'x'",
+        "nl.exp()",
+    ),
+    "load(x, None)": (
+        lambda t, x: nl.load(x, None),
+        "nl.load: takes 1 positional argument but 2 were given",
+        "nl.load(x, None)",
+    ),
+    "ndarray by place": (
+        lambda t, x: nl.ndarray((4, 4), nl.float32, nl.sbuf),
+        "nl.ndarray: takes 2 positional arguments but 3 were given",
+        "nl.ndarray((4, 4), nl.float32, nl.sbuf)",
+    ),
+    "t.T": (lambda t, x: t.T, "a tile of NKI 0.1 has no attribute 'T'", "t.T"),
+    "t.sum": (lambda t, x: t.sum(), "a tile of NKI 0.1 has no attribute 'sum'", "t.sum"),
+    "//": (lambda t, x: t // 2, "a tile // an int is not an operation", "t // 2"),
+    "@": (lambda t, x: t @ t, "a tile @ a tile is not an operation", "t @ t"),
+    "arange / 2": (
+        lambda t, x: nl.arange(8) / 2,
+        "an index expression / an int is not an operation",
+        "nl.arange(8) / 2",
+    ),
+    "access // 2": (
+        lambda t, x: t[nl.arange(8)[:, None], nl.arange(99)[None, :]] // 2,
+        "an access to a tile // an int is not an operation",
+        "t[nl.arange(8)[:, None], nl.arange(99)[None, :]] // 2",
+    ),
+    "float(t)": (
+        lambda t, x: float(t),
+        "float() argument must be a string or a real number, not a tile",
+        "float(t)",
+    ),
+    "range(t)": (
+        lambda t, x: range(t),
+        "a tile cannot be interpreted as an integer",
+        "range(t)",
+    ),
+    "round(t)": (lambda t, x: round(t), "a tile doesn't define __round__ method", "round(t)"),
+    "nl.exponential": (
+        lambda t, x: nl.exponential(t),
+        "module 'neuronxcc.nki.language' of NKI 0.1 has no attribute 'exponential'",
+        "nl.exponential",
+    ),
+    "np.sum": (
+        lambda t, x: np.sum(t),
+        "np.sum of a value that only the device knows",
+        "np.sum(t)",
+    ),
+    "np.exp": (lambda t, x: np.exp(t), "a NumPy function of a tile", "np.exp(t)"),
+    "np.asarray": (
+        lambda t, x: np.asarray(t),
+        "a NumPy array of a value that only the device knows",
+        "np.asarray(t)",
+    ),
+    "add(t, None)": (lambda t, x: nl.add(t, None), "nl.add: cannot take None", "None"),
+    "floor(None)": (lambda t, x: nl.floor(None), "nl.floor: x cannot be None", "None"),
+    "sum by name": (
+        lambda t, x: nl.sum(t, axis="free"),
+        "nl.sum: axis cannot be a str",
+        '"free"',
+    ),
+    "kernel argument": (
+        lambda t, x: inner(t, colour=3),
+        "kernel inner: got an unexpected keyword argument 'colour'",
+        "inner(t, colour=3)",
+    ),
+}
+
+
+@nki.jit
+def inner(x):
+    return x
+
+
+@pytest.mark.parametrize(("expression", "what", "at"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_is_named_under_a_caret(expression, what, at):
+    error = outcome(expression)
+
+    assert str(error).splitlines()[0].endswith(f": {what}")
+    assert caret_of(error) == at
+
+
+def test_a_call_that_does_not_fit_shows_the_signature():
+    error = outcome(lambda t, x: nl.exp(t, nl.bfloat16))
+
+    assert isinstance(error, SignatureError)
+    assert str(error).splitlines()[-3:] == [
+        "    expected: nl.exp(x, *, dtype=None, mask=None)",
+        "    what stands after * is given by name",
+        "    [NKI 0.1: signature of nl.exp]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "hint"),
+    [
+        (lambda t, x: t.max(), "write nl.max(t, …)"),
+        (lambda t, x: t.T, "write nl.transpose(t)"),
+        (lambda t, x: nl.exponential(t), "did you mean exp?"),
+        (lambda t, x: nl.summ(t, 1), "did you mean sum?"),
+        (lambda t, x: t @ t, "use nl.matmul(x, y), or nisa.nc_matmul(stationary, moving)"),
+    ],
+)
+def test_the_error_says_what_to_write(expression, hint):
+    assert outcome(expression).hint == hint
+
+
+def test_a_launch_that_does_not_fit_is_explained_at_the_call():
+    with pytest.raises(LaunchError) as caught:
+        inner(zz=3)
+
+    assert caret_of(caught.value) == "inner(zz=3)"
+    assert caught.value.expected == "inner(x)"
+
+
+def test_a_name_that_is_missing_is_still_an_attribute_error():
+    with pytest.raises(AttributeError):
+        nl.nothing_like_it()
+    assert not hasattr(nl, "nothing_like_it")
+    assert outcome(lambda t, x: getattr(t, "nothing_like_it", t)) is None
+
+
+def test_numbers_of_numpy_stand_on_the_left_of_a_tile():
+    @nki.jit
+    def kernel(x):
+        return stored(np.float32(3) - nl.load(x))
+
+    np.testing.assert_array_equal(kernel(X), 3 - X)
+
+
+def test_numpy_may_ask_for_the_shape():
+    assert outcome(lambda t, x: nl.ndarray(np.shape(t), dtype=nl.float32)) is None
+
+
+def test_what_the_kernel_raises_itself_stays_as_it_is():
+    @nki.jit
+    def kernel(x):
+        raise ValueError("nl.exp() takes a 'Tile'")
+
+    with pytest.raises(ValueError, match=r"^nl\.exp\(\) takes a 'Tile'$"):
+        kernel(X)
+
+
+# -- every function, every parameter, every kind of value -----------------------------------------
+
+FUNCTIONS = {n: f for n, f in vars(nl).items() if inspect.isfunction(f) and n in nl.__all__}
+
+FITTING = {
+    "axis": lambda t, x: 1,
+    "condition": lambda t, x: t,
+    "constant": lambda t, x: np.ones((8, 16), np.float32),
+    "cores": lambda t, x: nl.nc(1),
+    "count": lambda t, x: 1,
+    "dst": lambda t, x: nl.ndarray((8, 16), dtype=nl.float32, buffer=nl.shared_hbm),
+    "dtype": lambda t, x: nl.float32,
+    "fill_value": lambda t, x: 1.0,
+    "indices": lambda t, x: nisa.iota(
+        nl.arange(8)[:, None] * 0 + nl.arange(4)[None, :], dtype=nl.uint32
+    ),
+    "loop_indices": lambda t, x: [0],
+    "n": lambda t, x: 8,
+    "op": lambda t, x: np.add,
+    "prefix": lambda t, x: "x",
+    "program_axes": lambda t, x: [],
+    "rate": lambda t, x: 0.5,
+    "seed": lambda t, x: 3,
+    "shape": lambda t, x: (8, 16),
+    "size": lambda t, x: 8,
+    "start": lambda t, x: 0,
+}
+"""A value that suits the parameter of that name; a tile suits the others."""
+
+VALUES = {
+    "None": lambda t, x: None,
+    "text": lambda t, x: "text",
+    "int": lambda t, x: 3,
+    "negative": lambda t, x: -5,
+    "float": lambda t, x: 2.5,
+    "object": lambda t, x: object(),
+    "array": lambda t, x: np.ones((8, 16), np.float32),
+    "list": lambda t, x: [1, 2],
+    "tile": lambda t, x: t,
+    "HBM": lambda t, x: x,
+    "index": lambda t, x: nl.arange(8)[:, None],
+    "mask": lambda t, x: nl.arange(8)[:, None] < 4,
+    "ufunc": lambda t, x: np.exp,
+    "class": lambda t, x: int,
+    "access": lambda t, x: t[nl.arange(8)[:, None], nl.arange(99)[None, :]],
+    "tiles": lambda t, x: (t, t),
+    "bool": lambda t, x: True,
+    "module": lambda t, x: nl,
+    "dtype": lambda t, x: nl.float32,
+    "grid": lambda t, x: nl.mgrid[0:8, 0:16],
+    "memory": lambda t, x: nl.psum,
+    "slice": lambda t, x: slice(0, 3),
+    "scalar": lambda t, x: np.float32(2),
+    "blocks": lambda t, x: nl.ndarray((2, nl.par_dim(8), 16), dtype=nl.float32),
+}
+
+
+def parameters_of(function):
+    """The parameters' names, and those that have to be given."""
+    named = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return [p.name for p in named], [p.name for p in named if p.default is p.empty]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_argument_makes_python_complain(name):
+    """Whatever an argument is: the function takes it, or says in an error of ours why not."""
+    parameters, required = parameters_of(FUNCTIONS[name])
+
+    for wrong in parameters:
+        for value in VALUES.values():
+            given = {p: FITTING.get(p, lambda t, x: t) for p in required} | {wrong: value}
+            error = outcome(
+                lambda t, x, given=given: FUNCTIONS[name](
+                    **{p: make(t, x) for p, make in given.items()}
+                )
+            )
+            assert error is None or (error.place.file == __file__ and str(error))
+
+
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("symbol", ["+", "//", "@", "**", "<", "&", "<<"])
+def test_no_operand_makes_python_complain(symbol, value):
+    error = outcome(lambda t, x: eval(f"t {symbol} v", {"t": t, "v": VALUES[value](t, x)}))
+
+    assert error is None or isinstance(error, KernelError)
+
+
+def test_a_refused_operator_is_unsupported():
+    assert isinstance(outcome(lambda t, x: t // 2), UnsupportedError)
