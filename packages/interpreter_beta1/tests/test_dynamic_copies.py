@@ -85,7 +85,7 @@ def test_a_number_and_indices_are_a_tile_for_functions(evaluate):
     ("source", "message"),
     [
         (lambda tile, at, b: tile[at[0, b], nl.arange(2)[None, :]], "in SBUF is indexed with a"),
-        (lambda tile, at, b: tile[ROW, at[0, b] + 7 + COLUMN], "outside"),
+        (lambda tile, at, b: tile[ROW, at[0, b] + 7 + COLUMN], "index out of range in dimension 1"),
     ],
     ids=["on partitions", "past the end"],
 )

@@ -85,8 +85,9 @@ def apply(
         if isinstance(value, Access):
             operands[i] = cut(value, None)
     if not found.is_checked:
-        check(core, used, operands, found.result)
-        found.is_checked = not any(isinstance(value, Access) for value in inputs.values())
+        ready = check(core, used, operands, found.result)
+        is_same_next_time = not any(isinstance(value, Access) for value in inputs.values())
+        found.is_checked = is_same_next_time and not ready.moving
     return wait(Waiting(core, used, operands, found.result, None))
 
 

@@ -18,11 +18,12 @@ import numpy as np
 
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
-from neuroncore.errors import Place, find_place
+from neuroncore.errors import KernelError, Place, find_place
 from neuroncore.memory import Storage, View
 from neuroncore.options import Options
 from neuroncore.spec import make_spec, row_major
 from nki_beta1._mask import Region
+from nki_beta1._moved import refuse_outside
 from nki_beta1._usage import Prepared, Usage, issue, kinds_of, prepared, remember
 from nki_dtypes import DType
 
@@ -102,7 +103,7 @@ class Waiting:
         self.core, self.used, self.operands = core, used, operands
         self.shape, self.dtype, self.space = result
         self.region = region
-        self.place: Place | None = find_place() if core.watchers else None
+        self.place: Place | None = find_place() if core.watchers or used.looks_at_values else None
 
     @property
     def inputs(self) -> list[View]:
@@ -132,7 +133,11 @@ class Waiting:
     def _issue(self, dst: View, used: Usage, mask: np.ndarray | None = None) -> None:
         operands = self.operands.copy()
         operands[used.output] = dst
-        issue(self.core, used, operands, self.place, mask)
+        try:
+            issue(self.core, used, operands, self.place, mask)
+        except KernelError as wrong:
+            wrong.place = self.place or wrong.place  # the call's, not that of what came after it
+            raise
 
 
 def merge(dst: View, values: View, inside: np.ndarray) -> None:
@@ -197,4 +202,6 @@ def check(
         kinds[used.output] = make_spec(shape, row_major(shape), dtype, space, core.stored_as(dtype))
         found = prepared(core, used, kinds)
         remember(core, key, found)
+    if found.moving:
+        refuse_outside(used.record.name, operands, found.moving)
     return found

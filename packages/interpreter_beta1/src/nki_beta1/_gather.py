@@ -88,8 +88,12 @@ def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **unknown: An
         raise ImmutableError("dst is a kernel parameter, which is read-only", operand="dst",
                              instruction="nl.atomic_rmw", rule=_RULE)  # fmt: skip
     addend = _addend(value, dst, target)
-    run("dma_copy", {"dst": target, "src": addend if region is None else region.of(addend)},
-        {"dst_rmw_op": "add"})  # fmt: skip
+    try:
+        run("dma_copy", {"dst": target, "src": addend if region is None else region.of(addend)},
+            {"dst_rmw_op": "add"})  # fmt: skip
+    except AccessError as wrong:
+        wrong.instruction = wrong.instruction and "nl.atomic_rmw"
+        raise
 
 
 _RULE = "NKI 0.1: atomic_rmw"

@@ -12,17 +12,16 @@ from typing import Any
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import AccessError
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.memory import Dynamic, View
+from neuroncore.memory import View
 from neuroncore.spec import Indirection
 from nki_beta1._access import Access, check_range, expressions, locate, uses_index
 from nki_beta1._index import Index
 from nki_beta1._mask import Region
+from nki_beta1._moved import RULE, Moved
 from nki_beta1._offset import Offset
 from nki_beta1._pattern import broadcast_shapes
 from nki_beta1._usage import issue, usage
 from nki_dtypes import int32
-
-RULE = "NKI 0.1: indirect memory access"
 
 
 class Indirect(Access):
@@ -147,14 +146,16 @@ def _dynamic(
             hint="use affine index expressions beside the tile",
             rule=RULE,
         )
-    return _moving(base, window, "vector" if tile.size > 1 else "scalar", dim, tile)
+    kind = "vector" if tile.size > 1 else "scalar"
+    return _moving(base, window, kind, dim, tile, indices[dim].bounds[1])
 
 
-def _moving(base: View, window: View, kind: str, dim: int, tile: View) -> View:
+def _moving(base: View, window: View, kind: str, dim: int, tile: View, reach: int = 0) -> View:
+    """The window moved along `dim` by the tile's numbers; it reaches `reach` beyond each."""
     stride = base.spec.strides[dim]
     return window.derive(
         window.array,
         window.spec.start,
-        dynamic=Dynamic(tile, stride, base.shape[dim]),
+        dynamic=Moved(tile, stride, base.shape[dim] - reach, reach, base.shape),
         indirect=Indirection(kind, dim, stride, tile.spec),
     )

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 
 from neuroncore.engines import HBM, Space
-from neuroncore.errors import ImmutableError, MemorySpaceError, ShapeError, SignatureError
+from neuroncore.errors import (
+    AccessError,
+    ImmutableError,
+    MemorySpaceError,
+    ShapeError,
+    SignatureError,
+)
 from neuroncore.memory import View
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access
@@ -22,8 +28,12 @@ def load(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> An
     """A new SBUF tile with the elements of an HBM access; what the mask leaves out is undefined."""
     refuse_unknown("load", unknown)
     _in_hbm("load", "src", src)
-    return apply("dma_copy", {"src": src}, {}, over="src", dtype=dtype, mask=mask,
-                 space=Space.sbuf)  # fmt: skip
+    try:
+        return apply("dma_copy", {"src": src}, {}, over="src", dtype=dtype, mask=mask,
+                     space=Space.sbuf)  # fmt: skip
+    except AccessError as wrong:
+        wrong.instruction = wrong.instruction and "nl.load"
+        raise
 
 
 def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
@@ -80,7 +90,11 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
 
 def _store_tile(target: View | Access, value: View) -> None:
     if isinstance(target, View):
-        run("dma_copy", {"dst": target, "src": value}, {})
+        try:
+            run("dma_copy", {"dst": target, "src": value}, {})
+        except AccessError as wrong:
+            wrong.instruction = wrong.instruction and "nl.store"
+            raise
         return
     base = target.base
     staged = base.core.allocate(target.shape, base.spec.dtype, base.spec.space)

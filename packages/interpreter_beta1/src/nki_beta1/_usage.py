@@ -18,12 +18,16 @@ from neuroncore.instructions import Call, Instruction, plan
 from neuroncore.memory import View
 from neuroncore.observe import Event
 from neuroncore.spec import Spec
+from nki_beta1._moved import refuse_outside, skips
 
 if TYPE_CHECKING:
     from nki_beta1._emit import Core
 
 VERSION = (0, 1)
 PLANS_KEPT = 1 << 16
+
+_LOOK_AT_VALUES = frozenset({"dropout", "local_gather", "nc_n_gather", "rand2", "sequence_bounds"})
+"""Instructions that refuse some values: what is wrong shows when they run, not when called."""
 
 Kind = Spec | type | None
 """What an operand contributes to a signature: a tensor its spec, a number its type."""
@@ -32,10 +36,18 @@ Kind = Spec | type | None
 class Usage:
     """An instruction with its attributes. `fields` are its operands in order, the first output's
     place among them is `output` (-1 for an instruction that writes registers only), those of
-    further ones `more_outputs`.
+    further ones `more_outputs`. `looks_at_values`: it may refuse what its operands hold.
     """
 
-    __slots__ = ("_variants", "attrs", "fields", "more_outputs", "output", "record")
+    __slots__ = (
+        "_variants",
+        "attrs",
+        "fields",
+        "looks_at_values",
+        "more_outputs",
+        "output",
+        "record",
+    )
 
     def __init__(self, record: Instruction, attrs: Mapping[str, Any]) -> None:
         self.record = record
@@ -43,6 +55,7 @@ class Usage:
         self.fields = tuple(record.operands)
         self.output = self.fields.index(record.outputs[0]) if record.outputs else -1
         self.more_outputs = tuple(self.fields.index(f) for f in record.outputs[1:])
+        self.looks_at_values = record.name in _LOOK_AT_VALUES or bool(attrs.get("is_transpose"))
         self._variants: dict[Any, Usage] = {}
 
     def but(self, core: Core, **changes: Any) -> Usage:
@@ -99,10 +112,11 @@ class Prepared:
     """A legal call, and what has to happen to its operands (by place) when it executes.
 
     `tiles` are tensors, `written` those that it writes, `initialised` those of them that are PSUM
-    and not written by TensorE. `covers` as on the record.
+    and not written by TensorE, `moving` those whose indices a tile holds, where those outside their
+    dimension are an error. `covers` as on the record.
     """
 
-    __slots__ = ("call", "covers", "execute", "initialised", "tiles", "written")
+    __slots__ = ("call", "covers", "execute", "initialised", "moving", "tiles", "written")
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -112,6 +126,7 @@ class Prepared:
         tiles = [(i, operand, spec) for i, operand, spec in places if isinstance(spec, Spec)]
         self.tiles = tuple(i for i, _, _ in tiles)
         self.written = tuple(i for i, operand, _ in tiles if operand.writes)
+        self.moving = tuple(i for i, _, s in tiles if s.indirect and not skips(call.attrs))
         self.initialised = tuple(
             i for i, operand, spec in tiles
             if operand.writes and spec.space is Space.psum and call.engine is not Engine.tensor
@@ -151,6 +166,8 @@ def issue(
     `mask` says which elements of the result the caller keeps, where it isn't all of them.
     """
     ready = prepared(core, used, kinds_of(operands))
+    if ready.moving:
+        refuse_outside(used.record.name, operands, ready.moving)
     if core.lent:
         for i in ready.written:
             core.about_to_write(operands[i].storage)

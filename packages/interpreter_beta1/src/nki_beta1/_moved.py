@@ -1,0 +1,67 @@
+"""Accesses that a tile moves: which of its numbers stay inside the indexed dimension.
+
+The machine only sees that an access stays inside its tensor. 0.1 indexes dimensions: what runs over
+the end of a row is an error, not the beginning of the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroncore.enums import OobMode
+from neuroncore.errors import AccessError
+from neuroncore.memory import Dynamic, View
+
+RULE = "NKI 0.1: indirect memory access"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved(Dynamic):
+    """As Dynamic: an access that reaches `reach` elements beyond each number in its dimension.
+
+    `limit` is the first number that is too large, `shape` that of the indexed tensor.
+    """
+
+    reach: int
+    shape: tuple[int, ...]
+
+
+def refuse_outside(instruction: str, operands: Sequence[Any], moving: Sequence[int]) -> None:
+    """Raise AccessError for the first number with which an operand leaves its dimension.
+
+    `moving` are the places of the operands that a tile moves.
+    """
+    for at in moving:
+        view = operands[at]
+        if isinstance(view.dynamic, Moved):
+            _refuse_outside(instruction, view, view.dynamic)
+
+
+def skips(attrs: Any) -> bool:
+    """Whether numbers outside the dimension are asked to be left out."""
+    return attrs.get("oob_mode") is OobMode.skip
+
+
+def _refuse_outside(instruction: str, view: View, moved: Moved) -> None:
+    numbers = moved.index.array.reshape(-1).astype(np.int64)
+    outside = np.flatnonzero((numbers < 0) | (numbers >= moved.limit))
+    if not outside.size:
+        return
+    assert view.spec.indirect is not None
+    at, dim = int(outside[0]), view.spec.indirect.dim
+    first, size = int(numbers[at]), moved.shape[dim]
+    found = f"index {first}" if not moved.reach else f"indices {first} to {first + moved.reach}"
+    row = f" (row {at} of the index tile)" if numbers.size > 1 else ""
+    tensor = f"{view.name}, a tensor" if view.name else "a tensor"
+    raise AccessError(
+        f"index out of range in dimension {dim}",
+        expected=f"0 <= index < {size}",
+        got=f"{found}{row} on {tensor} of shape {moved.shape}",
+        hint="the numbers come from a tile: leave bad ones out with mask=",
+        instruction=instruction,
+        rule=RULE,
+    )
