@@ -74,9 +74,9 @@ CALLS = {
         "nc_matmul": 12 * 32 * 2 * 40, "dma_copy": 1 + 12 * 32 * (5 + 40 + 1),
     },
     "n_rope": {"dma_copy": 4 * 512, "activation": 512, "tensor_tensor": 6 * 512},
-    "g0": {"nc_matmul": M * N * K, "dma_copy": 2 * M * N * K + M * N, "tensor_copy": M * N},
+    "g0": {"nc_matmul": M * N * K, "dma_copy": 2 * M * N * K + M * N, "activation": M * N},
     "g3": {
-        "nc_matmul": M * N * K, "dma_copy": 64 * (64 * 6 + 8), "tensor_copy": M * N,
+        "nc_matmul": M * N * K, "dma_copy": 64 * (64 * 6 + 8), "activation": M * N,
     },
     "d0": {
         "tensor_tensor": 65_536, "tensor_reduce": 65_536, "memset": 32, "dma_copy": 4 + 2 * 32,
