@@ -123,6 +123,22 @@ def test_a_name_of_the_function_hides_that_of_the_module():
     assert check_source(dedent(source), "kernel.py") == []
 
 
+def test_an_old_name_is_told_once_in_a_file_where_it_is_used_first():
+    source = """
+        import neuronxcc.nki as nki
+        import neuronxcc.nki.language as nl
+        @nki.jit
+        def kernel(x):
+            y = nl.exp(x)
+            return nl.exp(y)
+        @nki.jit
+        def second(x):
+            return nl.exp(x)
+    """
+
+    assert codes(check_source(dedent(source), "kernel.py")) == [("old-namespace", 6)]
+
+
 def test_text_that_is_no_python_is_one_finding():
     (finding,) = check_source("import nki\n@nki.jit\ndef kernel(:\n", "kernel.py")
 

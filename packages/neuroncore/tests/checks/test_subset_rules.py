@@ -335,21 +335,28 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
         [
             old("def k(x):\n  for i in nl.affine_range(4):\n    if i == 0:\n      pass\n"),
             old("def k(x):\n  i = nl.arange(4)[:, None]\n  y = 1 if i + 1 > 2 else 3\n"),
-            old("def k(x):\n  for i in range(4):\n    while i * 2 > 3:\n      pass\n"),
+            old("def k(x):\n  for i in nl.affine_range(4):\n    while i * 2 > 3:\n      pass\n"),
         ],
         [
             old("def k(x):\n  for i in nl.static_range(4):\n    if i == 0:\n      pass\n"),
             old("def k(x):\n  for i in nl.affine_range(4):\n    if x.shape[0] > 2:\n      pass\n"),
         ],
     ),
+    "sequential-condition": (
+        [
+            old("def k(x):\n  for i in nl.sequential_range(4):\n    if i == 0:\n      pass\n"),
+            old("def k(x):\n  for i in range(4):\n    y = 1 if i * 2 > 3 else 2\n"),
+        ],
+        [old("def k(x):\n  for i in nl.static_range(4):\n    if i == 0:\n      pass\n")],
+    ),
     "tensor-scope": (
         [
             old("def k(x):\n  for i in nl.affine_range(4):\n    t = nl.load(x)\n  return t\n"),
-            old("def k(x, b):\n  if b:\n    t = nl.load(x)\n  return t\n"),
         ],
         [
             old("def k(x):\n  t = nl.load(x)\n  for i in range(4):\n    t = nl.exp(t)\n  t = t\n"),
             old("def k(x):\n  for i in range(4):\n    t = nl.load(x)\n    u = nl.exp(t)\n"),
+            old("def k(x, b):\n  if b:\n    t = nl.load(x)\n  return t\n"),
         ],
     ),
     "parameter-write": (
@@ -360,16 +367,17 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "nested-output": (
-        [old("def k(x):\n  if x:\n    nl.zeros((4, 4), nl.int8, buffer=nl.shared_hbm)")],
-        [old("def k(x):\n  return nl.zeros((4, 4), nl.int8, buffer=nl.shared_hbm)\n")],
+        [old("def k(x):\n  while x:\n    nl.zeros((4, 4), nl.int8, buffer=nl.shared_hbm)")],
+        [old("def k(x):\n  if x:\n    nl.zeros((4, 4), nl.int8, buffer=nl.shared_hbm)"),
+         old("def k(x):\n  return nl.zeros((4, 4), nl.int8, buffer=nl.shared_hbm)\n")],
     ),
     "syntax": ([kernel("a = = 1")], [kernel("a = 1")]),
 }  # fmt: skip
 
 VERSION = {
     "is-not-none": "0.2", "dynamic-index-write": "0.4", "register-while": "0.6",
-    "index-condition": "0.1", "tensor-scope": "0.1", "parameter-write": "0.1",
-    "nested-output": "0.1",
+    "index-condition": "0.1", "sequential-condition": "0.1", "tensor-scope": "0.1",
+    "parameter-write": "0.1", "nested-output": "0.1",
 }  # fmt: skip
 """The version whose own frontend a rule is tried with; the others are of 0.3."""
 
@@ -397,7 +405,13 @@ def test_what_is_accepted_has_no_finding(code, source):
     assert found(source, VERSION.get(code, "0.3")) == []
 
 
-BETA1_ONLY = {"index-condition", "tensor-scope", "parameter-write", "nested-output"}
+BETA1_ONLY = {
+    "index-condition",
+    "sequential-condition",
+    "tensor-scope",
+    "parameter-write",
+    "nested-output",
+}
 STILL_FAIL = {
     *("old-namespace", "mask", "tensor-arithmetic", "tensor-assignment", "register-branch"),
     *("register-while", "dynamic-index-write", "syntax"),

@@ -9,7 +9,9 @@ from neuroncore.checks.subset.kinds import Scope
 from neuroncore.checks.subset.syntax import Check, Hit
 from neuroncore.checks.subset.walk import parameters, walk
 
-_BLOCKS = (ast.For, ast.While, ast.If, ast.With)
+# A branch on values known when the kernel is traced is none: public kernels of 0.1 make tensors
+# and outputs in such branches.
+_BLOCKS = (ast.For, ast.While)
 _CONDITIONS: Mapping[type[ast.AST], str] = {
     ast.If: "if", ast.IfExp: "the conditional expression", ast.While: "while",
 }  # fmt: skip
@@ -17,12 +19,11 @@ _CONDITIONS: Mapping[type[ast.AST], str] = {
 
 def _condition(node: ast.AST, scope: Scope) -> Iterator[Hit]:
     assert isinstance(node, ast.If | ast.IfExp | ast.While)
-    if any(_is_index(part, scope) for part in walk(node.test)):
+    kinds = {scope.kind(part) for part in walk(node.test) if isinstance(part, ast.Name)}
+    if "index" in kinds:
         yield "index-condition", node.test, _CONDITIONS[type(node)]
-
-
-def _is_index(node: ast.AST, scope: Scope) -> bool:
-    return isinstance(node, ast.Name) and scope.kind(node) == "index"
+    elif "sequential index" in kinds:
+        yield "sequential-condition", node.test, _CONDITIONS[type(node)]
 
 
 def _store(node: ast.AST, scope: Scope) -> Iterator[Hit]:
@@ -55,25 +56,19 @@ def _output(node: ast.AST, scope: Scope) -> Iterator[Hit]:
 
 
 def _block(node: ast.AST, scope: Scope) -> ast.AST | None:
-    """The loop or branch around a node."""
+    """The loop around a node."""
     return next((above for above in scope.above(node) if isinstance(above, _BLOCKS)), None)
 
 
 def _use(node: ast.AST, scope: Scope) -> Iterator[Hit]:
-    """A name that is read outside the one block in which a tensor was made for it."""
+    """A name that is read outside the loop in which a tensor was made for it."""
     assert isinstance(node, ast.Name)
     if not isinstance(node.ctx, ast.Load) or scope.kind(node) != "tensor":
         return
-    makers = [_block(n, scope) for n in walk(scope.function) if _makes(n, node.id)]
+    makers = [_block(store, scope) for store in scope.stores.get(node.id, ())]
     around = {id(above) for above in scope.above(node)}
     if makers and not any(block is None or id(block) in around for block in makers):
         yield "tensor-scope", node, node.id
-
-
-def _makes(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id == name and isinstance(node.ctx, ast.Store)
-    return False
 
 
 BY_INDEX: Mapping[str, tuple[Check, ...]] = {

@@ -141,10 +141,13 @@ def _findings(
     """In the order of the files and lines; one per rule and place."""
     parts = reached(project, kernels)
     found: dict[tuple[str, Place], Finding] = {}
+    told: set[tuple[str, str, str]] = set()
     for part in parts:
         for code, node, what in _hits(project, part, frontend, nki):
             severity = RULES[code].severity(frontend, nki)
-            if severity is not None:
+            told_before = (code, part.module.file, what) in told
+            if severity is not None and not (RULES[code].once and told_before):
+                told.add((code, part.module.file, what))
                 place = _place(part.module.file, node)
                 found.setdefault((code, place), _finding(code, place, what, severity))
     files = list(dict.fromkeys(part.module.file for part in parts))

@@ -11,7 +11,7 @@ from neuroncore.checks.subset.modules import Module
 from neuroncore.checks.subset.rules import Frontend
 from neuroncore.checks.subset.walk import Function, bound_names, parameters, parents, walk
 
-Kind = Literal["tensor", "register", "string", "list", "dict", "index"]
+Kind = Literal["tensor", "register", "string", "list", "dict", "index", "sequential index"]
 
 _CREATORS = {
     f"nki.language.{name}"
@@ -22,9 +22,15 @@ _CREATORS = {
 }
 _REGISTERS = {"nki.isa.register_alloc"}
 _INDEX_CALLS = {"nki.language.arange", "nki.language.mgrid"}  # 0.1
-_SYMBOLIC_RANGES = {"nki.language.affine_range", "nki.language.sequential_range"}  # 0.1
+_LOOP_INDICES: Mapping[str, Kind] = {  # 0.1, which reads range as sequential_range
+    "nki.language.affine_range": "index",
+    "nki.language.sequential_range": "sequential index",
+    "range": "sequential index",
+}
 _BUILTINS: Mapping[str, Kind] = {"list": "list", "dict": "dict", "str": "string"}
 _VIEWS = {"ap", "reshape", "view", "slice", "select", "permute", "broadcast", "expand_dim"}
+# What an operation gives when one of its sides is of a kind, the first first.
+_WINNERS: tuple[Kind, ...] = ("tensor", "index", "sequential index", "string", "list")
 _TENSOR_TYPES = {"ndarray", "NkiTensor", "tensor", "mutable_tensor"}
 _TENSOR_ATTRIBUTES = {"shape", "dtype", "ap", "reshape"}
 
@@ -41,6 +47,7 @@ class Scope:
     kinds: dict[str, Kind | None] = field(default_factory=dict)
     parents: Mapping[ast.AST, ast.AST] = field(default_factory=dict)
     locals: frozenset[str] = frozenset()
+    stores: Mapping[str, list[ast.Name]] = field(default_factory=dict)
 
     def kind(self, node: ast.AST | None) -> Kind | None:
         """What an expression gives; None where the text leaves it open."""
@@ -55,7 +62,7 @@ class Scope:
                 return self.kinds.get(name)
             case ast.Subscript(value=value) | ast.UnaryOp(operand=value):
                 kind = self.kind(value)
-                return kind if kind in ("tensor", "index") else None
+                return kind if kind in ("tensor", "index", "sequential index") else None
             case ast.IfExp(body=body, orelse=orelse):
                 kind = self.kind(body)
                 return kind if kind == self.kind(orelse) else None
@@ -66,10 +73,7 @@ class Scope:
         return None
 
     def _of_operation(self, left: Kind | None, right: Kind | None) -> Kind | None:
-        for kind in ("tensor", "index", "string", "list"):
-            if kind in (left, right):
-                return kind
-        return None
+        return next((kind for kind in _WINNERS if kind in (left, right)), None)
 
     def _of_call(self, call: ast.Call) -> Kind | None:
         path = self.module.nki(call.func)
@@ -100,8 +104,10 @@ def scope_of(
 ) -> Scope:
     """The scope of a function, with the kinds of its names settled."""
     names = frozenset(bound_names(function))
-    scope = Scope(module, function, frontend, nki, is_entry, {}, parents(function), names)
-    values = _values(function)
+    scope = Scope(
+        module, function, frontend, nki, is_entry, {}, parents(function), names, _stores(function)
+    )
+    values = _values(scope)
     given: dict[str, Kind | None] = {
         p.arg: "tensor" if _is_tensor(scope, p) else None for p in parameters(function)
     }
@@ -115,11 +121,20 @@ def scope_of(
     return scope
 
 
-def _values(function: Function) -> dict[str, list[ast.expr | None]]:
+def _stores(function: Function) -> dict[str, list[ast.Name]]:
+    """Where each name is bound."""
+    found: dict[str, list[ast.Name]] = {}
+    for node in walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.setdefault(node.id, []).append(node)
+    return found
+
+
+def _values(scope: Scope) -> dict[str, list[ast.expr | None]]:
     """Every expression that a name is bound to; None for a binding that is no expression."""
     found: dict[str, list[ast.expr | None]] = {}
     told: set[ast.AST] = set()
-    for node in walk(function):
+    for node in walk(scope.function):
         match node:
             case ast.Assign(targets=targets, value=value):
                 pairs = [(target, value) for target in targets]
@@ -137,9 +152,9 @@ def _values(function: Function) -> dict[str, list[ast.expr | None]]:
             if isinstance(target, ast.Name):
                 told.add(target)
                 found.setdefault(target.id, []).append(value)
-    for node in walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in told:
-            found.setdefault(node.id, []).append(None)
+    for name, nodes in scope.stores.items():
+        if any(node not in told for node in nodes):
+            found.setdefault(name, []).append(None)
     return found
 
 
@@ -148,16 +163,10 @@ def _add_loop_indices(scope: Scope) -> None:
         return
     for node in walk(scope.function):
         match node:
-            case ast.For(target=ast.Name(id=name), iter=ast.Call() as call):
-                if is_symbolic_range(scope.module, call):
-                    scope.kinds[name] = "index"
-
-
-def is_symbolic_range(module: Module, call: ast.Call) -> bool:
-    """Whether 0.1 runs the loop's body once, with a symbol for the index."""
-    if isinstance(call.func, ast.Name) and call.func.id == "range":
-        return True  # 0.1 reads it as sequential_range
-    return module.nki(call.func) in _SYMBOLIC_RANGES
+            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=function)):
+                path = scope.module.nki(function) or ast.unparse(function)
+                if path in _LOOP_INDICES:
+                    scope.kinds[name] = _LOOP_INDICES[path]
 
 
 def _is_tensor(scope: Scope, parameter: ast.arg) -> bool:

@@ -22,9 +22,11 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
     """A node and everything in it that runs, in the order of the source."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed([*children(node)])
 
 
 def parents(root: ast.AST) -> dict[ast.AST, ast.AST]:
