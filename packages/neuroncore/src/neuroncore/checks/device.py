@@ -38,15 +38,15 @@ class Device(Watcher):
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._known: dict[Call, list[Violation]] = {}
+        self._known: dict[Call, list[tuple[str, Violation]]] = {}
 
     def will(self, event: Event) -> None:
         call = event.call
         found = self._known.get(call)
         if found is None:
             found = self._known[call] = [*_limits(call), *_patterns(call)]
-        for violation in found:
-            self.report.add(from_violation("device", violation, event.place, call.record.name))
+        for code, wrong in found:
+            self.report.add(from_violation("device", wrong, event.place, call.record.name, code))
         function = call.attrs.get("op")
         if isinstance(function, Activation) and np.isfinite(function.valid).any():
             self._range(event, function)
@@ -83,17 +83,18 @@ class Device(Watcher):
         )
 
 
-def _limits(call: Call) -> list[Violation]:
+def _limits(call: Call) -> Iterator[tuple[str, Violation]]:
     """What the record itself says, where nothing is let pass."""
     options = replace(call.options, start_partition="error", transpose_dge_none="error")
     strict = Call(call.record, call.specs, call.attrs, call.target, options, call.version)
-    return violations(strict)
+    for violation in violations(strict):
+        yield violation.error.__name__.removesuffix("Error").lower(), violation
 
 
-def _patterns(call: Call) -> Iterator[Violation]:
+def _patterns(call: Call) -> Iterator[tuple[str, Violation]]:
     for name, spec in call.tiles.items():
         if spec.rank > VIEW_DIMS and call.version >= (0, 2):
-            yield _pattern(
+            yield "rank", _pattern(
                 name, spec, f"{name} is a view of {spec.rank} dimensions",
                 f"at most {VIEW_DIMS}", "NKI: NkiTensor views",
             )  # fmt: skip
@@ -101,17 +102,17 @@ def _patterns(call: Call) -> Iterator[Violation]:
             yield from _hardware_pattern(name, spec)
 
 
-def _hardware_pattern(name: str, spec: Spec) -> Iterator[Violation]:
+def _hardware_pattern(name: str, spec: Spec) -> Iterator[tuple[str, Violation]]:
     dims = _merged(spec)
     needed = sum(2 if size > MOST_IN_DIM else 1 for size, _ in dims)
     if needed > FREE_DIMS:
-        yield _pattern(
+        yield "dimensions", _pattern(
             name, spec, f"{name} takes {needed} free dimensions to address",
             f"at most {FREE_DIMS} [stride, count] pairs per partition of at most {MOST_IN_DIM}",
         )  # fmt: skip
     far = [step for _, step in dims if abs(step) > FARTHEST_STEP]
     if far:
-        yield _pattern(
+        yield "stride", _pattern(
             name, spec, f"{name} steps {far[0]} elements at once",
             f"strides of at most {FARTHEST_STEP} elements",
         )  # fmt: skip

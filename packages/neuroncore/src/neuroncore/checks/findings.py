@@ -47,12 +47,16 @@ class Finding:
 
 
 def from_violation(
-    check: str, violation: Violation, place: Place | None, instruction: str | None = None
+    check: str,
+    violation: Violation,
+    place: Place | None,
+    instruction: str | None = None,
+    code: str | None = None,
 ) -> Finding:
     """A broken limit of an instruction as a finding."""
     v = violation
     return Finding(
-        check, v.what, place, v.expected, v.got, v.hint, v.rule,
+        check, v.what, place, v.expected, v.got, v.hint, v.rule, code,
         instruction=instruction, operand=v.operand,
     )  # fmt: skip
 

@@ -146,10 +146,11 @@ class Race(Watcher):
     def _report_grid(self, access: _Access, earlier: _Access, view: View, count: int) -> None:
         name = label(view.storage)
         other, now = (_VERBS[t] for t in (earlier.touch, access.touch))
+        much = f"{count:,} element" + "s" * (count > 1)
         self.report.add(
             Finding(
                 "race",
-                f"program {_number(access)} {now} {count:,} elements of {name} that "
+                f"program {_number(access)} {now} {much} of {name} that "
                 f"program {_number(earlier)} {other}",
                 access.place,
                 expected="programs of a grid that touch different elements, unless all read",
