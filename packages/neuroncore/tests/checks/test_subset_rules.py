@@ -157,6 +157,7 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
     "expression": (
         [
             kernel("a = [i for i in (1, 2)]"),
+            kernel("a = [i for i in range(2)]"),
             kernel("a = {i for i in (1, 2)}"),
             kernel("a = {'i': i for i in (1, 2)}"),
             kernel("a = tuple(i for i in (1, 2))"),

@@ -60,7 +60,7 @@ def _is_unknown_builtin(name: str) -> bool:
 def _is_loop_iterator(node: ast.Name, scope: Scope) -> bool:
     call = scope.parents.get(node)
     loop = scope.parents.get(call) if call is not None else None
-    return isinstance(loop, ast.For) and loop.iter is call
+    return isinstance(loop, ast.For | ast.comprehension) and loop.iter is call
 
 
 def _captured(node: ast.Name, scope: Scope) -> Iterator[Hit]:
