@@ -1,0 +1,166 @@
+"""What is written down while a kernel runs: numbers, made into statements when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from neuroncore._caret import Place
+from neuroncore.engines import Space
+from neuroncore.errors import UnsupportedError
+from neuroncore.instructions import Call as MachineCall
+from neuroncore.program.affine import Affine
+from neuroncore.program.box import canonical
+from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Indirect, plain_number
+from neuroncore.spec import Spec
+from nki_dtypes import DType
+
+
+@dataclass(slots=True)
+class Matmul:
+    """An accumulating call: where it stands, what it asked for, what PSUM held (None: mixed)."""
+
+    at: int
+    accumulate: bool | None
+    written: bool | None
+
+    @property
+    def starts_or_continues(self) -> bool:
+        """Whether accumulate=None says the same: the first write overwrites, later ones add."""
+        return self.accumulate is None or self.accumulate is self.written
+
+
+@dataclass(eq=False)
+class NotedTensor:
+    """A tensor of the run: what its buffer needs, where its name may stand, matmuls into it."""
+
+    number: int
+    shape: tuple[int, ...]
+    dtype: DType
+    space: Space
+    address: tuple[int, int] | None
+    given_name: str
+    made_at: Place | None
+    is_constant: bool
+    num_bytes: int
+    """Of its storage."""
+    base: int = 0
+    """Where its elements start in memory; 0: nobody has asked."""
+    parameter: str | None = None
+    touched_at: Place | None = None
+    """The first write, which names the tiles of 0.1: they come to life when they are used."""
+    matmuls: list[Matmul] = field(default_factory=list)
+
+    def offset(self, array: np.ndarray, flat: np.ndarray) -> int:
+        """Elements of `array` between the first of all, `flat`, and its own first."""
+        if not self.base:
+            self.base = flat.__array_interface__["data"][0]
+        return (array.__array_interface__["data"][0] - self.base) // array.itemsize
+
+    @cached_property
+    def buffer(self) -> Buffer:
+        name = self.parameter or f"tile.{self.number}"
+        return Buffer(name, self.shape, self.dtype, self.space, self.address)
+
+
+class NotedView(NamedTuple):
+    """A view at the moment of a call; `index` is that of a dynamic one."""
+
+    tensor: NotedTensor
+    spec: Spec
+    offset: int
+    index: NotedView | None
+
+
+class NotedCall(NamedTuple):
+    """A call with its operands by `names`: views and numbers."""
+
+    call: MachineCall
+    names: tuple[str, ...]
+    operands: list[NotedView | Any]
+    name: str | None
+    place: Place | None
+
+
+def statements(
+    notes: Sequence[NotedTensor | NotedCall],
+    tensors: Sequence[NotedTensor],
+    results: Sequence[NotedTensor],
+) -> tuple[Allocate | Call, ...]:
+    """The notes as statements, without tensors that nobody touches.
+
+    Raises UnsupportedError where an operand is a constant that no program holds.
+    """
+    defaulted = {
+        m.at for t in tensors if all(m.starts_or_continues for m in t.matmuls) for m in t.matmuls
+    }
+    used = {t.number for t in results} | {t.number for note in notes for t in _touched(note)}
+    writer = _Writer(defaulted)
+    return tuple(
+        writer.call(at, note)
+        if isinstance(note, NotedCall)
+        else Allocate(note.buffer, note.made_at)
+        for at, note in enumerate(notes)
+        if isinstance(note, NotedCall) or note.number in used
+    )
+
+
+def _touched(note: NotedTensor | NotedCall) -> Iterator[NotedTensor]:
+    """The tensors that a call names."""
+    if isinstance(note, NotedCall):
+        for view in note.operands:
+            while isinstance(view, NotedView):
+                yield view.tensor
+                view = view.index
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Makes calls; what repeats from call to call is made once."""
+
+    defaulted: set[int]
+    """The numbers of the calls that are written with accumulate=None."""
+    attrs: dict[tuple[int, bool], Mapping[str, Any]] = field(default_factory=dict)
+    strides: dict[tuple[Spec, tuple[int, ...]], tuple[int, ...]] = field(default_factory=dict)
+
+    def call(self, at: int, noted: NotedCall) -> Call:
+        made = noted.call
+        key = (id(made), at in self.defaulted)
+        attrs = self.attrs.get(key)
+        if attrs is None:
+            more = {"accumulate": None} if at in self.defaulted else {}
+            attrs = self.attrs[key] = {**made.attrs, **more}
+        operands = {
+            name: self.access(value, noted.place)
+            if isinstance(value, NotedView)
+            else plain_number(value)
+            for name, value in zip(noted.names, noted.operands, strict=True)
+        }
+        return Call(made.record.name, operands, attrs, noted.name, noted.place)
+
+    def access(self, view: NotedView, place: Place | None) -> Access:
+        tensor, spec, offset, index = view
+        buffer = tensor.buffer
+        if tensor.is_constant:
+            raise UnsupportedError(
+                "a constant tensor in a program",
+                got=repr(spec),
+                hint="pass it to the kernel as an argument",
+                place=place,
+            )
+        dtype = None if spec.dtype is buffer.dtype else spec.dtype
+        indirect = None
+        if index is not None:
+            moved = spec.indirect
+            assert moved is not None
+            indirect = Indirect(moved.kind, self.access(index, place), moved.dim)
+        key = (spec, buffer.shape)
+        strides = self.strides.get(key)
+        if strides is None:
+            made = Access(buffer.name, Affine(), spec.shape, spec.strides, dtype, indirect)
+            strides = self.strides[key] = canonical(made, buffer).strides
+        return Access(buffer.name, Affine(offset), spec.shape, strides, dtype, indirect)
