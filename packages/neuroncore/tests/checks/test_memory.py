@@ -200,9 +200,13 @@ def test_bytes_of_another_dtype_count_one_by_one(watched, nisa):
     assert found.message.startswith("src reads 2 of 8")
 
 
-COPY, FILL = (
-    make_function(INSTRUCTIONS[name], signature(name, "0.6")) for name in ("tensor_copy", "memset")
-)
+def instruction(name: str):
+    found = signature(name, "0.6")
+    assert found is not None
+    return make_function(INSTRUCTIONS[name], found)
+
+
+COPY, FILL = instruction("tensor_copy"), instruction("memset")
 BOX = st.tuples(st.integers(0, 7), st.integers(1, 8), st.integers(0, 11), st.integers(1, 12))
 
 

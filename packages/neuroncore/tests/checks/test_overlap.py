@@ -27,6 +27,13 @@ def test_a_shared_byte_is_an_overlap(findings, byte, shared):
     assert bool(findings("overlap", body(byte=byte))) is shared
 
 
+@pytest.mark.parametrize(("byte", "shared"), [(508, True), (512, False)])
+def test_the_first_one_may_lie_behind(findings, byte, shared):
+    text = body().replace("address=(0, 0)", f"address=(0, {byte})", 1)
+
+    assert bool(findings("overlap", text)) is shared
+
+
 @pytest.mark.parametrize(("q", "shared"), [(0, True), (32, False), (96, False)])
 def test_other_partitions_are_other_memory(findings, q, shared):
     assert bool(findings("overlap", body(q=q))) is shared

@@ -10,7 +10,7 @@ import pytest
 from neuroncore.checks import watching
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
-from neuroncore.launch import RUNNING, execute
+from neuroncore.launch import execute, running
 from neuroncore.options import Options
 
 X = np.ones((8, 16), np.float32)
@@ -21,7 +21,7 @@ def races(body: Body, programs: int = 2, options: Options | None = None) -> list
     """What is found when `body(program, x, out)` runs once per program of a grid."""
 
     def kernel(x):
-        launch = RUNNING.get()
+        launch = running("the test")
         out = launch.share(lambda: launch.core.allocate((8, 16), "float32", Space.shared_hbm))
         body(launch.program[0], x, out)
         return out
@@ -77,7 +77,7 @@ def test_all_may_read(nisa):
 
 
 def test_a_write_behind_two_readers_is_found_where_one_of_them_is_the_writer(nisa):
-    """Programs 1 and 2 read; 2 then writes what 1 has read."""
+    """Programs 1 and 2 read; 2 then writes what 1 has read too."""
 
     def body(program, x, out):
         if program:

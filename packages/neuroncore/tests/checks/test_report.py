@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
+from pathlib import Path
 
 import pytest
 
 from neuroncore.checks import CHECKS, Finding, Report, check, resolve_checks, watching
 from neuroncore.errors import LaunchError, Place
 
+SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
+
 
 def test_a_finding_has_place_caret_expected_got_hint_and_rule():
-    line = inspect.currentframe().f_lineno
-    place = Place(__file__, line, 4, line, 8)
+    (line,) = (n for n, text in enumerate(SOURCE, 1) if text.startswith("SOURCE = "))
+    place = Place(__file__, line, 0, line, 6)
     found = Finding(
         "memory", "src is wrong", place, "this", "that", "do so", "a rule",
         instruction="tensor_copy", notes=("see there",),
     )  # fmt: skip
 
     assert str(found).splitlines() == [
-        f"{__file__}:{line}:5: memory: tensor_copy: src is wrong",
-        "    line = inspect.currentframe().f_lineno",
-        "    ^^^^",
+        f"{__file__}:{line}:1: memory: tensor_copy: src is wrong",
+        '    SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()',
+        "    ^^^^^^",
         "    expected: this",
         "    got:      that",
         "    do so",

@@ -53,15 +53,19 @@ _VERBS = {Touch.read: "reads", Touch.write: "writes", Touch.accumulate: "accumul
 
 @dataclass(slots=True)
 class _Tensor:
-    """Per element of an HBM tensor: the last access of each kind, and of a second program."""
+    """Per element of an HBM tensor and kind of access: the first program's last access, by number.
 
-    last: dict[Touch, tuple[Shadow, Shadow]] = field(default_factory=dict)
+    The machine runs programs one after another, so that the first is enough: a later program that
+    does not conflict with it conflicts with nobody before itself.
+    """
 
-    def of(self, touch: Touch, storage: Storage) -> tuple[Shadow, Shadow]:
-        """Numbers of accesses, -1 where there is none: one, and one of another program."""
-        if touch not in self.last:
-            self.last[touch] = Shadow(storage, -1, np.int32), Shadow(storage, -1, np.int32)
-        return self.last[touch]
+    first: dict[Touch, Shadow] = field(default_factory=dict)
+
+    def of(self, touch: Touch, storage: Storage) -> Shadow:
+        """Numbers of accesses, -1 where there is none."""
+        if touch not in self.first:
+            self.first[touch] = Shadow(storage, -1, np.int32)
+        return self.first[touch]
 
 
 class Race(Watcher):
@@ -105,10 +109,8 @@ class Race(Watcher):
         assert view.storage.notes is not None
         tensor: _Tensor = view.storage.notes[self]
         access = _Access(program, event.call.record.name, event.place, touch)
-        for other, (one, second) in tensor.last.items():
-            if touch is other and touch is not Touch.write:
-                continue
-            for shadow in (one, second):
+        for other, shadow in tensor.first.items():
+            if touch is not other or touch is Touch.write:
                 self._compare(access, view, shadow)
         self._remember(tensor, access, view)
 
@@ -129,13 +131,10 @@ class Race(Watcher):
             self._accesses.append(access)
             program = self._known.setdefault(access.program, len(self._known))
             self._programs = np.append(self._programs, np.int32(program))
-        first, second = tensor.of(access.touch, view.storage)
-        held, others = first.get(view), second.get(view)
-        if held is None or others is None:
-            return
-        foreign = self._foreign(held, access)
-        first.set(view, number, ~foreign)
-        second.set(view, number, foreign)
+        first = tensor.of(access.touch, view.storage)
+        held = first.get(view)
+        if held is not None:
+            first.set(view, number, ~self._foreign(held, access))
 
     def _foreign(self, numbers: np.ndarray, access: _Access) -> np.ndarray:
         """Which of these accesses are another program's."""
