@@ -15,22 +15,15 @@ RULE = "NKI 0.1: SPMD launch grid"
 _SCHEDULING = frozenset({"directives", "multi_buffer", "precise_schedule"})
 
 
-def _range(name: str) -> Any:
-    def loop(*bounds: int, **hints: Any) -> range:
-        unknown = set(hints) - _SCHEDULING
+def _scheduled(name: str) -> Any:
+    def loop(*args: int, **kwargs: Any) -> range:
+        unknown = set(kwargs) - _SCHEDULING
         if unknown:
             raise UnsupportedError(
                 f"nl.{name} has no parameter {min(unknown)!r} here",
                 expected="start, stop, step and scheduling hints " + ", ".join(sorted(_SCHEDULING)),
             )
-        try:
-            return range(*bounds)
-        except TypeError:
-            raise LaunchError(
-                f"nl.{name} takes one to three compile-time ints",
-                got=repr(bounds),
-                rule="NKI 0.1: loops",
-            ) from None
+        return _numbers(name, args)
 
     loop.__name__ = loop.__qualname__ = name
     loop.__doc__ = (
@@ -40,9 +33,24 @@ def _range(name: str) -> Any:
     return loop
 
 
-affine_range = _range("affine_range")
-sequential_range = _range("sequential_range")
-static_range = _range("static_range")
+affine_range = _scheduled("affine_range")
+sequential_range = _scheduled("sequential_range")
+
+
+def static_range(*args: int) -> range:
+    """The numbers of `range`, in a loop that 0.1 unrolled."""
+    return _numbers("static_range", args)
+
+
+def _numbers(name: str, bounds: tuple[int, ...]) -> range:
+    try:
+        return range(*bounds)
+    except TypeError:
+        raise LaunchError(
+            f"nl.{name} takes one to three compile-time ints",
+            got=repr(bounds),
+            rule="NKI 0.1: loops",
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from neuroncore.errors import ShapeError, SignatureError, UnsupportedError
 from neuroncore.instructions import INSTRUCTIONS, Instruction
 from neuroncore.launch import running
 from neuroncore.memory import View
-from neuroncore.surface import Signature, instruction_names, signature
+from neuroncore.surface import Param, Signature, instruction_names, signature
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access
 from nki_beta1._apply import apply, core_of, cut, not_rectangular, on_chip_shape, run
@@ -282,7 +282,7 @@ def _function(name: str, known: Signature, body: Body) -> Callable[..., Any]:
                 inspect.Parameter.KEYWORD_ONLY
                 if p.keyword_only
                 else inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=inspect.Parameter.empty if p.required else p.default,
+                default=inspect.Parameter.empty if p.required else _as_written(p),
             )
             for p in known.params
         ]
@@ -306,8 +306,19 @@ def _function(name: str, known: Signature, body: Body) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = body.__doc__ or INSTRUCTIONS[name].run.__doc__
-    function.__signature__ = shape  # type: ignore[attr-defined]
+    function.__signature__ = _open_ended(shape) if known.swallows else shape  # type: ignore[attr-defined]
     return function
+
+
+def _as_written(param: Param) -> Any:
+    """A default as 0.1 shows it: np.amax, where the record has the operation's name."""
+    return getattr(np, param.default) if param.text.startswith("np.") else param.default
+
+
+def _open_ended(shape: inspect.Signature) -> inspect.Signature:
+    """With the **kwargs of the documents; what it would take is refused by name."""
+    rest = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
+    return shape.replace(parameters=[*shape.parameters.values(), rest])
 
 
 def _misfit(

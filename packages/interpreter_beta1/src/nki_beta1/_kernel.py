@@ -223,15 +223,25 @@ def _returned(view: View) -> None:
         )
 
 
-def jit(choice: Choice, function: Any = None, mode: str = "auto", **options: Any) -> Any:
-    """nki.jit: the function as a kernel; every mode runs here, on the simulated machine.
+def make_jit(choice: Choice) -> Callable[..., Any]:
+    """`nki.jit` under a choice."""
+
+    def jit(func: Any = None, mode: str = "auto", **kwargs: Any) -> Any:
+        """The function as a kernel, also with options only: @nki.jit(mode="trace")."""
+        return _jit(choice, func, mode, **kwargs)
+
+    return jit
+
+
+def _jit(choice: Choice, function: Any, mode: str, **options: Any) -> Any:
+    """The function as a kernel; every mode runs here, on the simulated machine.
 
     With kernel_return=False the kernel returns nothing and writes the tensors that it is given.
 
     Raises UnsupportedError for options that would change what is computed or passed.
     """
     if function is None:
-        return functools.partial(jit, choice, mode=mode, **options)
+        return lambda func: _jit(choice, func, mode, **options)
     if mode not in MODES:
         raise LaunchError(f"nki.jit has no mode {mode!r}", expected=", ".join(sorted(MODES)))
     target = options.pop("platform_target", None)
@@ -252,14 +262,23 @@ def jit(choice: Choice, function: Any = None, mode: str = "auto", **options: Any
 def on_device(what: str, choice: Choice) -> Callable[..., Any]:
     """nki.baremetal, nki.benchmark, nki.profile: runs here and says so."""
 
-    def decorate(kernel: Any = None, **options: Any) -> Any:
+    def made(kernel: Any) -> Any:
         if kernel is None:
-            return functools.partial(decorate, **options)
+            return made
         note = f"nki.{what} runs on the simulated machine: results, but no device and no timing"
-        made = kernel if isinstance(kernel, Kernel) else undecorated(kernel, choice)
-        return made.but(choice=choice, note=note)
+        if not callable(kernel):
+            raise LaunchError(f"nki.{what} takes a kernel", got=type(kernel).__name__)
+        known = kernel if isinstance(kernel, Kernel) else undecorated(kernel, choice)
+        return known.but(choice=choice, note=note)
 
-    decorate.__name__ = what
+    def of_kernel(kernel: Any = None, **kwargs: Any) -> Any:
+        return made(kernel)
+
+    def of_func(func: Any = None, **kwargs: Any) -> Any:
+        return made(func)
+
+    decorate = of_func if what == "profile" else of_kernel
+    decorate.__name__ = decorate.__qualname__ = what
     decorate.__doc__ = f"nki.{what}: the kernel runs on the simulated machine, with a warning."
     return decorate
 
@@ -293,4 +312,4 @@ def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
     return kernel(*args, **kwargs)
 
 
-__all__ = ["DEFAULT", "NAME", "Kernel", "KernelError", "jit", "on_device", "simulate_kernel"]
+__all__ = ["DEFAULT", "NAME", "Kernel", "KernelError", "make_jit", "on_device", "simulate_kernel"]

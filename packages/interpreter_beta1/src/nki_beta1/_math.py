@@ -9,7 +9,7 @@ from nki_beta1 import _elementwise as elementwise
 from nki_beta1._apply import apply
 from nki_beta1._create import refuse_unknown
 from nki_beta1._trigonometry import cos, sin, tan
-from nki_dtypes import DType, bool_, float32, promote
+from nki_dtypes import DType, float32, promote
 
 UNARY = (
     "exp", "log", "sqrt", "rsqrt", "square", "abs", "sign", "relu", "sigmoid", "tanh", "silu",
@@ -20,9 +20,14 @@ UNARY = (
 
 BINARY = (
     "add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "bitwise_and",
-    "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "equal", "not_equal", "less",
-    "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+    "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
 )  # fmt: skip
+
+TRUTHS = (
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
+    "logical_or", "logical_xor",
+)  # fmt: skip
+"""Those whose result is a truth value."""
 
 
 def _named(function: Callable[..., Any], name: str, meaning: str) -> Callable[..., Any]:
@@ -47,6 +52,14 @@ def _binary(name: str) -> Callable[..., Any]:
     return _named(function, name, f"{name}(x, y), in the promoted dtype unless told otherwise.")
 
 
+def _truth(name: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, *, dtype: Any = bool, mask: Any = None, **unknown: Any) -> Any:
+        refuse_unknown(name, unknown)
+        return elementwise.binary(name, x, y, dtype, mask)
+
+    return _named(function, name, f"{name}(x, y), in bool unless told otherwise.")
+
+
 def reciprocal(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
     """1 / x"""
     refuse_unknown("reciprocal", unknown)
@@ -65,7 +78,7 @@ def invert(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> An
     return elementwise.invert(x, dtype, mask)
 
 
-def logical_not(x: Any, *, dtype: Any = bool_, mask: Any = None, **unknown: Any) -> Any:
+def logical_not(x: Any, *, dtype: Any = bool, mask: Any = None, **unknown: Any) -> Any:
     """1 where x is 0, else 0."""
     refuse_unknown("logical_not", unknown)
     return elementwise.scalar_op(x, "equal", 0.0, dtype, mask)
@@ -134,6 +147,7 @@ def _magnitude(value: Any, mask: Any) -> Any:
 FUNCTIONS: dict[str, Callable[..., Any]] = (
     {name: _unary(name) for name in UNARY}
     | {name: _binary(name) for name in BINARY}
+    | {name: _truth(name) for name in TRUTHS}
     | {f.__name__: f for f in (reciprocal, negative, invert, logical_not, floor, ceil, trunc)}
     | {"where": where, "mod": mod, "fmod": fmod, "sin": sin, "cos": cos, "tan": tan}
 )

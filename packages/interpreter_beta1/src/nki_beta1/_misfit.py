@@ -191,10 +191,12 @@ _KINDS_OF: dict[tuple[str, str], Kind] = {
 def _bad_argument(frame: FrameType, place: Place) -> SignatureError | None:
     """The first argument that is not of its parameter's kind."""
     code = frame.f_code
-    name = f"nl.{frame.f_locals['name'] if 'name' in code.co_freevars else code.co_name}"
-    function = _FUNCTIONS.get(name)
-    if function is None or function.__code__ is not code:
+    made_for = frame.f_locals["name"] if "name" in code.co_freevars else None
+    known = [n for n, f in _FUNCTIONS.items() if getattr(f, "__code__", None) is code]
+    name = f"nl.{made_for}" if f"nl.{made_for}" in known else "".join(known[:1])
+    if not name:
         return None
+    function = _FUNCTIONS[name]
     for position, operand, words, value in _misfitting(name, function, frame.f_locals):
         return SignatureError(
             f"{operand} cannot be {described(value)}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -66,18 +65,14 @@ _ISA_NAMES: dict[str, Any] = {
     "dma_engine": Engine.dma,
 }
 
-_COMPILER_NAMES: dict[str, Any] = (
-    {
-        name: _typing.unchanged(name)
-        for name in (
-            "skip_middle_end_transformations",
-            "enable_stack_allocator",
-            "force_auto_alloc",
-        )
-    }
-    | {"sbuf": _allocation.SbufAllocation(), "psum": _allocation.PsumAllocation()}
-    | {"no_reorder": _typing.no_reorder}
-)
+_COMPILER_NAMES: dict[str, Any] = {
+    "skip_middle_end_transformations": _typing.skip_middle_end_transformations,
+    "enable_stack_allocator": _typing.enable_stack_allocator,
+    "force_auto_alloc": _typing.force_auto_alloc,
+    "sbuf": _allocation.SbufAllocation(),
+    "psum": _allocation.PsumAllocation(),
+    "no_reorder": _typing.no_reorder,
+}
 
 _TYPING_NAMES = {
     "tensor": _typing.tensor,
@@ -122,7 +117,7 @@ def modules_of(choice: Choice) -> dict[str, ModuleType]:
 def _top(choice: Choice) -> dict[str, Any]:
     return {
         "tensor": _typing.tensor,
-        "jit": functools.partial(_kernel.jit, choice),
+        "jit": _kernel.make_jit(choice),
         "simulate_kernel": _kernel.simulate_kernel,
         **{what: _kernel.on_device(what, choice) for what in ("baremetal", "benchmark", "profile")},
     }

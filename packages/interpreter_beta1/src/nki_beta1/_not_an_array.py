@@ -31,7 +31,7 @@ class NotAnArray:
     __array_ufunc__ = None
 
     def __array_function__(
-        self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, function: Any, _types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         about = _ABOUT_SHAPE.get(function)
         return _refuse(f"np.{function.__name__}") if about is None else about(*args, **kwargs)

@@ -13,7 +13,7 @@ from nki_beta1._apply import apply, core_of
 from nki_beta1._create import refuse_unknown
 from nki_beta1._grid import num_programs
 from nki_beta1._mask import region_of
-from nki_dtypes import bool_, float32
+from nki_dtypes import float32
 
 
 def along(
@@ -38,12 +38,12 @@ def along(
     return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
 
 
-def _reduction(name: str, op: str, result: Any = None) -> Any:
+def _reduction(name: str, op: str) -> Any:
     def reduce(
         x: Any,
         axis: Any,
         *,
-        dtype: Any = result,
+        dtype: Any = None,
         mask: Any = None,
         keepdims: bool = False,
         **unknown: Any,
@@ -56,12 +56,20 @@ def _reduction(name: str, op: str, result: Any = None) -> Any:
     return reduce
 
 
+def all_true(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **unknown: Any) -> Any:
+    """Whether all elements over free axes of x differ from 0."""
+    refuse_unknown("all", unknown)
+    return along("logical_and", x, axis, dtype, mask)
+
+
+all_true.__name__ = "all"
+
 REDUCTIONS = {
     "sum": _reduction("sum", "add"),
     "prod": _reduction("prod", "multiply"),
     "max": _reduction("max", "maximum"),
     "min": _reduction("min", "minimum"),
-    "all": _reduction("all", "logical_and", bool_),
+    "all": all_true,
 }
 
 

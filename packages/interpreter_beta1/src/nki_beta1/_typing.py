@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -49,14 +48,23 @@ def no_reorder() -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def unchanged(name: str) -> Callable[..., Any]:
-    """A decorator about compilation: it gives back the function as it is."""
+# Decorators about compiling for the device: they give the function back as it is.
 
-    def decorator(func: Any = None, **options: Any) -> Any:
-        if func is None:
-            return lambda function: function
-        return func
 
-    decorator.__name__ = decorator.__qualname__ = name
-    decorator.__doc__ = f"nki.compiler.{name}: about compiling for the device; nothing here."
-    return decorator
+def skip_middle_end_transformations(func: Any = None) -> Any:
+    """nki.compiler.skip_middle_end_transformations: nothing here."""
+    return _unchanged(func)
+
+
+def enable_stack_allocator(func: Any = None, log_level: int = 50) -> Any:
+    """nki.compiler.enable_stack_allocator: nothing here, tensors do not move."""
+    return _unchanged(func)
+
+
+def force_auto_alloc(func: Any = None) -> Any:
+    """nki.compiler.force_auto_alloc: nothing here, tensors without address have none."""
+    return _unchanged(func)
+
+
+def _unchanged(func: Any) -> Any:
+    return func if func is not None else lambda function: function
