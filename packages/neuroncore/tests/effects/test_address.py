@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from neuroncore.core import NeuronCore
@@ -67,6 +67,7 @@ def flat_bytes(found):
 
 @given(st.integers(2, 24), st.integers(0, 40), st.lists(DIMENSION, max_size=3), st.integers(1, 60))
 @settings(CASES)
+@example(12, 2, [(4, 4)], 3)  # equal steps in each row, of which one crosses into the next
 def test_every_byte_of_any_footprint_is_placed(row, offset, dims, width):
     memory = np.zeros(0, np.uint8)  # only its description matters
     tensor = Storage(memory, (96, row), resolve("uint8"), Space.sbuf, "t", (32, 4096))

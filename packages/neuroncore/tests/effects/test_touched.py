@@ -101,7 +101,7 @@ def test_rows_out_of_bounds_are_not_touched(world):
     assert bytes_in(footprint_of(gather(world, [9, 1]))) == set(range(20, 32))
 
 
-@pytest.mark.parametrize(("index", "marked"), [(2, set(range(36, 48))), (7, set())])
+@pytest.mark.parametrize(("index", "marked"), [(2, set(range(36, 48))), (6, set()), (-1, set())])
 def test_a_scalar_offset_moves_the_footprint(world, index, marked):
     tensor = world.tile(np.zeros((6, 4)), space="hbm")
     chosen = world.tile([[index]], "int32")

@@ -83,7 +83,7 @@ def p(x: float32[256, 512], rows: int32[32, 1]):
     index = buffer(int32[32, 1], sbuf)
     dma_copy(dst=index[:, :], src=rows[:, :])
     t = buffer(float32[32, 64], sbuf)
-    dma_copy(dst=t[:, :], src=x.ap([[0, 32], [1, 64]], 128, vector_offset=index[:, :], dim=0))
+    dma_copy(dst=t[:, :], src=x.ap([[512, 32], [1, 64]], 128, vector_offset=index[:, :], dim=0))
     dma_copy(dst=out[:, :], src=t[:, :])
     return out
 """)
