@@ -38,9 +38,13 @@ class Rule:
     once: bool = False
     """Whether one finding per file and name is enough."""
 
+    def verdict(self, frontend: Frontend) -> Verdict:
+        """What that frontend says, over all versions."""
+        return {"parser": self.parser, "tracer": self.tracer, "beta1": self.beta1}[frontend]
+
     def severity(self, frontend: Frontend, nki: str) -> Severity | None:
         """What that frontend of that version says; None where it accepts."""
-        verdict: Verdict = getattr(self, frontend)
+        verdict = self.verdict(frontend)
         if not isinstance(verdict, Mapping):
             return verdict
         reached = [v for v in verdict if version_tuple(v) <= version_tuple(nki)]
