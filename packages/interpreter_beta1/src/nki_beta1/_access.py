@@ -18,11 +18,12 @@ from neuroncore.spec import Spec
 from nki_beta1._index import RULE, Index, as_affine, as_index, total
 from nki_beta1._mask import Region
 from nki_beta1._not_an_array import NotAnArray
+from nki_beta1._on_elements import OnElements
 from nki_beta1._part import part
 from nki_beta1._pattern import broadcast_shapes
 
 
-class Access(NotAnArray):
+class Access(OnElements, NotAnArray):
     """An access that is not a view: indices out of range, or no strides that describe it."""
 
     __slots__ = ("base", "indices", "shape")
@@ -52,9 +53,10 @@ class Access(NotAnArray):
         """The part inside a mask's rectangle."""
         if region is None:
             return self
-        return access(self.base, [i.part(region.rect) for i in self.indices])
+        rect = region.within(self.shape)
+        return access(self.base, [i.part(rect) for i in self.indices])
 
-    def permute(self, order: tuple[int, ...]) -> View | Access:
+    def turned(self, order: tuple[int, ...]) -> View | Access:
         """The same elements with the access's axes reordered."""
         indices = [i.permuted(order) for i in self.indices]
         return locate(self.base, indices, tuple(self.shape[d] for d in order))
@@ -91,10 +93,21 @@ class Access(NotAnArray):
         flat = total(list(zip(self.indices, strides, strict=True)))
         return np.broadcast_to(flat.values, self.shape)
 
-    def _refused(self, *_: Any) -> Any:
-        """Operators that a tile has need a view: refuse with the reason."""
+    def is_same(self, other: Access) -> bool:
+        """Whether both certainly name the same elements of the same tensor."""
+        mine, its = self.base, other.base
+        if mine.storage is not its.storage or mine.spec is not its.spec:
+            return False
+        indices = zip(self.indices, other.indices, strict=True)
+        return mine.offset == its.offset and all(a.identity == b.identity for a, b in indices)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Raises AccessError: the elements stand where no view describes them."""
         check_range(self.base, self.indices)
         raise _not_strided(self.base, self.shape)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self[key]
 
     def __repr__(self) -> str:
         return f"<access of shape {self.shape} to {self.base!r}>"
@@ -352,8 +365,8 @@ def check_range(base: View, indices: list[Index]) -> None:
 
 def _not_strided(base: View, shape: tuple[int, ...]) -> AccessError:
     return AccessError(
-        f"an access of shape {shape} that no strides describe is used as an operand",
+        f"an access of shape {shape} that no strides describe is indexed again",
         got=repr(base),
-        hint="copy it with nl.copy or nl.load first",
+        hint="name the elements in one pair of brackets, or copy them with nl.copy or nl.load",
         rule=RULE,
     )

@@ -13,6 +13,7 @@ from nki_beta1._access import Access
 from nki_beta1._apply import cut, run
 from nki_beta1._elementwise import binary
 from nki_beta1._emit import merge
+from nki_beta1._mask import Region
 
 if TYPE_CHECKING:
     from nki_beta1._tile import Tile
@@ -62,13 +63,12 @@ def _assign_tile(target: View, value: Tile) -> None:
     if region is None:
         copy_into(target, fitting)
     elif not region.is_empty:
+        region = region.over(value.shape, target.shape)
         part, source = region.of(target), region.of(fitting)
         if region.inside is None:
             copy_into(part, source)
         else:
-            whole = target.core.allocate(part.shape, part.spec.dtype, part.spec.space)
-            copy_into(whole, source)
-            merge(part, whole, region.inside)
+            _merge_into(part, source, region.inside)
 
 
 def is_same(target: View, value: Any) -> bool:
@@ -86,12 +86,45 @@ def copy_into(dst: View, src: View) -> None:
 
 
 def _scatter(target: Access, value: Any) -> None:
+    if isinstance(value, Access) and value.is_same(target):  # t[key] += v has written it
+        return
+    region = _selected(value, target.shape)
+    if region is None:
+        _scatter_all(target, value)
+    elif not region.is_empty:
+        part, source = target.of(region), region.of(fit(value, target.shape))
+        if region.inside is None:
+            assign(part, source)
+        elif isinstance(part, View):
+            _merge_into(part, source, region.inside)
+        else:
+            elements = part.read()
+            _merge_into(elements, source, region.inside)
+            part.write(elements)
+
+
+def _merge_into(target: View, source: View, inside: np.ndarray) -> None:
+    """Assign the elements that `inside` names, in the dtype and memory of the target."""
+    whole = target.core.allocate(target.shape, target.spec.dtype, target.spec.space)
+    copy_into(whole, source)
+    merge(target, whole, inside)
+
+
+def _scatter_all(target: Access, value: Any) -> None:
     spec = target.base.spec
     staged = target.core.allocate(target.shape, spec.dtype, spec.space)
     assign(staged, value)
     target.core.flush()
     staged.settle()
     target.write(staged)
+
+
+def _selected(value: Any, shape: tuple[int, ...]) -> Region | None:
+    """What the mask of `value` lets it write of a tensor of `shape`."""
+    region = value.region if isinstance(value, View) else None  # type: ignore[attr-defined]
+    if region is None or region.is_empty:
+        return region
+    return region.over(value.shape, shape)
 
 
 def fit(value: View, shape: tuple[int, ...]) -> View:
@@ -133,9 +166,24 @@ def accumulates(target: View, value: Any) -> bool:
     return True
 
 
-def add_to(target: View | Access, value: Any) -> View | Access:
+def add_to(target: View, value: Any) -> View:
     """`target += value`, in place."""
-    if isinstance(target, View) and accumulates(target, value):
-        return target
-    assign(target, binary("add", target, value))
+    return target if accumulates(target, value) else update("add", target, value, spread=True)
+
+
+def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:
+    """`target op= value`, in place; of a masked value, where its mask let it write."""
+    region = _selected(value, target.shape)
+    if region is None or isinstance(target, View):
+        assign(target, binary(op, target, value, mask=region, spread=spread))
+    elif not region.is_empty:
+        part, source = target.of(region), region.of(fit(value, target.shape))
+        if region.inside is None:
+            update(op, part, source, spread=spread)
+            return target
+        elements = cut(part, None)
+        whole = Region(tuple([slice(0, n) for n in part.shape]), region.inside)
+        assign(elements, binary(op, elements, source, mask=whole, spread=spread))
+        if isinstance(part, Access):
+            part.write(elements)
     return target

@@ -252,9 +252,13 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     """The tile with axes of extent 1 repeated: free axes as a view, partitions by copying."""
     wanted = tuple(int(n) for n in shape)
     core_of("broadcast_to").flush()
+    if isinstance(x, View):
+        x.detach()  # type: ignore[attr-defined]
     if wanted != common_shape(x, _Shaped(wanted)):
         raise ShapeError(f"a tile of shape {x.shape} does not broadcast to {wanted}", rule=RULE)
-    return repeat(spread_partitions(x, wanted), wanted)
+    view = repeat(spread_partitions(x, wanted), wanted)
+    view.is_value = isinstance(x, View) and x.is_value  # type: ignore[attr-defined]
+    return view
 
 
 class _Shaped:

@@ -43,7 +43,7 @@ class Indirect(Access):
             tile = tile[region.rect[0]] if tile.size > 1 else tile
         return _dynamic(self.base, indices, shape, self.dim, tile)
 
-    def permute(self, order: tuple[int, ...]) -> View | Access:
+    def turned(self, order: tuple[int, ...]) -> View | Access:
         raise AccessError("an indirect access cannot be transposed", hint="load it first",
                           rule=RULE)  # fmt: skip
 

@@ -160,13 +160,14 @@ class Region:
         view.detach()
         known = self._parts.get(view.spec)
         if known is None:
-            rect = self._within(view.shape)
+            rect = self.within(view.shape)
             found = view[rect]
             self._parts[view.spec] = rect, found.spec
             return found
         return part(view, view.array[known[0]], known[1])
 
-    def _within(self, shape: tuple[int, ...]) -> tuple[slice, ...]:
+    def within(self, shape: tuple[int, ...]) -> tuple[slice, ...]:
+        """The rectangle of an operand of `shape`, of which axes of extent 1 stay."""
         rect = self.rect
         if len(shape) != len(rect):  # one value per partition against a tile of higher rank
             rect = (rect[0],) + (slice(0, 1),) * (len(shape) - 1)
@@ -187,6 +188,31 @@ class Region:
         if kept is not None:
             kept = np.reshape(kept, [s.stop - s.start for s in rect])
         return Region(rect, None if kept is None or kept.all() else kept)
+
+    def over(self, own: tuple[int, ...], shape: tuple[int, ...]) -> Region:
+        """What is selected of a tensor of `shape` that a tile of shape `own` is assigned to.
+
+        Axes of extent 1 come and go, or repeat; a tile of lower rank gets some after its own.
+        """
+        if own == shape:
+            return self
+        inside = None if self.inside is None else np.broadcast_to(self.inside, self.shape)
+        kept = [s for s, n in zip(self.rect, own, strict=True) if n > 1]
+        if [n for n in own if n > 1] == [n for n in shape if n > 1]:
+            parts = iter(kept)
+            rect = tuple([next(parts) if n > 1 else slice(0, 1) for n in shape])
+            extents = [s.stop - s.start for s in rect]
+            return Region(rect, None if inside is None else inside.reshape(extents))
+        longer = (*own, *[1] * (len(shape) - len(own)))
+        parts = iter(self.rect)
+        padded = [next(parts, slice(0, 1)) for _ in shape]
+        rect = tuple(
+            [slice(0, n) if m == 1 else s for s, m, n in zip(padded, longer, shape, strict=True)]
+        )
+        if inside is not None:
+            inside = inside.reshape([s.stop - s.start for s in padded])
+            inside = np.broadcast_to(inside, [s.stop - s.start for s in rect])
+        return Region(rect, inside)
 
     def transposed(self) -> Region:
         return Region(self.rect[::-1], None if self.inside is None else self.inside.T)

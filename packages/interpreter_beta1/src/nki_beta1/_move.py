@@ -47,7 +47,7 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unknown
             operand="src",
         )
     core_of("load_transpose2d").flush()
-    turned = cut(src, None).permute((1, 0))
+    turned = cut(src, None).turned((1, 0))
     return load(turned, dtype=dtype)
 
 

@@ -30,7 +30,7 @@ def along(
                      over="data", dtype=dtype, mask=mask)  # fmt: skip
     order = (*(d for d in range(rank) if d not in axes), *axes)
     region = region_of(mask, x.shape)
-    result = apply("tensor_reduce", {"data": x.permute(order)},
+    result = apply("tensor_reduce", {"data": x.turned(order)},
                    {"op": op, "axis": tuple(range(rank - len(axes), rank))},
                    over="data", dtype=dtype, mask=region and region.permuted(order))  # fmt: skip
     if not keepdims:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from neuroncore.engines import HBM, Space
-from neuroncore.errors import AccessError, ShapeError
+from neuroncore.errors import AccessError, ShapeError, UnsupportedError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import View
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import access
-from nki_beta1._assign import add_to, assign, without_ones
+from nki_beta1._assign import add_to, assign, update, without_ones
 from nki_beta1._axes import Grid
 from nki_beta1._emit import Core, Waiting
 from nki_beta1._index import RULE, Index
@@ -61,13 +61,25 @@ def _reflected(op: str) -> Callable[..., Any]:
 
 def _in_place(op: str) -> Callable[..., Any]:
     def operator(self: Tile, other: Any) -> Any:
-        result = elementwise.binary(op, self, other, spread=False)
         if self.is_value:  # the name is bound to a new value; other names keep the old one
-            return result
-        assign(self, result)
-        return self
+            return elementwise.binary(op, self, other, spread=False)
+        return update(op, self, other)
 
     return operator
+
+
+def _came_later(name: str) -> Callable[..., Any]:
+    """A method that the machine's views have and tiles of 0.1 did not."""
+
+    def method(self: Tile, *args: Any, **kwargs: Any) -> Never:
+        raise UnsupportedError(
+            f"a tile of NKI 0.1 has no {name}",
+            expected="astype, broadcast_to, expand_dims, reshape, view, and indices",
+            hint=f".{name} came with NKI 0.2",
+            rule="NKI 0.1: nki.language",
+        )
+
+    return method
 
 
 _added, _added_reflected = _operator("add"), _reflected("add")
@@ -163,7 +175,8 @@ class Tile(NotAnArray, View):
         waiting = self._waiting
         if waiting is None or self.core.waiting is not self or waiting.used.record is not _MATMUL:
             return None
-        return waiting if waiting.region is None else None
+        region = waiting.region
+        return waiting if region is None or region.inside is None else None
 
     def add_into(self, target: View) -> None:
         """Execute the waiting matmul so that it adds to `target`.
@@ -257,21 +270,32 @@ class Tile(NotAnArray, View):
         at = axis + rank if axis < 0 else axis
         if not 0 <= at < rank:
             raise ShapeError(f"expand_dims at {axis} of a tile of rank {self.ndim}", rule=RULE)
-        return self._own().expand_dim(at)
+        return self._seen(View.expand_dim(self._own(), at))
 
     def reshape(self, shape: tuple[int, ...] | list[int]) -> Any:
         """The same elements in another shape; the partition dimension stays."""
-        self._own()
-        return super().reshape(shape)
+        return self._seen(View.reshape(self._own(), shape))
 
     def view(self, dtype: Any) -> Any:
         """The same bytes as another dtype."""
-        self._own()
-        return super().view(dtype)
+        return self._seen(View.view(self._own(), dtype))
+
+    def turned(self, order: tuple[int, ...]) -> Any:
+        """The same elements with the axes in another order; the partition dimension stays first."""
+        return View.permute(self._own(), order)
 
     def _own(self) -> Tile:
         self.detach()
         return self
+
+    def _seen(self, view: Any) -> Any:
+        """A view of all of this: of a value it is a value too, which `+=` does not write to."""
+        view.is_value = self.is_value
+        return view
+
+    ap, broadcast, expand_dim = map(_came_later, ("ap", "broadcast", "expand_dim"))
+    get_pattern, permute = _came_later("get_pattern"), _came_later("permute")
+    squeeze_dim = _came_later("squeeze_dim")
 
     # -- operators --------------------------------------------------------------------------------
 
@@ -289,7 +313,9 @@ class Tile(NotAnArray, View):
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
     __eq__, __ne__ = _operator("equal"), _operator("not_equal")  # type: ignore[assignment]
     __isub__, __imul__ = _in_place("subtract"), _in_place("multiply")
-    __itruediv__ = _in_place("divide")
+    __itruediv__, __ipow__, __imod__ = map(_in_place, ("divide", "power", "mod"))
+    __iand__, __ior__, __ixor__ = map(_in_place, ("bitwise_and", "bitwise_or", "bitwise_xor"))
+    __ilshift__, __irshift__ = _in_place("left_shift"), _in_place("right_shift")
 
     def __iadd__(self, other: Any) -> Any:
         if self.is_value:
