@@ -1,0 +1,109 @@
+"""What is held of SBUF and PSUM while a program is played.
+
+A buffer comes to life where it is allocated, anew each time. It is held from the first micro-op
+that touches it to the end of the last. Periods of loops that were carried forward are unfolded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from neuroncore.engines import Space
+from neuroncore.memory.occupancy import covered, units_between, units_held
+from neuroncore.program import Buffer, Call, Program, accesses
+from neuroncore.targets import Target, resolve_target
+from neuroncore.timeline.sites import Site
+from neuroncore.timeline.state import MULTIPLY, PASS, TRANSFER, WEIGHTS, State
+
+Moment = tuple[int, int]
+"""A time in ticks, and what is held from there on."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A buffer from one allocation to its last use: numbers of bars, times in ticks."""
+
+    buffer: Buffer
+    made: int
+    """The bar that followed its allocation."""
+    last: int
+    start: int
+    end: int
+
+
+def occupancy(program: Program, state: State, sites: list[Site]) -> dict[Space, list[Moment]]:
+    """Bytes per partition of SBUF and banks of PSUM, each time that they change."""
+    target = resolve_target(program.target)
+    lives = _unfolded(_lives(program, state, sites), state.repeats)
+    return {
+        space: list(_moments(space, target, [v for v in lives if v.buffer.space is space]))
+        for space in (Space.sbuf, Space.psum)
+    }
+
+
+def _lives(program: Program, state: State, sites: list[Site]) -> list[Life]:
+    """Those that were played, in order of their first bars."""
+    buffers = program.buffers()
+    on_chip = {name for name, buffer in buffers.items() if buffer.space.on_chip}
+    touched = [_touched(site.call, on_chip) for site in sites]
+    made: dict[str, list[int]] = {}
+    for bar, name in state.made:
+        made.setdefault(name, []).append(bar)
+    lives: dict[tuple[str, int], Life] = {}
+    for number, bar in enumerate(state.bars):
+        for name in touched[bar.site].get(bar.kind, ()):
+            count = bisect_right(made[name], number)
+            life = lives.get((name, count))
+            if life is None:
+                first = made[name][count - 1]
+                lives[name, count] = Life(buffers[name], first, number, bar.start, bar.end)
+                continue
+            life.last = number
+            life.start, life.end = min(life.start, bar.start), max(life.end, bar.end)
+    return list(lives.values())
+
+
+def _touched(call: Call, on_chip: set[str]) -> dict[int, set[str]]:
+    """By kind of micro-op, the buffers that it touches: loads before the pass write nothing."""
+    every = {a.buffer for a in accesses(call)} & on_chip
+    written = {call.accesses[n].buffer for n in call.record.outputs if n in call.accesses}
+    return {WEIGHTS: every - written, MULTIPLY: every, PASS: every, TRANSFER: every}
+
+
+def _unfolded(lives: list[Life], repeats: Iterable[tuple[int, int, int, int]]) -> list[Life]:
+    """With the lives of periods that were not played; what outlives a period is held longer."""
+    for first, behind, times, ticks in sorted(repeats, key=lambda r: r[1] - r[0]):
+        again = [v for v in lives if first <= v.made and v.last < behind]
+        for life in lives:
+            if life.made < first <= life.last < behind:
+                life.end += times * ticks
+        lives = lives + [
+            replace(v, start=v.start + n * ticks, end=v.end + n * ticks)
+            for n in range(1, times + 1)
+            for v in again
+        ]
+    return lives
+
+
+def _moments(space: Space, target: Target, lives: list[Life]) -> Iterator[Moment]:
+    changes = sorted(
+        [(v.start, 1, n) for n, v in enumerate(lives)]
+        + [(v.end, 0, n) for n, v in enumerate(lives)]
+    )
+    floating, placed, before = 0, {}, 0
+    for at, (time, comes, number) in enumerate(changes):
+        buffer = lives[number].buffer
+        if buffer.address is None:
+            size = units_held(space, target, buffer.free_bytes)
+            floating += size if comes else -size
+        elif comes:
+            placed[number] = units_between(space, target, buffer.address[1], buffer.free_bytes)
+        else:
+            del placed[number]
+        is_last = at + 1 == len(changes) or changes[at + 1][0] > time
+        held = floating + covered(placed.values())
+        if is_last and held != before:
+            yield time, held
+            before = held
