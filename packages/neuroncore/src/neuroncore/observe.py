@@ -93,9 +93,17 @@ WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("neuroncore.observe.WATCH
 """Who watches every core that this thread makes from now on."""
 
 
+_everywhere: list[Watcher] = []
+
+
 def watching() -> tuple[Watcher, ...]:
     """The watchers in force."""
-    return WATCHERS.get()
+    return (*_everywhere, *WATCHERS.get())
+
+
+def watch_everywhere(*watchers: Watcher) -> None:
+    """Let `watchers` see the kernels of every thread, for the rest of the process (nki-run)."""
+    _everywhere.extend(watchers)
 
 
 @contextmanager

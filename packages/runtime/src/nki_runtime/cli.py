@@ -10,16 +10,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, get_type_hints
 
+from neuroncore.checks import CHECKS
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.observe import watched_by
 from neuroncore.options import Options
+from nki_runtime._check import Checker
 from nki_runtime._choice import DEFAULT_BACKEND
 from nki_runtime._detect import detect_languages
 from nki_runtime._instrument import instrumented
 from nki_runtime._recorder import Recorder
 from nki_runtime._report import render_usage, report
 from nki_runtime._script import Module, Program, Script, enter
-from nki_runtime._use import use
+from nki_runtime._use import settle, use
 from nki_runtime.registry import backends
 
 _EXAMPLE = """\
@@ -29,16 +31,16 @@ examples:
   nki-run --option uninitialized=zero softmax.py --rows 128
   nki-run -m kernels.bench --rows 128         a module, as with python -m
   nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
+  nki-run --check memory,capacity softmax.py  what runs here and may fail on a device
 
 Everything after SCRIPT or MODULE goes to the program. The exit code is the program's: 1 after an
-error in a kernel; 2 for a mistake in the options of nki-run itself. Where an option is left out,
-NKI_RUNTIME, NKI_RUNTIME_VERSION, NEURON_PLATFORM_TARGET_OVERRIDE, NKI_PRECISE_FP and NKI_SIMULATOR
-are read.
+error in a kernel, or where --check found one; 2 for a mistake in the options of nki-run itself.
+Where an option is left out, NKI_RUNTIME, NKI_RUNTIME_VERSION, NEURON_PLATFORM_TARGET_OVERRIDE,
+NKI_PRECISE_FP and NKI_SIMULATOR are read.
 """
 
 _NOT_BUILT = {
     "--trace": "to come: the timeline of a run",
-    "--check": "to come: checkers that watch a run",
     "--report": "to come: one page about a run",
 }
 
@@ -92,6 +94,12 @@ def make_parser() -> argparse.ArgumentParser:
         type=Path,
         help="write down what every expression of the kernels was: shape, dtype, memory, value",
     )
+    parser.add_argument(
+        "--check",
+        metavar="NAME[,NAME ...]",
+        help="look for what runs here and fails elsewhere: "
+        + "; ".join(f"{check.name} ({check.proves})" for check in CHECKS.values()),
+    )
     for flag, meaning in _NOT_BUILT.items():
         parser.add_argument(flag, action=_NotBuilt, nargs="?", metavar="…", help=meaning)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -106,9 +114,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     program, args = _program(parser, given)
     enter(program)
     try:
+        checker = Checker(given.check)
         _switch(given, program)
     except KernelError as mistake:
         parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
+    if given.check is not None:
+        checker.begin(program.source(), settle().nki)
+    try:
+        status = _run(parser, given, program, args)
+    except SystemExit as stop:
+        if checker.finish() and not stop.code:
+            raise SystemExit(1) from None
+        raise
+    has_errors = checker.finish()
+    return status or int(has_errors)
+
+
+def _run(
+    parser: argparse.ArgumentParser,
+    given: argparse.Namespace,
+    program: Program,
+    args: list[str],
+) -> int:
+    """Run the program and report the error that it ends in; its exit code."""
     try:
         with _recording(parser, given.record):
             program.run(args)
