@@ -321,6 +321,7 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
     "register-branch": (
         [
             kernel("r = nisa.register_alloc(4)\nif r:\n    pass"),
+            kernel("r = nisa.VirtualRegister()\nassert r"),
             kernel("r = nisa.register_alloc(4)\nif not r > 2:\n    pass"),
             kernel("r = nisa.register_alloc(4)\ny = 1 if r else 2"),
             kernel("r = nisa.register_alloc(4)\ny = int(r)"),
@@ -462,6 +463,13 @@ def test_a_condition_loop_on_a_register_is_disputed_between_0_4_and_0_6():
     assert said["0.3"] == []
     assert said["0.4"] == said["0.5"] == [("register-while", "warning")]
     assert said["0.6"] == [("register-while", "error")]
+
+
+def test_the_index_of_a_dynamic_loop_is_a_register_from_0_4():
+    source = kernel(DYNAMIC + "if i == 0:\n        pass")
+
+    assert found(source, "0.3") == []
+    assert found(source, "0.4") == [("register-branch", "error")]
 
 
 def test_the_parser_can_be_asked_for_in_a_later_version():

@@ -127,17 +127,17 @@ def test_a_child_that_never_ends_is_stopped_with_all_it_started(world):
         import nki, os, subprocess, sys, time
         @nki.jit
         def k(x):
-            code = "import time; time.sleep(60)"
+            code = "import time; time.sleep(600)"
             child = subprocess.Popen([sys.executable, "-c", code])
             open(os.environ["PYTHONPATH"] + "/pid", "w").write(str(child.pid))
-            time.sleep(60)
+            time.sleep(600)
     """
     start = time.monotonic()
 
-    found = verdict(world, forever, seconds=3)
+    found = verdict(world, forever, seconds=10)
 
-    assert time.monotonic() - start < 30
-    assert found.problems == ("new kernel failed: stopped after 3 s; --timeout allows more",)
+    assert time.monotonic() - start < 300
+    assert found.problems == ("new kernel failed: stopped after 10 s; --timeout allows more",)
     assert not is_alive(int((world / "runtime/pid").read_text()))
 
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from neuroncore import checks
-from neuroncore.checks import Finding
-from neuroncore.checks.subset import check_script
+if TYPE_CHECKING:
+    from neuroncore.checks import Finding
 
 
 class Checks:
-    """The checks that a job names: its source is read once, its runs are watched."""
+    """The checks that a job names: its source is read once, its runs are watched.
+
+    What they need is imported only where a job names them: an old kernel starts without.
+    """
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self._job = job
         self._of_source: list[Finding] = []
-        self._of_runs = checks.Report()
+        self._of_runs: Iterable[Finding] = ()
 
     def read_source(self) -> None:
         """What the compiler of the job's version refuses in the kernel and all it reaches."""
         if "subset" in self._job["checks"]:
+            from neuroncore.checks.subset import check_script
+
             self._of_source = check_script(
                 Path(self._job["file"]),
                 self._job["backend"]["nki"] or "0.1",
@@ -37,7 +41,9 @@ class Checks:
         if not names:
             yield
             return
-        with checks.watching(*names) as self._of_runs:
+        from neuroncore.checks import watching
+
+        with watching(*names) as self._of_runs:
             yield
 
     def findings(self) -> list[str]:

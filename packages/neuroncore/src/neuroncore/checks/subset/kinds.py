@@ -20,12 +20,15 @@ _CREATORS = {
         *("shared_constant", "shared_identity_matrix"),
     )
 }
-_REGISTERS = {"nki.isa.register_alloc"}
+_REGISTERS = {"nki.isa.register_alloc", "nki.isa.VirtualRegister"}
 _INDEX_CALLS = {"nki.language.arange", "nki.language.mgrid"}  # 0.1
-_LOOP_INDICES: Mapping[str, Kind] = {  # 0.1, which reads range as sequential_range
-    "nki.language.affine_range": "index",
-    "nki.language.sequential_range": "sequential index",
-    "range": "sequential index",
+_LOOP_INDICES: Mapping[Frontend, Mapping[str, Kind]] = {
+    "beta1": {  # 0.1 reads range as sequential_range
+        "nki.language.affine_range": "index",
+        "nki.language.sequential_range": "sequential index",
+        "range": "sequential index",
+    },
+    "tracer": {"nki.language.dynamic_range": "register"},
 }
 _BUILTINS: Mapping[str, Kind] = {"list": "list", "dict": "dict", "str": "string"}
 _VIEWS = {"ap", "reshape", "view", "slice", "select", "permute", "broadcast", "expand_dim"}
@@ -159,14 +162,13 @@ def _values(scope: Scope) -> dict[str, list[ast.expr | None]]:
 
 
 def _add_loop_indices(scope: Scope) -> None:
-    if scope.frontend != "beta1":
-        return
     for node in walk(scope.function):
         match node:
             case ast.For(target=ast.Name(id=name), iter=ast.Call(func=function)):
                 path = scope.module.nki(function) or ast.unparse(function)
-                if path in _LOOP_INDICES:
-                    scope.kinds[name] = _LOOP_INDICES[path]
+                kinds = _LOOP_INDICES.get(scope.frontend, {})
+                if path in kinds:
+                    scope.kinds[name] = kinds[path]
 
 
 def _is_tensor(scope: Scope, parameter: ast.arg) -> bool:
