@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroncore.errors import AccessError
+from neuroncore.errors import AccessError, ShapeError
 from nki_beta1 import nisa, nki, nl
 
 X = np.arange(4 * 16, dtype=np.float32).reshape(4, 16)
@@ -92,3 +92,44 @@ def test_a_number_and_indices_are_a_tile_for_functions(evaluate):
 def test_places_that_are_none_are_refused(source, message):
     with pytest.raises(AccessError, match=message):
         read(X, STARTS + 1, source)
+
+
+@pytest.mark.parametrize("to", [False, True], ids=["from", "to"])
+@pytest.mark.parametrize(
+    ("mask", "inside"),
+    [
+        (lambda i, j: i < 3, np.s_[:3, :]),
+        (lambda i, j: j < 2, np.s_[:, :2]),
+        (lambda i, j: j < 0, np.s_[:, :0]),
+    ],
+    ids=["rows", "columns", "nothing"],
+)
+def test_a_mask_copies_what_it_selects(to, mask, inside):
+    @nki.jit
+    def kernel(x, starts):
+        out = nl.ndarray((4, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile, n = nl.load(x), nl.load(starts)
+        i, j = nl.mgrid[0:4, 0:3]
+        fives = nl.full((4, 16), 5, dtype=nl.float32)
+        if to:
+            nisa.tensor_copy_dynamic_dst(dst=fives[i, n[0, 2] + j], src=tile[i, j], mask=mask(i, j))
+        else:
+            fives[i, j] = nisa.tensor_copy_dynamic_src(tile[i, n[0, 2] + j], mask=mask(i, j))
+        nl.store(out, value=fives)
+        return out
+
+    expected = np.full((4, 16), 5, np.float32)
+    moved, still = expected[:, 9:12], expected[:, :3]
+    (moved if to else still)[inside] = (X[:, :3] if to else X[:, 9:12])[inside]
+    np.testing.assert_array_equal(kernel(X, STARTS), expected)
+
+
+def test_a_mask_that_is_no_rectangle_is_refused():
+    @nki.jit
+    def kernel(x, starts):
+        tile, n = nl.load(x), nl.load(starts)
+        i, j = nl.mgrid[0:4, 0:3]
+        return nisa.tensor_copy_dynamic_src(tile[i, n[0, 2] + j], mask=i >= j)
+
+    with pytest.raises(ShapeError, match="the mask does not select a rectangle"):
+        kernel(X, STARTS)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroncore.alu import AluOp
 from neuroncore.core import as_dtype
 from neuroncore.engines import Space
 from neuroncore.errors import AttributeValueError, ShapeError, SignatureError
@@ -191,7 +192,25 @@ def _elementwise(
     over: str, shape: tuple[int, ...],
 ) -> Masked:  # fmt: skip
     """Elements outside the mask are not written."""
-    return {f: cut(v, region) for f, v in inputs.items()}, region
+    return parts_of(record, inputs, region, over), region
+
+
+def parts_of(
+    record: Instruction, inputs: Mapping[str, Any], region: Region, over: str
+) -> dict[str, Any]:
+    """The operands inside the rectangle; of those with other columns, its rows."""
+    letters = record.operands[over].letters
+    return {
+        f: cut(v, region if record.operands[f].letters == letters else _rows(region, v))
+        for f, v in inputs.items()
+    }
+
+
+def _rows(region: Region, value: Any) -> Region | None:
+    """The rectangle's partitions of a tensor with free axes of its own."""
+    if not isinstance(value, (View, Access)):
+        return None
+    return Region((region.rect[0], *(slice(0, n) for n in value.shape[1:])))
 
 
 def _reduction(
@@ -201,20 +220,25 @@ def _reduction(
     """Elements outside the mask count as the identity; rows without any are not written."""
     data = cut(inputs[over], region)
     if region.inside is not None:
-        data = _filled(core, data, region.inside, attrs["op"].identity)
+        if attrs["op"].name == "subtract":  # a row's first element counts, whichever that is
+            raise not_rectangular(record.name, region)
+        data = _filled(core, data, region.inside, attrs["op"])
     call = Call(record, {over: full_spec(inputs[over])}, attrs, core.target, core.options, VERSION)
-    return {over: data}, region.without(set(reduced_axes(call)), shape)
+    return {over: data}, region.without(set(_AXES.get(record.name, reduced_axes)(call)), shape)
 
 
-def _filled(core: Core, data: View, inside: np.ndarray, identity: float) -> View:
-    """A copy of data with the identity outside the mask."""
+_AXES: dict[str, Callable[[Call], tuple[int, ...]]] = {"tensor_partition_reduce": lambda call: (0,)}
+"""Along which axes an instruction reduces, where no attribute says it."""
+
+
+def _filled(core: Core, data: View, inside: np.ndarray, op: AluOp) -> View:
+    """A copy of data with the operation's identity outside the mask."""
     copy = core.allocate(data.shape, data.spec.dtype, data.spec.space)
     issue(core, usage(core, INSTRUCTIONS["tensor_copy"], {}), [copy, data], mask=inside)
-    kind = data.spec.dtype
-    least, most = (kind.min, kind.max) if not kind.is_float else (-np.inf, np.inf)
-    np.copyto(
-        copy.array, np.asarray(np.clip(identity, least, most)), where=~inside, casting="unsafe"
-    )
+    kind, identity = data.spec.dtype, np.asarray(op.identity)
+    if not op.is_bitvec and not kind.is_float:  # the bits of -1 are all ones in every integer
+        identity = np.clip(identity, kind.min, kind.max)
+    np.copyto(copy.array, identity, where=~inside, casting="unsafe")
     core.moved(copy, at=~inside)
     return copy
 
@@ -226,19 +250,18 @@ def _rectangular(
     """The instruction runs on the rectangle that the mask selects."""
     if region.inside is not None:
         raise not_rectangular(record.name, region)
-    parts = {f: cut(v, region) for f, v in inputs.items()}
-    if record.name == "nc_transpose":
-        return parts, region.transposed()
-    return parts, _of_result(region, inputs[over].shape, shape)
+    parts = parts_of(record, inputs, region, over)
+    if record.name in _TRANSPOSES:
+        first, *others, last = region.rect
+        return parts, Region((last, *others, first))
+    if record.operands[over].letters != record.operands[record.outputs[0]].letters:
+        return parts, Region((region.rect[0], *(slice(0, n) for n in shape[1:])))
+    more = len(shape) - len(region.rect)  # a 1-D access becomes a tile
+    return parts, Region((*region.rect, *[slice(0, 1)] * more))
 
 
-def _of_result(region: Region, data: tuple[int, ...], shape: tuple[int, ...]) -> Region:
-    """The region of a result: the data's where it has its shape, otherwise its partitions."""
-    if data == shape:
-        return region
-    if on_chip_shape(data) == shape:
-        return Region((*region.rect, *[slice(0, 1)] * (len(shape) - len(region.rect))))
-    return Region((region.rect[0], *(slice(0, n) for n in shape[1:])))
+_TRANSPOSES = frozenset({"dma_transpose", "nc_transpose"})
+"""Instructions whose result has the first and the last axis of their operand exchanged."""
 
 
 def not_rectangular(name: str, region: Region) -> ShapeError:
@@ -258,7 +281,7 @@ def _refused(
     over: str, shape: tuple[int, ...],
 ) -> Masked:  # fmt: skip
     raise AttributeValueError(
-        f"{record.name} takes no mask", operand="mask", instruction=record.name, rule=MASK_RULE
+        "takes no mask", operand="mask", instruction=record.name, rule=MASK_RULE
     )
 
 

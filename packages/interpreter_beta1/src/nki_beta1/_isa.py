@@ -19,7 +19,7 @@ from neuroncore.memory import View
 from neuroncore.surface import Param, Signature, instruction_names, signature
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access
-from nki_beta1._apply import apply, core_of, cut, not_rectangular, on_chip_shape, run
+from nki_beta1._apply import apply, core_of, cut, not_rectangular, on_chip_shape, parts_of, run
 from nki_beta1._emit import emit
 from nki_beta1._iota import affine_pattern
 from nki_beta1._mask import Mask, Region, region_of
@@ -61,7 +61,10 @@ def _into(record: Instruction) -> Body:
             raise not_rectangular(record.name, region)
         if region is not None and region.is_empty:
             return
-        operands = {f: cut(_number(given.get(f)), region) for f in record.operands}
+        operands = {f: _number(given.get(f)) for f in record.operands}
+        if region is not None:
+            operands = parts_of(record, operands, region, output)
+        operands = {f: cut(v, None) for f, v in operands.items()}
         run(record.name, operands, {f: v for f, v in given.items() if f in record.attrs})
 
     return body
@@ -171,7 +174,7 @@ def _affine_select(given: dict[str, Any]) -> Any:
         raise SignatureError(
             "pred is not a single comparison of index expressions",
             expected="such as (i_p >= i_f); combine conditions by selecting twice",
-            got=type(predicate).__name__,
+            got=repr(predicate).partition("\n")[0][:80],
             operand="pred",
             instruction="affine_select",
         )
