@@ -36,7 +36,7 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import Result, common_shape, like
 from neuroncore.memory import View
 from neuroncore.numerics import raw_reader, reader, rounds, writer
-from neuroncore.work import MicroOp
+from neuroncore.work import MicroOp, constant
 from nki_dtypes import DType, bfloat16, cast, int32, promote, uint32
 
 ENGINE = Attr(Engine.unknown, as_engine)
@@ -385,8 +385,7 @@ RECIPROCAL = Instruction(
         same_free("dst", "data", data="float32[4, 9] sbuf"),
     ],
     effects=lambda c: reads("data") + writes("dst"),
-    # 8 N is the documented figure; one published profile does not support it: an upper bound.
-    work=lambda c: one_pass(c, 8 * c.dst.free),
+    work=lambda c: one_pass(c, constant("RECIPROCAL") * c.dst.free),
     run=reciprocal,
     result=like("data"),
     mask=MaskBehaviour.elementwise,

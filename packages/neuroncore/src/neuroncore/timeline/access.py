@@ -30,6 +30,7 @@ class TrackedAccess:
         self.offset, self.terms = offset, terms
         self.at_zero, self.place = at_zero, place
         self.regions: dict[tuple[int, int], Region] = {}
+        track.caches.append(self.regions)
 
     def __call__(self) -> Region:
         offset, values, slot = self.offset, self.values, self.track.slot

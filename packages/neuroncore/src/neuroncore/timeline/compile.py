@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from neuroncore.engines import Engine, Space
 from neuroncore.enums import DgeMode
 from neuroncore.errors import UnsupportedError, Violation
 from neuroncore.instructions import Call as MachineCall
+from neuroncore.instructions import check as check_call
 from neuroncore.memory import Storage
 from neuroncore.program import (
     Access,
@@ -30,9 +32,11 @@ from neuroncore.program.findings import Finding, found
 from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, LANE
-from neuroncore.timeline.play import State, engine_pass, matmul, transfer
+from neuroncore.timeline.loose import loose_matmul, loose_pass
+from neuroncore.timeline.play import engine_pass, matmul, transfer
 from neuroncore.timeline.rotation import copies
 from neuroncore.timeline.sites import Site, Step
+from neuroncore.timeline.state import State
 from neuroncore.timeline.tracks import Parts, Track
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
@@ -53,16 +57,15 @@ class Body:
 class Compiler:
     """Makes a program's sites once; every one knows its tracks and where it is played."""
 
-    def __init__(
-        self, program: Program, core: NeuronCore, state: State, queues: int, mode: str
-    ) -> None:
+    def __init__(self, program: Program, core: NeuronCore, state: State, queues: int) -> None:
         self.program, self.core, self.state, self.queues = program, core, state, queues
-        self.copies = copies(program, core, queues) if mode == "compiled" else {}
+        self.copies = copies(program, core, queues) if state.reorders else {}
         self.buffers = program.buffers()
         self.values: list[int] = []
         self.variables: dict[str, int] = {}
         self.tracks: dict[str, Track] = {}
         self.sites: list[Site] = []
+        self.overfull: list[Track] = []
         self.num_transfers = 0
         self.without_cost: list[Finding] = []
         self.written = {
@@ -82,6 +85,8 @@ class Compiler:
                 case Call():
                     steps += self._call(statement)
                 case Allocate(buffer):
+                    if buffer.space.on_chip:
+                        steps.append(partial(self.state.note_made, buffer.name))
                     track = self._track(buffer)
                     if track.copies > 1:
                         steps.append(track.rotate)
@@ -130,17 +135,33 @@ class Compiler:
         adding = {id(access.track) for access in site.adds}
         site.reads = [a for a in site.reads if id(a.track) not in adding]
         self.sites.append(site)
-        self.state.site_lanes.append(lane)
         match work[0]:
             case Transfer():
                 self._count_bytes(site, made, work[0])
                 yield transfer(self.state, site, self._generator(made, lane))
             case LoadStationary():
                 site.flops = sum(op.flops for op in work if isinstance(op, MultiplyMoving))
-                yield matmul(self.state, site)
+                yield (loose_matmul if self.state.reorders else matmul)(self.state, site)
             case Pass():
                 site.ports = self._ports(made, work[0])
-                yield engine_pass(self.state, site)
+                if self.state.reorders:
+                    yield loose_pass(self.state, [site, *self._elsewhere(site, made)])
+                else:
+                    yield engine_pass(self.state, site)
+
+    def _elsewhere(self, site: Site, call: MachineCall) -> Iterator[Site]:
+        """The same call on the other of VectorE and ScalarE, where the kernel left it open."""
+        if call.attrs.get("engine") is not Engine.unknown:
+            return
+        for engine in {Engine.vector, Engine.scalar} & set(call.record.engines) - {call.engine}:
+            other = MachineCall(
+                call.record, call.specs, {**call.attrs, "engine": engine}, call.target,
+                call.options, call.version,
+            )  # fmt: skip
+            work = [] if check_call(other) else call.record.work(other)
+            if len(work) == 1 and isinstance(work[0], Pass):
+                ports = self._ports(other, work[0])
+                yield replace(site, lane=LANE[engine], work=work, ports=ports)
 
     def _access(self, place: BoundEffect) -> TrackedAccess | None:
         if place.at_zero is None:
@@ -160,7 +181,20 @@ class Compiler:
         """A tensor's own; those with a fixed address share their memory's."""
         shared = buffer.address is not None and buffer.space.on_chip
         name = f"{buffer.space.name}@" if shared else buffer.name
-        return self.tracks.setdefault(name, Track(name, self.copies.get(name, 1), shared))
+        return self.tracks.setdefault(
+            name, Track(name, self.copies.get(name, 1), shared, self.overfull)
+        )
+
+    def forget(self) -> None:
+        """Drop what nobody will wait for: every lane of the program is past it."""
+        lanes = self.state.lanes
+        used = {site.lane for site in self.sites}
+        if self.state.reorders and any(lane >= FIRST_QUEUE for lane in used):
+            used |= {queue.number for queue in self.state.queues}
+        before = min(lanes[lane].earliest for lane in used)
+        for track in self.overfull:
+            track.forget(before)
+        self.overfull.clear()
 
     def _in_memory(self, buffer: Buffer) -> Callable[[Footprint], Parts]:
         if buffer.address is None or not buffer.space.on_chip:
@@ -173,17 +207,20 @@ class Compiler:
     # -- what DMAs and passes share ---------------------------------------------------------------
 
     def _queue(self) -> int:
-        """Every DMA of the source has its queue, as far as there are queues."""
+        """Every DMA of the source has its queue, as far as there are some; reordered ones share."""
+        if self.state.reorders:
+            return FIRST_QUEUE
         self.num_transfers += 1
         return FIRST_QUEUE + (self.num_transfers - 1) % self.queues
 
     def _generator(self, call: MachineCall, lane: int) -> Gaps | None:
         """Who makes the descriptors: GpSimdE, one of two hardware units, or nobody."""
         mode = call.attrs.get("dge_mode", DgeMode.unknown)
-        if mode is DgeMode.swdge:
+        dynamic = any(spec.indirect is not None for spec in call.tiles.values())
+        if mode is DgeMode.swdge or (dynamic and mode is DgeMode.unknown):
             return self.state.generators["gpsimd"]
-        if mode is DgeMode.none or self.core.target.generation < 3:
-            return None
+        if mode is not DgeMode.hwdge:
+            return None  # addresses are known: descriptors lie ready in HBM
         asked = call.attrs.get("engine", Engine.unknown)
         if asked is Engine.unknown:
             asked = (Engine.sync, Engine.scalar)[(lane - FIRST_QUEUE) % 2]

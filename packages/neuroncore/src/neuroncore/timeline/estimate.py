@@ -12,9 +12,10 @@ from neuroncore.timeline.clock import Clock
 from neuroncore.timeline.compile import Compiler
 from neuroncore.timeline.constants import Constants, machine
 from neuroncore.timeline.constants import constants as published
+from neuroncore.timeline.hoist import hoisted
 from neuroncore.timeline.periodic import loop_player
-from neuroncore.timeline.play import State
 from neuroncore.timeline.result import Timeline
+from neuroncore.timeline.state import State
 
 MODES = ("as_written", "compiled")
 
@@ -46,16 +47,19 @@ def estimate(
         program = replace(program, target=target)
     if not verified:
         check(program)
+    if mode == "compiled":
+        program = hoisted(program)
     core = NeuronCore(program.target, watchers=())
     facts = machine(core.target.name)
     values = (constants or published()).at(core.target.name)
     clock = Clock(facts, values)
-    state = State(clock, int(facts["dma_queues"]))
-    compiler = Compiler(program, core, state, int(facts["dma_queues"]), mode)
+    queues = int(facts["dma_queues"])
+    state = State(clock, queues, reorders=mode == "compiled")
+    compiler = Compiler(program, core, state, queues)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
     for step in steps:
-        play = step if callable(step) else loop_player(state, compiler.values, step, skip_periods)
+        play = step if callable(step) else loop_player(compiler, step, skip_periods)
         play()
     peaks = {
         "tflops": facts["peak_tflops"],

@@ -70,27 +70,27 @@ class Gaps:
 
     def repeat(self, first: int, last: int, times: int) -> None:
         """What was taken from `first` to `last` is taken `times` more; what is later follows."""
-        length = last - first
-        pieces = list(zip(self.starts, self.ends, strict=True))
-        period = [(max(s, first), min(e, last)) for s, e in pieces if s < last and e > first]
-        tail = [(max(s, last), e) for s, e in pieces if e > last]
-        head = [(s, min(e, last)) for s, e in pieces if s < last]
-        self.starts, self.ends = [], []
-        for start, end in head:
-            self._append(start, end)
-        for count in range(1, times + 1):
+        at = bisect_right(self.ends, first)
+        pieces = list(zip(self.starts[at:], self.ends[at:], strict=True))
+        del self.starts[at:], self.ends[at:]
+        for start, end in pieces:
+            if start < last:
+                self._append(start, min(end, last))
+        period = [(max(s, first), min(e, last)) for s, e in pieces if s < last]
+        for later in range(last - first, (last - first) * times + 1, last - first):
             for start, end in period:
-                self._append(start + count * length, end + count * length)
-        for start, end in tail:
-            self._append(start + times * length, end + times * length)
+                self._append(start + later, end + later)
+        for start, end in pieces:
+            if end > last:
+                self._append(
+                    max(start, last) + (last - first) * times, end + (last - first) * times
+                )
 
     def after(self, time: int) -> tuple[tuple[int, int], ...]:
         """The busy intervals behind `time`, relative to it."""
-        return tuple(
-            (max(0, start - time), end - time)
-            for start, end in zip(self.starts, self.ends, strict=True)
-            if end > time
-        )
+        at = bisect_right(self.ends, time)
+        pairs = zip(self.starts[at:], self.ends[at:], strict=True)
+        return tuple([(max(0, start - time), end - time) for start, end in pairs])
 
     def _append(self, start: int, end: int) -> None:
         if end == start:

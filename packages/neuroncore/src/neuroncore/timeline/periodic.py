@@ -12,23 +12,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from neuroncore.timeline.compile import Body
-from neuroncore.timeline.lanes import SCALAR, TENSOR
-from neuroncore.timeline.play import State
+from neuroncore.timeline.compile import Body, Compiler
+from neuroncore.timeline.gaps import Gaps
+from neuroncore.timeline.lanes import FIRST_QUEUE, SCALAR, TENSOR, VECTOR
 from neuroncore.timeline.sites import Step
+from neuroncore.timeline.state import State
 from neuroncore.timeline.tracks import NOBODY, Region, Track
 
 FEWEST = 6
 """Loops of fewer iterations are simply played."""
 LOOKED = 80
-"""States remembered before a loop counts as one that never repeats."""
+"""States looked at before an execution of a loop counts as one that never repeats."""
+LARGE = 2048
+"""Regions in the tensors of a loop beyond which comparing states costs more than it saves."""
+TRIED = 3
+"""Executions of a loop without a repetition before no other is looked for."""
 
 
-def loop_player(state: State, values: list[int], body: Body, skip: bool) -> Step:
+def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
     """What plays a loop; with `skip`, periods are carried forward."""
+    state, values, overfull = compiler.state, compiler.values, compiler.overfull
     steps = [
-        loop_player(state, values, step, skip) if isinstance(step, Body) else step
-        for step in body.steps
+        loop_player(compiler, step, skip) if isinstance(step, Body) else step for step in body.steps
     ]
     loop, variable = body.loop, body.variable
     trips = range(loop.start, loop.stop, loop.step)
@@ -37,22 +42,33 @@ def loop_player(state: State, values: list[int], body: Body, skip: bool) -> Step
         for values[variable] in trips:
             for step in steps:
                 step()
+            if overfull:
+                compiler.forget()
 
     moves = _moves(body) if skip and len(trips) >= FEWEST else None
     if moves is None:
         return play
 
+    failed = 0
+
     def play_until_it_repeats() -> None:
+        nonlocal failed
+        if failed == TRIED:
+            play()
+            return
         periods = Periods(state, body, moves)
         done, count = 0, len(trips)
         while done < count:
             values[variable] = trips[done]
             for step in steps:
                 step()
+            if overfull:
+                compiler.forget()
             done += 1
             state.age += 1
             if periods.looking and done < count - 1:
                 done += periods.carry(done, count - done)
+        failed += not periods.carried
 
     return play_until_it_repeats
 
@@ -61,7 +77,7 @@ def _moves(body: Body) -> dict[int, tuple[Track, int]] | None:
     """Each track of the loop and the bytes an iteration moves in it; None where sites disagree."""
     found: dict[int, tuple[Track, int]] = {}
     for site in body.sites:
-        for access in (*site.reads, *site.writes, *site.adds):
+        for access in site.accesses:
             step = access.step(body.variable) * body.loop.step
             track, other = found.setdefault(id(access.track), (access.track, step))
             if other != step or (step and track.is_shared):
@@ -88,10 +104,12 @@ class Periods:
 
     def __init__(self, state: State, body: Body, moves: dict[int, tuple[Track, int]]) -> None:
         self.state, self.moves = state, moves
-        self.lanes = sorted({site.lane for site in body.sites})
-        self.accesses = [a for s in body.sites for a in (*s.reads, *s.writes, *s.adds)]
+        self.lanes = sorted(_lanes(state, body))
+        self.accesses = [access for site in body.sites for access in site.accesses]
         self.seen: dict[Any, _Seen] = {}
+        self.sketches: set[Any] = set()
         self.looking = bool(body.sites)
+        self.carried = False
 
     def carry(self, done: int, left: int) -> int:
         """After `done` iterations: how many of the `left` ones were carried forward."""
@@ -99,17 +117,25 @@ class Periods:
         if any(lanes[n].last == NOBODY for n in self.lanes):
             return 0
         time = max(lanes[n].free for n in self.lanes)
-        floor = min(lanes[n].free for n in self.lanes)
-        if TENSOR in self.lanes:
+        floor = min(lanes[n].earliest for n in self.lanes)
+        if TENSOR in self.lanes and not state.reorders:
             floor = min(floor, max(state.weights_free, state.multiply_start))
+        sketch = self._sketch(time)
+        if sketch not in self.sketches:  # all of the state is only looked at where this repeats
+            self.sketches.add(sketch)
+            self._count_look()
+            return 0
+        if sum(len(track.regions) for track, _ in self.moves.values()) > LARGE:
+            self.looking = False
+            return 0
         key = self._key(done, time, floor)
         before = self.seen.get(key)
         now = self._now(done, time, floor)
         if before is None:
             self.seen[key] = now
-            self.looking = len(self.seen) < LOOKED
+            self._count_look()
             return 0
-        self.looking = False
+        self.looking, self.carried = False, True
         period = done - before.done
         times = left // period
         if times and now.time > before.time:
@@ -117,16 +143,26 @@ class Periods:
             return times * period
         return 0
 
+    def _count_look(self) -> None:
+        self.looking = len(self.seen) + len(self.sketches) < LOOKED
+
+    def _sketch(self, time: int) -> Any:
+        """A cheap part of the state: how far the lanes are apart."""
+        state = self.state
+        ahead = [time - state.lanes[n].free for n in self.lanes if n < FIRST_QUEUE]
+        queues = [time - state.lanes[n].free for n in self.lanes if n >= FIRST_QUEUE]
+        if state.reorders:
+            queues.sort()  # they are all alike
+        warmth = state.warmth.state(time) if TENSOR in self.lanes else None
+        return (*ahead, *queues), warmth
+
     def _key(self, done: int, time: int, floor: int) -> Any:
         """Everything the future of the loop depends on, relative to time and iteration."""
         state = self.state
-        ahead = tuple([time - state.lanes[n].free for n in self.lanes])
-        shared = [state.bandwidth, *state.generators.values(), *state.ports.values()]
-        busy = tuple([gaps.after(floor) for gaps in shared])
-        tensor: Any = None
-        if TENSOR in self.lanes:
-            issue = max(state.weights_free, state.multiply_start)
-            tensor = (time - issue, state.warmth.state(time))
+        busy = tuple([gaps.after(floor) for gaps in self._gaps()])
+        issue = None
+        if TENSOR in self.lanes and not state.reorders:
+            issue = time - max(state.weights_free, state.multiply_start)
         table = state.table if SCALAR in self.lanes else None
         held = [
             (id(track), *_relative(region, track, step * done, time, floor))
@@ -134,7 +170,12 @@ class Periods:
             for region in track.regions.values()
             if region.latest > floor
         ]
-        return ahead, time - floor, busy, tensor, table, frozenset(held)
+        return self._sketch(time), time - floor, busy, issue, table, frozenset(held)
+
+    def _gaps(self) -> list[Gaps]:
+        """What is taken in any order: shared resources, and engines whose order is open."""
+        lanes = self.state.lanes
+        return [*self.state.shared, *[g for n in self.lanes for g in lanes[n].gaps]]
 
     def _now(self, done: int, time: int, floor: int) -> _Seen:
         state = self.state
@@ -159,13 +200,24 @@ class Periods:
             state.weights_free += by
             state.multiply_start += by
             state.warmth.since += by
-        for gaps in (state.bandwidth, *state.generators.values(), *state.ports.values()):
+        for gaps in self._gaps():
             gaps.repeat(before.floor, now.floor, times)
         for track, step in self.moves.values():
             turns = track.turns - before.slots[id(track)]
             _carry_regions(track, step * period, turns, before.age, times, length)
         for access in self.accesses:
             access.regions.clear()
+
+
+def _lanes(state: State, body: Body) -> set[int]:
+    """The lanes that the loop may use."""
+    found = {site.lane for site in body.sites}
+    if state.reorders:
+        if any(lane >= FIRST_QUEUE for lane in found):
+            found |= {queue.number for queue in state.queues}
+        if found & {VECTOR, SCALAR}:
+            found |= {lane for lane in (VECTOR, SCALAR) if state.lanes[lane].last != NOBODY}
+    return found
 
 
 def _relative(region: Region, track: Track, moved: int, time: int, floor: int) -> tuple:
@@ -180,7 +232,7 @@ def _relative(region: Region, track: Track, moved: int, time: int, floor: int) -
 
 def _carry_regions(track: Track, moved: int, turns: int, age: int, times: int, length: int) -> None:
     """What the skipped periods would have touched, with their times."""
-    touched = [region for region in track.regions.values() if region.age > age]
+    touched = [region for region in track.regions.values() if region.age >= age]
     last = [(region, region.times()) for region in touched]
     rotates = turns % track.copies
     # Without movement a period touches the same regions again: only the last one is seen.

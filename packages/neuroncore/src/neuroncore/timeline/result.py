@@ -9,8 +9,10 @@ from functools import cached_property
 from neuroncore._caret import Place
 from neuroncore.program import Program
 from neuroncore.timeline.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
-from neuroncore.timeline.play import CAUSES, KINDS, State
+from neuroncore.timeline.occupancy import occupancy
 from neuroncore.timeline.sites import Site
+from neuroncore.timeline.state import CAUSES, KINDS, State
+from neuroncore.timeline.table import table
 from neuroncore.timeline.tracks import NOBODY
 
 
@@ -135,9 +137,9 @@ class Timeline:
     def _bar(self, number: int) -> Bar:
         played = self._state.bars[number]
         site = self._sites[played.site]
-        queue = site.lane - FIRST_QUEUE if site.lane >= FIRST_QUEUE else None
+        queue = played.lane - FIRST_QUEUE if played.lane >= FIRST_QUEUE else None
         return Bar(
-            number, lane_name(site.lane), queue, site.call.instruction, site.call.name,
+            number, lane_name(played.lane), queue, site.call.instruction, site.call.name,
             KINDS[played.kind], self._ns(played.start), self._ns(played.free - played.start),
             self._ns(played.end), site.call.origin,
             None if played.cause == NOBODY else played.cause, CAUSES[played.why],
@@ -169,6 +171,18 @@ class Timeline:
             found[where] = found.get(where, 0.0) + step.path_ns
         total = sum(found.values()) or 1.0
         return {k: v / total for k, v in sorted(found.items(), key=lambda item: -item[1])}
+
+    def occupancy(self) -> dict[str, list[tuple[float, int]]]:
+        """Bytes per partition of "sbuf" and banks of "psum" that are held: (ns, from there on).
+
+        A buffer is held from the first micro-op that touches it after its allocation to the end of
+        the last. Periods that were carried forward are unfolded.
+        """
+        found = occupancy(self.program, self._state, self._sites)
+        return {s.name: [(self._ns(t), held) for t, held in found[s]] for s in found}
+
+    def __str__(self) -> str:
+        return table(self)
 
     def __iter__(self) -> Iterator[Bar]:
         return iter(self.bars)

@@ -1,4 +1,4 @@
-"""Calls of a program, ready to be played: micro-ops in ticks, tracked accesses, ports."""
+"""Calls of a program, ready to be played: micro-ops, tracked accesses, ports."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from neuroncore.program import Call
 from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.gaps import Gaps
+from neuroncore.timeline.waits import Wait
 from neuroncore.work import MicroOp
 
 Step = Callable[[], None]
@@ -15,7 +16,7 @@ Step = Callable[[], None]
 
 @dataclass(slots=True)
 class Site:
-    """One call of the program: who waits for what, and where it shows."""
+    """One call of the program: what it asks for, who waits for what."""
 
     number: int
     call: Call
@@ -28,3 +29,11 @@ class Site:
     ports: list[Gaps] = field(default_factory=list)
     hbm_bytes: int = 0
     flops: int = 0
+
+    @property
+    def accesses(self) -> list[TrackedAccess]:
+        return [*self.reads, *self.writes, *self.adds]
+
+    def wait(self, in_order: bool) -> Wait:
+        """What holds it back as a whole."""
+        return Wait(self.lane, self.reads, self.writes, self.adds, in_order)

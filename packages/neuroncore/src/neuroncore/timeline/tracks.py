@@ -7,9 +7,14 @@ another. Times are ticks at which whoever waits may start.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 from neuroncore.effects import Footprint
 
 NOBODY = -1
+IRREGULAR = -1
+PRUNED = 256
+"""Regions of a track before it is looked which of them nobody needs."""
 Parts = tuple[Footprint, ...]
 """The bytes of a region; none stand for all of its tensor."""
 
@@ -73,18 +78,88 @@ class Region:
         return max(self.written, self.read)
 
 
+class Family:
+    """Regions of one outermost stride and about one size, by where in that stride they begin.
+
+    Two of them can only share bytes if these places are near; so a tensor that is taken apart into
+    thousands of columns or rows finds the neighbours of a new one by bisection. `period` 0 stands
+    for contiguous bytes, IRREGULAR for everything that is not one footprint.
+    """
+
+    __slots__ = ("period", "places", "regions", "width")
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+        self.places: list[int] = []
+        self.regions: list[Region] = []
+        """By place."""
+        self.width = 0
+        """The most bytes that a region covers from its place on, outermost dimension aside."""
+
+    def add(self, region: Region) -> None:
+        """Take in a region of this family."""
+        if self.period < 0:
+            self.regions.append(region)
+            return
+        (part,) = region.parts
+        place = self._place(part)
+        at = bisect_right(self.places, place)
+        self.places.insert(at, place)
+        self.regions.insert(at, region)
+        self.width = max(self.width, span(part))
+
+    def near(self, part: Footprint) -> list[Region]:
+        """Those that `part`, of this family's period, may share bytes with."""
+        low, high = self._place(part) - self.width, self._place(part) + span(part)
+        found = self._between(low, high)
+        if self.period:
+            if high - low >= self.period:
+                return self.regions
+            if low < 0:
+                found = found + self._between(low + self.period, self.period)
+            if high > self.period:
+                found = found + self._between(-1, high - self.period)
+        return found
+
+    def _between(self, low: int, high: int) -> list[Region]:
+        return self.regions[bisect_right(self.places, low) : bisect_left(self.places, high)]
+
+    def _place(self, part: Footprint) -> int:
+        return part.offset % self.period if self.period else part.offset
+
+
+def span(part: Footprint) -> int:
+    """Bytes from the first to behind the last, without the outermost dimension."""
+    inner = zip(part.shape[1:], part.strides[1:], strict=True)
+    return part.itemsize + sum((n - 1) * s for n, s in inner)
+
+
 class Track:
     """The regions of one tensor; `copies` of it take turns where the compiler rotates buffers.
 
-    `is_shared`: it stands for all tensors of a memory whose address is fixed.
+    `is_shared`: it stands for all tensors of a memory whose address is fixed. It puts itself on
+    `overfull` when it holds so many regions that it is worth forgetting some.
     """
 
-    __slots__ = ("copies", "is_shared", "name", "regions", "slot", "turns")
+    __slots__ = (
+        "caches", "copies", "families", "full", "is_shared", "name", "overfull", "regions", "slot",
+        "turns",
+    )  # fmt: skip
 
-    def __init__(self, name: str, copies: int = 1, is_shared: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        copies: int = 1,
+        is_shared: bool = False,
+        overfull: list[Track] | None = None,
+    ) -> None:
         self.name, self.copies, self.is_shared = name, copies, is_shared
+        self.overfull, self.full = overfull, PRUNED
+        self.caches: list[dict[tuple[int, int], Region]] = []
+        """What accesses remember of the regions."""
         self.turns = self.slot = 0
         self.regions: dict[tuple[int, Parts], Region] = {}
+        self.families: dict[tuple[int, int, int], Family] = {}
 
     def rotate(self, by: int = 1) -> None:
         """The tensor is allocated anew: the next copy, `slot`, is that of the moment."""
@@ -96,15 +171,45 @@ class Track:
         key = (slot, parts)
         found = self.regions.get(key)
         if found is None:
+            if len(self.regions) == self.full and self.overfull is not None:
+                self.overfull.append(self)
             found = self.regions[key] = self._made(parts, slot)
         return found
 
+    def forget(self, before: int) -> None:
+        """Drop the regions that were let go by this time: nothing starts before it any more.
+
+        Only between instructions: one that has looked at a region must find it again.
+        """
+        kept = {key: region for key, region in self.regions.items() if region.latest > before}
+        self.full = 2 * len(kept) + PRUNED
+        self.regions.clear()
+        self.families.clear()
+        for cache in self.caches:
+            cache.clear()
+        for (slot, parts), region in kept.items():
+            self.regions[slot, parts] = again = self._made(parts, slot)
+            again.set_times(region.times(), 0)
+
     def _made(self, parts: Parts, slot: int) -> Region:
         made = Region(parts, slot)
-        for other in self.regions.values():
-            if other.slot == slot and share_bytes(parts, other.parts):
-                made.others.append(other)
-                other.others.append(made)
+        period = parts[0].strides[0] if len(parts) == 1 and parts[0].strides else 0
+        if len(parts) != 1:
+            period = IRREGULAR
+        for (other_slot, other_period, _), family in self.families.items():
+            if other_slot != slot:
+                continue
+            near = family.near(parts[0]) if period == other_period >= 0 else family.regions
+            for other in near:
+                if share_bytes(parts, other.parts):
+                    made.others.append(other)
+                    other.others.append(made)
+        size = 0 if period < 0 else span(parts[0]).bit_length()
+        key = (slot, period, size)
+        family = self.families.get(key)
+        if family is None:
+            family = self.families[key] = Family(period)
+        family.add(made)
         return made
 
 

@@ -1,0 +1,153 @@
+"""What changes while a program is played: lanes, shared resources, counts, bars."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from neuroncore.timeline.clock import Clock
+from neuroncore.timeline.gaps import Gaps
+from neuroncore.timeline.lanes import FIRST_QUEUE, Warmth
+from neuroncore.timeline.tracks import NOBODY
+
+WEIGHTS, MULTIPLY, PASS, TABLE, TRANSFER = range(5)
+KINDS = ("load_stationary", "multiply_moving", "pass", "table_load", "transfer")
+
+DATA, SPACE, LANE, RESOURCE = range(4)
+CAUSES = ("data", "buffer", "engine", "resource")
+"""Why an instruction did not start earlier: its operands are being made, its destination is still
+in use, its engine is busy, a port or descriptor generator or queue is."""
+
+
+class Played(NamedTuple):
+    """One micro-op in ticks: its engine is occupied from start to free, its result there at end."""
+
+    site: int
+    lane: int
+    kind: int
+    start: int
+    free: int
+    end: int
+    cause: int
+    """The bar it waited for (NOBODY: none)."""
+    why: int
+
+
+class Lane:
+    """A stream that takes its instructions in order."""
+
+    __slots__ = ("busy", "end", "free", "last", "number", "stalls")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.free = 0
+        """Nothing occupies it from here on."""
+        self.last = NOBODY
+        """Its latest bar."""
+        self.busy = 0
+        self.end = 0
+        """When its last result is there."""
+        self.stalls: dict[tuple[int, int], int] = {}
+        """(cause, lane waited for) → ticks."""
+
+    @property
+    def earliest(self) -> int:
+        """Nothing that comes will start before."""
+        return self.free
+
+    @property
+    def gaps(self) -> list[Gaps]:
+        """Its free time before `free`, where that can still be used."""
+        return []
+
+
+class LooseLane(Lane):
+    """A stream that the compiler has reordered: an instruction goes into the first gap.
+
+    Gaps further back than `horizon` before its latest instruction are lost.
+    """
+
+    __slots__ = ("horizon", "taken")
+
+    def __init__(self, number: int, horizon: int) -> None:
+        super().__init__(number)
+        self.taken, self.horizon = Gaps(), horizon
+
+    @property
+    def earliest(self) -> int:
+        return max(0, self.free - self.horizon)
+
+    @property
+    def gaps(self) -> list[Gaps]:
+        return [self.taken]
+
+    def take(self, ready: int, interval: int) -> int:
+        """Occupy it for `interval` as early as there is room; the start."""
+        start = self.taken.reserve(max(ready, self.free - self.horizon), interval)
+        self.free = max(self.free, start + interval)
+        return start
+
+
+class State:
+    """Everything that changes while a program is played; `reorders` as compiled code is."""
+
+    def __init__(self, clock: Clock, num_queues: int, reorders: bool) -> None:
+        self.clock, self.reorders = clock, reorders
+        horizon = clock.ticks("REORDER_HORIZON")
+        engines = range(FIRST_QUEUE)
+        self.lanes: list[Lane] = [LooseLane(n, horizon) if reorders else Lane(n) for n in engines]
+        self.lanes += [Lane(FIRST_QUEUE + n) for n in range(num_queues)]
+        self.queues = self.lanes[FIRST_QUEUE:]
+        self.bars: list[Played] = []
+        self.weights_free = 0
+        self.multiply_start = 0
+        self.warmth = Warmth(clock.ticks("WARM_UP"))
+        self.table: str | None = None
+        self.bandwidth = Gaps()
+        self.generators = {name: Gaps() for name in ("gpsimd", "sync", "scalar")}
+        self.ports: dict[str, Gaps] = {}
+        self.num_ops = 0
+        self.hbm_bytes = self.moved_bytes = self.flops = 0
+        self.transfer_work = 0
+        self.repeats: list[tuple[int, int, int, int]] = []
+        """(first bar, last bar, times, ticks): periods that were carried forward, not played."""
+        self.made: list[tuple[int, str]] = []
+        """On-chip buffers that came to life, each with the number of the bar that followed."""
+        self.age = 0
+        """Counts iterations, so that regions know when they were touched last."""
+
+    @property
+    def shared(self) -> list[Gaps]:
+        """Resources that several lanes take in any order."""
+        return [self.bandwidth, *self.generators.values(), *self.ports.values()]
+
+    def counts(self) -> list[int]:
+        """What only ever grows."""
+        return [
+            self.num_ops, self.hbm_bytes, self.moved_bytes, self.flops, self.transfer_work,
+            *[lane.busy for lane in self.lanes], *[gaps.busy for gaps in self.shared],
+        ]  # fmt: skip
+
+    def add_counts(self, more: list[int]) -> None:
+        """Let everything that `counts` lists grow."""
+        (ops, hbm, moved, flops, work), rest = more[:5], more[5:]
+        self.num_ops += ops
+        self.hbm_bytes += hbm
+        self.moved_bytes += moved
+        self.flops += flops
+        self.transfer_work += work
+        for owner, count in zip((*self.lanes, *self.shared), rest, strict=True):
+            owner.busy += count
+
+    def note_made(self, buffer: str) -> None:
+        """An on-chip buffer comes to life."""
+        self.made.append((len(self.bars), buffer))
+
+    def stall(self, lane: Lane, free: int, start: int, cause: int, why: int) -> None:
+        """The lane idles from `free` to `start`."""
+        if lane.last == NOBODY:
+            return
+        behind = NOBODY
+        if why != RESOURCE and cause >= 0:
+            behind = self.bars[cause].lane
+        key = (why, min(behind, FIRST_QUEUE))
+        lane.stalls[key] = lane.stalls.get(key, 0) + start - free
