@@ -19,9 +19,11 @@ Values = Mapping[str, float]
 
 
 def chosen(point: Point, timeline: Timeline) -> list[Bar]:
-    """The bars that the point is about, in order of their starts."""
+    """The bars that the point is about, in order of their starts; ValueError for none."""
     kinds = (point.kind,) if point.kind else ("pass", "transfer", "multiply_moving")
-    bars = (b for b in timeline.bars if b.instruction == point.of and b.kind in kinds)
+    bars = [b for b in timeline.bars if b.instruction == point.of and b.kind in kinds]
+    if not bars:
+        raise ValueError(f"{point.id}: no {' or '.join(kinds)} of {point.of} was played")
     return sorted(bars, key=lambda bar: bar.start_ns)
 
 

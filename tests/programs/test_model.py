@@ -213,3 +213,21 @@ def test_the_last_line_sums_up_the_explicit_points(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["a1", "a2"]
     assert re.fullmatch(r"median \d+\.\d % p90 \d+\.\d % \(2 points\)", lines[-1])
+
+
+def test_the_table_is_written_as_a_page(tmp_path, capsys):
+    page = tmp_path / "table.md"
+
+    main(["--section", "4", "--write", str(page)])
+
+    rows = [line.split(" | ") for line in page.read_text().splitlines() if line.startswith("| a")]
+    assert [row[0] for row in rows] == ["| a1", "| a2"]
+    assert [row[3] for row in rows] == ["366 us", "262 us"]
+    assert capsys.readouterr().out.splitlines()[-1] in page.read_text()
+
+
+def test_a_point_about_an_instruction_that_is_not_played_says_so():
+    other = replace(POINTS["u04"], of="tensor_copy")
+
+    with pytest.raises(ValueError, match=r"u04: no pass .* of tensor_copy was played"):
+        Model().predict(other)
