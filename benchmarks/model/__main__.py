@@ -68,11 +68,19 @@ def closing_lines(
     yield from figure_lines(model, points)
     if left_out:
         yield from (point_line(p) for p in left_out)
+        yield f"leave one family out, independent points: {summary_text(independent(left_out))}"
         yield f"leave one family out: {summary_text(left_out)}"
+    known = [p for p in predictions if p.point.is_explicit]
+    yield f"independent points, that gave no constant: {summary_text(independent(known))}"
     closed = [p for p in predictions if not p.point.is_explicit]
     if closed:
         yield f"through the closed compiler (sections 3, 6, 7): {summary_text(closed)}"
-    yield summary_text(p for p in predictions if p.point.is_explicit)
+    yield summary_text(known)
+
+
+def independent(predictions: Sequence[Prediction]) -> list[Prediction]:
+    """Those off which no constant was read."""
+    return [p for p in predictions if p.point.is_independent]
 
 
 def parser() -> argparse.ArgumentParser:

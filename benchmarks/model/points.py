@@ -47,6 +47,7 @@ class Point:
     bottleneck: tuple[str, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     reference: bool = False
+    gives: tuple[str, ...] = ()
     note: str = ""
 
     @property
@@ -57,6 +58,11 @@ class Point:
     @property
     def is_explicit(self) -> bool:
         return self.section in EXPLICIT
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether no constant was read off it."""
+        return not self.gives and not self.reference
 
     @property
     def key(self) -> tuple[str, tuple[tuple[str, int | str], ...]]:
@@ -85,5 +91,6 @@ def all_points() -> tuple[Point, ...]:
 def _point(source: Mapping[str, Any], given: Mapping[str, Any]) -> Point:
     shared = {name: value for name, value in source.items() if name != "point"}
     fields: dict[str, Any] = {**shared, **given}
-    fields["bottleneck"] = tuple(fields.get("bottleneck", ()))
+    for name in ("bottleneck", "gives"):
+        fields[name] = tuple(fields.get(name, ()))
     return Point(**fields)

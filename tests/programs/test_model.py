@@ -16,6 +16,7 @@ from benchmarks.model.table import order_lines, point_line
 from neuroncore.errors import CapacityError
 from neuroncore.program import verify
 from neuroncore.timeline import constants
+from neuroncore.work import costs
 
 POINTS = {point.id: point for point in all_points()}
 PROGRAMS = list({point.key: point for point in reversed(POINTS.values())}.values())[::-1]
@@ -83,6 +84,9 @@ CALLS = {
     },
 }  # fmt: skip
 
+READ_OFF = ("inferred", "measured")
+"""Confidences of constants that come from a published measurement."""
+
 BYTES = {
     "u01": (32 * 1024, 32 * 1024),
     "u07": (32 * 1024, 32 * 1024),
@@ -133,6 +137,15 @@ def test_every_load_of_the_throughput_curve_goes_to_its_own_place():
 def test_ids_are_unique_and_only_the_plateau_of_the_curve_is_not_counted():
     assert len(POINTS) == len(all_points())
     assert [p.id for p in all_points() if p.reference] == ["curve_32768"]
+
+
+def test_constants_that_points_give_exist_and_inferred_ones_say_where_they_are_from():
+    given = {name for point in all_points() for name in point.gives}
+    table = costs()["constants"]
+
+    assert given <= set(table)
+    read_off = {name for name, row in table.items() if row["confidence"] in READ_OFF}
+    assert read_off - given <= {"LAUNCH"}  # a span that a tutorial's profile shows
 
 
 def predictions(*ids: str) -> list[Prediction]:
