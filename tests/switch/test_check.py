@@ -149,6 +149,27 @@ def masked(x, reads_mask):
 
 
 @nki.jit
+def ragged(x, use):
+    i_p, i_f = nl.mgrid[0:128, 0:64]
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x[i_p, i_f], mask=i_p < 100)
+    scaled = nl.multiply(nl.exp(tile), 2.0)
+    if use == "masked":
+        nl.store(out[i_p, i_f], scaled, mask=i_p < 100)
+        nl.store(out[100:128, 0:64], nl.zeros((28, 64), dtype=x.dtype))
+    elif use == "whole":
+        nl.store(out[i_p, i_f], scaled)
+    elif use == "hidden":
+        nl.store(out[i_p, i_f], nl.maximum(scaled, 0.0))
+    elif use == "row":
+        nl.store(out[i_p, i_f], nl.add(nl.zeros((128, 64), dtype=x.dtype), nl.sum(scaled, axis=1)))
+    else:
+        nl.store(out[0:64, 0:64], nl.copy(nisa.nc_matmul(scaled, scaled)))
+        nl.store(out[64:128, 0:64], nl.zeros((64, 64), dtype=x.dtype))
+    return out
+
+
+@nki.jit
 def triangle(x):
     i_p, i_f = nl.mgrid[0:64, 0:64]
     out = nl.ndarray((64, 64), dtype=x.dtype, buffer=nl.shared_hbm)
@@ -196,8 +217,25 @@ def test_elements_that_a_mask_left_out_are_unwritten(old):
         old["masked"](X, False)
 
     (found,) = report
-    assert found.message == "data reads 3,072 of 8,192 elements that nothing has written"
+    assert found.instruction == "dma_copy"  # where the undefined part of exp(tile) leaves the chip
+    assert found.message == "src reads 3,072 of 8,192 elements that nothing has written"
     assert "[0:128, 40:64]" in str(found.got)
+
+
+def test_a_masked_store_cuts_off_what_a_masked_load_left_undefined(old):
+    with watching("memory") as report:
+        old["ragged"](X, "masked")
+
+    assert list(report) == []
+
+
+@pytest.mark.parametrize("use_of_it", ["whole", "hidden", "row", "matmul"])
+def test_what_comes_of_undefined_elements_is_found_where_it_is_used(old, use_of_it):
+    with watching("memory") as report:
+        old["ragged"](X, use_of_it)
+
+    where = "nc_matmul" if use_of_it == "matmul" else "dma_copy"
+    assert {found.instruction for found in report} == {where}
 
 
 def test_elements_that_a_mask_leaves_out_again_are_not_read(old):

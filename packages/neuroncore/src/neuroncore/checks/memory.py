@@ -3,6 +3,11 @@
 What a tensor holds before its first write is undefined on a device: the machine shows NaN, which a
 maximum, a select or an integer may hide. Every element of a read is looked up in flags that writes
 set, one per element (per byte where views see the bytes in other sizes).
+
+In 0.1 a masked load leaves the rest of its tile undefined, and kernels compute on the whole tile
+until a masked store cuts the rest off again. There, what VectorE and ScalarE make of undefined
+elements is undefined, too, and not yet a finding: it is one where it leaves its partition, for HBM,
+TensorE or GpSimdE.
 """
 
 from __future__ import annotations
@@ -17,11 +22,14 @@ from neuroncore.checks._shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.checks._tensors import described, label
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.effects import Touch
-from neuroncore.instructions import Call
+from neuroncore.engines import Engine
+from neuroncore.instructions import Call, MaskBehaviour
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 
 RULE = "NKI language guide: the content of a new tensor is undefined"
+_BETWEEN_ROWS = frozenset({"nc_transpose", "nc_stream_shuffle"})
+"""What VectorE moves from partition to partition; all else that it and ScalarE do stays in rows."""
 
 
 @dataclass(slots=True)
@@ -43,6 +51,10 @@ class _Plan:
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     covers: bool
+    carries: bool
+    """Whether what it makes of undefined elements is undefined, instead of a finding."""
+    by_element: bool
+    """Whether an element of the result comes from the one in its place, else from its row."""
 
 
 class Memory(Watcher):
@@ -64,18 +76,24 @@ class Memory(Watcher):
         if plan is None:
             plan = self._plans[call] = _plan(call)
         chosen = None if plan.covers else call.record.chooses(call, views)
+        undefined: list[np.ndarray] = []
         for name in plan.reads:
             view = _operand(views, name)
             if not isinstance(view, View):
                 continue
             content = _content(self, view.storage)
             if content.written is not True and (chosen is None or name not in plan.writes):
-                self._read(event, name, view, content)
+                missing = self._missing(event, view, content)
+                if missing is not None and plan.carries and _same_rows(view, views[plan.writes[0]]):
+                    undefined.append(missing)
+                elif missing is not None:
+                    self._report(event, name, view, missing)
         for name in plan.writes:
             view = views[name]
             content = _content(self, view.storage)
-            if content.written is not True:
-                self._write(view, content, event.mask if chosen is None else chosen)
+            if content.written is not True or undefined:
+                where = event.mask if chosen is None else chosen
+                self._write(view, content, where, _defined(plan, undefined, view.shape))
 
     def moved(
         self,
@@ -109,30 +127,36 @@ class Memory(Watcher):
 
     # -- what it means ----------------------------------------------------------------------------
 
-    def _read(self, event: Event, name: str, view: View, content: _Content) -> None:
-        whole = is_whole(view)
+    def _missing(self, event: Event, view: View, content: _Content) -> np.ndarray | None:
+        """The elements of a read that nothing has written, as bool; None where there is none."""
         if content.written is False:
-            missing = None if event.mask is None else np.ones(view.shape, np.bool_)
+            missing = np.ones(view.shape, np.bool_)
         else:
             flags = content.flags(view.storage).get(view)
             if flags is None:
-                return
+                return None
             if flags.all():
-                if whole:
+                if is_whole(view):
                     content.written = True
-                return
+                return None
             missing = np.logical_not(_per_element(flags, view))
-        if event.mask is not None and missing is not None:
+        if event.mask is not None:
             missing = np.logical_and(missing, _kept(event.mask, view.shape))
-            if not missing.any():
-                return
-        self._report(event, name, view, missing)
+        return missing if missing.any() else None
 
-    def _write(self, view: View, content: _Content, where: np.ndarray | None) -> None:
-        if where is None and is_whole(view):
+    def _write(
+        self, view: View, content: _Content, where: np.ndarray | None, defined: np.ndarray | None
+    ) -> None:
+        if defined is None and where is None and is_whole(view):
             content.written = True
-        else:
+        elif defined is None:
             content.flags(view.storage).put(view, True, where)
+        else:
+            kept = defined if where is None else np.logical_and(defined, where)
+            lost = np.logical_not(defined)
+            lost = lost if where is None else np.logical_and(lost, where)
+            content.flags(view.storage).put(view, True, kept)
+            content.flags(view.storage).put(view, False, lost)
 
     def _report(self, event: Event, name: str, view: View, missing: np.ndarray | None) -> None:
         found = Finding(
@@ -182,7 +206,14 @@ def _plan(call: Call) -> _Plan:
         if effect.touch is not Touch.read:
             writes.append(effect.operand)
     reads.sort(key=lambda name: "." not in name)  # indices first: what they say decides the rest
-    return _Plan(tuple(reads), tuple(writes), call.record.covers(call))
+    carries = (
+        call.version == (0, 1)
+        and bool(writes)
+        and call.engine in (Engine.vector, Engine.scalar)
+        and call.record.name not in _BETWEEN_ROWS
+    )
+    by_element = call.record.mask in (MaskBehaviour.elementwise, MaskBehaviour.reduction)
+    return _Plan(tuple(reads), tuple(writes), call.record.covers(call), carries, by_element)
 
 
 def _begins(call: Call, touch: Touch) -> bool:
@@ -211,6 +242,25 @@ def _per_element(flags: np.ndarray | None, view: View) -> np.ndarray:
     """Whether all bytes of each element are flagged."""
     assert flags is not None
     return np.all(flags, axis=-1) if flags.ndim > view.ndim else flags
+
+
+def _same_rows(view: View, result: View) -> bool:
+    """Whether row p of a result is made of row p of an operand."""
+    return view.shape[0] == result.shape[0]
+
+
+def _defined(plan: _Plan, undefined: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:
+    """Which elements of a result are defined: one by one where sizes agree, else by rows."""
+    if not undefined:
+        return None
+    lost = np.zeros(shape, np.bool_)
+    for missing in undefined:
+        if plan.by_element and missing.size == lost.size:
+            lost |= missing.reshape(shape)
+        else:
+            rows = np.any(missing.reshape(len(missing), -1), axis=1)
+            lost |= rows.reshape((-1,) + (1,) * (len(shape) - 1))
+    return np.logical_not(lost)
 
 
 def _kept(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
