@@ -150,6 +150,21 @@ def test_old_kernels_report_too(record, facts):
     assert tile["loops"] == {"i": [0, 2]}
 
 
+def test_variables_of_comprehensions_are_loops_too(record, facts):
+    text = OLD.replace(
+        "    return out\n",
+        "    sizes = [b * 64 for b in range(2)]\n"
+        "    most = max(c + 1 for c in nl.affine_range(3))\n"
+        "    return out\n",
+    )
+    done = record(text)
+
+    assert done.stdout == "4096.0\n"
+    assert at(facts(), "b * 64", text)["loops"] == {"b": [0, 2]}
+    assert at(facts(), "b * 64", text)["value"] == [0, 64]
+    assert at(facts(), "c + 1", text)["loops"] == {"c": [0, 3]}
+
+
 def test_an_error_is_that_of_the_plain_run_and_the_facts_are_kept(record, facts, tmp_path):
     broken = NEW.replace("src=tile)", "src=tile[0:200, :])")
 

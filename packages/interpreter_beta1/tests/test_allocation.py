@@ -109,7 +109,7 @@ def test_a_tile_at_an_address_computes_like_any_other(rng):
 @pytest.mark.parametrize(
     ("where", "error", "text"),
     [
-        (ncc.sbuf.mod_alloc(base_addr=224 << 10), CapacityError, "do not fit SBUF"),
+        (ncc.sbuf.mod_alloc(base_addr=224 << 10), CapacityError, "offset 229376 is outside SBUF"),
         (ncc.psum.mod_alloc(base_bank=0, base_addr=4), CapacityError, "not at a bank"),
         (ncc.sbuf.mod_alloc(base_addr=0, num_free_tiles=(2, 2)), AttributeValueError, "1 sizes"),
         (ncc.sbuf.mod_alloc(base_addr=0, base_partition=64), PartitionError, "64 to 191"),

@@ -234,7 +234,7 @@ WRONG = {
         lambda t: nisa.tensor_tensor(t, t), SignatureError, "missing a required argument: 'op'"),
     "positional where keyword-only": (
         lambda t: nisa.activation(nl.exp, t, None), SignatureError, "too many positional"),
-    "a result outside HBM": (lambda t: t, MemorySpaceError, "the kernel returns a tensor in SBUF"),
+    "a result outside HBM": (lambda t: t, MemorySpaceError, "returns a tensor in SBUF"),
     "a load from SBUF": (lambda t: nl.load(t), MemorySpaceError, "nl.load: src is in SBUF"),
     "a store to SBUF": (lambda t: nl.store(t, t), MemorySpaceError, "nl.store: dst is in SBUF"),
     "a string stored": (lambda t: nl.store(twice, t), SignatureError, "dst is a Kernel"),

@@ -253,6 +253,14 @@ def parameters_of(function):
     return [p.name for p in named], [p.name for p in named if p.default is p.empty]
 
 
+def has_its_name_twice(error):
+    """Such as "local_gather: local_gather takes no mask"."""
+    if error is None or error.instruction is None:
+        return False
+    short = error.instruction.rpartition(".")[2]
+    return error.what.startswith((f"{short} ", f"{error.instruction} "))
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_argument_makes_python_complain(name):
     """Whatever an argument is: the function takes it, or says in an error of ours why not."""
@@ -266,7 +274,8 @@ def test_no_argument_makes_python_complain(name):
                     **{p: make(t, x) for p, make in given.items()}
                 )
             )
-            assert error is None or (error.place.file == __file__ and str(error))
+            assert error is None or error.place.file == __file__
+            assert not has_its_name_twice(error)
 
 
 @pytest.mark.parametrize("value", VALUES)

@@ -74,7 +74,7 @@ def test_a_reduction_over_programs_is_refused_but_for_one():
 
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     np.testing.assert_array_equal(kernel[1](x), x)
-    with pytest.raises(UnsupportedError, match="all_reduce over 2 programs is not modelled"):
+    with pytest.raises(UnsupportedError, match="a reduction over 2 programs is not modelled"):
         kernel[2](x)
 
 

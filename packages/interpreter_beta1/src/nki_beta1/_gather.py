@@ -38,7 +38,7 @@ def gather_flattened(
     region = region_of(mask, indices.shape)
     if region is not None:
         raise UnsupportedError(
-            "gather_flattened with a mask is not modelled",
+            "a mask on it is not modelled",
             hint="indices outside a mask are read too: leave the mask out and mask the store",
             operand="mask",
             instruction="nl.gather_flattened",
@@ -67,7 +67,11 @@ def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **unknown: An
     core.flush()
     if alu_op(op) is not ALU_OPS["add"]:
         raise AttributeValueError(
-            f"atomic_rmw cannot {alu_op(op).name}", expected="op=np.add", operand="op", rule=_RULE
+            f"cannot do {alu_op(op).name}",
+            expected="op=np.add",
+            operand="op",
+            instruction="nl.atomic_rmw",
+            rule=_RULE,
         )
     region = region_of(mask, dst.shape)
     if region is not None and region.inside is not None:

@@ -12,17 +12,27 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from neuroncore.backend import CURRENT, Choice
 from neuroncore.engines import HBM
-from neuroncore.errors import KernelError, LaunchError, MemorySpaceError, UnsupportedError
+from neuroncore.errors import (
+    KernelError,
+    LaunchError,
+    MemorySpaceError,
+    Place,
+    UnsupportedError,
+)
 from neuroncore.instructions import KernelWarning
 from neuroncore.launch import RUNNING, execute
 from neuroncore.memory import IndexRules, View
 from neuroncore.options import Options
 from nki_beta1._emit import Core
 from nki_beta1._grid import grid_shape
-from nki_beta1._misfit import explained
+from nki_beta1._misfit import described, explained
+from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._tile import Tile
+from nki_beta1._wording import reword
 
 NAME = "beta1"
 DEFAULT = Choice(NAME, "0.1")
@@ -153,6 +163,11 @@ def launch(
         token = _UNDER_WAY.set((function,))
         try:
             result = function(*ready, **named)
+            core.flush()
+            _check_results(function, result)
+        except KernelError as error:
+            reword(error)
+            raise
         except RecursionError:
             raise LaunchError(
                 f"kernel {function.__name__} recurses without end",
@@ -161,7 +176,6 @@ def launch(
             ) from None
         finally:
             _UNDER_WAY.reset(token)
-        core.flush()
         return result
 
     functools.update_wrapper(body, function)
@@ -173,7 +187,6 @@ def launch(
         programs=list(itertools.product(*map(range, grid))),
         grid=grid,
         is_mutable=lambda parameter: writes_arguments or parameter in mutable,
-        check_result=_returned,
         explain=explained,
     )
 
@@ -212,15 +225,45 @@ def _mutable_parameters(function: Callable[..., Any]) -> set[str | int]:
     return found
 
 
-def _returned(view: View) -> None:
-    if view.spec.space not in HBM:
+def _check_results(function: Callable[..., Any], result: Any) -> None:
+    """Raise for a result that is no tensor in HBM; numbers that the kernel computed may go."""
+    if isinstance(result, (tuple, list, dict)):
+        for part in result.values() if isinstance(result, dict) else result:
+            _check_results(function, part)
+    elif isinstance(result, View) and result.buffer not in HBM:
         raise MemorySpaceError(
-            f"the kernel returns a tensor in {view.spec.space.name.upper()}",
+            f"kernel {function.__name__} returns a tensor in {result.buffer.name.upper()}",
             expected="a tensor in HBM",
-            got=f"shape {view.spec!r}",
+            got=f"shape {result.spec!r}",
             hint="store it to nl.ndarray(…, buffer=nl.shared_hbm) and return that",
-            rule="NKI 0.1: kernel outputs",
+            place=_place_of_return(function),
+            rule=_OUTPUTS,
         )
+    elif isinstance(result, (np.ndarray, NotAnArray)) and not isinstance(result, View):
+        raise LaunchError(
+            f"kernel {function.__name__} returns {described(result)}",
+            expected="a tensor in HBM",
+            got=repr(result).partition("\n")[0][:80],
+            hint="what a kernel computes is stored to nl.ndarray(…, buffer=nl.shared_hbm)",
+            place=_place_of_return(function),
+            rule=_OUTPUTS,
+        )
+
+
+_OUTPUTS = "NKI 0.1: kernel outputs"
+
+
+def _place_of_return(function: Callable[..., Any]) -> Place | None:
+    """The return statement, where the kernel has one that gives something, else its first line."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:  # an object that is called
+        return None
+    steps = [i for i in dis.get_instructions(code) if i.opname == "RETURN_VALUE" and i.positions]
+    found = {i.positions for i in steps if i.positions and i.positions.col_offset is not None}
+    if len(found) != 1:
+        return Place(code.co_filename, code.co_firstlineno)
+    line, end_line, column, end_column = found.pop()
+    return Place(code.co_filename, line or 0, column or 0, end_line, end_column)
 
 
 def make_jit(choice: Choice) -> Callable[..., Any]:

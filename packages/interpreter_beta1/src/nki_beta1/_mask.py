@@ -103,6 +103,12 @@ class Mask(NotAnArray):
             found = _meet(found, _dense(term))
         return found
 
+    def __repr__(self) -> str:
+        if self.compared is None:
+            return f"<mask over index axes {self.dense().shape}>"
+        left, right, op = self.compared
+        return f"<mask {left!r} {op} {right!r}>"
+
     def __bool__(self) -> bool:
         raise ShapeError(
             "a mask has no truth value",

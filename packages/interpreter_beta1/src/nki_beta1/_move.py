@@ -37,18 +37,26 @@ def load(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> An
 
 
 def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
-    """A new SBUF tile (F, P) with the transposed elements of a 2-D HBM access (P, F)."""
+    """A new SBUF tile (F, P) with the transposed elements of a 2-D HBM access (P, F).
+
+    A mask is about the access's axes; what it leaves out is undefined.
+    """
     refuse_unknown("load_transpose2d", unknown)
     _in_hbm("load_transpose2d", "src", src)
-    if len(src.shape) != 2 or mask is not None:
+    if len(src.shape) != 2:
         raise ShapeError(
-            "load_transpose2d takes a 2-D access without a mask here",
+            f"src has {len(src.shape)} dimensions",
+            expected="a 2-D access",
             got=f"shape {src.shape}",
+            hint="index the leading dimensions: x[b, i_p, i_f]",
             operand="src",
+            position=0,
+            instruction="nl.load_transpose2d",
         )
     core_of("load_transpose2d").flush()
-    turned = cut(src, None).turned((1, 0))
-    return load(turned, dtype=dtype)
+    region = region_of(mask, src.shape)
+    turned = (src if region is not None else cut(src, None)).turned((1, 0))
+    return load(turned, dtype=dtype, mask=region and region.permuted((1, 0)))
 
 
 def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:

@@ -141,7 +141,7 @@ def all_reduce(
     alu_op(op)
     if count != 1:
         raise UnsupportedError(
-            f"nl.all_reduce over {count} programs is not modelled",
+            f"a reduction over {count} programs is not modelled",
             hint="programs of a grid run one after another here: none has the others' values. "
             "Store partial results to HBM and reduce them in a second launch",
             operand="program_axes",

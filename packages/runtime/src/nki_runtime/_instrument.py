@@ -73,13 +73,22 @@ class _Wrapper(ast.NodeTransformer):
         return node  # a pattern, not an evaluated expression
 
     def visit_For(self, node: ast.For) -> ast.AST:
-        named = isinstance(node.target, ast.Name)
         node = self.generic_visit(node)  # type: ignore[assignment]
-        if self._functions and named:
-            name = ast.Constant(node.target.id)  # type: ignore[attr-defined]
-            call = ast.Call(ast.Name(LOOP, ast.Load()), [name, node.iter], [])
-            node.iter = ast.copy_location(call, node.iter)
+        self._announce(node)
         return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        node = super().generic_visit(node)  # type: ignore[assignment]
+        self._announce(node)
+        return node
+
+    def _announce(self, node: ast.For | ast.comprehension) -> None:
+        """Let the loop tell its variable and bounds."""
+        if self._functions and isinstance(node.target, ast.Name):
+            call = ast.Call(
+                ast.Name(LOOP, ast.Load()), [ast.Constant(node.target.id), node.iter], []
+            )
+            node.iter = ast.copy_location(call, node.iter)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Attribute):  # the object of a method, not the method

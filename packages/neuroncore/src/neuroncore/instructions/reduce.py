@@ -130,7 +130,6 @@ TENSOR_REDUCE = Instruction(
         "keepdims": Attr(False, flag),
     },
     limits=[
-        same_partitions("dst", "data", data="float32[8, 8] sbuf"),
         rule(
             _is_trailing,
             lambda c: Violation(
@@ -142,6 +141,7 @@ TENSOR_REDUCE = Instruction(
             ),
             axis=0,
         ),
+        same_partitions("dst", "data", data="float32[8, 8] sbuf"),
         rule(
             lambda c: not _is_trailing(c) or c.dst.free == max(1, _kept(c)),
             lambda c: Violation(
