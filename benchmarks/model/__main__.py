@@ -89,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--section", type=int, nargs="+", choices=(1, 2, 3, 4, 5, 6, 7))
     made.add_argument("--mode", choices=("as_written", "compiled"),
-                      help="for every program, instead of each point's own")  # fmt: skip
+                      help="for times of whole programs, instead of each point's own")  # fmt: skip
     made.add_argument("--leave-one-family-out", action="store_true",
                       help="fit the free constants without each family and predict it")  # fmt: skip
     made.add_argument("--speed", action="store_true", help="time the timeline itself")

@@ -39,7 +39,7 @@ class Prediction:
 class Model:
     """The timeline with fixed constants; every program is estimated once.
 
-    `mode` None: each point's own.
+    `mode` None: each point's own; it is for times of whole programs, not of single instructions.
     """
 
     constants: Constants = field(default_factory=constants)
@@ -51,7 +51,8 @@ class Model:
 
         Programs are verified by the tests: one of them fills SBUF beyond the verifier's reserve.
         """
-        mode, skip = self.mode or point.mode, point.read in LARGE
+        skip = point.read in LARGE
+        mode = (self.mode if skip else None) or point.mode
         key = (point.key, mode, skip)
         if key not in self.timelines:
             self.timelines[key] = estimate(
