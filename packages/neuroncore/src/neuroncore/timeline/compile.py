@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroncore.core import NeuronCore
 from neuroncore.effects import Footprint, Touch, absolute
-from neuroncore.engines import Engine, Space
+from neuroncore.engines import Engine
 from neuroncore.enums import DgeMode
 from neuroncore.errors import UnsupportedError, Violation
 from neuroncore.instructions import Call as MachineCall
@@ -25,6 +25,7 @@ from neuroncore.program import (
     Program,
     Statement,
     call_effects,
+    calls,
 )
 from neuroncore.program.binding import machine_call, spec_at
 from neuroncore.program.effects import BoundEffect
@@ -34,6 +35,7 @@ from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, LANE
 from neuroncore.timeline.loose import loose_matmul, loose_pass
 from neuroncore.timeline.play import engine_pass, matmul, transfer
+from neuroncore.timeline.ports import Ports
 from neuroncore.timeline.rotation import copies
 from neuroncore.timeline.sites import Site, Step
 from neuroncore.timeline.state import State
@@ -68,9 +70,13 @@ class Compiler:
         self.overfull: list[Track] = []
         self.num_transfers = 0
         self.without_cost: list[Finding] = []
+        self.made = {id(call): self._machine_call(call) for call in calls(program.body)}
+        self.ports = Ports(state.ports)
+        for call in calls(program.body):
+            self._learn_ports(call)
         self.written = {
             place.buffer
-            for call in _calls(program.body)
+            for call in calls(program.body)
             for place in self._places(call)
             if place.effect.touch is not Touch.read
         }
@@ -119,7 +125,7 @@ class Compiler:
         return machine_call(call, specs, self.core, self.program.nki)
 
     def _call(self, call: Call) -> Iterator[Step]:
-        made = self._machine_call(call)
+        made = self.made[id(call)]
         work = call.record.work(made)
         if not work:
             self.without_cost.append(found(call, _unknown_cost(made)))
@@ -143,15 +149,21 @@ class Compiler:
                 site.flops = sum(op.flops for op in work if isinstance(op, MultiplyMoving))
                 yield (loose_matmul if self.state.reorders else matmul)(self.state, site)
             case Pass():
-                site.ports = self._ports(made, work[0])
+                site.ports = self.ports.of(call, made, work[0])
                 if self.state.reorders:
                     yield loose_pass(self.state, [site, *self._elsewhere(site, made)])
                 else:
                     yield engine_pass(self.state, site)
 
     def _elsewhere(self, site: Site, call: MachineCall) -> Iterator[Site]:
-        """The same call on the other of VectorE and ScalarE, where the kernel left it open."""
-        if call.attrs.get("engine") is not Engine.unknown:
+        """The same call where else the compiler may put it."""
+        for other, work in self._alternatives(call):
+            ports = self.ports.of(site.call, other, work)
+            yield replace(site, lane=LANE[work.engine], work=[work], ports=ports)
+
+    def _alternatives(self, call: MachineCall) -> Iterator[tuple[MachineCall, Pass]]:
+        """The call on the other of VectorE and ScalarE, where the kernel left that open."""
+        if not self.state.reorders or call.attrs.get("engine") is not Engine.unknown:
             return
         for engine in {Engine.vector, Engine.scalar} & set(call.record.engines) - {call.engine}:
             other = MachineCall(
@@ -160,8 +172,14 @@ class Compiler:
             )  # fmt: skip
             work = [] if check_call(other) else call.record.work(other)
             if len(work) == 1 and isinstance(work[0], Pass):
-                ports = self._ports(other, work[0])
-                yield replace(site, lane=LANE[engine], work=work, ports=ports)
+                yield other, work[0]
+
+    def _learn_ports(self, call: Call) -> None:
+        made = self.made[id(call)]
+        work = call.record.work(made)
+        if len(work) == 1 and isinstance(work[0], Pass):
+            others = [op for _, op in self._alternatives(made)]
+            self.ports.learn(call, made, [work[0], *others])
 
     def _access(self, place: BoundEffect) -> TrackedAccess | None:
         if place.at_zero is None:
@@ -231,21 +249,6 @@ class Compiler:
         ends = sum(not spec.space.on_chip for spec in call.tiles.values())
         site.hbm_bytes = op.bytes * ends
 
-    def _ports(self, call: MachineCall, op: Pass) -> list[Gaps]:
-        """Paths to memory that engines cannot use together [architecture guides]."""
-        named = []
-        spaces = {spec.space for spec in call.tiles.values()}
-        if self.core.target.generation < 3:
-            if Space.sbuf in spaces and op.engine in (Engine.vector, Engine.gpsimd):
-                named.append("sbuf")
-            if Space.psum in spaces and op.engine in (Engine.vector, Engine.scalar):
-                named.append("psum")
-        elif op.fast or (op.engine is Engine.gpsimd and Space.sbuf in spaces):
-            named.append("vector and gpsimd bus")
-        elif op.engine in (Engine.vector, Engine.scalar):
-            pass
-        return [self.state.ports.setdefault(name, Gaps()) for name in named]
-
 
 def _unknown_cost(call: MachineCall) -> Violation:
     return Violation(
@@ -255,11 +258,3 @@ def _unknown_cost(call: MachineCall) -> Violation:
         expected="an instruction whose record says what it asks of the hardware",
         hint="estimate the program for another target, or leave the instruction out",
     )
-
-
-def _calls(body: tuple[Statement, ...]) -> Iterator[Call]:
-    for statement in body:
-        if isinstance(statement, Loop):
-            yield from _calls(statement.body)
-        elif isinstance(statement, Call):
-            yield statement

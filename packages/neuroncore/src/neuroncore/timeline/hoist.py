@@ -54,5 +54,6 @@ def _written(call: Call) -> list[str]:
 
 
 def _reads_what_it_writes(call: Call) -> bool:
-    names = [access.buffer for access in accesses(call)]
-    return len(set(names)) != len(names) or call.attrs.get("accumulate", False) is not False
+    outputs = call.record.outputs
+    read = {access.buffer for name, access in call.accesses.items() if name not in outputs}
+    return bool(read & set(_written(call))) or call.attrs.get("accumulate", False) is not False

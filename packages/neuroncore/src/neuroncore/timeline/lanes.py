@@ -28,12 +28,14 @@ class Warmth:
 
     def __init__(self, window: int) -> None:
         self.window = window
-        self.since = 0
+        self.since = -window
         self.busy = 0
-        self.cold = window > 0
+        self.cold = False
 
     def interval(self, start: int, interval: int) -> int:
         """How long a multiply that begins at `start` occupies the engine."""
+        if not self.window:
+            return interval
         elapsed = start - self.since
         if elapsed >= self.window:
             self.cold = 2 * self.busy < elapsed or not self.busy

@@ -1,0 +1,53 @@
+"""Paths to memory that two engines cannot use at the same time.
+
+trn1: VectorE and GpSimdE to SBUF, VectorE and ScalarE to PSUM. Later generations: VectorE in a
+performance mode and GpSimdE to SBUF, VectorE and ScalarE to one PSUM bank; which bank the compiler
+gives a tensor is not known, so the tiles of one PSUM tensor are taken to share theirs.
+[NKI architecture guides: concurrent accesses; data movement updates]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from neuroncore.engines import Engine, Space
+from neuroncore.instructions import Call as MachineCall
+from neuroncore.program import Call
+from neuroncore.timeline.gaps import Gaps
+from neuroncore.work import Pass
+
+_SBUF_USERS = (Engine.vector, Engine.gpsimd)
+_PSUM_USERS = (Engine.vector, Engine.scalar)
+
+
+class Ports:
+    """Which of them an instruction takes; those that only one engine uses are no matter."""
+
+    def __init__(self, gaps: dict[str, Gaps]) -> None:
+        self.gaps = gaps
+        self.users: dict[str, set[Engine]] = {}
+
+    def learn(self, call: Call, made: MachineCall, ops: Iterable[Pass]) -> None:
+        """The call may run as any of these."""
+        for op in ops:
+            for name in _names(call, made, op):
+                self.users.setdefault(name, set()).add(op.engine)
+
+    def of(self, call: Call, made: MachineCall, op: Pass) -> list[Gaps]:
+        """What `op` occupies while it runs."""
+        shared = [name for name in _names(call, made, op) if len(self.users[name]) > 1]
+        return [self.gaps.setdefault(name, Gaps()) for name in shared]
+
+
+def _names(call: Call, made: MachineCall, op: Pass) -> Iterator[str]:
+    spaces = {spec.space for spec in made.tiles.values()}
+    first = made.target.generation < 3
+    wide = first or op.fast or op.engine is Engine.gpsimd
+    if wide and Space.sbuf in spaces and op.engine in _SBUF_USERS:
+        yield "sbuf"
+    if Space.psum in spaces and op.engine in _PSUM_USERS:
+        if first:
+            yield "psum"
+        else:
+            psum = (n for n, spec in made.tiles.items() if spec.space is Space.psum)
+            yield from {f"bank of {call.accesses[n].buffer}" for n in psum}
