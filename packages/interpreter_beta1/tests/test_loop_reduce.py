@@ -138,3 +138,118 @@ def test_loops_have_to_be_named(x):
 def test_shapes_have_to_agree(x):
     with pytest.raises(ShapeError, match="is reduced into one of shape"):
         reduced(x, lambda: nl.zeros((128, 2), dtype=nl.float32), by_subscript(np.add))
+
+
+# -- loops that are not reduced over --------------------------------------------------------------
+
+
+@pytest.fixture
+def pairs(rng):
+    return rng.integers(-9, 9, (2, 3, 128, 4)).astype(np.float32)
+
+
+def per_turn(x, body):
+    """`body(x[m, b], r, m, b)` for all m and b; what r is after each m."""
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((2, 128, 4), dtype=nl.float32, buffer=nl.shared_hbm)
+        body(x, out)
+        return out
+
+    return kernel(x)
+
+
+def test_a_turn_of_a_loop_that_is_not_named_begins_anew(pairs):
+    def body(x, out):
+        r = None
+        for m in nl.affine_range(2):
+            for b in nl.affine_range(3):
+                r = nl.loop_reduce(nl.load(x[m, b]), op=np.add, loop_indices=[b])
+            nl.store(out[m], value=r)
+
+    np.testing.assert_array_equal(per_turn(pairs, body), pairs.sum(axis=1))
+
+
+def test_all_named_loops_are_reduced_over(pairs):
+    def body(x, out):
+        r = None
+        for m in nl.affine_range(2):
+            for b in nl.affine_range(3):
+                r = nl.loop_reduce(nl.load(x[m, b]), np.add, (m, b))
+            nl.store(out[m], value=r)
+
+    expected = np.cumsum(pairs.sum(axis=1), axis=0)
+    np.testing.assert_array_equal(per_turn(pairs, body), expected)
+
+
+def test_every_turn_begins_with_what_the_name_stood_for(pairs):
+    def body(x, out):
+        r = nl.full((128, 4), 7, dtype=nl.float32)
+        for m in nl.affine_range(2):
+            for b in nl.affine_range(3):
+                r = nl.loop_reduce(nl.load(x[m, b]), op=np.max, loop_indices=[b])
+            nl.store(out[m], value=r)
+
+    np.testing.assert_array_equal(per_turn(pairs, body), np.maximum(pairs.max(axis=1), 7))
+
+
+def test_a_name_bound_in_the_turn_counts_in_it(pairs):
+    def body(x, out):
+        for m in nl.affine_range(2):
+            r = nl.full((128, 4), float(m), dtype=nl.float32)
+            for b in nl.affine_range(3):
+                r = nl.loop_reduce(nl.load(x[m, b]), op=np.add, loop_indices=[b])
+            nl.store(out[m], value=r)
+
+    expected = pairs.sum(axis=1) + np.arange(2, dtype=np.float32)[:, None, None]
+    np.testing.assert_array_equal(per_turn(pairs, body), expected)
+
+
+def test_a_tensor_of_every_turn_is_a_destination_of_its_own(pairs):
+    def body(x, out):
+        for m in nl.affine_range(2):
+            into = unwritten()
+            for b in nl.affine_range(3):
+                into[...] = nl.loop_reduce(nl.load(x[m, b]), op=np.add, loop_indices=[b])
+            nl.store(out[m], value=into)
+
+    np.testing.assert_array_equal(per_turn(pairs, body), pairs.sum(axis=1))
+
+
+def test_nan_in_what_a_name_stands_for_stays(pairs):
+    pairs[0, 0, 5] = np.nan
+
+    def body(x, out):
+        r = None
+        for m in nl.affine_range(2):
+            for b in nl.affine_range(3):
+                r = nl.loop_reduce(nl.load(x[m, b]), op=np.add, loop_indices=[b])
+            nl.store(out[m], value=r)
+
+    np.testing.assert_array_equal(per_turn(pairs, body), pairs.sum(axis=1))
+
+
+def test_a_loop_inside_the_reduced_one_has_to_be_named(pairs):
+    def body(x, out):
+        r = None
+        for b in nl.affine_range(3):
+            for m in nl.affine_range(2):
+                r = nl.loop_reduce(nl.load(x[m, b]), op=np.add, loop_indices=[b])
+        nl.store(out[0], value=r)
+
+    with pytest.raises(UnsupportedError, match="the loop over m runs inside the ones that are"):
+        per_turn(pairs, body)
+
+
+def test_loops_that_the_call_does_not_spell_out_are_refused(pairs):
+    def body(x, out):
+        r = None
+        for m in nl.affine_range(2):
+            for b in nl.affine_range(3):
+                named = [b]
+                r = nl.loop_reduce(nl.load(x[m, b]), op=np.add, loop_indices=named)
+            nl.store(out[m], value=r)
+
+    with pytest.raises(UnsupportedError, match="which of the loops over m, b are meant cannot be"):
+        per_turn(pairs, body)

@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 class Core(NeuronCore):
     """A core running a 0.1 kernel: it knows the instruction that still waits for a destination."""
 
-    __slots__ = ("_fitting", "accumulating", "initialised", "lent", "placed", "reduced", "waiting")
+    __slots__ = (
+        "_fitting",
+        "accumulating",
+        "initialised",
+        "lent",
+        "placed",
+        "reduced",
+        "reductions",
+        "waiting",
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -48,6 +57,8 @@ class Core(NeuronCore):
         """The address that a statement gave a block first (direct allocation)."""
         self.reduced: dict[int, np.ndarray] = {}
         """Per storage (by id): the elements that an nl.loop_reduce has written."""
+        self.reductions: dict[Any, Any] = {}
+        """Per name in a frame (by id): the last nl.loop_reduce into it."""
         self._fitting: set[tuple[Any, ...]] = set()
 
     def allocate(self, *args: Any, **kwargs: Any) -> View:

@@ -4,12 +4,18 @@
 what it is assigned to: `t[b] = nl.loop_reduce(x, np.add, [i])` adds x to t[b], and
 `t = nl.loop_reduce(x, np.add, [i])` to what the name t stood for. A destination that nothing has
 written starts with x, as 0.1's own generated kernels have it.
+
+`loop_indices` names the loops of one reduction. A turn of any other loop around the call begins the
+next one: a name stands again for what it stood for before. A tensor stays its own second operand:
+what another turn left there counts, unless the tensor is made or written anew.
 """
 
 from __future__ import annotations
 
+import ast
 import dis
-import sys
+import linecache
+from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
@@ -17,13 +23,14 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import alu_op
-from neuroncore.errors import OUR_PACKAGES, ShapeError, SignatureError, UnsupportedError
+from neuroncore.errors import Place, ShapeError, SignatureError, UnsupportedError, place_of
 from neuroncore.memory import View, window
 from neuroncore.memory.storage import INTEGER_POISON
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._apply import core_of, not_rectangular
 from nki_beta1._assign import Joining, fit, without_ones
 from nki_beta1._create import refuse_unknown
+from nki_beta1._loops import kernel_frame, loops_around
 from nki_beta1._mask import region_of
 
 RULE = "NKI 0.1: loop_reduce"
@@ -34,8 +41,9 @@ def loop_reduce(
 ) -> Any:
     """op(x, destination), the destination being what the result is assigned to.
 
-    `loop_indices` are the loops that 0.1's compiler may merge; the values do not depend on them.
-    Raises UnsupportedError where it cannot be told whether the destination has been written.
+    `loop_indices` are the variables of the loops that are reduced over.
+    Raises UnsupportedError where it cannot be told whether the destination has been written, or
+    which loops around the call are reduced over.
     """
     unknown.pop("name", None)
     refuse_unknown("loop_reduce", unknown)
@@ -49,13 +57,48 @@ def loop_reduce(
             instruction="nl.loop_reduce",
             rule=RULE,
         )
+    frame = kernel_frame()
     reduction = Reduction(x, alu_op(op).name, dtype, mask)
-    frame = _kernel_frame()
     name = _assigned_name(frame.f_code, frame.f_lasti)
     if name is None:
         return reduction
-    previous = frame.f_locals.get(name, frame.f_globals.get(name))
-    return reduction.joined(previous if isinstance(previous, View) else None)
+    around, others = _loops(frame, len(loop_indices))
+    if around[: len(others)] != others:
+        raise UnsupportedError(
+            f"the loop over {others[-1]} runs inside the ones that are reduced",
+            expected=f"loop_indices with {others[-1]} too, or a tensor that is indexed with it",
+            operand="loop_indices",
+            instruction="nl.loop_reduce",
+            rule=RULE,
+        )
+    return _rebound(reduction, frame, name, tuple(frame.f_locals.get(loop) for loop in others))
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What a name got last: in which turn of the other loops, and what it stood for before."""
+
+    turn: tuple[Any, ...]
+    result: Any
+    before: View | None
+
+
+def _rebound(reduction: Reduction, frame: FrameType, name: str, turn: tuple[Any, ...]) -> Any:
+    """The next value of a name: from what it stands for, or stood for before this reduction.
+
+    `turn`: where the loops stand that the reduction does not run over.
+    """
+    core: Any = core_of("loop_reduce")
+    now = frame.f_locals.get(name, frame.f_globals.get(name))
+    last = core.reductions.get((id(frame), name))
+    if last is not None and last.result is now:
+        before = last.before
+        target = now if last.turn == turn else before
+    else:
+        target = before = now if isinstance(now, View) and reduction.continues(now) else None
+    result = reduction.onto(target)
+    core.reductions[id(frame), name] = Last(turn, result, before)
+    return result
 
 
 class Reduction(Joining):
@@ -66,8 +109,11 @@ class Reduction(Joining):
 
     def joined(self, target: View | None) -> Any:
         """op(x, target), or a copy of x where nothing has been written to target."""
-        if target is None:
-            return elementwise.copy(self.x, self.dtype, self.mask)
+        is_started = target is not None and self.continues(target, marks=True)
+        return self.onto(target if is_started else None)
+
+    def continues(self, target: View, *, marks: bool = False) -> bool:
+        """Whether the elements of `target` that the mask selects have been written."""
         if without_ones(target.shape) != without_ones(self.x.shape):
             raise ShapeError(
                 f"a tile of shape {self.x.shape} is reduced into one of shape {target.shape}",
@@ -80,10 +126,18 @@ class Reduction(Joining):
         if region is not None and region.inside is not None:
             raise not_rectangular("nl.loop_reduce", region)
         if region is not None and region.is_empty:
+            return True
+        other = fit(target, self.x.shape)
+        return _is_started(other if region is None else region.of(other), self.op, marks)
+
+    def onto(self, target: View | None) -> Any:
+        """op(x, target); a copy of x without a target."""
+        if target is None:
+            return elementwise.copy(self.x, self.dtype, self.mask)
+        region = region_of(self.mask, self.x.shape)
+        if region is not None and region.is_empty:
             return target
         other = fit(target, self.x.shape)
-        if not _is_started(other if region is None else region.of(other), self.op):
-            return elementwise.copy(self.x, self.dtype, self.mask)
         return elementwise.binary(self.op, self.x, other, self.dtype, self.mask)
 
     def __getattr__(self, name: str) -> Any:
@@ -96,8 +150,8 @@ class Reduction(Joining):
         )
 
 
-def _is_started(target: View, op: str) -> bool:
-    """Whether the destination has been written; from now on it has.
+def _is_started(target: View, op: str, marks_it: bool) -> bool:
+    """Whether the destination has been written; from now on it has, where it is marked.
 
     Elements that no reduction has marked count as unwritten while they hold new memory's poison.
     """
@@ -108,7 +162,8 @@ def _is_started(target: View, op: str) -> bool:
         marked = core.reduced[id(target.storage)] = np.zeros(target.storage.flat.shape, np.bool_)
     marks = window(marked, target.offset, target.shape, target.spec.strides)
     written = marks | ~_poisoned(target)
-    marks[...] = True
+    if marks_it:
+        marks[...] = True
     if written.all():
         return True
     if core.options.uninitialized == "zero" and op == "add":
@@ -140,12 +195,39 @@ def _poisoned(target: View) -> np.ndarray:
 # -- what the result is assigned to ---------------------------------------------------------------
 
 
-def _kernel_frame() -> FrameType:
-    """The frame of the kernel that is running."""
-    frame = sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES and frame.f_back:
-        frame = frame.f_back
-    return frame
+def _loops(frame: FrameType, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The loops around the call in `frame`, and those that its `count` loop_indices leave out."""
+    around = loops_around(frame.f_code, frame.f_lasti)
+    named = _named_loops(place_of(frame))
+    if named is not None:
+        return around, tuple(loop for loop in around if loop not in named)
+    if count >= len(around):
+        return around, ()
+    raise UnsupportedError(
+        f"which of the loops over {', '.join(around)} are meant cannot be read",
+        expected="loop variables written out in the call: loop_indices=[i]",
+        operand="loop_indices",
+        instruction="nl.loop_reduce",
+        rule=RULE,
+    )
+
+
+@lru_cache(maxsize=256)
+def _named_loops(place: Place) -> frozenset[str] | None:
+    """The variables in the text of the call's loop_indices; None where it is not such a list."""
+    last = place.end_line or place.line
+    lines = [linecache.getline(place.file, n).encode() for n in range(place.line, last + 1)]
+    lines[-1] = lines[-1][: place.end_column]
+    try:
+        call = ast.parse(b"(" + b"".join(lines)[place.column :] + b")", mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(call, ast.Call):
+        return None
+    given = [k.value for k in call.keywords if k.arg == "loop_indices"] + call.args[2:3]
+    items = given[0].elts if given and isinstance(given[0], (ast.List, ast.Tuple)) else []
+    names = frozenset(item.id for item in items if isinstance(item, ast.Name))
+    return names if items and len(names) == len(items) else None
 
 
 @lru_cache(maxsize=256)
