@@ -168,7 +168,7 @@ def test_threads_and_exit_handlers_still_have_the_language(nki_run, program):
     assert (done.stdout, done.stderr) == ("0.6\n0.6\n", "")
 
 
-@pytest.mark.parametrize("flag", ["--trace", "--report"])
+@pytest.mark.parametrize("flag", ["--report"])
 def test_what_is_not_built_yet_is_refused_by_name(flag, nki_run, program):
     done = nki_run(f"{flag}=x", program("print('ran')"))
 

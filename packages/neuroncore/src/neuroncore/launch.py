@@ -25,7 +25,8 @@ class Launch:
     """One kernel running: its core, its place in the grid, its tensors shared between programs."""
 
     core: NeuronCore
-    kernel: str = ""
+    body: Callable[..., Any] | None = None
+    """The function that the programs call."""
     grid: tuple[int, ...] = ()
     program: tuple[int, ...] = ()
     shared: list[View] = field(default_factory=list)
@@ -33,6 +34,11 @@ class Launch:
     """Bounds of the loops that the program is in, by loop variable (only while recorded)."""
     number: int = field(default_factory=count(1).__next__)
     _next_shared: int = 0
+
+    @property
+    def kernel(self) -> str:
+        """What the function is called."""
+        return getattr(self.body, "__name__", "")
 
     def begin(self, program: tuple[int, ...]) -> None:
         """Start the next program of the grid: its shared tensors are those of the first."""
@@ -103,11 +109,11 @@ def execute(
     taken: list[_Argument] = []
     ready_args = [_adopt(a, core, taken, is_mutable(i)) for i, a in enumerate(args)]
     ready_kwargs = {k: _adopt(v, core, taken, is_mutable(k), k) for k, v in kwargs.items()}
-    for watcher in core.watchers:
-        watcher.launched(ready_args, ready_kwargs)
-    launch = Launch(core, getattr(body, "__name__", ""), grid)
+    launch = Launch(core, body, grid)
     results: list[Any] = []
     with entered(launch), np.errstate(all="ignore"):
+        for watcher in core.watchers:
+            watcher.launched(ready_args, ready_kwargs)
         for program in programs:
             launch.begin(program)
             with misfits_explained(explain or misfit_of):

@@ -86,7 +86,7 @@ def _runner(kernel: Any, target: str | None) -> Callable[..., Any]:
 def _record(kernel: Any, run: Callable[..., Any], given: Any, needs_values: bool) -> Recorder:
     """What the kernel did on these arguments."""
     args, kwargs = given
-    recorder = Recorder(kernel, needs_values, refuses_moves=True)
+    recorder = Recorder(kernel, for_time=True, needs_values=needs_values)
     with watched_by(recorder):
         run(*args, **kwargs)
     return recorder

@@ -21,6 +21,7 @@ from nki_runtime._instrument import instrumented
 from nki_runtime._recorder import Recorder
 from nki_runtime._report import render_usage, report
 from nki_runtime._script import Module, Program, Script, enter
+from nki_runtime._trace import Tracer
 from nki_runtime._use import settle, use
 from nki_runtime.registry import backends
 
@@ -31,6 +32,7 @@ examples:
   nki-run --option uninitialized=zero softmax.py --rows 128
   nki-run -m kernels.bench --rows 128         a module, as with python -m
   nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
+  nki-run --trace softmax.pftrace softmax.py  where the time of its kernels would go
   nki-run --check memory,capacity softmax.py  what runs here and may fail on a device
 
 Everything after SCRIPT or MODULE goes to the program. The exit code is the program's: 1 after an
@@ -40,7 +42,6 @@ NKI_PRECISE_FP and NKI_SIMULATOR are read.
 """
 
 _NOT_BUILT = {
-    "--trace": "to come: the timeline of a run",
     "--report": "to come: one page about a run",
 }
 
@@ -100,6 +101,12 @@ def make_parser() -> argparse.ArgumentParser:
         help="look for what runs here and fails elsewhere: "
         + "; ".join(f"{check.name} ({check.proves})" for check in CHECKS.values()),
     )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE.pftrace",
+        type=Path,
+        help="estimate the time of every kernel and write the timelines for ui.perfetto.dev",
+    )
     for flag, meaning in _NOT_BUILT.items():
         parser.add_argument(flag, action=_NotBuilt, nargs="?", metavar="…", help=meaning)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -115,19 +122,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     enter(program)
     try:
         checker = Checker(given.check)
+        tracer = None if given.trace is None else Tracer(given.trace)
         _switch(given, program)
     except KernelError as mistake:
         parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
     if given.check is not None:
         checker.begin(program.source(), settle().nki)
+    if tracer is not None:
+        tracer.begin()
     try:
         status = _run(parser, given, program, args)
     except SystemExit as stop:
-        if checker.finish() and not stop.code:
+        if _finish(checker, tracer) and not stop.code:
             raise SystemExit(1) from None
         raise
-    has_errors = checker.finish()
+    has_errors = _finish(checker, tracer)
     return status or int(has_errors)
+
+
+def _finish(checker: Checker, tracer: Tracer | None) -> bool:
+    """Print what was found and write what was asked for; whether something is wrong."""
+    has_findings = checker.finish()
+    return (tracer is not None and tracer.finish()) or has_findings
 
 
 def _run(

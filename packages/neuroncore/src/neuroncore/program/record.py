@@ -13,6 +13,7 @@ from neuroncore._caret import Place
 from neuroncore.core import NeuronCore
 from neuroncore.errors import UnsupportedError
 from neuroncore.instructions._psum import mark_written, written_part
+from neuroncore.launch import running
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 from neuroncore.options import Options
@@ -40,17 +41,21 @@ class Recorder(Watcher):
     """Receives what one launch does; `program` gives it as statements.
 
     While the kernel runs, only numbers are written down; statements are made of them at the end.
-    Without `needs_values` nothing needs to be executed for it. `refuses_moves` raises
-    UnsupportedError where a language moves data without an instruction: for whoever does not
-    compare the program with the run.
+    `kernel` None is the one that is launched. `for_time`: what memory holds does not matter, but
+    data that a language moved without an instruction does, because nobody compares the program
+    with the run. Without `needs_values`, which is for time only, nothing needs to be executed.
     """
 
     def __init__(
-        self, kernel: Callable[..., Any], needs_values: bool = True, refuses_moves: bool = False
+        self,
+        kernel: Callable[..., Any] | None = None,
+        for_time: bool = False,
+        needs_values: bool = True,
     ) -> None:
         self.kernel = kernel
+        self.for_time = for_time
         self.needs_values = needs_values
-        self.refuses_moves = refuses_moves
+        self._refused: UnsupportedError | None = None
         self.core: NeuronCore | None = None
         self._tensors: dict[int, NotedTensor] = {}
         """By id of the storage; a storage that dies is replaced by the next with its id."""
@@ -71,6 +76,8 @@ class Recorder(Watcher):
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if self._results is not None or self._parameters:
             raise UnsupportedError("capture of more than one launch")
+        if self.kernel is None:
+            self.kernel = running("a recorder").body
         for name, view in self._arguments(args, kwargs):
             tensor = self._tensors[id(view.storage)]
             tensor.is_constant = False
@@ -81,8 +88,9 @@ class Recorder(Watcher):
     def _arguments(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Iterator[tuple[str, View]]:
+        kernel: Any = self.kernel
         try:
-            bound = inspect.signature(self.kernel).bind(*args, **kwargs).arguments
+            bound = inspect.signature(kernel).bind(*args, **kwargs).arguments
         except (TypeError, ValueError):
             bound = {f"x{i}": value for i, value in enumerate(args)} | dict(kwargs)
         for name, value in bound.items():
@@ -106,7 +114,7 @@ class Recorder(Watcher):
         at, matmuls = len(self._notes), self._tensors[id(dst.storage)].matmuls
         adds_anyway = event.call.options.accumulate_on_unwritten == "add"
         if attrs["accumulate"] and adds_anyway and written is not True:
-            if self.needs_values:
+            if not self.for_time:
                 _holds_zeros(dst, written, event.place)
             written = True if written is False else None  # 0 + x: as if it had been written
             matmuls.append(Matmul(at, None, written))
@@ -153,8 +161,8 @@ class Recorder(Watcher):
         at: np.ndarray | None = None,
         of: np.ndarray | None = None,
     ) -> None:
-        if self.refuses_moves:
-            raise UnsupportedError(
+        if self.for_time and self._refused is None:
+            self._refused = UnsupportedError(
                 "data is moved without an instruction, which no program says",
                 got=f"{dst!r} is filled from {'a constant' if src is None else repr(src)}",
                 hint="write HBM with nisa.dma_copy; where a mask is no rectangle, compute the "
@@ -190,7 +198,10 @@ class Recorder(Watcher):
         """What happened, one statement after the other; tensors that nobody touches are left out.
 
         An accumulation group that begins with its PSUM tensor is written with accumulate=None.
+        Raises UnsupportedError for what no program says.
         """
+        if self._refused is not None:
+            raise self._refused
         version = next((n.call.version for n in self._notes if isinstance(n, NotedCall)), (0, 6))
         return Program(
             getattr(self.kernel, "__name__", "kernel"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from neuroncore._caret import Place
-from neuroncore.program import Program
+from neuroncore.program import Call, Program
 from neuroncore.timeline.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.occupancy import occupancy
 from neuroncore.timeline.sites import Site
@@ -34,6 +34,9 @@ class Bar:
     """The number of the bar that it could not start before."""
     why: str
     """data, buffer, engine or resource."""
+    call: Call
+    hbm_bytes: int = 0
+    """What a DMA moves to or from HBM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,8 @@ class Timeline:
             number, lane_name(played.lane), queue, site.call.instruction, site.call.name,
             KINDS[played.kind], self._ns(played.start), self._ns(played.free - played.start),
             self._ns(played.end), site.call.origin,
-            None if played.cause == NOBODY else played.cause, CAUSES[played.why],
+            None if played.cause == NOBODY else played.cause, CAUSES[played.why], site.call,
+            site.hbm_bytes,
         )  # fmt: skip
 
     def critical_path(self) -> list[Step]:

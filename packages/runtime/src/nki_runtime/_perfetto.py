@@ -1,0 +1,256 @@
+"""Timelines as a Perfetto trace: tracks, slices, flows, counters. Needs the `trace` extra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import accumulate, count
+from pathlib import Path
+from typing import Any
+
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import (
+    TracePacket,
+    TrackDescriptor,
+    TrackEvent,
+)
+from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
+
+from neuroncore.program import Access, Call
+from neuroncore.timeline import Bar, Timeline
+
+SEQUENCE = 1
+ENGINES = ("tensor", "vector", "scalar", "gpsimd", "sync")
+COUNTERS = {
+    "SBUF held": "bytes per partition",
+    "PSUM held": "banks",
+    "HBM bandwidth": "GB/s",
+}
+
+
+def write_trace(timelines: Sequence[Timeline], file: Path) -> None:
+    """Write timelines one after the other. Raises OSError where the file cannot be written.
+
+    One track per engine (LoadStationary, which overlaps the multiply before, has its own) and per
+    DMA queue; DMAs of a queue that overlap lie on tracks of one name, which the Perfetto UI shows
+    as one. Flows lead from what was waited for. A time is in whole nanoseconds.
+    """
+    with file.open("wb") as stream:
+        trace = _Trace(StreamingTraceProtoBuilder(stream))
+        start = 0.0
+        for timeline in timelines:
+            _Kernel(trace, timeline, start).write()
+            start += timeline.launch_ns
+
+
+@dataclass(slots=True)
+class _Trace:
+    """The file: its tracks by name, and the numbers that are still free."""
+
+    builder: StreamingTraceProtoBuilder
+    tracks: dict[tuple[str, int], int] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    is_begun: bool = False
+
+    def track(self, name: str, row: int = 0, rank: int = 0, unit: str | None = None) -> int:
+        """The uuid of the `row`-th track of that name; of a counter, with `unit`."""
+        found = self.tracks.get((name, row))
+        if found is None:
+            found = self.tracks[name, row] = next(self.numbers)
+            descriptor = TrackDescriptor(uuid=found, name=name, sibling_order_rank=rank)
+            if unit is not None:
+                descriptor.counter.unit_name = unit
+            elif rank:
+                descriptor.parent_uuid = self._core()
+            self.add(TracePacket(track_descriptor=descriptor))
+        return found
+
+    def _core(self) -> int:
+        """The track above engines and queues."""
+        found = self.tracks.get(("NeuronCore", 0))
+        if found is None:
+            found = self.tracks["NeuronCore", 0] = next(self.numbers)
+            descriptor = TrackDescriptor(
+                uuid=found, name="NeuronCore", child_ordering=TrackDescriptor.EXPLICIT
+            )
+            self.add(TracePacket(track_descriptor=descriptor))
+        return found
+
+    def add(self, packet: TracePacket) -> None:
+        packet.trusted_packet_sequence_id = SEQUENCE
+        if not self.is_begun:
+            packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+            self.is_begun = True
+        self.builder.write_packet(packet)
+
+    def event(self, time: int, kind: Any, track: int, **more: Any) -> TracePacket:
+        """A packet with an event, not yet added."""
+        return TracePacket(
+            timestamp=time, track_event=TrackEvent(type=kind, track_uuid=track, **more)
+        )
+
+    def slice(self, track: int, name: str, start: int, end: int, **more: Any) -> None:
+        begin = self.event(start, TrackEvent.TYPE_SLICE_BEGIN, track, name=name)
+        for key, value in more.pop("arguments", {}).items():
+            _annotate(begin.track_event, key, value)
+        begin.track_event.flow_ids.extend(more.get("flows", ()))
+        begin.track_event.terminating_flow_ids.extend(more.get("ends_flows", ()))
+        self.add(begin)
+        self.add(self.event(end, TrackEvent.TYPE_SLICE_END, track))
+
+    def counter(self, name: str, moments: Iterable[tuple[int, float]]) -> None:
+        track = self.track(name, unit=COUNTERS[name])
+        for time, value in moments:
+            kind = TrackEvent.TYPE_COUNTER
+            self.add(self.event(time, kind, track, double_counter_value=float(value)))
+
+
+def _annotate(event: TrackEvent, name: str, value: Any) -> None:
+    argument = event.debug_annotations.add(name=name)
+    if isinstance(value, bool):
+        argument.bool_value = value
+    elif isinstance(value, int):
+        argument.int_value = value
+    elif isinstance(value, float):
+        argument.double_value = value
+    else:
+        argument.string_value = str(value)
+
+
+class _Kernel:
+    """One timeline, `start` ns after the trace's begin."""
+
+    def __init__(self, trace: _Trace, timeline: Timeline, start: float) -> None:
+        self.trace, self.timeline, self.start = trace, timeline, start
+        self.waiters: dict[int, list[int]] = {}
+        self.flows: dict[int, int] = {}
+        for bar in timeline.bars:
+            if bar.waited_for is not None and bar.why != "engine":
+                self.flows[bar.number] = flow = next(trace.numbers)
+                self.waiters.setdefault(bar.waited_for, []).append(flow)
+
+    def at(self, nanoseconds: float) -> int:
+        return round(self.start + nanoseconds)
+
+    def write(self) -> None:
+        found = self.timeline
+        arguments = {
+            "target": found.target, "mode": found.mode, "MFU": found.mfu, "MBU": found.mbu,
+            "DMA efficiency": found.dma_efficiency, "micro-ops": found.num_ops,
+            "HBM bytes": found.hbm_bytes,
+        }  # fmt: skip
+        kernels = self.trace.track("kernels", rank=1)
+        self.trace.slice(
+            kernels, found.program.name, self.at(0), self.at(found.total_ns), arguments=arguments
+        )
+        self._carried()
+        for (name, rank), bars in self._by_track().items():
+            for row, of_row in enumerate(_rows(bars)):
+                track = self.trace.track(name, row, rank)
+                for bar in of_row:
+                    self._bar(track, bar)
+        occupancy = found.occupancy()
+        for memory, moments in occupancy.items():
+            moved = ((self.at(time), held) for time, held in moments)
+            self.trace.counter(f"{memory.upper()} held", moved)
+        rates = ((self.at(time), rate) for time, rate in _bandwidth(found.bars))
+        self.trace.counter("HBM bandwidth", rates)
+
+    def _carried(self) -> None:
+        """Periods of loops that are not drawn: where they would be, and what they repeat."""
+        bars = self.timeline.bars
+        repeats = self.timeline.repeats
+        outermost = [
+            r for r in repeats
+            if not any(o is not r and o[0] <= r[0] and r[1] <= o[1] for o in repeats)
+        ]  # fmt: skip
+        for first, behind, times, period in outermost:
+            begin = max(bar.start_ns + bar.busy_ns for bar in bars[first:behind])
+            self.trace.slice(
+                self.trace.track("carried forward", rank=2),
+                f"{times} x {period / 1e3:.2f} µs not drawn",
+                self.at(begin), self.at(begin + times * period),
+                arguments={"repeats from": self.at(bars[first].start_ns), "period ns": period},
+            )  # fmt: skip
+
+    def _by_track(self) -> dict[tuple[str, int], list[Bar]]:
+        """Name and rank of each track → its bars."""
+        found: dict[tuple[str, int], list[Bar]] = {}
+        for bar in self.timeline.bars:
+            found.setdefault(_track_of(bar), []).append(bar)
+        return dict(sorted(found.items(), key=lambda item: item[0][1]))
+
+    def _bar(self, track: int, bar: Bar) -> None:
+        self.trace.slice(
+            track, bar.name or bar.instruction,
+            self.at(bar.start_ns), self.at(bar.start_ns + bar.busy_ns),
+            arguments=dict(_arguments(bar)),
+            flows=self.waiters.get(bar.number, ()),
+            ends_flows=[self.flows[bar.number]] if bar.number in self.flows else (),
+        )  # fmt: skip
+
+
+def _track_of(bar: Bar) -> tuple[str, int]:
+    if bar.queue is not None:
+        return f"DMA queue {bar.queue}", 100 + bar.queue
+    rank = 10 + 2 * ENGINES.index(bar.lane)
+    if bar.kind == "load_stationary":
+        return f"{bar.lane}: load stationary", rank + 1
+    return bar.lane, rank
+
+
+def _rows(bars: list[Bar]) -> list[list[Bar]]:
+    """The bars on as few rows as have none that overlap."""
+    rows: list[list[Bar]] = []
+    ends: list[float] = []
+    for bar in sorted(bars, key=lambda bar: bar.start_ns):
+        free = next((n for n, end in enumerate(ends) if end <= bar.start_ns), len(rows))
+        if free == len(rows):
+            rows.append([])
+            ends.append(0.0)
+        rows[free].append(bar)
+        ends[free] = bar.start_ns + bar.busy_ns
+    return rows
+
+
+def _arguments(bar: Bar) -> Iterator[tuple[str, Any]]:
+    """What is worth knowing of a micro-op beside its time."""
+    yield "instruction", bar.instruction
+    yield "micro-op", bar.kind
+    if bar.place is not None:
+        yield "source", str(bar.place)
+    yield "result ns", bar.end_ns
+    if bar.waited_for is not None:
+        yield "waited for", bar.why
+    if bar.hbm_bytes:
+        yield "HBM bytes", bar.hbm_bytes
+    yield from _operands(bar.call)
+
+
+def _operands(call: Call) -> Iterator[tuple[str, Any]]:
+    for name, value in call.operands.items():
+        if isinstance(value, Access):
+            yield name, f"{value.buffer} {list(value.shape)}"
+        elif value is not None:
+            yield name, value
+    for name, value in call.attrs.items():
+        if value is not None and value != call.record.attrs[name].default:
+            yield name, value.name if isinstance(value, Enum) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else getattr(value, "name", str(value))
+
+
+def _bandwidth(bars: Sequence[Bar]) -> Iterator[tuple[float, float]]:
+    """HBM bytes per ns (GB/s) over time; a DMA moves its bytes evenly while it is busy."""
+    changes: dict[float, float] = {}
+    for bar in bars:
+        if bar.hbm_bytes and bar.busy_ns:
+            rate = bar.hbm_bytes / bar.busy_ns
+            end = bar.start_ns + bar.busy_ns
+            changes[bar.start_ns] = changes.get(bar.start_ns, 0.0) + rate
+            changes[end] = changes.get(end, 0.0) - rate
+    times = sorted(changes)
+    for time, rate in zip(times, accumulate(changes[t] for t in times), strict=True):
+        yield time, max(0.0, round(rate, 6))

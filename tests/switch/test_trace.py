@@ -1,0 +1,293 @@
+"""`nki-run --trace`: the file is read back with Perfetto's own messages."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+
+from nki_runtime import estimate, use
+from nki_runtime._perfetto import write_trace
+from nki_runtime._trace import write_whole
+
+FOLDER = Path(__file__).parent
+
+SCRIPT = """\
+import runpy
+import numpy as np
+kernels = runpy.run_path({kernels!r})
+print(kernels["rows_doubled"](np.ones((300, 64), np.float32)).sum())
+kernels["product"](np.ones((128, 128), np.float32), np.ones((128, 512), np.float32))
+"""
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def nki_run(
+    folder: Path, text: str, *options: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `text` as program.py in `folder` under nki-run with these options."""
+    (folder / "program.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "nki_runtime", "--backend", "beta2", "--nki", "0.6"]
+    return subprocess.run(
+        [*command, *options, "program.py"],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+        env={"PATH": "", **environment},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return partial(nki_run, tmp_path)
+
+
+def script(extra: str = "") -> str:
+    return SCRIPT.format(kernels=str(FOLDER / "time_kernels.py")) + extra
+
+
+class Read:
+    """A trace file: slices and counter values by track name, flows."""
+
+    def __init__(self, file: Path) -> None:
+        trace = Trace()
+        trace.ParseFromString(file.read_bytes())
+        self.names: dict[int, str] = {}
+        self.units: dict[str, str] = {}
+        self.slices: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.counters: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        open_slices: dict[int, dict[str, Any]] = {}
+        for packet in trace.packet:
+            if packet.HasField("track_descriptor"):
+                found = packet.track_descriptor
+                self.names[found.uuid] = found.name
+                if found.HasField("counter"):
+                    self.units[found.name] = found.counter.unit_name
+                continue
+            event, time = packet.track_event, packet.timestamp
+            name = self.names[event.track_uuid]
+            if event.type == TrackEvent.TYPE_COUNTER:
+                self.counters[name].append((time, event.double_counter_value))
+            elif event.type == TrackEvent.TYPE_SLICE_BEGIN:
+                assert event.track_uuid not in open_slices, f"slices overlap on {name}"
+                open_slices[event.track_uuid] = {
+                    "name": event.name, "start": time, "track": name,
+                    "flows": list(event.flow_ids), "ends": list(event.terminating_flow_ids),
+                    "arguments": {a.name: a for a in event.debug_annotations},
+                }  # fmt: skip
+            else:
+                done = open_slices.pop(event.track_uuid)
+                done["end"] = time
+                self.slices[name].append(done)
+        assert not open_slices
+
+    def every(self) -> list[dict[str, Any]]:
+        return [one for found in self.slices.values() for one in found]
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traced")
+    done = nki_run(folder, script(), "--trace", "out.pftrace")
+    assert (done.stdout, done.stderr, done.returncode) == ("38400.0\n", "", 0)
+    return Read(folder / "out.pftrace")
+
+
+def kernel(name: str) -> Any:
+    with use("beta2", nki="0.6"):
+        return runpy.run_path(str(FOLDER / "time_kernels.py"))[name]
+
+
+def test_there_is_a_track_for_every_engine_and_queue_that_works(traced):
+    assert {"kernels", "vector", "tensor", "tensor: load stationary"} <= set(traced.slices)
+    assert sum(name.startswith("DMA queue ") for name in traced.slices) >= 2
+    assert not {"scalar", "gpsimd", "sync"} & set(traced.slices)
+
+
+def test_kernels_follow_one_another_with_their_estimated_times(traced):
+    first = estimate(kernel("rows_doubled"), ((300, 64), "float32"))
+    second = estimate(kernel("product"), ((128, 128), "float32"), ((128, 512), "float32"))
+
+    one, two = traced.slices["kernels"]
+
+    assert (one["name"], two["name"]) == ("rows_doubled", "product")
+    assert (one["start"], one["end"]) == (0, round(first.total_ns))
+    assert two["start"] == round(first.launch_ns)
+    assert two["end"] == round(first.launch_ns + second.total_ns)
+
+
+def test_every_micro_op_is_a_slice_where_its_bar_is(traced):
+    bars = estimate(kernel("rows_doubled"), ((300, 64), "float32")).bars
+    end = traced.slices["kernels"][0]["end"]
+
+    drawn = [s for s in traced.every() if s["start"] <= end and s["track"] != "kernels"]
+
+    assert sorted((s["name"], s["start"], s["end"]) for s in drawn) == sorted(
+        (b.instruction, round(b.start_ns), round(b.start_ns + b.busy_ns)) for b in bars
+    )
+
+
+def test_a_named_instruction_has_its_name(traced):
+    names = [s["name"] for found in traced.slices.values() for s in found]
+
+    assert names.count("weights") == 1
+
+
+def test_a_slice_knows_its_source_line_operands_and_attributes(traced):
+    slices = traced.slices["vector"]
+    arguments = slices[0]["arguments"]
+
+    source = (FOLDER / "time_kernels.py").read_text().splitlines()
+    line = next(n for n, text in enumerate(source, 1) if "tensor_scalar" in text)
+    assert f"time_kernels.py:{line}:" in arguments["source"].string_value
+    assert arguments["op0"].string_value == "multiply"
+    assert arguments["operand0"].double_value == 2.0
+    assert arguments["dst"].string_value == "tile [128, 64]"
+
+
+def test_flows_lead_from_what_was_waited_for(traced):
+    source = {flow: one for one in traced.every() for flow in one["flows"]}
+    target = {flow: one for one in traced.every() for flow in one["ends"]}
+
+    assert source.keys() == target.keys()
+    copy = next(s for s in traced.slices["vector"] if s["name"] == "tensor_copy")
+    assert source[copy["ends"][0]]["name"] == "nc_matmul"
+    assert all(source[flow]["start"] <= target[flow]["start"] for flow in source)
+
+
+def test_counters_show_memory_and_bandwidth(traced):
+    assert traced.units == {
+        "SBUF held": "bytes per partition",
+        "PSUM held": "banks",
+        "HBM bandwidth": "GB/s",
+    }
+    assert max(value for _, value in traced.counters["PSUM held"]) == 1
+    second = traced.slices["kernels"][1]["start"]
+    held = [value for time, value in traced.counters["SBUF held"] if time >= second]
+    assert max(held) == (128 + 512) * 4  # the result comes when the operands have gone
+    assert all(counter[-1][1] == 0 for counter in traced.counters.values())
+
+
+def test_the_bytes_under_the_bandwidth_are_those_moved(traced):
+    moments = traced.counters["HBM bandwidth"]
+
+    moved = sum(rate * (after - time) for (time, rate), (after, _) in pairwise(moments))
+
+    expected = 2 * 300 * 64 * 4 + (128 * 128 + 2 * 128 * 512) * 4
+    assert abs(moved - expected) < 0.02 * expected  # times are whole nanoseconds
+
+
+# -- with others, and without ---------------------------------------------------------------------
+
+
+def test_it_combines_with_records_and_checks(run, tmp_path):
+    options = ("--trace", "t.pftrace", "--record", "facts.json", "--check", "capacity")
+    done = run(script(), *options)
+
+    assert (done.stdout, done.returncode) == ("38400.0\n", 0), done.stderr
+    assert Read(tmp_path / "t.pftrace").slices["kernels"]
+    assert json.loads((tmp_path / "facts.json").read_text())["schema"] == "nki-facts/1"
+
+
+def test_a_kernel_that_no_program_says_is_named_and_the_others_are_written(run, tmp_path):
+    done = run(script('kernels["zeros_in_hbm"](np.ones((4, 8), np.float32))\n'), "--trace", "t.pf")
+
+    assert done.returncode == 1
+    assert "nki-run: a kernel is not in the trace:" in done.stderr
+    assert "data is moved without an instruction" in done.stderr
+    assert [s["name"] for s in Read(tmp_path / "t.pf").slices["kernels"]] == [
+        "rows_doubled",
+        "product",
+    ]
+
+
+def test_a_kernel_that_failed_does_not_spoil_the_next(run, tmp_path):
+    text = script(
+        "try:\n"
+        '    kernels["product"](np.ones((128, 64), np.float32), np.ones((128, 512), np.float32))\n'
+        "except Exception as wrong:\n"
+        "    print(type(wrong).__name__)\n"
+        'kernels["in_place"](np.ones((4, 8), np.float32), (np.ones((4, 8), np.float32),))\n'
+    )
+    done = run(text, "--trace", "t.pftrace")
+
+    assert (done.stdout, done.returncode) == ("38400.0\nShapeError\n", 0), done.stderr
+    names = [s["name"] for s in Read(tmp_path / "t.pftrace").slices["kernels"]]
+    assert names == ["rows_doubled", "product", "in_place"]
+
+
+def test_without_a_kernel_nothing_is_written(run, tmp_path):
+    done = run("print(1)\n", "--trace", "t.pftrace")
+
+    assert (done.stdout, done.returncode) == ("1\n", 1)
+    assert "no kernel to trace: t.pftrace is not written" in done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["program.py"]
+
+
+def test_an_error_of_the_program_keeps_the_kernels_before_it(run, tmp_path):
+    done = run(script('raise SystemExit("stop")\n'), "--trace", "t.pftrace")
+
+    assert (done.stderr, done.returncode) == ("stop\n", 1)
+    assert len(Read(tmp_path / "t.pftrace").slices["kernels"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [
+        ("absent/t.pftrace", "no such folder absent"),
+        (".", "this is a folder"),
+        ("program.py/t.pftrace", "no such folder program.py"),
+    ],
+    ids=["no-folder", "a-folder", "under-a-file"],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(run, file, says):
+    done = run(script(), "--trace", file)
+
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert f"nki-run: --trace {file}: {says}" in done.stderr
+
+
+def test_without_the_extra_it_says_what_to_install(run, tmp_path):
+    (tmp_path / "hidden" / "perfetto").mkdir(parents=True)
+    (tmp_path / "hidden" / "perfetto" / "__init__.py").write_text("raise ImportError('hidden')")
+
+    done = run(script(), "--trace", "t.pftrace", PYTHONPATH=str(tmp_path / "hidden"))
+
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert "--trace needs the trace extra" in done.stderr
+    assert "pip install 'nki-runtime[trace]'" in done.stderr
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
+    file = tmp_path / "t.pftrace"
+    file.write_bytes(b"old")
+
+    def half(temporary: Path) -> None:
+        temporary.write_bytes(b"ne")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(file, half)
+
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_periods_that_are_not_drawn_are_marked(tmp_path):
+    timeline = estimate(kernel("rows_doubled"), ((128 * 100, 64), "float32"))
+    assert timeline.repeats
+
+    write_trace([timeline], tmp_path / "t.pftrace")
+
+    marks = Read(tmp_path / "t.pftrace").slices["carried forward"]
+    assert all("not drawn" in mark["name"] for mark in marks)
+    assert sum(m["end"] - m["start"] for m in marks) > timeline.total_ns / 2
