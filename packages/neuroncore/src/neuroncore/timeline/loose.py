@@ -11,7 +11,7 @@ from typing import NamedTuple
 from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.play import load_table, matmul_passes
 from neuroncore.timeline.sites import Site, Step
-from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, LooseLane, Played, State
+from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, LooseLane, State, played
 from neuroncore.work import Pass
 
 
@@ -51,7 +51,7 @@ def loose_pass(state: State, sites: list[Site]) -> Step:
         if start > free:
             state.stall(lane, free, start, cause, why)
         end, bar = start + interval + chosen.latency, len(bars)
-        bars.append(Played(number, lane.number, PASS, start, start + interval, end, cause, why))
+        bars.append(played((number, lane.number, PASS, start, start + interval, end, cause, why)))
         lane.last, lane.end = bar, max(lane.end, end)
         lane.busy += interval
         state.num_ops += 1
@@ -90,7 +90,7 @@ def loose_matmul(state: State, site: Site) -> Step:
             ready = start + interval
             end = ready + latency
             lane.last = len(bars)
-            bars.append(Played(number, TENSOR, MULTIPLY, start, ready, end, cause, why))
+            bars.append(played((number, TENSOR, MULTIPLY, start, ready, end, cause, why)))
             lane.busy += interval
         lane.end = max(lane.end, end)
         state.num_ops += 2 * len(passes)

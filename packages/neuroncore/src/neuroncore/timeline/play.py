@@ -19,8 +19,8 @@ from neuroncore.timeline.state import (
     TRANSFER,
     WEIGHTS,
     Lane,
-    Played,
     State,
+    played,
 )
 from neuroncore.timeline.waits import Wait
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
@@ -52,7 +52,7 @@ def engine_pass(state: State, site: Site) -> Step:
         free = start + interval
         end = free + latency
         bar = len(bars)
-        bars.append(Played(number, lane.number, PASS, start, free, end, cause, why))
+        bars.append(played((number, lane.number, PASS, start, free, end, cause, why)))
         lane.free, lane.last, lane.end = free, bar, end
         lane.busy += interval
         state.num_ops += 1
@@ -66,7 +66,7 @@ def load_table(state: State, number: int, table: str) -> None:
     lane, bars = state.lanes[SCALAR], state.bars
     loading = state.clock.cycles(SCALAR, state.clock.values["ACT_TABLE_LOAD"])
     start, free = lane.free, lane.free + loading
-    bars.append(Played(number, SCALAR, TABLE, start, free, free, lane.last, LANE))
+    bars.append(played((number, SCALAR, TABLE, start, free, free, lane.last, LANE)))
     lane.last, lane.free = len(bars) - 1, free
     lane.busy += loading
     state.num_ops += 1
@@ -109,7 +109,7 @@ def matmul(state: State, site: Site) -> Step:
             filled = state.weights_free = start + load
             at = len(bars)
             bars.append(
-                Played(number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why)
+                played((number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why))
             )
             begin, behind, by = lane.free, cause, lane.last
             if filled > begin:
@@ -123,7 +123,7 @@ def matmul(state: State, site: Site) -> Step:
             lane.busy += (interval := warmth.interval(begin, multiply))
             state.multiply_start, lane.free = begin, begin + interval
             end = lane.free + latency
-            bars.append(Played(number, TENSOR, MULTIPLY, begin, lane.free, end, by, why))
+            bars.append(played((number, TENSOR, MULTIPLY, begin, lane.free, end, by, why)))
             lane.last = at + 1
         lane.end = end
         state.num_ops += 2 * len(passes)
@@ -170,7 +170,7 @@ def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
         end = max(bandwidth.fill(begin, share) - gap, begin + length)
         complete = end + tail + completes
         bar = len(bars)
-        bars.append(Played(number, lane.number, TRANSFER, trigger, end, complete, cause, why))
+        bars.append(played((number, lane.number, TRANSFER, trigger, end, complete, cause, why)))
         lane.free, lane.last = trigger + floor, bar
         lane.busy += length
         lane.end = max(lane.end, complete)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 from neuroncore.timeline.clock import Clock
@@ -30,6 +31,10 @@ class Played(NamedTuple):
     cause: int
     """The bar it waited for (NOBODY: none)."""
     why: int
+
+
+played = partial(tuple.__new__, Played)
+"""A Played from its fields as a tuple; half the time of calling the class."""
 
 
 class Lane:
