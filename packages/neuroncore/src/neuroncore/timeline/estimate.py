@@ -75,7 +75,7 @@ def estimate(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Without garbage collection: playing makes many small tuples and no cycles (a third faster)."""
+    """No garbage collection: playing makes many small tuples and no cycles (a third faster)."""
     was_on = gc.isenabled()
     gc.disable()
     try:
