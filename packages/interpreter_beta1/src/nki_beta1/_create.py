@@ -20,11 +20,11 @@ from neuroncore.launch import running
 from nki_beta1._allocation import Placement
 from nki_beta1._apply import core_of, on_chip_shape, run
 from nki_beta1._blocks import Blocks, ParDim, make_blocks
+from nki_beta1._loops import kernel_frame, loops_around
 from nki_beta1._tile import Tile
 from nki_dtypes import DType, cast
 
 _NARROWER = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}
-_BY_NAME = {s.name: s for s in Space}
 
 
 def par_dim(size: int) -> ParDim:
@@ -121,10 +121,10 @@ def as_space(buffer: Any) -> Space:
         return buffer
     if isinstance(buffer, Placement):
         return buffer.space
-    if isinstance(buffer, str) and buffer in _BY_NAME:
-        return _BY_NAME[buffer]
     raise MemorySpaceError(
-        f"{buffer!r} is not a memory", expected=", ".join(_BY_NAME), operand="buffer"
+        f"{buffer!r} is not a memory",
+        expected=", ".join(f"nl.{space.name}" for space in Space),
+        operand="buffer",
     )
 
 
@@ -215,8 +215,25 @@ def _placed(
     return made
 
 
+def _at_top_level() -> None:
+    """Raise MemorySpaceError where the running function makes an output inside a loop."""
+    frame = kernel_frame()
+    around = loops_around(frame.f_code, frame.f_lasti)
+    if around:
+        raise MemorySpaceError(
+            f"a tensor in SHARED_HBM is made inside the loop over {around[-1]}",
+            expected="outputs of the kernel, made outside all loops",
+            hint="make it before the loop, with an axis for the loop's index",
+            operand="buffer",
+            instruction="nl.ndarray",
+            rule="NKI 0.1: shared_hbm",
+        )
+
+
 def _in_hbm(sizes: tuple[int, ...], kind: DType, space: Space, name: str) -> tuple[Any, bool]:
     launch = running("nl.ndarray")
+    if space is Space.shared_hbm:
+        _at_top_level()
     if space is not Space.shared_hbm:
         return launch.core.allocate(sizes, kind, space, name), True
     known = len(launch.shared)

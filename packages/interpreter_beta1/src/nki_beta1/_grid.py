@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from neuroncore.errors import LaunchError, UnsupportedError
-from neuroncore.launch import running
+from neuroncore.launch import RUNNING, running
+from nki_beta1._trace_once import turns
 
 RULE = "NKI 0.1: SPMD launch grid"
 
@@ -16,14 +18,18 @@ _SCHEDULING = frozenset({"directives", "multi_buffer", "precise_schedule"})
 
 
 def _scheduled(name: str) -> Any:
-    def loop(*args: int, **kwargs: Any) -> range:
+    def loop(*args: int, **kwargs: Any) -> Iterable[int]:
         unknown = set(kwargs) - _SCHEDULING
         if unknown:
             raise UnsupportedError(
                 f"nl.{name} has no parameter {min(unknown)!r} here",
                 expected="start, stop, step and scheduling hints " + ", ".join(sorted(_SCHEDULING)),
             )
-        return _numbers(name, args)
+        numbers = _numbers(name, args)
+        launch = RUNNING.get()
+        if launch is not None and launch.core.options.traced_once == "error":
+            return turns(numbers)
+        return numbers
 
     loop.__name__ = loop.__qualname__ = name
     loop.__doc__ = (

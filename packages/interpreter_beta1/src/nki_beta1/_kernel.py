@@ -12,26 +12,22 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from neuroncore.backend import CURRENT, Choice
-from neuroncore.engines import HBM
 from neuroncore.errors import (
     KernelError,
     LaunchError,
-    MemorySpaceError,
-    Place,
     UnsupportedError,
 )
 from neuroncore.instructions import KernelWarning
 from neuroncore.launch import RUNNING, execute
-from neuroncore.memory import IndexRules, View
+from neuroncore.memory import IndexRules
 from neuroncore.options import Options
 from nki_beta1._emit import Core
 from nki_beta1._grid import grid_shape
-from nki_beta1._misfit import described, explained
-from nki_beta1._not_an_array import NotAnArray
+from nki_beta1._misfit import explained
+from nki_beta1._results import Written, check_results
 from nki_beta1._tile import Tile
+from nki_beta1._trace_once import refuse_untraceable
 from nki_beta1._wording import reword
 
 NAME = "beta1"
@@ -156,15 +152,21 @@ def launch(
             hint="call it without brackets: it is then part of this kernel",
         )
     _check_call(function, args, kwargs)
+    if choice.options.traced_once == "error":
+        refuse_untraceable(function)
     core = Core(choice.target, choice.options, _rules(choice.options), view_class=Tile)
     mutable = _mutable_parameters(function)
 
     def body(*ready: Any, **named: Any) -> Any:
         token = _UNDER_WAY.set((function,))
         try:
+            given = {n: v for n, v in [*enumerate(ready), *named.items()] if n in mutable}
+            written = Written(given)
             result = function(*ready, **named)
             core.flush()
-            _check_results(function, result)
+            check_results(function, result)
+            if not writes_arguments:
+                written.check_returned(function, result)
         except KernelError as error:
             reword(error)
             raise
@@ -223,47 +225,6 @@ def _mutable_parameters(function: Callable[..., Any]) -> set[str | int]:
         if "mutable" in str(parameter.annotation):
             found |= {name, position}
     return found
-
-
-def _check_results(function: Callable[..., Any], result: Any) -> None:
-    """Raise for a result that is no tensor in HBM; numbers that the kernel computed may go."""
-    if isinstance(result, (tuple, list, dict)):
-        for part in result.values() if isinstance(result, dict) else result:
-            _check_results(function, part)
-    elif isinstance(result, View) and result.buffer not in HBM:
-        raise MemorySpaceError(
-            f"kernel {function.__name__} returns a tensor in {result.buffer.name.upper()}",
-            expected="a tensor in HBM",
-            got=f"shape {result.spec!r}",
-            hint="store it to nl.ndarray(…, buffer=nl.shared_hbm) and return that",
-            place=_place_of_return(function),
-            rule=_OUTPUTS,
-        )
-    elif isinstance(result, (np.ndarray, NotAnArray)) and not isinstance(result, View):
-        raise LaunchError(
-            f"kernel {function.__name__} returns {described(result)}",
-            expected="a tensor in HBM",
-            got=repr(result).partition("\n")[0][:80],
-            hint="what a kernel computes is stored to nl.ndarray(…, buffer=nl.shared_hbm)",
-            place=_place_of_return(function),
-            rule=_OUTPUTS,
-        )
-
-
-_OUTPUTS = "NKI 0.1: kernel outputs"
-
-
-def _place_of_return(function: Callable[..., Any]) -> Place | None:
-    """The return statement, where the kernel has one that gives something, else its first line."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:  # an object that is called
-        return None
-    steps = [i for i in dis.get_instructions(code) if i.opname == "RETURN_VALUE" and i.positions]
-    found = {i.positions for i in steps if i.positions and i.positions.col_offset is not None}
-    if len(found) != 1:
-        return Place(code.co_filename, code.co_firstlineno)
-    line, end_line, column, end_column = found.pop()
-    return Place(code.co_filename, line or 0, column or 0, end_line, end_column)
 
 
 def make_jit(choice: Choice) -> Callable[..., Any]:

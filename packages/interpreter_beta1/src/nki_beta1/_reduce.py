@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from math import prod
 from typing import Any
 
@@ -21,7 +22,7 @@ def along(
 ) -> Any:
     """`op` over free axes, which need not be the last ones: an access pattern puts them last."""
     core_of(op).flush()
-    axes = tuple(int(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+    axes = tuple(operator.index(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
     rank = len(x.shape)
     axes = tuple(sorted(a + rank if a < 0 else a for a in axes))
     trailing = axes == tuple(range(rank - len(axes), rank))

@@ -51,6 +51,13 @@ class Options:
     extrapolates a cubic and the others give their mathematical value, as the vendor's simulator;
     "refuse" raises instead, at the cost of looking at every input."""
 
+    traced_once: Literal["run", "error"] = "run"
+    """0.1 traced the body of a loop once, with a symbol for the index; here it runs for every
+    number. Documents forbid what depends on the difference, and public kernels do it all the same
+    (nki-samples, pipelined_attention; neuronx-distributed-inference, sliding_window). "error"
+    refuses control flow on an index, tensors used outside their block, Python numbers and
+    collections that change from turn to turn; nl.static_range may do all of it."""
+
     integer_overflow: Literal["wrap", "saturate"] = "wrap"
     """Exact int32/uint32 arithmetic on GpSimdE beyond 32 bits: no document says. "wrap" is two's
     complement."""

@@ -82,9 +82,16 @@ class Module:
 
     def nki(self, node: ast.AST | None) -> str | None:
         """The same, for names of NKI alone and without the package of 0.1 in front."""
-        path = self.dotted(node)
-        path = path.removeprefix("neuronxcc.") if path else None
-        return path if path and path.partition(".")[0] == "nki" else None
+        path = self.dotted(node) or ""
+        package, _, rest = path.partition(".")
+        if package == "nki_beta1":  # 0.1 without the switch: from nki_beta1 import nl
+            name, _, more = rest.partition(".")
+            path = ".".join(part for part in (_DIRECTLY.get(name, name), more) if part)
+        path = path.removeprefix("neuronxcc.")
+        return path if path.partition(".")[0] == "nki" else None
+
+
+_DIRECTLY = {"nl": "nki.language", "nisa": "nki.isa", "nt": "nki.typing"}
 
 
 def _breadth_first(tree: ast.Module) -> Iterator[ast.AST]:
