@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import accumulate, count
 from pathlib import Path
 from typing import Any
@@ -55,66 +54,69 @@ class _Trace:
     def track(self, name: str, row: int = 0, rank: int = 0, unit: str | None = None) -> int:
         """The uuid of the `row`-th track of that name; of a counter, with `unit`."""
         found = self.tracks.get((name, row))
-        if found is None:
-            found = self.tracks[name, row] = next(self.numbers)
-            descriptor = TrackDescriptor(uuid=found, name=name, sibling_order_rank=rank)
-            if unit is not None:
-                descriptor.counter.unit_name = unit
-            elif rank:
-                descriptor.parent_uuid = self._core()
-            self.add(TracePacket(track_descriptor=descriptor))
-        return found
+        if found is not None:
+            return found
+        more: dict[str, Any] = {} if unit is None else {"counter": {"unit_name": unit}}
+        if unit is None and rank:
+            more = {"parent_uuid": self._core(), "sibling_order_rank": rank}
+        return self._new_track(name, row, **more)
 
     def _core(self) -> int:
         """The track above engines and queues."""
         found = self.tracks.get(("NeuronCore", 0))
-        if found is None:
-            found = self.tracks["NeuronCore", 0] = next(self.numbers)
-            descriptor = TrackDescriptor(
-                uuid=found, name="NeuronCore", child_ordering=TrackDescriptor.EXPLICIT
-            )
-            self.add(TracePacket(track_descriptor=descriptor))
-        return found
+        ordered = {"child_ordering": TrackDescriptor.EXPLICIT}
+        return found or self._new_track("NeuronCore", 0, **ordered)
 
-    def add(self, packet: TracePacket) -> None:
-        packet.trusted_packet_sequence_id = SEQUENCE
+    def _new_track(self, name: str, row: int, **more: Any) -> int:
+        uuid = self.tracks[name, row] = next(self.numbers)
+        self.add(track_descriptor=TrackDescriptor(uuid=uuid, name=name, **more))
+        return uuid
+
+    def add(self, **fields: Any) -> None:
+        """Write a packet."""
         if not self.is_begun:
-            packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+            fields["sequence_flags"] = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
             self.is_begun = True
-        self.builder.write_packet(packet)
+        self.builder.write_packet(TracePacket(trusted_packet_sequence_id=SEQUENCE, **fields))
 
-    def event(self, time: int, kind: Any, track: int, **more: Any) -> TracePacket:
-        """A packet with an event, not yet added."""
-        return TracePacket(
-            timestamp=time, track_event=TrackEvent(type=kind, track_uuid=track, **more)
-        )
+    def event(self, time: int, kind: Any, track: int, **more: Any) -> None:
+        self.add(timestamp=time, track_event=TrackEvent(type=kind, track_uuid=track, **more))
 
-    def slice(self, track: int, name: str, start: int, end: int, **more: Any) -> None:
-        begin = self.event(start, TrackEvent.TYPE_SLICE_BEGIN, track, name=name)
-        for key, value in more.pop("arguments", {}).items():
-            _annotate(begin.track_event, key, value)
-        begin.track_event.flow_ids.extend(more.get("flows", ()))
-        begin.track_event.terminating_flow_ids.extend(more.get("ends_flows", ()))
-        self.add(begin)
-        self.add(self.event(end, TrackEvent.TYPE_SLICE_END, track))
+    def slice(
+        self,
+        track: int,
+        name: str,
+        start: int,
+        end: int,
+        arguments: Mapping[str, Any],
+        flows: Sequence[int] = (),
+        ends_flows: Sequence[int] = (),
+    ) -> None:
+        self.event(
+            start, TrackEvent.TYPE_SLICE_BEGIN, track, name=name,
+            debug_annotations=[_annotation(*argument) for argument in arguments.items()],
+            flow_ids=flows, terminating_flow_ids=ends_flows,
+        )  # fmt: skip
+        self.event(end, TrackEvent.TYPE_SLICE_END, track)
 
     def counter(self, name: str, moments: Iterable[tuple[int, float]]) -> None:
         track = self.track(name, unit=COUNTERS[name])
         for time, value in moments:
-            kind = TrackEvent.TYPE_COUNTER
-            self.add(self.event(time, kind, track, double_counter_value=float(value)))
+            self.event(time, TrackEvent.TYPE_COUNTER, track, double_counter_value=float(value))
 
 
-def _annotate(event: TrackEvent, name: str, value: Any) -> None:
-    argument = event.debug_annotations.add(name=name)
-    if isinstance(value, bool):
-        argument.bool_value = value
-    elif isinstance(value, int):
-        argument.int_value = value
-    elif isinstance(value, float):
-        argument.double_value = value
-    else:
-        argument.string_value = str(value)
+def _annotation(name: str, value: Any) -> dict[str, Any]:
+    """An argument that the UI shows beside a slice."""
+    field = _FIELD.get(type(value))
+    return (
+        {"name": name, "string_value": str(value)}
+        if field is None
+        else {"name": name, field: value}
+    )
+
+
+_FIELD = {bool: "bool_value", int: "int_value", float: "double_value"}
+"""Where an argument of a type goes; any other is text."""
 
 
 class _Kernel:
@@ -235,11 +237,7 @@ def _operands(call: Call) -> Iterator[tuple[str, Any]]:
             yield name, value
     for name, value in call.attrs.items():
         if value is not None and value != call.record.attrs[name].default:
-            yield name, value.name if isinstance(value, Enum) else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float)) else getattr(value, "name", str(value))
+            yield name, value if type(value) in _FIELD else getattr(value, "name", str(value))
 
 
 def _bandwidth(bars: Sequence[Bar]) -> Iterator[tuple[float, float]]:
