@@ -92,7 +92,10 @@ def tiles(names, dtype, space="sbuf", free=512):
         (tiles(("dst", "src"), "float32") | {"engine": Engine.gpsimd}, 150 + 512),
         (tiles(("dst",), "float32") | {"src": "float32[128, 512] sbuf strides(4096, 8)"}, 1024),
     ],
-    ids=["float32", "float32 from psum", "16 bit", "floor", "from psum", "gen2", "gpsimd start-up", "wide stride"],
+    ids=[
+        "float32", "float32 from psum", "16 bit", "floor", "from psum", "gen2", "gpsimd start-up",
+        "wide stride",
+    ],
 )
 def test_a_copy_takes_a_cycle_an_element_or_less(changes, cycles):
     (work,) = work_of("tensor_copy", **changes)

@@ -14,7 +14,6 @@ from .kernels import MATMUL, TILED_COPY, program
 
 VECTOR_NS = 1 / 0.96
 SCALAR_NS = 1 / 1.2
-TENSOR_NS = 1 / 2.4
 VECTOR_LATENCY = 144
 SEMAPHORE = 30
 

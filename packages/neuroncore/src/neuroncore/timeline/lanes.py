@@ -6,7 +6,7 @@ from neuroncore.engines import Engine
 
 ENGINES = (Engine.tensor, Engine.vector, Engine.scalar, Engine.gpsimd, Engine.sync)
 LANE = {engine: number for number, engine in enumerate(ENGINES)}
-TENSOR, VECTOR, SCALAR, GPSIMD, SYNC = range(len(ENGINES))
+TENSOR, VECTOR, SCALAR = (LANE[engine] for engine in ENGINES[:3])
 FIRST_QUEUE = len(ENGINES)
 """Lanes from here on are DMA queues."""
 DMA = "dma"
