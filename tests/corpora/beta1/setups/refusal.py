@@ -13,7 +13,7 @@ def _index_refused(kernel: Callable[[Any], Any], in_tensor: Any) -> Any:
     try:
         kernel(in_tensor)
     except Exception as error:
-        number = re.search(r"is (\d+), outside", str(error))
+        number = re.search(r"index (\d+) \(row \d+ of the index tile", str(error))
         if number is None:
             raise
         return np.asarray([int(number[1])])
