@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from neuroncore.collection import no_collection
 from neuroncore.errors import LaunchError, UnsupportedError, ValuesNeededError
 from neuroncore.observe import watched_by
 from neuroncore.program import Recorder, check, reroll
@@ -52,16 +53,17 @@ def estimate(
     specs = Zeros()
     given = specs.to_arrays(Conversion().to_numpy((arrays_or_specs, kwargs)))
     run = _runner(kernel, target)
-    try:
-        recorder = _record(kernel, run, given, needs_values=False)
-    except ValuesNeededError:
-        if specs.found:
-            raise UnsupportedError(
-                f"kernel {_name(kernel)} uses values in Python, and a spec has none",
-                hint="pass arrays: they decide what the kernel does",
-            ) from None
-        recorder = _record(kernel, run, specs.copied(given), needs_values=True)
-    program = reroll(recorder.program(), True, recorder.names())
+    with no_collection():
+        try:
+            recorder = _record(kernel, run, given, needs_values=False)
+        except ValuesNeededError:
+            if specs.found:
+                raise UnsupportedError(
+                    f"kernel {_name(kernel)} uses values in Python, and a spec has none",
+                    hint="pass arrays: they decide what the kernel does",
+                ) from None
+            recorder = _record(kernel, run, specs.copied(given), needs_values=True)
+        program = reroll(recorder.program(), True, recorder.names())
     check(program, recorder.options, content=False)  # what memory holds takes no time
     return play(program, mode=mode, verified=True)
 

@@ -114,17 +114,21 @@ class _Reader:
         )))  # fmt: skip
 
 
+Flags = dict[str, np.ndarray | bool]
+"""Per buffer, one flag per byte; True or False while all bytes agree."""
+
+
 @dataclass(slots=True)
 class _Exact(_Reader):
-    """One flag per byte."""
+    """One flag per byte, where bytes differ."""
 
-    written: dict[str, np.ndarray] = field(default_factory=dict)
-    matmul: dict[str, np.ndarray] = field(default_factory=dict)
+    written: Flags = field(default_factory=dict)
+    matmul: Flags = field(default_factory=dict)
 
     def begin(self, buffer: Buffer, written: bool = False) -> None:
-        self.written[buffer.name] = np.full(buffer.num_bytes, written, np.bool_)
+        self.written[buffer.name] = written
         if buffer.space is Space.psum:
-            self.matmul[buffer.name] = np.zeros(buffer.num_bytes, np.bool_)
+            self.matmul[buffer.name] = False
 
     def block(self, body: tuple[Statement, ...], values: dict[str, int]) -> None:
         for statement in body:
@@ -140,6 +144,8 @@ class _Exact(_Reader):
     def call(self, call: Call, values: dict[str, int]) -> None:
         touched = self.touches(call)
         for operand, access in touched.reads:
+            if self.written[access.buffer] is True:
+                continue
             flags = self.flags(self.written, access, values)
             missing = flags.size - int(np.count_nonzero(flags))
             lost = not flags.any() if access.indirect is not None else missing > 0
@@ -148,18 +154,39 @@ class _Exact(_Reader):
                 at = ", ".join(f"{n} = {v}" for n, v in values.items())
                 elements = f"{-(-missing // width)} of {access.size} elements"
                 self.report(call, operand, access, elements, f" (at {at})" if at else "")
-        if touched.group is not None and not self.flags(self.matmul, touched.group, values).all():
+        group = touched.group
+        unsure = group is not None and self.matmul[group.buffer] is not True
+        if group is not None and unsure and not self.flags(self.matmul, group, values).all():
             self.report_group(call)
         for _, access in touched.writes:
-            self.flags(self.written, access, values)[...] = True
+            self.mark(self.written, access, values)
             if touched.is_matmul and access.buffer in self.matmul:
-                self.flags(self.matmul, access, values)[...] = True
+                self.mark(self.matmul, access, values)
 
-    def flags(
-        self, of: dict[str, np.ndarray], access: Access, values: dict[str, int]
-    ) -> np.ndarray:
+    def mark(self, of: Flags, access: Access, values: dict[str, int]) -> None:
+        """The access's bytes have been written."""
+        if of[access.buffer] is True:
+            return
+        if access.indirect is None and self.is_whole(access):
+            of[access.buffer] = True
+        else:
+            self.flags(of, access, values)[...] = True
+
+    def is_whole(self, access: Access) -> bool:
+        """Whether it names each element of its buffer once."""
+        buffer = self.buffers[access.buffer]
+        return (
+            access.dtype is None
+            and access.shape == buffer.shape
+            and (access.strides == buffer.strides)
+        )
+
+    def flags(self, of: Flags, access: Access, values: dict[str, int]) -> np.ndarray:
         """The flags of the access's bytes, as a view; of the whole buffer where an index moves."""
         flags = of[access.buffer]
+        if isinstance(flags, bool):
+            size = self.buffers[access.buffer].num_bytes
+            flags = of[access.buffer] = np.full(size, flags, np.bool_)
         if access.indirect is not None:
             return flags
         width = seen_as(access, self.buffers[access.buffer]).itemsize
