@@ -8,17 +8,15 @@ coordinates of the original text.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from nki_migrate.audit import header_lines, leftovers
-from nki_migrate.dialects import detect, file_dialect
+from nki_migrate.dialects import detect
 from nki_migrate.findings import (
     Edit,
     FileResult,
-    FileStatus,
     Finding,
-    KernelReport,
     Safety,
     Severity,
 )
@@ -29,6 +27,7 @@ from nki_migrate.lower.context import Cannot
 from nki_migrate.lower.grid import Launches, is_core_count, plan_grid
 from nki_migrate.request import VERSIONS, Request, steps_between
 from nki_migrate.rules import Rule, Site, all_rules
+from nki_migrate.run import Run, result_of
 from nki_migrate.todos import MARK, with_todos, without_stale_todos
 from nki_migrate.untouched import kept_kernels, mixed_imports, only_kept, report
 
@@ -49,26 +48,6 @@ class Suppressions(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Run:
-    """The state of one file between steps."""
-
-    path: str
-    request: Request
-    project: Project | None
-    silenced: Callable[[str, int], bool]
-    before: str
-    text: str
-    starts: dict[str, str] = field(default_factory=dict)  # kernel → version it starts from
-    findings: list[Finding] = field(default_factory=list)
-    kept: dict[str, tuple[int, int]] = field(default_factory=dict)  # kernels left alone → lines
-    unfinished: set[str] = field(default_factory=set)  # kernels with something of 0.1 left
-
-    def is_kept(self, line: int) -> bool:
-        """Whether a line of the original belongs to a kernel that is left alone."""
-        return any(first <= line <= last for first, last in self.kept.values())
-
-
 def migrate_source(
     text: str,
     path: str,
@@ -80,7 +59,7 @@ def migrate_source(
     index = FileIndex(Source(text, path))
     found = {f.name: detect(f, index) for f in index.functions.values()}
     silenced = suppressions.silences if suppressions else lambda rule, line: False
-    run = _Run(path, request, project, silenced, text, text)
+    run = Run(path, request, project, silenced, text, text)
     forced = None if request.source_version == "auto" else request.source_version
     run.starts = {n: forced or d.start or VERSIONS[-1] for n, d in found.items()}
     run.starts |= dict.fromkeys(_with_open_todos(index), "0.1")
@@ -94,10 +73,10 @@ def migrate_source(
     if run.kept:
         _say_mixed(run, {i.local for i in index.imports if i.is_beta1})
     run.text = without_stale_todos(run.text, run.before, run.findings)
-    return _result(run, index, {n: d.name for n, d in found.items()})
+    return result_of(run, index, {n: d.name for n, d in found.items()})
 
 
-def _leave_alone(run: _Run, index: FileIndex, suppressions: Suppressions | None) -> None:
+def _leave_alone(run: Run, index: FileIndex, suppressions: Suppressions | None) -> None:
     held = set(run.request.leave)
     lines = {index.functions[n].node.end_lineno: n for n in held & index.functions.keys()}
 
@@ -126,7 +105,7 @@ def _first_line(function: Function) -> int:
     return min([function.node.lineno, *(d.lineno for d in function.node.decorator_list)])
 
 
-def _steps(run: _Run, index: FileIndex, forced: str | None) -> tuple[tuple[str, str], ...]:
+def _steps(run: Run, index: FileIndex, forced: str | None) -> tuple[tuple[str, str], ...]:
     starts = set(run.starts.values())
     if any(i.is_beta1 for i in index.imports):
         starts.add("0.1")
@@ -143,7 +122,7 @@ def _steps(run: _Run, index: FileIndex, forced: str | None) -> tuple[tuple[str, 
 # -- step 0.1 → 0.2
 
 
-def _lower(run: _Run) -> None:
+def _lower(run: Run) -> None:
     index = FileIndex(Source(run.text, run.path))
     lowered = _lowered_functions(run, index)
     changes = {s: c for r in lowered for s, c in r.changes.items()}
@@ -160,12 +139,12 @@ def _lower(run: _Run) -> None:
     run.text = _apply_relaunch(index, text, relaunch)
 
 
-def _launches(run: _Run, index: FileIndex, function: Function) -> Launches:
+def _launches(run: Run, index: FileIndex, function: Function) -> Launches:
     own = tuple((index, x) for x in index.launches if x.kernel == function.name)
     return own + (run.project.launches(index, function.name) if run.project is not None else ())
 
 
-def _foreign_relaunches(run: _Run, index: FileIndex) -> list[Launch]:
+def _foreign_relaunches(run: Run, index: FileIndex) -> list[Launch]:
     """Launches of imported kernels whose grid becomes loops over there; others are reported."""
     found = []
     if not run.request.selects("NKI1118"):
@@ -181,7 +160,7 @@ def _foreign_relaunches(run: _Run, index: FileIndex) -> list[Launch]:
     return found
 
 
-def _loops(run: _Run, launch: Launch) -> bool:
+def _loops(run: Run, launch: Launch) -> bool:
     """Whether the kernel of a launch, in its own file, turns its grid into loops."""
     found = run.project.kernel(launch.kernel) if run.project is not None else None
     if found is None:
@@ -193,7 +172,7 @@ def _loops(run: _Run, launch: Launch) -> bool:
 
 
 def _agrees(
-    run: _Run, index: FileIndex, launch: Launch, where: FileIndex, function: Function
+    run: Run, index: FileIndex, launch: Launch, where: FileIndex, function: Function
 ) -> bool:
     """Whether the kernel, in its own file, takes over exactly the grid of this launch."""
     others = tuple(
@@ -218,7 +197,7 @@ def _foreign_grid(index: FileIndex, launch: Launch) -> Finding:
     )
 
 
-def _lowered_functions(run: _Run, index: FileIndex) -> list[Lowered]:
+def _lowered_functions(run: Run, index: FileIndex) -> list[Lowered]:
     """Kernels before the helpers they call, so that helpers know what they are called with."""
     functions = [
         f
@@ -277,7 +256,7 @@ def _apply_relaunch(index: FileIndex, text: str, launches: list[Launch]) -> str:
 # -- span rules
 
 
-def _apply_span_rules(run: _Run, step: tuple[str, str]) -> None:
+def _apply_span_rules(run: Run, step: tuple[str, str]) -> None:
     index = FileIndex(Source(run.text, run.path))
     rules = [r for r in all_rules().values() if r.step == step and r.check is not None]
     origin = LineMap(run.before, run.text)
@@ -314,7 +293,7 @@ def _overlaps(taken: Iterable[Edit], new: Iterable[Edit]) -> bool:
 
 
 def _span_findings(
-    run: _Run, index: FileIndex, rules: list[Rule], step: tuple[str, str]
+    run: Run, index: FileIndex, rules: list[Rule], step: tuple[str, str]
 ) -> Iterable[tuple[Finding, ast.AST]]:
     site = Site(index, run.request)
     chosen = [r for r in rules if run.request.selects(r.id)]
@@ -334,7 +313,7 @@ def _span_findings(
 # -- what is left of 0.1
 
 
-def _audit(run: _Run) -> None:
+def _audit(run: Run) -> None:
     """Look for what nobody spoke of: it gets a finding, and its kernel is not complete."""
     index = FileIndex(Source(run.text, run.path))
     origin = LineMap(run.before, run.text)
@@ -362,12 +341,12 @@ def _audit(run: _Run) -> None:
     _leave_manual(run, index, left.values())
 
 
-def _say_mixed(run: _Run, moved: set[str]) -> None:
+def _say_mixed(run: Run, moved: set[str]) -> None:
     index = FileIndex(Source(run.text, run.path))
     _leave_manual(run, index, list(mixed_imports(index, run.kept, moved)))
 
 
-def _leave_manual(run: _Run, index: FileIndex, found: Collection[tuple[Finding, ast.AST]]) -> None:
+def _leave_manual(run: Run, index: FileIndex, found: Collection[tuple[Finding, ast.AST]]) -> None:
     """Findings in the output, each with its TODO."""
     origin = LineMap(run.before, run.text)
     run.findings += [origin.moved(f) for f, _ in found]
@@ -380,7 +359,7 @@ _KEPT_FOR_OTHERS = {"NKI1150", "NKI1154"}
 
 
 def _is_known(
-    run: _Run, index: FileIndex, origin: LineMap, statement: ast.stmt, finding: Finding
+    run: Run, index: FileIndex, origin: LineMap, statement: ast.stmt, finding: Finding
 ) -> bool:
     """Whether the statement has a finding or a TODO already, or nobody wants to hear of it."""
     first, last = header_lines(statement)
@@ -394,32 +373,3 @@ def _is_known(
         or MARK in index.source.lines[first - 2]
         or run.silenced(finding.rule, line)
     )
-
-
-# -- the result
-
-
-def _result(run: _Run, index: FileIndex, dialects: dict[str, str]) -> FileResult:
-    findings = tuple(sorted(run.findings, key=lambda f: (f.line, f.column, f.rule)))
-    kernels = tuple(
-        KernelReport(
-            f.name,
-            f.node.lineno,
-            dialects[f.name],
-            complete=f.name not in run.unfinished
-            and not _left(findings, f.name, {Severity.ERROR, Severity.WARNING}),
-            runnable=f.name not in run.unfinished and not _left(findings, f.name, {Severity.ERROR}),
-            untouched=run.is_kept(f.node.lineno),
-        )
-        for f in index.functions.values()
-    )
-    if run.text != run.before:
-        status = FileStatus.CHANGED
-    else:
-        status = FileStatus.MANUAL if findings else FileStatus.UNCHANGED
-    dialect = file_dialect(dialects.values())
-    return FileResult(run.path, status, dialect, kernels, findings, run.before, run.text)
-
-
-def _left(findings: tuple[Finding, ...], kernel: str, severities: set[Severity]) -> bool:
-    return any(f.kernel == kernel and not f.applied and f.severity in severities for f in findings)

@@ -87,49 +87,66 @@ def migrate(
     """The commands `check`, `diff` and `fix`."""
     del notebooks, add_ignores, facts  # their callbacks have refused them
     mode = _mode(ctx.info_name, diff, check)
+    _refuse(mode, output_format, verify, output_dir)
+    chosen = Chosen(
+        source, target, split_ids(select), split_ids(extend_select), split_ids(ignore),
+        unsafe_fixes, nl, block_dims, todo, all_or_nothing, step,
+        assumptions_from(assume, assume_file), _parts(exclude) if exclude else None,
+        _parts(extend_exclude), not no_gitignore, only_config(config, isolated),
+    )  # fmt: skip
+    output = Output(output_format, output_file, use_color(color), quiet, verbose, statistics)
+    checking = os.environ.get("CI", "").lower() == "true" if self_check is None else self_check
+    inputs = read_inputs(paths, chosen, stdin_filename, checking)
+    targets = output_paths(inputs.inputs, paths, output_dir) if output_dir else None
+    act = writer(targets) if mode == "fix" else _keep
+    results = _run(inputs, jobs or os.cpu_count() or 1, act, quiet)
+    limits = Limits(timeout, memory)
+    rows = _verified(inputs, results, cases, limits, jobs) if verify else None
+    _report(mode, paths, chosen, output, results, rows)
+    if verify and not rows:
+        nothing_to_verify(cases)
+    code = _code(mode, results, rows, verify, exit_non_zero_on_fix)
+    raise typer.Exit(0 if exit_zero and code == 1 else code)
+
+
+def _refuse(mode: Mode, output_format: str, verify: bool, output_dir: Path | None) -> None:
+    """Options that this command does not have; raises typer.BadParameter."""
     if output_format in o.UNBUILT_FORMATS:
         _bad(f"--output-format {output_format}: not built yet; there are text, concise and json")
     if verify and mode == "check":
         _bad("--verify belongs to fix and diff; check changes nothing to verify")
     if output_dir is not None and mode != "fix":
         _bad("--output-dir belongs to fix")
-    chosen = Chosen(
-        source,
-        target,
-        split_ids(select),
-        split_ids(extend_select),
-        split_ids(ignore),
-        unsafe_fixes,
-        nl,
-        block_dims,
-        todo,
-        all_or_nothing,
-        step,
-        assumptions_from(assume, assume_file),
-        tuple(part for text in exclude for part in text.split(",")) if exclude else None,
-        tuple(part for text in extend_exclude or () for part in text.split(",")),
-        not no_gitignore,
-        only_config(config, isolated),
-    )
-    if self_check is None:
-        self_check = os.environ.get("CI", "").lower() == "true"
-    output = Output(output_format, output_file, use_color(color), quiet, verbose, statistics)
-    inputs = read_inputs(paths, chosen, stdin_filename, self_check)
-    targets = output_paths(inputs.inputs, paths, output_dir) if output_dir else None
-    act = writer(targets) if mode == "fix" else _keep
-    results = _run(inputs, jobs or os.cpu_count() or 1, act, quiet)
-    rows = None
-    if verify:
-        limits = Limits(timeout, memory)
-        rows = verify_results(inputs.inputs, results, cases, limits, jobs or os.cpu_count() or 1)
-    _report(mode, paths, chosen, output, results, rows)
+
+
+def _parts(given: Sequence[str] | None) -> tuple[str, ...]:
+    """The patterns of repeated options, each of which may hold several."""
+    return tuple(part for text in given or () for part in text.split(","))
+
+
+def _verified(
+    inputs: Inputs,
+    results: Sequence[FileResult],
+    cases: Path | None,
+    limits: Limits,
+    jobs: int | None,
+) -> Sequence[Row]:
+    return verify_results(inputs.inputs, results, cases, limits, jobs or os.cpu_count() or 1)
+
+
+def _code(
+    mode: Mode,
+    results: Sequence[FileResult],
+    rows: Sequence[Row] | None,
+    verify: bool,
+    non_zero_on_fix: bool,
+) -> int:
+    """The exit code of the whole run; verifying nothing is a mistake of usage."""
     if verify and not rows:
-        nothing_to_verify(cases)
-        raise typer.Exit(2)
-    code = exit_code(mode, results, exit_non_zero_on_fix)
-    if code == 0 and rows and not all(row.verdict.is_equal for row in rows):
-        code = 1
-    raise typer.Exit(0 if exit_zero and code == 1 else code)
+        return 2
+    code = exit_code(mode, results, non_zero_on_fix)
+    differs = rows is not None and not all(row.verdict.is_equal for row in rows)
+    return 1 if code == 0 and differs else code
 
 
 def _bad(message: str) -> None:

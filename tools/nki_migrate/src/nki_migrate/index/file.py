@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from nki_migrate.index.names import ImportedName, dotted, imported_names, shorten
 from nki_migrate.index.source import Source
@@ -67,21 +68,26 @@ class FileIndex:
         self._name_nodes: list[ast.Name] = []
         self._definitions: dict[str, FunctionNode] = {}
         imports: list[ast.Import | ast.ImportFrom] = []
+        keep: dict[type[ast.AST], Callable[[Any], object]] = {
+            ast.Call: self._calls.append,
+            ast.Name: self._name_nodes.append,
+            ast.FunctionDef: self._define,
+            ast.AsyncFunctionDef: self._define,
+            ast.Import: imports.append,
+            ast.ImportFrom: imports.append,
+        }
         self.nodes: list[ast.AST] = [source.tree]  # breadth first, as ast.walk
         for node in self.nodes:
             for child in ast.iter_child_nodes(node):
                 self._parents[child] = node
                 self.nodes.append(child)
-            if isinstance(node, ast.Call):
-                self._calls.append(node)
-            elif isinstance(node, ast.Name):
-                self._name_nodes.append(node)
-            elif isinstance(node, FunctionNode):
-                self._definitions.setdefault(node.name, node)
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                imports.append(node)
+            if type(node) in keep:
+                keep[type(node)](node)
         self.imports: tuple[ImportedName, ...] = tuple(imported_names(imports))
         self._paths = {i.local: i.path for i in reversed(self.imports)}
+
+    def _define(self, node: FunctionNode) -> None:
+        self._definitions.setdefault(node.name, node)
 
     # -- names
 

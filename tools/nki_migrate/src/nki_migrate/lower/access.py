@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from nki_migrate.facts.values import (
     Const,
@@ -222,24 +223,53 @@ def _number(ctx: Context, value: Value | ast.Slice) -> Sym | None:
     return None if isinstance(value, ast.Slice) else as_number(ctx, value)
 
 
+@dataclass(frozen=True, slots=True)
+class _IndexRule:
+    """Under which rule a subscript with such dimensions is rewritten; `order` is of their axes."""
+
+    id: str
+    message: str
+    holds: Callable[[list[Dim], list[int]], bool]
+
+
+_INDEX_RULES = (
+    _IndexRule(
+        "NKI1153",
+        "two index tensors folded into one dimension",
+        lambda dims, order: any(len(d.terms) > 1 for d in dims),
+    ),
+    _IndexRule(
+        "NKI1156",
+        "the same index axis in two dimensions",
+        lambda dims, order: len(set(order)) < len(order),
+    ),
+    _IndexRule(
+        "NKI1155",
+        "index tensors in permuted order",
+        lambda dims, order: order != sorted(order),
+    ),
+    _IndexRule(
+        "NKI1152",
+        "a scaled index tensor is a strided slice",
+        lambda dims, order: any(c.value != 1 for d in dims for _, c in d.terms),
+    ),
+    _IndexRule(
+        "NKI1151",
+        "an index tensor with an offset is a slice",
+        lambda dims, order: any(d.offset.value != 0 and d.terms for d in dims),
+    ),
+    _IndexRule("NKI1150", "index tensors are slices", lambda dims, order: True),
+)
+"""The first that holds is reported."""
+
+
 def _report_index_rules(
     ctx: Context, dims: list[Dim], shape: tuple[Sym, ...], node: ast.Subscript
 ) -> None:
     """Say under which rules the subscript is rewritten."""
     order = [a for d in dims for a, _ in d.terms]
-    if any(len(d.terms) > 1 for d in dims):
-        rule, message = "NKI1153", "two index tensors folded into one dimension"
-    elif len(set(order)) < len(order):
-        rule, message = "NKI1156", "the same index axis in two dimensions"
-    elif order != sorted(order):
-        rule, message = "NKI1155", "index tensors in permuted order"
-    elif any(c.value != 1 for d in dims for _, c in d.terms):
-        rule, message = "NKI1152", "a scaled index tensor is a strided slice"
-    elif any(d.offset.value != 0 and d.terms for d in dims):
-        rule, message = "NKI1151", "an index tensor with an offset is a slice"
-    else:
-        rule, message = "NKI1150", "index tensors are slices"
-    ctx.report(rule, node, message)
+    rule = next(r for r in _INDEX_RULES if r.holds(dims, order))
+    ctx.report(rule.id, node, rule.message)
 
 
 def _basic(

@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Sym, Unknown
+from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.evaluate import value_of
 from nki_migrate.lower.joins import enter_loop, join_branches, leave_loop
 from nki_migrate.lower.plan import Change
 from nki_migrate.lower.scopes import stays_inside
 from nki_migrate.lower.source_text import as_number, text_of
-from nki_migrate.lower.statements import attempt, bind_anything, bind_unknown, walk_body
+from nki_migrate.lower.statements import walk_body
 
 __all__ = ["COMPOUND"]
 

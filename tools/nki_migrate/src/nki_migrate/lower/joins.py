@@ -92,7 +92,7 @@ def _merge(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
 
 
 def _forget(ctx: Context, name: str, old: Value) -> None:
-    from nki_migrate.lower.statements import bind_anything
+    from nki_migrate.lower.attempts import bind_anything
 
     bind_anything(ctx, name)
     if isinstance(old, _REMOVED):

@@ -1,14 +1,11 @@
 """Statements: what each kind becomes, and the walk over a function body.
 
-A statement converts as a whole or not at all. What cannot is left as it stands under a TODO
-with the rule's id, and what it binds counts as unknown from there on.
+How a statement converts as a whole or not at all is told in attempts.py.
 """
 
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
 from collections.abc import Callable
 
 from nki_migrate.facts.values import (
@@ -24,21 +21,21 @@ from nki_migrate.facts.values import (
     Unknown,
     Value,
 )
-from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.findings import Safety, Severity
 from nki_migrate.lower.access import access, as_tensor, dimension
 from nki_migrate.lower.assertions import learn_annotated_shape, learn_assertion
 from nki_migrate.lower.assign import accumulate_into, accumulate_into_name, assign_to_view
+from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
 from nki_migrate.lower.calls import hand_over, lower_call
-from nki_migrate.lower.context import Cannot, Context, Deselected, Unproved
+from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, finish
 from nki_migrate.lower.evaluate import EXPRESSIONS, value_of
 from nki_migrate.lower.known_calls import KNOWN_CALLS
 from nki_migrate.lower.operators import binary_operator
-from nki_migrate.lower.plan import Change
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import spell
 
-__all__ = ["attempt", "bind_anything", "bind_unknown", "into", "makes_tile", "walk_body"]
+__all__ = ["into", "makes_tile", "walk_body"]
 
 
 def walk_body(ctx: Context, body: list[ast.stmt]) -> None:
@@ -59,105 +56,6 @@ def _one(ctx: Context, statement: ast.stmt) -> None:
         bind_unknown(ctx, statement)
         return
     attempt(ctx, statement, lambda: simple(ctx, statement))
-
-
-def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> bool:
-    """Run one lowering; `lower` says whether the emitted lines replace the statement."""
-    scope, counts = ctx.scope.copy(), dict(ctx.counts[-1])
-    names, outer = set(ctx.generated), ctx.statement
-    ctx.out, ctx.statement, ctx.basis = [], statement, []
-    old_rewrites = dict(ctx.rewrites)
-    try:
-        replaced = lower()
-    except (Cannot, Deselected) as problem:
-        ctx.scope, ctx.generated, ctx.rewrites = scope, names, old_rewrites
-        ctx.counts[-1] = counts
-        ctx.drop_findings()
-        ctx.statement = outer
-        if isinstance(problem, Cannot):
-            _leave_todo(ctx, statement, problem)
-        bind_unknown(ctx, statement)
-        return False
-    change = ctx.changes.setdefault(statement, Change())
-    if replaced and not _says_the_same(ctx, statement):
-        change.lines = ctx.out
-        change.comments = _inner_comments(ctx, statement)
-    elif replaced:
-        ctx.drop_findings()
-    else:
-        _keep(ctx, statement, change)
-    ctx.commit_findings(statement, change)
-    ctx.out, ctx.statement = [], outer
-    return True
-
-
-def _says_the_same(ctx: Context, statement: ast.stmt) -> bool:
-    """Whether the statement is already what would be written."""
-    if len(ctx.out) != 1:
-        return False
-    old, new = ("".join(t.split()) for t in (ctx.index.source.segment(statement), ctx.out[0]))
-    return old.replace(",)", ")") == new.replace(",)", ")")
-
-
-def _keep(ctx: Context, statement: ast.stmt, change: Change) -> None:
-    """The statement stays, with its rewrites and what has to come before it."""
-    change.before = ctx.out
-    if hasattr(statement, "body"):
-        return
-    text = text_of(ctx, statement)
-    if text != ctx.index.source.segment(statement):
-        change.lines = [*ctx.out, text]
-        change.before = []
-
-
-def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:
-    node = problem.node or statement
-    unproved = isinstance(problem, Unproved)
-    finding = Finding(
-        problem.rule,
-        ctx.index.source.path,
-        *ctx.index.source.span(node),
-        severity=Severity.ERROR,
-        safety=Safety.UNSAFE if unproved else Safety.MANUAL,
-        message=problem.message,
-        kernel=ctx.function.name,
-        assumption=problem.assumption if isinstance(problem, Unproved) else None,
-        basis=tuple(ctx.basis),
-    )
-    if not ctx.request.selects(problem.rule) or ctx.silenced(problem.rule, finding.line):
-        return
-    ctx.findings.append(finding)
-    if ctx.request.todo == "comment":
-        text = f"# TODO(nki-migrate {problem.rule}): {problem.message}"
-        if isinstance(problem, Unproved):
-            text += f"; holds if {problem.assumption} (--unsafe-fixes)"
-        ctx.changes[statement] = Change(comments=[text])
-
-
-def _inner_comments(ctx: Context, statement: ast.stmt) -> list[str]:
-    """Comments between the lines of a statement that is written anew."""
-    if statement.end_lineno == statement.lineno:
-        return []
-    text = ctx.index.source.segment(statement)
-    if "#" not in text:
-        return []
-    tokens = tokenize.generate_tokens(io.StringIO(f"({text}\n)").readline)
-    try:
-        return [t.string for t in tokens if t.type == tokenize.COMMENT]
-    except tokenize.TokenError:
-        return []
-
-
-def bind_unknown(ctx: Context, statement: ast.AST) -> None:
-    """Names that a statement binds stand for something we know nothing about."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bind_anything(ctx, node.id)
-
-
-def bind_anything(ctx: Context, name: str) -> None:
-    ctx.scope.bind(name, Unknown(name))
-    ctx.scope.values[name] = Parameter(name, None, ctx.scope.clock)
 
 
 # -- simple statements: each says whether ctx.out replaces it
@@ -242,18 +140,19 @@ def _bind(ctx: Context, name: str, found: Value, statement: ast.stmt | None) -> 
         ctx.scope.hold(name, found)
     if isinstance(found, Sym):
         ctx.scope.values[name] = ctx.named(name, found.poly, is_float=found.is_float)
-    elif isinstance(found, Unknown) and found.rule is None:
+        return
+    if isinstance(found, Unknown) and found.rule is None:
         ctx.scope.values[name] = Parameter(name, None, ctx.scope.clock)
-    elif statement is not None and isinstance(found, Index | Grid | Mask):
-        ctx.removable.setdefault(statement, set()).add(name)
-        ctx.report(_index_rule(found), statement, "an index tensor becomes slices where it is used")
-    elif statement is not None and isinstance(found, Unknown):
-        ctx.removable.setdefault(statement, set()).add(name)
+        return
+    rule = _INDEX_RULES.get(type(found))
+    if statement is None or (rule is None and not isinstance(found, Unknown)):
+        return
+    ctx.removable.setdefault(statement, set()).add(name)
+    if rule is not None:
+        ctx.report(rule, statement, "an index tensor becomes slices where it is used")
 
 
-def _index_rule(found: Value) -> str:
-    rules: dict[type[Value], str] = {Grid: "NKI1154", Mask: "NKI1170"}
-    return rules.get(type(found), "NKI1150")
+_INDEX_RULES: dict[type[Value], str] = {Index: "NKI1150", Grid: "NKI1154", Mask: "NKI1170"}
 
 
 def makes_tile(ctx: Context, node: ast.expr) -> bool:

@@ -32,19 +32,26 @@ def _check_decorator(node: ast.expr, function: Function, site: Site) -> Iterator
     if name.startswith("ncc."):
         message = "compiler decorators are gone"
         yield site.finding("NKI1114", node, message, edits=[_remove(node, site)])
-    elif name == "nki.jit" and function.called_from_device and not function.host_calls:
+    if name == "nki.jit":
+        yield from _check_jit(node, function, site)
+    if name in _HARNESS:
+        yield _harness_decorator(node, name, site)
+
+
+def _check_jit(node: ast.expr, function: Function, site: Site) -> Iterator[Finding]:
+    if not function.called_from_device:
+        if isinstance(node, ast.Call) and (node.keywords or node.args):
+            yield from _check_options(node, site)
+        return
+    if not function.host_calls:
         message = "a function that kernels call carries no `nki.jit`"
         yield site.finding("NKI1111", node, message, edits=[_remove(node, site)])
-    elif name == "nki.jit" and function.called_from_device:
-        message = (
-            f"`{function.name}` is called by kernels and by the host: remove the decorator"
-            f" and launch it as `nki.jit({function.name})(…)`"
-        )
-        yield site.finding("NKI1112", node, message, safety=Safety.MANUAL)
-    elif name == "nki.jit" and isinstance(node, ast.Call) and (node.keywords or node.args):
-        yield from _check_options(node, site)
-    elif name in _HARNESS:
-        yield _harness_decorator(node, name, site)
+        return
+    message = (
+        f"`{function.name}` is called by kernels and by the host: remove the decorator"
+        f" and launch it as `nki.jit({function.name})(…)`"
+    )
+    yield site.finding("NKI1112", node, message, safety=Safety.MANUAL)
 
 
 def _remove(node: ast.expr, site: Site) -> Edit:

@@ -11,7 +11,8 @@ from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target
 from nki_migrate.lower.evaluate import as_dtype, value_of
-from nki_migrate.lower.operators import broadcast_partitions, copy_into
+from nki_migrate.lower.fitting import broadcast_partitions
+from nki_migrate.lower.operators import copy_into
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import spell
 from nki_migrate.rules.rule import Example, Rule

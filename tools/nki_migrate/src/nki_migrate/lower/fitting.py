@@ -1,0 +1,101 @@
+"""How the shapes of two tiles fit, and what is done where an instruction does not broadcast."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from nki_migrate.facts.values import Sym, Tensor
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.destination import temporary
+from nki_migrate.lower.views import home, pattern, spell, storage_dims
+
+__all__ = ["broadcast_partitions", "form_of"]
+
+
+def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
+    """How two shapes fit: same, column left/right ((P, 1)), row left/right ((1, F))."""
+    if a.shape is None or b.shape is None:
+        if a.shape is None and b.shape is None and _of_one_shape(a, b):
+            return "same"
+        _assume_same(ctx, a, b, node)
+        return "same"
+    if len(a.shape) != len(b.shape):
+        ranks = f"{len(a.shape)} and {len(b.shape)}"
+        raise Cannot("NKI1163", f"tiles of ranks {ranks}: no instruction broadcasts so", node)
+    same = [ctx.facts.same(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
+    if all(same):
+        return "same"
+    for small, name in ((b, "right"), (a, "left")):
+        ones = [s.value == 1 for s in small.shape or ()]
+        if same[0] and all(ones[1:]):
+            return f"column {name}"
+        if ones[0] and all(same[1:]):
+            return f"row {name}"
+    if any((s.value == 1) != (t.value == 1) for s, t in zip(a.shape, b.shape, strict=True)):
+        sizes = f"{_sizes(a)} and {_sizes(b)}"
+        raise Cannot(
+            "NKI1163", f"tiles of shapes {sizes} broadcast in a way no instruction has", node
+        )
+    _assume_same(ctx, a, b, node)
+    return "same"
+
+
+def _of_one_shape(a: Tensor, b: Tensor) -> bool:
+    """Whether two whole tiles of unknown rank take their shape from the same tensor."""
+    if a.dims is not None or b.dims is not None:
+        return False
+    return a.storage is b.storage or (a.storage.like or "a") == (b.storage.like or "b")
+
+
+def _sizes(tensor: Tensor) -> str:
+    return f"({', '.join(s.text for s in tensor.shape or ())})"
+
+
+def _assume_same(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> None:
+    names = [_shown_name(ctx, t) for t in (a, b)]
+    ctx.report(
+        "NKI1220",
+        node,
+        f"the shapes of `{names[0]}` and `{names[1]}` are not known to be equal",
+        assumption=f"{names[0]}.shape == {names[1]}.shape",
+    )
+
+
+def _shown_name(ctx: Context, tensor: Tensor) -> str:
+    """The tile's name, unless it is a temporary that a left statement will not make."""
+    name = tensor.storage.name
+    return "value" if name in ctx.generated else name
+
+
+def broadcast_partitions(
+    ctx: Context, node: ast.AST, row: Tensor, shape: tuple[Sym, ...]
+) -> Tensor:
+    """A (1, F) row in all partitions: read again from HBM with partition stride 0 (NKI1164)."""
+    origin = row.storage.loaded_from
+    if origin is None or row.dims is not None or origin.shape is None:
+        raise Cannot(
+            "NKI1164",
+            f"`{row.storage.name}` has one partition and does not come straight from a load:"
+            " no view repeats it over the partitions",
+            node,
+        )
+    ctx.report("NKI1164", node, f"`{row.storage.name}` is loaded into every partition")
+    ctx.basis.append(f"`{row.storage.name}` is an unchanged load of `{origin.storage.name}`")
+    ctx.use(row, "broadcast")
+    dims = storage_dims(origin)
+    if dims is None or row.dtype is None or origin.storage.shape is None:
+        raise Cannot("NKI1164", f"the shape of `{origin.storage.name}` is not known", node)
+    wide_shape = (shape[0], *row.shape[1:]) if row.shape else shape
+    wide = temporary(ctx, f"{row.storage.name}_bcast", wide_shape, row.dtype, "sbuf", node)
+    unrowed = tuple(replace(d, terms=tuple(t for t in d.terms if t[0] != 0)) for d in dims)
+    if not ctx.still_valid(origin.storage.mentions or frozenset()):
+        raise Cannot("NKI1164", f"`{origin.storage.name}` names something else by now", node)
+    if origin.storage.mentions is None:
+        base = home(ctx, origin.storage)
+    else:
+        base = origin.storage.flat_name or origin.storage.name
+    text = base + pattern(ctx, origin.storage, unrowed, origin.storage.shape, wide_shape)
+    nisa = ctx.alias("nisa")
+    ctx.emit_call(f"{nisa}.dma_copy", [("dst", spell(ctx, wide)), ("src", text)], [])
+    return wide

@@ -1,0 +1,59 @@
+"""One file on its way through the steps, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nki_migrate.dialects import file_dialect
+from nki_migrate.findings import FileResult, FileStatus, Finding, KernelReport, Severity
+from nki_migrate.index import FileIndex, Project
+from nki_migrate.request import Request
+
+__all__ = ["Run", "result_of"]
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of one file between steps."""
+
+    path: str
+    request: Request
+    project: Project | None
+    silenced: Callable[[str, int], bool]
+    before: str
+    text: str
+    starts: dict[str, str] = field(default_factory=dict)  # kernel → version it starts from
+    findings: list[Finding] = field(default_factory=list)
+    kept: dict[str, tuple[int, int]] = field(default_factory=dict)  # kernels left alone → lines
+    unfinished: set[str] = field(default_factory=set)  # kernels with something of 0.1 left
+
+    def is_kept(self, line: int) -> bool:
+        """Whether a line of the original belongs to a kernel that is left alone."""
+        return any(first <= line <= last for first, last in self.kept.values())
+
+
+def result_of(run: Run, index: FileIndex, dialects: dict[str, str]) -> FileResult:
+    findings = tuple(sorted(run.findings, key=lambda f: (f.line, f.column, f.rule)))
+    kernels = tuple(
+        KernelReport(
+            f.name,
+            f.node.lineno,
+            dialects[f.name],
+            complete=f.name not in run.unfinished
+            and not _left(findings, f.name, {Severity.ERROR, Severity.WARNING}),
+            runnable=f.name not in run.unfinished and not _left(findings, f.name, {Severity.ERROR}),
+            untouched=run.is_kept(f.node.lineno),
+        )
+        for f in index.functions.values()
+    )
+    if run.text != run.before:
+        status = FileStatus.CHANGED
+    else:
+        status = FileStatus.MANUAL if findings else FileStatus.UNCHANGED
+    dialect = file_dialect(dialects.values())
+    return FileResult(run.path, status, dialect, kernels, findings, run.before, run.text)
+
+
+def _left(findings: tuple[Finding, ...], kernel: str, severities: set[Severity]) -> bool:
+    return any(f.kernel == kernel and not f.applied and f.severity in severities for f in findings)
