@@ -199,9 +199,10 @@ def parts_of(
     record: Instruction, inputs: Mapping[str, Any], region: Region, over: str
 ) -> dict[str, Any]:
     """The operands inside the rectangle; of those with other columns, its rows."""
-    letters = record.operands[over].letters
+    operands = record.operands
+    letters = operands[over].letters
     return {
-        f: cut(v, region if record.operands[f].letters == letters else _rows(region, v))
+        f: cut(v, region if operands[f].letters == letters else _rows(region, v))
         for f, v in inputs.items()
     }
 
@@ -256,6 +257,8 @@ def _rectangular(
         return parts, Region((last, *others, first))
     if record.operands[over].letters != record.operands[record.outputs[0]].letters:
         return parts, Region((region.rect[0], *(slice(0, n) for n in shape[1:])))
+    if len(region.rect) == len(shape):
+        return parts, region  # the same object: it remembers what it cuts
     more = len(shape) - len(region.rect)  # a 1-D access becomes a tile
     return parts, Region((*region.rect, *[slice(0, 1)] * more))
 
