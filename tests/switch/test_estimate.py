@@ -192,10 +192,11 @@ def test_a_mistake_in_the_kernel_is_raised_as_ever(kernels):
         (((4, -1), "float32"), "shape"),
         (((4, 8), "flot32"), "flot32"),
         (((4, 8), np.complex64), "complex64"),
+        (((4, 8), "float32", 1), "3 parts"),
         (SimpleNamespace(shape=3, dtype="float32"), "shape 3"),
         (SimpleNamespace(shape=(4, "b"), dtype="float32"), "shape"),
     ],
-    ids=["zero", "negative", "dtype", "complex", "no-shape", "text-in-shape"],
+    ids=["zero", "negative", "dtype", "complex", "three-parts", "no-shape", "text-in-shape"],
 )
 def test_a_spec_that_is_none_says_so(kernels, spec, says):
     with pytest.raises(LaunchError, match=f"a spec of .*{says}"):

@@ -26,7 +26,11 @@ class Zeros:
         """
         if isinstance(value, (np.ndarray, np.generic)):
             return value
-        if _is_pair(value):
+        if _names_a_dtype(value):
+            if len(value) != 2:
+                raise LaunchError(
+                    f"a spec of {len(value)} parts", expected=EXPECTED, got=repr(value)[:80]
+                )
             return self._zeros(value[0], value[1], value)
         if type(value) in (list, tuple):
             return type(value)(map(self.to_arrays, value))
@@ -62,9 +66,9 @@ class Zeros:
         return value
 
 
-def _is_pair(value: Any) -> bool:
-    """Whether it looks like (shape, dtype): ints first, then the name or class of a dtype."""
-    if type(value) is not tuple or len(value) != 2 or type(value[0]) not in (tuple, list):
+def _names_a_dtype(value: Any) -> bool:
+    """Whether it begins as (shape, dtype): ints first, then what is no number and no container."""
+    if type(value) is not tuple or len(value) < 2 or type(value[0]) not in (tuple, list):
         return False
     numbers = all(isinstance(n, (int, np.integer)) for n in value[0])
     return numbers and not isinstance(value[1], (int, float, tuple, list, dict, np.ndarray))
