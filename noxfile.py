@@ -64,7 +64,10 @@ STAGES = {
         ("tests/examples", "tests/documentation"),
         then=("wheels",),
     ),
-    8: Stage("kernel programs, effects, timeline", ("tests/programs",)),
+    8: Stage(
+        "kernel programs, effects, timeline, nkigen-lite",
+        ("tests/programs", "packages/nkigen_lite/tests"),
+    ),
 }
 
 # Paths that a stage names ahead of their code. A test fails when one of them appears: delete it

@@ -11,8 +11,11 @@ from itertools import islice
 from types import CodeType, FrameType
 
 OUR_PACKAGES = frozenset(
-    {"neuroncore", "nki_dtypes", "nki_runtime", "nki_beta1", "nki_beta2", "nki_migrate"}
-)
+    {
+        "neuroncore", "nki_dtypes", "nki_runtime", "nki_beta1", "nki_beta2", "nkigen_lite",
+        "nki_migrate",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
