@@ -26,14 +26,10 @@ def narrow(dtype: Any) -> DType:
     >>> narrow(np.float64), narrow("bf16")
     (nki_dtypes.float32, nki_dtypes.bfloat16)
     """
+    if isinstance(dtype, type) and issubclass(dtype, (np.generic, bool, int, float)):
+        dtype = np.dtype(dtype)
     name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
-    if isinstance(name, str) and name in _WIDE:
-        return _WIDE[name]
-    if isinstance(dtype, type) and issubclass(dtype, np.generic):
-        return narrow(np.dtype(dtype))
-    if dtype in (bool, int, float):
-        return narrow(np.dtype(dtype))
-    return resolve(dtype)
+    return _WIDE[name] if name in _WIDE else resolve(dtype)
 
 
 @dataclass(frozen=True, slots=True)
