@@ -77,9 +77,9 @@ def usage(core: Core, record: Instruction, given: Mapping[str, Any]) -> Usage:
     try:
         found = core.plans.get(key)
     except TypeError:  # a list, such as a pattern
-        return usage_of(core, record, attributes(record, given))
+        return usage_of(core, record, record.attributes(given))
     if found is None:
-        found = usage_of(core, record, attributes(record, given))
+        found = usage_of(core, record, record.attributes(given))
         remember(core, key, found)
     return found
 
@@ -92,13 +92,6 @@ def usage_of(core: Core, record: Instruction, attrs: Mapping[str, Any]) -> Usage
         found = Usage(record, attrs)
         remember(core, key, found)
     return found
-
-
-def attributes(record: Instruction, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every attribute of the record, converted; what is not given has its default."""
-    return {
-        field: attr.convert(given.get(field, attr.default)) for field, attr in record.attrs.items()
-    }
 
 
 def remember(core: Core, key: Any, found: Any) -> None:

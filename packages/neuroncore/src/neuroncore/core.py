@@ -231,6 +231,14 @@ class NeuronCore:
         per_partition = int(np.prod(sizes[1:], dtype=np.int64)) * kind.itemsize
         offset = self._offset(sizes, space, address)
         limit = self.free_bytes_of(space)
+        if offset >= limit:
+            raise CapacityError(
+                f"offset {offset} is outside {name}",
+                expected=f"0 <= offset < {limit} bytes per partition on {self.target.name}",
+                got=f"address {address}",
+                operand="address",
+                rule=f"NKI architecture guide: {name} size",
+            )
         if offset + per_partition > limit:
             raise CapacityError(
                 f"{per_partition} bytes per partition do not fit {name}",

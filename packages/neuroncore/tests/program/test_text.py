@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from neuroncore.engines import Space
 from neuroncore.enums import DgeMode, DmaEngine, MatmulPerfMode, NcVersion, OobMode, ReduceCmd
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, SignatureError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.program import (
     Access,
@@ -109,8 +109,8 @@ CANDIDATES = [
 
 def legal_values(convert, default) -> list:
     """The candidates that an attribute takes, converted."""
-    found = [convert(default)]
-    for candidate in CANDIDATES:
+    found = []
+    for candidate in [default, *CANDIDATES]:
         try:
             found.append(convert(candidate))
         except (KernelError, TypeError, ValueError, IndexError):
@@ -220,8 +220,14 @@ def test_every_program_parses_back_to_itself_thoroughly(program):
 
 @pytest.mark.parametrize("record", INSTRUCTIONS.values(), ids=lambda r: r.name)
 def test_every_attribute_of_every_record_parses_back(record):
+    first = {name: values[0] for name, values in ATTRIBUTES[record.name].items()}
     for name, values in ATTRIBUTES[record.name].items():
         for value in values:
-            body = (make_call(record.name, **{name: value}),)
+            body = (make_call(record.name, **{**first, name: value}),)
             program = Program("p", (), body, ())
             assert parse_program(print_program(program)) == program
+
+
+def test_an_operation_that_is_not_given_is_asked_for():
+    with pytest.raises(SignatureError, match="nothing is given for op0 and op1"):
+        make_call("scalar_tensor_tensor")

@@ -130,7 +130,7 @@ FILL = make_call("memset", dst=whole(A), value=0.0)
         ([Allocate(A), Allocate(A)], "there are two buffers a"),
         ([Allocate(replace(A, shape=(129, 8)))], "a: 129 partitions in SBUF"),
         ([Allocate(replace(A, shape=(128,)))], "a: a tensor in SBUF has at least two dimensions"),
-        ([Allocate(replace(A, address=(0, 1 << 20)))], "a: 32 bytes per partition do not fit SBUF"),
+        ([Allocate(replace(A, address=(0, 1 << 20)))], "a: offset 1048576 is outside SBUF"),
         ([Loop("i", 5, 3, ())], "loop i never runs"),
         ([Loop("i", 0, 3, (), step=0)], "loop i never runs"),
         ([Loop("i", 0, 3, (Loop("i", 0, 3, ()),))],

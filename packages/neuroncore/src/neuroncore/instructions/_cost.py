@@ -12,9 +12,7 @@ from nki_dtypes import bfloat16, float16
 _STRIDE_LIMIT_BYTES = 16
 
 
-def one_pass(
-    call: Call, cycles: float, table: str | None = None, rate: int = 1
-) -> list[MicroOp]:
+def one_pass(call: Call, cycles: float, table: str | None = None, rate: int = 1) -> list[MicroOp]:
     """A trip of `cycles` through the call's engine, floored at the least initiation interval.
 
     GpSimdE adds its start-up instead of the floor; strided operands take twice as long. An address

@@ -45,7 +45,7 @@ def example_call(record: Instruction, example: Example, **changes: Any) -> Use:
     target, version, options = (given.pop(name, None) for name in _SETTINGS)
     core = NeuronCore(target or "trn2", options or Options())
     operands = {f: make_operand(core, given.pop(f, None)) for f in record.operands}
-    attrs = {f: a.convert(given.pop(f, a.default)) for f, a in record.attrs.items()}
+    attrs = record.attributes({f: given.pop(f) for f in record.attrs if f in given})
     assert not given, f"{record.name} has no {', '.join(given)}"
     specs = {f: v.spec if isinstance(v, View) else _kind(v) for f, v in operands.items()}
     return Use(Call(record, specs, attrs, core.target, core.options, version or (0, 6)), operands)

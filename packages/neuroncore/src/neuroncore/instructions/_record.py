@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroncore.effects import Effect, reads
 from neuroncore.engines import Engine, Space
-from neuroncore.errors import Violation
+from neuroncore.errors import SignatureError, Violation
 from neuroncore.options import Options
 from neuroncore.spec import Spec
 from neuroncore.targets import Target
@@ -128,12 +128,20 @@ class Limit:
     breaks: Mapping[str, Any] = field(default_factory=dict)
 
 
+REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "required"})()
+"""The default of an attribute that has none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """An attribute: its default and how a given value becomes the record's."""
+    """An attribute: its default (or REQUIRED) and how a given value becomes the record's."""
 
     default: Any
     convert: Callable[[Any], Any] = lambda value: value
+
+    def is_default(self, value: Any) -> bool:
+        """Whether leaving the attribute out says the same as this converted value."""
+        return self.default is not REQUIRED and value == self.convert(self.default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +207,22 @@ class Instruction:
     @property
     def outputs(self) -> list[str]:
         return [name for name, operand in self.operands.items() if operand.writes]
+
+    def attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Every attribute, converted; what is not given has its default.
+
+        Raises SignatureError naming those that have none, AttributeValueError for a wrong value.
+        """
+        values = {name: given.get(name, attr.default) for name, attr in self.attrs.items()}
+        missing = [name for name, value in values.items() if value is REQUIRED]
+        if missing:
+            raise SignatureError(
+                "nothing is given for " + " and ".join(missing),
+                expected=", ".join(f"{name}=…" for name in missing),
+                instruction=self.name,
+                operand=missing[0],
+            )
+        return {name: attr.convert(values[name]) for name, attr in self.attrs.items()}
 
     @property
     def anchor(self) -> str:

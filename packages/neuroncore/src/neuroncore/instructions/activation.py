@@ -27,6 +27,7 @@ from neuroncore.instructions._convert import member, optional_op
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -210,7 +211,7 @@ ACTIVATION = Instruction(
     source="NKI reference: nki.isa.activation",
     operands=OPERANDS,
     attrs={
-        "op": Attr("copy", activation_function),
+        "op": Attr(REQUIRED, activation_function),
         "reduce_op": Attr(None, optional_op),
         "reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd")),
     },

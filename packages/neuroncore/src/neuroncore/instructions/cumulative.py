@@ -32,6 +32,7 @@ from neuroncore.instructions._lanes import (
 )
 from neuroncore.instructions._limits import same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -132,8 +133,8 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
         "imm1": In("P 1", ON_CHIP, number=True, optional=True, dtypes=FLOAT32),
     },
     attrs={
-        "op0": Attr("add", alu_op),
-        "op1": Attr("add", alu_op),
+        "op0": Attr(REQUIRED, alu_op),
+        "op1": Attr(REQUIRED, alu_op),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
     },
     limits=[

@@ -24,6 +24,7 @@ from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -146,7 +147,7 @@ TENSOR_TENSOR = Instruction(
     engine_of=_tensor_tensor_engine,
     source="NKI reference: nki.isa.tensor_tensor",
     operands={"dst": Out("P F", ON_CHIP), "data1": In("P F", ON_CHIP), "data2": In("P F", ON_CHIP)},
-    attrs={"op": Attr("add", alu_op), "engine": ENGINE},
+    attrs={"op": Attr(REQUIRED, alu_op), "engine": ENGINE},
     limits=[
         same_partitions("dst", "data1", "data2", data1="float32[8, 8] sbuf"),
         same_free("dst", "data1", "data2", data2="float32[4, 9] sbuf"),

@@ -26,6 +26,7 @@ from neuroncore.instructions._lanes import (
 )
 from neuroncore.instructions._limits import same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -82,8 +83,8 @@ SCALAR_TENSOR_TENSOR = Instruction(
         "operand1": In("P F", ON_CHIP),
     },
     attrs={
-        "op0": Attr("add", alu_op),
-        "op1": Attr("add", alu_op),
+        "op0": Attr(REQUIRED, alu_op),
+        "op1": Attr(REQUIRED, alu_op),
         "reverse0": Attr(False, flag),
         "reverse1": Attr(False, flag),
     },

@@ -32,6 +32,7 @@ from neuroncore.instructions._lanes import (
 )
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -123,9 +124,9 @@ TENSOR_SCALAR_REDUCE = Instruction(
         "reduce_init": In("P 1", ON_CHIP, number=True, optional=True, dtypes=FLOAT32),
     },
     attrs={
-        "op0": Attr("add", alu_op),
+        "op0": Attr(REQUIRED, alu_op),
         "reverse0": Attr(False, flag),
-        "reduce_op": Attr("add", alu_op),
+        "reduce_op": Attr(REQUIRED, alu_op),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
         "reduce_res_negate": Attr(False, flag),
     },
@@ -197,7 +198,7 @@ ACTIVATION_REDUCE = replace(
     source="NKI reference: nki.isa.activation_reduce",
     attrs={
         **ACTIVATION.attrs,
-        "reduce_op": Attr("add", ACTIVATION.attrs["reduce_op"].convert),
+        "reduce_op": Attr(REQUIRED, ACTIVATION.attrs["reduce_op"].convert),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
     },
     limits=[

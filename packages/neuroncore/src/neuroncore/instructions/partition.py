@@ -16,6 +16,7 @@ from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import one_of
 from neuroncore.instructions._limits import rule, same_free, start_partition
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -70,7 +71,7 @@ TENSOR_PARTITION_REDUCE = Instruction(
     engines=(Engine.gpsimd,),
     source="NKI reference: nki.isa.tensor_partition_reduce",
     operands={"dst": Out("1 F", SBUF), "data": In("P F", SBUF)},
-    attrs={"op": Attr("add", _reduction)},
+    attrs={"op": Attr(REQUIRED, _reduction)},
     limits=[
         same_free("dst", "data", data="float32[3, 5] sbuf"),
         rule(
@@ -102,7 +103,7 @@ TENSOR_PARTITION_REDUCE = Instruction(
     result=lambda c: ((1, *c.data.shape[1:]), c.data.dtype, Space.sbuf),
     mask=MaskBehaviour.reduction,
     examples=[
-        Example({"dst": "float32[1, 4] sbuf", "data": _DATA}, {"dst": _DATA.sum(0)}),
+        Example({"dst": "float32[1, 4] sbuf", "data": _DATA, "op": "add"}, {"dst": _DATA.sum(0)}),
         Example({"dst": "int8[1, 2] sbuf", "op": "bitwise_or",
                  "data": ("sbuf int8", np.array([[1, 8], [2, 8], [4, 0]]))},
                 {"dst": np.array([[7, 8]])}),

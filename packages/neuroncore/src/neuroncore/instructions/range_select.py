@@ -22,6 +22,7 @@ from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import FLOAT32, FLOATS, one_of, one_per_partition
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -107,8 +108,8 @@ RANGE_SELECT = Instruction(
         "reduce_res": Out("P 1", ON_CHIP, optional=True),
     },
     attrs={
-        "comp_op0": Attr("greater_equal", alu_op),
-        "comp_op1": Attr("less", alu_op),
+        "comp_op0": Attr(REQUIRED, alu_op),
+        "comp_op1": Attr(REQUIRED, alu_op),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
         "reduce_op": Attr("maximum", alu_op),
         "range_start": Attr(0, _whole_start),
@@ -168,7 +169,8 @@ RANGE_SELECT = Instruction(
     mask=MaskBehaviour.rectangular,
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "on_true_tile": _TILE, "bound0": _LOW,
-                 "bound1": _HIGH, "reduce_res": "float32[2, 1] sbuf"},
+                 "bound1": _HIGH, "comp_op0": "greater_equal", "comp_op1": "less",
+                 "reduce_res": "float32[2, 1] sbuf"},
                 {"dst": np.where([[1, 1, 0, 0], [0, 0, 1, 1]], _TILE, FLOAT32_MIN),
                  "reduce_res": np.array([[1.0], [7.0]])},
                 note="row 0 keeps places 0 and 1, row 1 from place 2 on"),

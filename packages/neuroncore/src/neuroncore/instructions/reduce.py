@@ -20,6 +20,7 @@ from neuroncore.instructions._convert import axes, flag
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -124,7 +125,7 @@ TENSOR_REDUCE = Instruction(
     source="NKI reference: nki.isa.tensor_reduce",
     operands={"dst": Out("P R", ON_CHIP), "data": In("P F", ON_CHIP)},
     attrs={
-        "op": Attr("add", alu_op),
+        "op": Attr(REQUIRED, alu_op),
         "axis": Attr(1, axes),
         "negate": Attr(False, flag),
         "keepdims": Attr(False, flag),

@@ -27,6 +27,7 @@ from neuroncore.instructions._lanes import (
 )
 from neuroncore.instructions._limits import same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -82,8 +83,8 @@ TENSOR_TENSOR_SCAN = Instruction(
         "initial": In("P 1", ON_CHIP, number=True),
     },
     attrs={
-        "op0": Attr("multiply", alu_op),
-        "op1": Attr("add", alu_op),
+        "op0": Attr(REQUIRED, alu_op),
+        "op1": Attr(REQUIRED, alu_op),
         "reverse0": Attr(False, flag),
         "reverse1": Attr(False, flag),
     },
@@ -108,7 +109,8 @@ TENSOR_TENSOR_SCAN = Instruction(
     mask=MaskBehaviour.rectangular,
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "data0": np.full((2, 4), 2.0),
-                 "data1": np.ones((2, 4)), "initial": np.array([[0.0], [1.0]])},
+                 "data1": np.ones((2, 4)), "initial": np.array([[0.0], [1.0]]),
+                 "op0": "multiply", "op1": "add"},
                 {"dst": np.array([[1.0, 3.0, 7.0, 15.0], [3.0, 7.0, 15.0, 31.0]])},
                 note="state = 2 · state + 1"),
         Example({"dst": "bfloat16[1, 3] sbuf", "data0": np.array([[1.0, 2.0, 3.0]]),

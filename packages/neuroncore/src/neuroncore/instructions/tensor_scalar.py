@@ -19,6 +19,7 @@ from neuroncore.instructions._convert import as_engine, flag, optional_op
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._record import (
+    REQUIRED,
     Attr,
     Call,
     Example,
@@ -263,7 +264,7 @@ TENSOR_SCALAR = Instruction(
         "operand1": In("P 1", ON_CHIP, number=True, optional=True),
     },
     attrs={
-        "op0": Attr("add", alu_op),
+        "op0": Attr(REQUIRED, alu_op),
         "reverse0": Attr(False, flag),
         "op1": Attr(None, optional_op),
         "reverse1": Attr(False, flag),

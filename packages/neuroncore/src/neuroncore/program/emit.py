@@ -238,8 +238,7 @@ class _Writer:
             if name not in fields and value is not None:
                 raise self.cannot(f"{call.instruction}({name}=…)", None, call)
         for name, value in call.attrs.items():
-            attr = call.record.attrs[name]
-            if name not in fields and value != attr.convert(attr.default):
+            if name not in fields and not call.record.attrs[name].is_default(value):
                 raise self.cannot(f"{call.instruction}({name}={value!r})", None, call)
         if call.name is not None and "name" not in fields:
             raise self.cannot(f"{call.instruction}(name=…)", None, call)

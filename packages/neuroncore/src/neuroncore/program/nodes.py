@@ -173,7 +173,11 @@ def make_call(
             expected=", ".join((*record.operands, *record.attrs)),
         )  # fmt: skip
     operands = {f: plain_number(fields.get(f)) for f in record.operands}
-    attrs = {f: a.convert(fields.get(f, a.default)) for f, a in record.attrs.items()}
+    try:
+        attrs = record.attributes(fields)
+    except SignatureError as missing:
+        missing.place = origin
+        raise
     return Call(instruction, operands, attrs, name, origin)
 
 

@@ -97,8 +97,7 @@ def _call(call: Call, buffers: dict[str, Buffer]) -> str:
         if value is not None
     ]
     for name, value in call.attrs.items():
-        attr = record.attrs[name]  # a default such as "add" only stands in: always show those
-        if isinstance(attr.default, str) or value != attr.convert(attr.default):
+        if not record.attrs[name].is_default(value):
             parts.append(f"{name}={_value(value)}")
     if call.name is not None:
         parts.append(f"name={call.name!r}")
