@@ -35,11 +35,11 @@ def test_64_bits_become_32_and_everything_else_stays(given, format_name):
     [
         ("f32[128, 512]", "float32[128, 512]"),
         ("e4m3fn[3]", "float8_e4m3fn[3]"),
-        ("i32[]", "int32[]"),
+        ("i32[]", "int32[()]"),
         ("bool[0, 4]", "bool_[0, 4]"),
         (np.zeros((2, 3)), "float32[2, 3]"),
-        (np.int64(4), "int32[]"),
-        (2.5, "float32[]"),
+        (np.int64(4), "int32[()]"),
+        (2.5, "float32[()]"),
         (Spec((1,), resolve("uint8")), "uint8[1]"),
     ],
 )

@@ -14,7 +14,7 @@ from nki_dtypes.formats import bool_, float32, int32, tfloat32, uint32
 from nkigen_lite.errors import SpecError
 
 _WIDE: dict[str, DType] = {"float64": float32, "int64": int32, "uint64": uint32}
-_TEXT = re.compile(r"\s*([\w.]+)\s*\[([\d\s,]*)\]\s*")
+_TEXT = re.compile(r"\s*([\w.]+)\s*\[\s*(?:\(\s*\))?([\d\s,]*)\]\s*")
 
 
 def narrow(dtype: Any) -> DType:
@@ -63,7 +63,7 @@ class Spec:
         return np.dtype(np.bool_) if self.dtype is bool_ else self.dtype.storage
 
     def __repr__(self) -> str:
-        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+        return f"{self.dtype}[{', '.join(map(str, self.shape)) or '()'}]"
 
     __str__ = __repr__
 
