@@ -93,7 +93,13 @@ def tiles(names, dtype, space="sbuf", free=512):
         (tiles(("dst",), "float32") | {"src": "float32[128, 512] sbuf strides(4096, 8)"}, 1024),
     ],
     ids=[
-        "float32", "float32 from psum", "16 bit", "floor", "from psum", "gen2", "gpsimd start-up",
+        "float32",
+        "float32 from psum",
+        "16 bit",
+        "floor",
+        "from psum",
+        "gen2",
+        "gpsimd start-up",
         "wide stride",
     ],
 )
