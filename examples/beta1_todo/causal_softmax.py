@@ -10,7 +10,7 @@ import numpy as np
 def causal_softmax_kernel(scores, scale):
   """Computes softmax(scale * scores) along the last axis over the keys a query may see.
 
-  Query i sees the keys 0 .. i, as in a language model's attention.
+  Query i sees the keys 0 .. i, as in autoregressive attention.
 
   Args:
       scores: an input tensor of shape [S, S], one row per query; S is a multiple of 128
