@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from members import ROOT
-
 from tests.documentation.test_code_in_documents import test_the_code_of_a_document_runs as run
 
 PAGE = ROOT / "docs/programs.md"

@@ -1,5 +1,20 @@
 """NumPy programs as tensor graphs for the NeuronCore."""
 
+from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, trace
+from nkigen_lite.ir import Graph, parse_graph, print_graph
 from nkigen_lite.spec import Spec, as_spec, narrow
 
-__all__ = ["Spec", "as_spec", "narrow"]
+__all__ = [
+    "Graph",
+    "Spec",
+    "as_spec",
+    "erf",
+    "gelu",
+    "narrow",
+    "parse_graph",
+    "print_graph",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "trace",
+]
