@@ -109,7 +109,7 @@ def _rounded(array: np.ndarray, dtype: DType, computing: np.dtype) -> np.ndarray
     if dtype is bool_:
         return array.astype(np.bool_)
     with np.errstate(all="ignore"):
-        if dtype is float32 and _is_float(array):
+        if dtype is float32:
             return array.astype(computing, copy=False)
         if not dtype.is_float or not _is_float(array):
             return _widened(array.astype(dtype.storage), dtype, computing)

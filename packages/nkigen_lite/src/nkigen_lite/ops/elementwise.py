@@ -54,6 +54,12 @@ def _reciprocal(x: np.ndarray) -> np.ndarray:
     return 1 / x
 
 
+def _in_float64(name: str) -> Meaning:
+    """What an engine's table gives: exact, then rounded; its formula loses digits in float32."""
+    function = ACTIVATIONS[name].function
+    return lambda x: function(x.astype(np.float64))
+
+
 def _cast(x: np.ndarray) -> np.ndarray:
     return x
 
@@ -62,9 +68,9 @@ _UNARY_FLOAT: dict[str, Meaning] = {
     "exp": np.exp, "log": np.log, "log1p": np.log1p, "expm1": np.expm1, "sqrt": np.sqrt,
     "rsqrt": _rsqrt, "reciprocal": _reciprocal, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
     "arctan": np.arctan, "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "trunc": np.trunc,
-    "sigmoid": ACTIVATIONS["sigmoid"].function, "silu": ACTIVATIONS["silu"].function,
-    "gelu": ACTIVATIONS["gelu"].function, "erf": ACTIVATIONS["erf"].function,
-    "gelu_apprx_tanh": ACTIVATIONS["gelu_apprx_tanh"].function,
+    "sigmoid": _in_float64("sigmoid"), "silu": _in_float64("silu"),
+    "gelu": _in_float64("gelu"), "erf": _in_float64("erf"),
+    "gelu_apprx_tanh": _in_float64("gelu_apprx_tanh"),
 }  # fmt: skip
 _UNARY_NUMBER: dict[str, Meaning] = {
     "negative": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square,

@@ -1,0 +1,158 @@
+"""The array that a traced function sees: NumPy's, without values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from nkigen_lite.errors import (
+    ArgumentError,
+    DataDependentError,
+    UnsupportedFunctionError,
+)
+from nkigen_lite.frontend.memory import Memory, Step, strided, values_along
+from nkigen_lite.frontend.tape import Tape
+from nkigen_lite.spec import Spec
+
+Strides = tuple[int, ...] | None
+
+
+class TracedArray:
+    """A view of some memory, by the steps that lead from the whole to the part.
+
+    `dtype` is what NumPy would say, 64-bit types included; `spec` is what the graph holds.
+    `strides` count elements of the memory; None where NumPy's choice is not known.
+    `is_scalar` marks what NumPy returns as a number rather than as an array of rank 0.
+    """
+
+    __slots__ = ("dtype", "is_scalar", "memory", "path", "spec", "strides", "tape")
+
+    def __init__(
+        self,
+        tape: Tape,
+        memory: Memory,
+        path: tuple[Step, ...],
+        spec: Spec,
+        dtype: np.dtype,
+        strides: Strides,
+        is_scalar: bool = False,
+    ) -> None:
+        self.tape, self.memory, self.path, self.spec = tape, memory, path, spec
+        self.dtype, self.strides, self.is_scalar = dtype, strides, is_scalar
+
+    # ------------------------------------------------------------ what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.spec.ndim
+
+    @property
+    def size(self) -> int:
+        return self.spec.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def value(self) -> str:
+        """The name of its current value in the graph."""
+        return values_along(self.tape, self.memory, self.path)[-1]
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether its elements are known to lie one after the other in C order."""
+        return self.strides is not None and strided(self.shape, self.strides)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise ArgumentError("len() of an array of rank 0", got=str(self.spec))
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.ndim:
+            raise ArgumentError("iteration over an array of rank 0", got=str(self.spec))
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"<traced {self.spec}>"
+
+    # ------------------------------------------------- NumPy's two protocols
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+        from nkigen_lite.frontend.ufuncs import call_ufunc
+
+        return call_ufunc(self.tape, ufunc, method, inputs, keywords)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        from nkigen_lite.frontend.functions import call_function
+
+        return call_function(function, args, kwargs)
+
+    def __getitem__(self, key: Any) -> TracedArray:
+        from nkigen_lite.frontend.indexing import get
+
+        return get(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        from nkigen_lite.frontend.indexing import put
+
+        put(self, key, value)
+
+    # -------------------------------------------- values that do not exist yet
+
+    def _no_value(self, what: str) -> NoReturn:
+        raise DataDependentError(
+            f"{what} needs the values of an array that is only computed when the kernel runs",
+            got=str(self.spec),
+            hint="branch on shapes, or choose with np.where, np.minimum, np.maximum",
+        )
+
+    def __bool__(self) -> bool:
+        self._no_value("a condition")
+
+    def __int__(self) -> int:
+        self._no_value("int()")
+
+    def __float__(self) -> float:
+        self._no_value("float()")
+
+    def __complex__(self) -> complex:
+        self._no_value("complex()")
+
+    def __index__(self) -> int:
+        self._no_value("an index")
+
+    def __contains__(self, item: object) -> bool:
+        self._no_value("`in`")
+
+    def item(self, *args: Any) -> Any:
+        self._no_value("item()")
+
+    def tolist(self) -> Any:
+        self._no_value("tolist()")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise DataDependentError(
+            "an array of NumPy's own cannot hold values that only exist when the kernel runs",
+            got=str(self.spec),
+            hint="make it with np.zeros_like(x, shape=…, dtype=…) or np.stack, not np.zeros, "
+            "np.array, np.asarray",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'ndarray' object has no attribute {name!r}")
+        raise UnsupportedFunctionError(f"ndarray.{name} is not translated")

@@ -1,0 +1,290 @@
+"""NumPy's functions and methods: which are translated, and with which arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.errors import (
+    ArgumentError,
+    UnsupportedFunctionError,
+    UnsupportedKeywordError,
+)
+from nkigen_lite.frontend import joining, reductions, views
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.products import dot
+from nkigen_lite.frontend.promotion import asked_dtype, cast_value, fresh
+from nkigen_lite.frontend.ufuncs import OPERATORS
+
+Function = Callable[..., Any]
+
+
+def _transpose(a: TracedArray, axes: Any = None) -> TracedArray:
+    return views.transposed(a, axes)
+
+
+def _swapaxes(a: TracedArray, axis1: Any, axis2: Any) -> TracedArray:
+    order = list(range(a.ndim))
+    first, second = views.axis_of(axis1, a.ndim), views.axis_of(axis2, a.ndim)
+    order[first], order[second] = order[second], order[first]
+    return views.transposed(a, order)
+
+
+def _moveaxis(a: TracedArray, source: Any, destination: Any) -> TracedArray:
+    pairs = [s if isinstance(s, (tuple, list)) else (s,) for s in (source, destination)]
+    if len(pairs[0]) != len(pairs[1]):
+        raise ArgumentError("source and destination have different lengths")
+    froms, tos = ([views.axis_of(x, a.ndim) for x in p] for p in pairs)
+    order = [d for d in range(a.ndim) if d not in froms]
+    for to, origin in sorted(zip(tos, froms, strict=True)):
+        order.insert(to, origin)
+    return views.transposed(a, order)
+
+
+def _squeeze(a: TracedArray, axis: Any = None) -> TracedArray:
+    ones = [d for d, n in enumerate(a.shape) if n == 1]
+    axes = ones if axis is None else views.axes_of(axis, a.ndim)
+    if any(a.shape[d] != 1 for d in axes):
+        raise views.ValueRangeError(
+            "cannot select an axis to squeeze out which has size not equal to one", got=str(a.shape)
+        )
+    return views.reshape(a, tuple(n for d, n in enumerate(a.shape) if d not in axes))
+
+
+def _expand_dims(a: TracedArray, axis: Any) -> TracedArray:
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = views.axes_of(tuple(given), a.ndim + len(given))
+    rest = iter(a.shape)
+    return views.reshape(
+        a, tuple(1 if d in axes else next(rest) for d in range(a.ndim + len(axes)))
+    )
+
+
+def _reshape(a: TracedArray, shape: Any) -> TracedArray:
+    return views.reshape(a, shape)
+
+
+def _flip(m: TracedArray, axis: Any = None) -> TracedArray:
+    axes = views.axes_of(axis, m.ndim)
+    return m[tuple(slice(None, None, -1 if d in axes else 1) for d in range(m.ndim))]
+
+
+def _dot(a: Any, b: Any) -> Any:
+    tape = joining.tape_of(a, b)
+    return dot(tape, *(joining.operand(x) for x in (a, b)))
+
+
+def _round(a: TracedArray, decimals: int = 0) -> Any:
+    if decimals != 0:
+        raise UnsupportedKeywordError("np.round: only decimals=0 is translated", got=str(decimals))
+    makes = np.round(np.zeros(0, a.dtype)).dtype  # bool becomes float16
+    return np.rint(a) if a.spec.dtype.is_float else _astype(a, makes)
+
+
+def _copy(a: TracedArray) -> TracedArray:
+    return views.copied(a, "K")
+
+
+def _shape(a: Any) -> tuple[int, ...]:
+    return a.shape
+
+
+def _ndim(a: Any) -> int:
+    return a.ndim
+
+
+def _size(a: Any, axis: Any = None) -> int:
+    return a.size if axis is None else a.shape[views.axis_of(axis, a.ndim)]
+
+
+def _result_type(*given: Any) -> np.dtype:
+    return np.result_type(*(x.dtype if isinstance(x, TracedArray) else x for x in given))
+
+
+FUNCTIONS: dict[Function, Function] = {
+    np.sum: reductions.total,
+    np.prod: reductions.product,
+    np.mean: reductions.mean,
+    np.var: reductions.var,
+    np.std: reductions.std,
+    np.max: reductions.largest,
+    np.amax: reductions.largest,
+    np.min: reductions.smallest,
+    np.amin: reductions.smallest,
+    np.any: reductions.any_true,
+    np.all: reductions.all_true,
+    np.argmax: reductions.argmax,
+    np.argmin: reductions.argmin,
+    np.where: joining.where,
+    np.clip: joining.clip,
+    np.concatenate: joining.concatenate,
+    np.stack: joining.stack,
+    np.split: joining.split,
+    np.ravel: joining.ravel,
+    np.tril: joining.tril,
+    np.triu: joining.triu,
+    np.full_like: joining.full_like,
+    np.zeros_like: joining.zeros_like,
+    np.ones_like: joining.ones_like,
+    np.empty_like: joining.zeros_like,
+    np.dot: _dot,
+    np.transpose: _transpose,
+    np.swapaxes: _swapaxes,
+    np.moveaxis: _moveaxis,
+    np.squeeze: _squeeze,
+    np.expand_dims: _expand_dims,
+    np.reshape: _reshape,
+    np.broadcast_to: views.broadcast_to,
+    np.flip: _flip,
+    np.round: _round,
+    np.around: _round,
+    np.copy: _copy,
+    np.shape: _shape,
+    np.ndim: _ndim,
+    np.size: _size,
+    np.result_type: _result_type,
+}
+
+# Arguments that change nothing when they are given like this.
+_HARMLESS: dict[str, tuple[Any, ...]] = {
+    "out": (None,), "order": ("C", "K", None), "subok": (False, True), "copy": (None, False, True),
+    "where": (True, np._NoValue), "initial": (np._NoValue,), "keepdims": (np._NoValue,),
+    "casting": ("same_kind",), "device": (None, "cpu"), "mean": (np._NoValue,),
+    "correction": (np._NoValue,), "min": (np._NoValue,), "max": (np._NoValue,),
+    "a_min": (np._NoValue,), "a_max": (np._NoValue,),
+}  # fmt: skip
+
+
+def call_function(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`__array_function__` of traced arrays."""
+    name = f"np.{function.__name__}"
+    if function not in FUNCTIONS:
+        raise UnsupportedFunctionError(
+            f"{name} is not translated",
+            hint="write it with the functions that are: the README lists them",
+        )
+    return called(FUNCTIONS[function], name, inspect.signature(function), args, kwargs)
+
+
+def called(
+    ours: Function, name: str, theirs: inspect.Signature, args: Any, kwargs: dict[str, Any]
+) -> Any:
+    """Our function with NumPy's arguments. An argument that it does not take is refused."""
+    try:
+        given = theirs.bind(*args, **kwargs).arguments
+    except TypeError as refused:
+        raise ArgumentError(f"{name}: {refused}") from None
+    takes = _parameters(ours)
+    plain, keywords = [], {}
+    for parameter, value in given.items():
+        if _is_harmless(parameter, value, ours):
+            continue
+        kind = theirs.parameters[parameter].kind
+        if kind is kind.VAR_POSITIONAL:
+            plain += value
+        elif kind is kind.VAR_KEYWORD or parameter not in takes:
+            wrong = next(iter(value)) if kind is kind.VAR_KEYWORD else parameter
+            raise UnsupportedKeywordError(f"{name}: {wrong}= is not translated", operand=wrong)
+        else:
+            keywords[parameter] = value
+    return ours(*plain, **keywords)
+
+
+def _is_harmless(parameter: str, value: Any, ours: Function) -> bool:
+    if parameter not in _HARMLESS:
+        return False
+    return any(value is h or (isinstance(h, str) and value == h) for h in _HARMLESS[parameter])
+
+
+@cache
+def _parameters(function: Function) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
+
+
+# ------------------------------------------------------------------------ methods
+
+
+def _astype(self: TracedArray, dtype: Any, copy: Any = True) -> TracedArray:
+    wide, held = asked_dtype(dtype)
+    if copy is False and held is self.spec.dtype and wide == self.dtype:
+        return self
+    value = cast_value(self.tape, self.value, held)
+    return fresh(self.tape, value, wide, (self,), scalar=self.is_scalar)
+
+
+def _method_copy(self: TracedArray, order: str = "C") -> TracedArray:
+    return views.copied(self, order)
+
+
+def _flatten(self: TracedArray) -> TracedArray:
+    return views.reshape(views.copied(self), (-1,))
+
+
+def _fill(self: TracedArray, value: Any) -> None:
+    self[...] = value
+
+
+def _method_reshape(self: TracedArray, *shape: Any) -> TracedArray:
+    return views.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+
+def _method_transpose(self: TracedArray, *axes: Any) -> TracedArray:
+    one = axes[0] if len(axes) == 1 else axes or None
+    return views.transposed(self, one)
+
+
+def _of_function(function: Function) -> Function:
+    """The method of the same meaning."""
+
+    def method(self: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        return call_function(function, (self, *args), kwargs)
+
+    return method
+
+
+def _of(ours: Function, name: str) -> Function:
+    def method(self: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        for keyword in [k for k, v in kwargs.items() if _is_harmless(k, v, ours)]:
+            if keyword not in _parameters(ours):
+                del kwargs[keyword]
+        for keyword in kwargs:
+            if keyword not in _parameters(ours):
+                raise UnsupportedKeywordError(
+                    f"ndarray.{name}: {keyword}= is not translated", operand=keyword
+                )
+        return ours(self, *args, **kwargs)
+
+    return method
+
+
+def _matrix_transpose(self: TracedArray) -> TracedArray:
+    if self.ndim < 2:
+        raise views.ValueRangeError("matrix transpose with ndim < 2 is undefined")
+    return _swapaxes(self, -1, -2)
+
+
+_METHODS: dict[str, Function | property] = {
+    **{
+        f.__name__: _of_function(f)
+        for f in (
+            np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.any, np.all, np.argmax,
+            np.argmin, np.clip, np.dot, np.swapaxes, np.squeeze, np.ravel, np.round,
+        )
+    },
+    "astype": _of(_astype, "astype"),
+    "copy": _of(_method_copy, "copy"),
+    "flatten": _of(_flatten, "flatten"),
+    "fill": _of(_fill, "fill"),
+    "reshape": _of(_method_reshape, "reshape"),
+    "transpose": _of(_method_transpose, "transpose"),
+    "T": property(lambda self: views.transposed(self)),
+    "mT": property(_matrix_transpose),
+    **OPERATORS,
+}  # fmt: skip
+
+for _name, _method in _METHODS.items():
+    setattr(TracedArray, _name, _method)

@@ -1,0 +1,188 @@
+"""`x[key]` and `x[key] = value` with NumPy's basic indices; masks where they only choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nki_dtypes import bool_
+from nkigen_lite.errors import (
+    BroadcastError,
+    DataDependentError,
+    IndexRangeError,
+    UnsupportedFunctionError,
+)
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.memory import write
+from nkigen_lite.frontend.promotion import (
+    as_value,
+    cast_value,
+    dtype_of,
+    fresh,
+    operand,
+    shape_of,
+)
+from nkigen_lite.frontend.views import part
+
+
+def get(x: TracedArray, key: Any) -> TracedArray:
+    """A view, or a number where every axis is indexed."""
+    keys = _keys(key)
+    if any(_is_mask(k) for k in keys):
+        raise DataDependentError(
+            "the shape of what a mask picks depends on its values", got=str(x.spec),
+            hint="keep the shape: np.where(mask, x, 0)",
+        )  # fmt: skip
+    view = _view(x, keys)
+    is_number = len(keys) == x.ndim and all(_is_int(k) for k in keys)
+    return fresh(x.tape, view.value, x.dtype) if is_number else view
+
+
+def put(x: TracedArray, key: Any, value: Any) -> None:
+    """Write to a view of `x`; everything that shares its memory sees it."""
+    given = operand(value)
+    keys = _keys(key)
+    if len(keys) == 1 and _is_mask(keys[0]):
+        return _put_where(x, keys[0], given)
+    target = _view(x, keys)
+    dtype = dtype_of(given)
+    dtype = dtype if isinstance(dtype, np.dtype) else target.dtype
+    if not isinstance(given, TracedArray) and dtype.itemsize == 8:
+        dtype = target.dtype if target.dtype.kind == dtype.kind else dtype
+    new = as_value(x.tape, given, dtype, "where")
+    new = cast_value(x.tape, new, target.spec.dtype)
+    write(x.tape, target.memory, target.path, _fitted(x, new, shape_of(given), target.shape))
+    return None
+
+
+def _fitted(x: TracedArray, value: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    """The value broadcast to the part; NumPy also drops leading axes of one element."""
+    while len(shape) > len(wanted) and shape[0] == 1:
+        shape = shape[1:]
+    try:
+        fits = np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        fits = False
+    if not fits:
+        raise BroadcastError(
+            f"could not broadcast input array from shape {shape} into shape {wanted}"
+        )
+    if x.tape.spec(value).shape != shape:
+        value = x.tape.emit("reshape", value, shape=shape)
+    return value if shape == wanted else x.tape.emit("broadcast_to", value, shape=wanted)
+
+
+def _put_where(x: TracedArray, mask: Any, given: Any) -> None:
+    """`x[mask] = number`."""
+    if shape_of(given) != () or shape_of(mask) != x.shape:
+        raise DataDependentError(
+            "what goes where a mask is set depends on its values",
+            expected=f"a mask of shape {x.shape} and one number",
+            got=f"a mask of shape {shape_of(mask)} and shape {shape_of(given)}",
+            hint="choose by np.where(mask, value, x)",
+        )
+    condition = as_value(x.tape, mask, np.dtype(bool), "where")
+    one = as_value(
+        x.tape, given, x.dtype if type(given) in (bool, int, float) else given.dtype, "where"
+    )
+    one = cast_value(x.tape, one, x.spec.dtype)
+    write(x.tape, x.memory, x.path, x.tape.emit("where", condition, one, x.value))
+
+
+def _keys(key: Any) -> tuple[Any, ...]:
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _is_int(key: Any) -> bool:
+    if isinstance(key, (bool, np.bool_, TracedArray, slice)) or key is None or key is Ellipsis:
+        return False
+    return hasattr(key, "__index__") and shape_of(key) == ()
+
+
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, TracedArray):
+        return key.spec.dtype is bool_
+    return isinstance(key, (bool, np.bool_)) or (
+        isinstance(key, np.ndarray) and key.dtype == np.bool_
+    )
+
+
+def _view(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
+    keys = _filled(x, keys)
+    starts, sizes, steps, shape, strides = [], [], [], [], []
+    axis = 0
+    for key in keys:
+        if key is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        n = x.shape[axis]
+        start, size, step = _range(key, n, axis)
+        starts.append(start)
+        sizes.append(size)
+        steps.append(step)
+        if isinstance(key, slice):
+            shape.append(size)
+            strides.append(0 if x.strides is None else x.strides[axis] * step)
+        axis += 1
+    known = None if x.strides is None else tuple(strides)
+    box = {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)}
+    is_whole = box["sizes"] == x.shape and not any(starts) and all(s == 1 for s in steps)
+    view = x if is_whole else part(x, "slice", box, box["sizes"], None)
+    attrs = {"shape": tuple(shape)}
+    if tuple(shape) == view.shape and not is_whole:
+        return part(x, "slice", box, tuple(shape), known)
+    return part(view, "reshape", attrs, tuple(shape), known)
+
+
+def _filled(x: TracedArray, keys: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One key per axis, and None for each new one."""
+    for key in keys:
+        if not (_is_int(key) or isinstance(key, slice) or key is None or key is Ellipsis):
+            _refuse(key)
+    given = sum(k is not None and k is not Ellipsis for k in keys)
+    dots = sum(k is Ellipsis for k in keys)
+    if dots > 1:
+        raise IndexRangeError("an index can only have a single ellipsis ('...')")
+    if given > x.ndim:
+        raise IndexRangeError(
+            f"too many indices for array: array is {x.ndim}-dimensional, but {given} were indexed"
+        )
+    rest = (slice(None),) * (x.ndim - given)
+    if not dots:
+        return (*keys, *rest)
+    at = next(i for i, k in enumerate(keys) if k is Ellipsis)
+    return (*keys[:at], *rest, *keys[at + 1 :])
+
+
+def _refuse(key: Any) -> None:
+    if isinstance(key, TracedArray):
+        raise DataDependentError(
+            "an index that is only computed when the kernel runs", got=str(key.spec),
+            expected="integers, slices, None, …",
+        )  # fmt: skip
+    if isinstance(key, (list, np.ndarray)) or _is_mask(key):
+        raise UnsupportedFunctionError(
+            "indexing with arrays is not translated", expected="integers, slices, None, …",
+            got=repr(key)[:60], hint="np.stack or np.concatenate of slices",
+        )  # fmt: skip
+    raise IndexRangeError(
+        "only integers, slices (`:`), ellipsis (`...`) and None are valid indices", got=repr(key)
+    )
+
+
+def _range(key: Any, n: int, axis: int) -> tuple[int, int, int]:
+    """Start, size, step of one index or slice of an axis of n elements."""
+    if isinstance(key, slice):
+        for bound in (key.start, key.stop, key.step):
+            if isinstance(bound, TracedArray):
+                _refuse(bound)
+        if key.step == 0:
+            raise IndexRangeError("slice step cannot be zero")
+        indices = range(*key.indices(n))
+        return (indices.start if len(indices) else 0), len(indices), indices.step
+    number = key.__index__()
+    if not -n <= number < n:
+        raise IndexRangeError(f"index {number} is out of bounds for axis {axis} with size {n}")
+    return number % n, 1, 1

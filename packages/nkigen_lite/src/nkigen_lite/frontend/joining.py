@@ -1,0 +1,175 @@
+"""Arrays put together and taken apart; triangles; arrays like others; choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.errors import ArgumentError, BroadcastError, ValueRangeError
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.promotion import (
+    PYTHON_NUMBERS,
+    as_value,
+    asked_dtype,
+    constant_value,
+    dtype_of,
+    fresh,
+    operand,
+    resolved,
+    shape_of,
+)
+from nkigen_lite.frontend.tape import Tape
+from nkigen_lite.frontend.views import (
+    as_shape,
+    axis_of,
+    broadcast_to,
+    copied,
+    on_new_memory,
+    reshape,
+)
+
+
+def tape_of(*given: Any) -> Tape:
+    """The tape of the first traced array."""
+    return next(x.tape for x in given if isinstance(x, TracedArray))
+
+
+def common_dtype(function: str, given: Sequence[Any]) -> np.dtype:
+    """np.result_type, where Python numbers do not count for more than their kind."""
+    kinds = [x if type(x) in PYTHON_NUMBERS else dtype_of(x) for x in given]
+    return resolved(function, lambda: np.result_type(*kinds))
+
+
+def where(condition: Any, x: Any = None, y: Any = None) -> TracedArray:
+    """`np.where` of three arguments."""
+    if x is None or y is None:
+        raise ArgumentError(
+            "np.where of a condition alone has a shape that depends on values",
+            hint="np.where(condition, x, y)",
+        )
+    tape = tape_of(condition, x, y)
+    condition, x, y = (operand(a) for a in (condition, x, y))
+    try:
+        np.broadcast_shapes(*map(shape_of, (condition, x, y)))
+    except ValueError:
+        raise BroadcastError("np.where: operands could not be broadcast together") from None
+    dtype = common_dtype("np.where", (x, y))
+    test = as_value(tape, condition, np.dtype(bool), "where")
+    branches = (as_value(tape, a, dtype, "where") for a in (x, y))
+    return fresh(tape, tape.emit("where", test, *branches), dtype, (condition, x, y))
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """`np.clip`: minimum(maximum(a, low), high)."""
+    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    given = [x if x is None else operand(x) for x in (a, low, high)]
+    tape = tape_of(*given)
+    if low is None and high is None:
+        return copied(a)
+    kinds: Any = [np.zeros(0, x.dtype) if hasattr(x, "dtype") else x for x in given]
+    makes = resolved("np.clip", lambda: np.clip(*kinds).dtype)
+    result: Any
+    result, *bounds = (
+        x if x is None else fresh(tape, as_value(tape, x, makes, "np.clip"), makes) for x in given
+    )
+    for bound, choose in zip(bounds, (np.maximum, np.minimum), strict=True):
+        result = result if bound is None else choose(result, bound)
+    return result
+
+
+def concatenate(arrays: Sequence[Any], axis: Any = 0, dtype: Any = None) -> TracedArray:
+    """`np.concatenate`."""
+    tape = tape_of(*arrays)
+    given = [operand(a) for a in arrays]
+    if axis is None:
+        given, axis = [ravel(a) for a in given], 0
+    ndim = len(shape_of(given[0]))
+    if ndim == 0:
+        raise ValueRangeError("zero-dimensional arrays cannot be concatenated")
+    axis = axis_of(axis, ndim)
+    rest = {(len(s), s[:axis], s[axis + 1 :]) for s in map(shape_of, given)}
+    if len(rest) > 1:
+        raise BroadcastError(
+            "all the input array dimensions except for the concatenation axis must match exactly",
+            got=", ".join(str(shape_of(a)) for a in given),
+        )
+    makes = common_dtype("np.concatenate", given) if dtype is None else asked_dtype(dtype)[0]
+    values = [as_value(tape, a, makes, "concatenate") for a in given]
+    value = values[0] if len(values) == 1 else tape.emit("concatenate", *values, axis=axis)
+    return fresh(tape, value, makes, tuple(given), scalar=False)
+
+
+def stack(arrays: Sequence[Any], axis: Any = 0, dtype: Any = None) -> TracedArray:
+    """`np.stack`."""
+    given = [operand(a) for a in arrays]
+    shapes = {shape_of(a) for a in given}
+    if len(shapes) > 1:
+        raise ValueRangeError("all input arrays must have the same shape", got=str(sorted(shapes)))
+    shape = shapes.pop()
+    axis = axis_of(axis, len(shape) + 1)
+    new = (*shape[:axis], 1, *shape[axis:])
+    return concatenate([np.reshape(a, new) for a in given], axis, dtype)
+
+
+def split(ary: TracedArray, indices_or_sections: Any, axis: Any = 0) -> list[TracedArray]:
+    """`np.split`: views; a number of parts must divide the axis."""
+    along = axis_of(axis, ary.ndim)
+    n = ary.shape[along]
+    if hasattr(indices_or_sections, "__index__"):
+        parts = indices_or_sections.__index__()
+        if parts <= 0 or n % parts:
+            raise ValueRangeError(
+                "array split does not result in an equal division", got=f"{n} / {parts}"
+            )
+        cuts = list(range(n // parts, n, n // parts)) if n else [0] * (parts - 1)
+    else:
+        cuts = [int(i) for i in indices_or_sections]
+    bounds = zip([0, *cuts], [*cuts, n], strict=True)
+    before = (slice(None),) * along
+    return [ary[(*before, slice(a, b))] for a, b in bounds]
+
+
+def ravel(a: Any) -> Any:
+    """`np.ravel`."""
+    return reshape(a, (-1,)) if isinstance(a, TracedArray) else np.ravel(a)
+
+
+def tril(m: TracedArray, k: Any = 0) -> TracedArray:
+    return _triangle("tril", m, k)
+
+
+def triu(m: TracedArray, k: Any = 0) -> TracedArray:
+    return _triangle("triu", m, k)
+
+
+def _triangle(op: str, m: TracedArray, k: Any) -> TracedArray:
+    if m.ndim < 2:
+        n = m.size
+        m = broadcast_to(m, (n, n)) if m.ndim else m
+    if not m.ndim:
+        raise ValueRangeError(f"np.{op} of an array of rank 0")
+    return fresh(m.tape, m.tape.emit(op, m.value, k=k.__index__()), m.dtype, (m,))
+
+
+def full_like(a: TracedArray, fill_value: Any, dtype: Any = None, shape: Any = None) -> TracedArray:
+    """`np.full_like` and its kin; np.empty_like gives zeros."""
+    makes = a.dtype if dtype is None else asked_dtype(dtype)[0]
+    new = a.shape if shape is None else as_shape(shape)
+    given = operand(fill_value)
+    value = as_value(a.tape, given, makes, "where") if isinstance(given, TracedArray) else (
+        constant_value(a.tape, given, makes, "np.full_like")
+    )  # fmt: skip
+    if a.tape.spec(value).shape != new:
+        value = a.tape.emit("broadcast_to", value, shape=new)
+    held = fresh(a.tape, value, makes, scalar=False)
+    return on_new_memory(held, value)
+
+
+def zeros_like(a: TracedArray, dtype: Any = None, shape: Any = None) -> TracedArray:
+    return full_like(a, 0, dtype, shape)
+
+
+def ones_like(a: TracedArray, dtype: Any = None, shape: Any = None) -> TracedArray:
+    return full_like(a, 1, dtype, shape)

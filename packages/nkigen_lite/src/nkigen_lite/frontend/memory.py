@@ -1,0 +1,131 @@
+"""What arrays share: memory that views read and write. A write makes a new version of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from nkigen_lite.errors import UnsupportedFunctionError, ValueRangeError
+from nkigen_lite.frontend.tape import Tape
+from nkigen_lite.ops.record import Shape
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """The name of the newest version; and, where writing is not translated, why not."""
+
+    value: str
+    unclear: bool = False
+    """A reshape of it may be a copy or a view: NumPy's memory order is not known here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From an array to a view of it: one operation of kind view."""
+
+    op: str
+    attrs: Mapping[str, Any]
+
+
+def values_along(tape: Tape, memory: Memory, path: tuple[Step, ...]) -> list[str]:
+    """The value of the whole and of the part after each step."""
+    values = [memory.value]
+    for step in path:
+        values.append(tape.emit(step.op, values[-1], **step.attrs))
+    return values
+
+
+def write(tape: Tape, memory: Memory, path: tuple[Step, ...], value: str) -> None:
+    """Leave `value`, which has the spec of the part, in the memory."""
+    if memory.unclear:
+        raise UnsupportedFunctionError(
+            "this write may or may not be seen by another array: NumPy makes a view or a copy of "
+            "it by the order of its memory",
+            hint="take .copy() before reshaping what is written to later",
+        )
+    wholes = values_along(tape, memory, path)
+    for step, whole in zip(reversed(path), reversed(wholes[:-1]), strict=True):
+        value = PUT_BACK[step.op](tape, whole, value, step.attrs)
+    memory.value = value
+
+
+# ------------------------------------------------------- the way back of each view
+
+
+def _slice(tape: Tape, whole: str, part: str, attrs: Mapping[str, Any]) -> str:
+    shape, sizes = tape.spec(whole).shape, attrs["sizes"]
+    everywhere = all(
+        a == 0 and s == 1 for a, s in zip(attrs["starts"], attrs["steps"], strict=True)
+    )
+    if not prod(sizes):
+        return whole
+    if shape == sizes and everywhere:
+        return part
+    return tape.emit("update", whole, part, starts=attrs["starts"], steps=attrs["steps"])
+
+
+def _transpose(tape: Tape, whole: str, part: str, attrs: Mapping[str, Any]) -> str:
+    axes = attrs["axes"]
+    return tape.emit("transpose", part, axes=sorted(range(len(axes)), key=axes.__getitem__))
+
+
+def _reshape(tape: Tape, whole: str, part: str, attrs: Mapping[str, Any]) -> str:
+    return tape.emit("reshape", part, shape=tape.spec(whole).shape)
+
+
+def _broadcast(tape: Tape, whole: str, part: str, attrs: Mapping[str, Any]) -> str:
+    raise ValueRangeError(
+        "assignment destination is read-only", hint="take .copy() of what np.broadcast_to gives"
+    )
+
+
+PUT_BACK: dict[str, Callable[[Tape, str, str, Mapping[str, Any]], str]] = {
+    "slice": _slice,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "broadcast_to": _broadcast,
+}
+"""Per view: the whole's next version, from its last and the part's new value."""
+
+
+# ------------------------------------------------------------------ memory order
+
+
+def contiguous(shape: Shape) -> tuple[int, ...]:
+    """Element strides in C order."""
+    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def strided(shape: Shape, strides: tuple[int, ...]) -> bool:
+    """Whether these strides are those of C order, where they matter."""
+    expected = contiguous(shape)
+    steps = zip(shape, strides, expected, strict=True)
+    return not prod(shape) or all(n == 1 or s == e for n, s, e in steps)
+
+
+def reshaped(shape: Shape, strides: tuple[int, ...], new: Shape) -> tuple[int, ...] | None:
+    """The strides of a reshape that is a view, or None where NumPy has to copy."""
+    if not prod(shape):
+        return contiguous(new)
+    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    result: list[int] = []
+    rest = list(new)
+    while rest:
+        if rest[0] == 1:
+            result.append(0)
+            rest.pop(0)
+            continue
+        # Axes of both sides, until they hold the same number of elements.
+        ours, theirs = [old.pop(0)], [rest.pop(0)]
+        while (have := prod(n for n, _ in ours)) != prod(theirs):
+            if have < prod(theirs):
+                ours.append(old.pop(0))
+            else:
+                theirs.append(rest.pop(0))
+        if any(outer != n * inner for (_, outer), (n, inner) in pairwise(ours)):
+            return None
+        result += [ours[-1][1] * prod(theirs[d + 1 :]) for d in range(len(theirs))]
+    return tuple(result)

@@ -1,0 +1,157 @@
+"""NumPy's result types, and operands as the types in which NumPy computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nki_dtypes import DType, resolve
+from nki_dtypes.formats import bool_, int32, uint32
+from nkigen_lite.errors import (
+    ArgumentError,
+    IntegerRangeError,
+    UnsupportedFunctionError,
+)
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.memory import Memory, contiguous
+from nkigen_lite.frontend.tape import Tape
+from nkigen_lite.spec import narrow, numpy_dtype
+
+PYTHON_NUMBERS = (bool, int, float)
+
+# Of the result only the low 32 bits are kept, and they depend on the operands' low 32 bits alone.
+MODULAR = frozenset(
+    {
+        "add", "subtract", "multiply", "negative", "bitwise_and", "bitwise_or", "bitwise_xor",
+        "left_shift", "invert", "square", "sum", "prod", "matmul", "where", "concatenate",
+    }
+)  # fmt: skip
+
+
+def operand(given: Any) -> Any:
+    """A traced array, a NumPy array, or a Python number; what else NumPy takes becomes an array.
+
+    Raises UnsupportedFunctionError for objects, strings, complex numbers and the like.
+    """
+    if isinstance(given, TracedArray) or type(given) in PYTHON_NUMBERS:
+        return given
+    array = np.asarray(given)
+    if array.dtype.kind in "OSUcmM" or array.dtype.names is not None:
+        raise UnsupportedFunctionError(
+            f"an array of dtype {array.dtype} takes no part in a kernel",
+            expected="numbers or bool", got=repr(given)[:80],
+        )  # fmt: skip
+    return array
+
+
+def dtype_of(given: Any) -> Any:
+    """As `ufunc.resolve_dtypes` wants it: a dtype, or the Python type of a weak number."""
+    return given.dtype if hasattr(given, "dtype") else type(given)
+
+
+def shape_of(given: Any) -> tuple[int, ...]:
+    return tuple(getattr(given, "shape", ()))
+
+
+def narrowed(dtype: np.dtype) -> DType:
+    """`narrow`, refusing what has no format here."""
+    try:
+        return narrow(dtype)
+    except (ValueError, TypeError) as unknown:
+        raise UnsupportedFunctionError(f"dtype {dtype} has no format here: {unknown}") from None
+
+
+def resolved(function: str, resolve_dtypes: Callable[[], Any]) -> Any:
+    """What NumPy says about types, its refusal placed at the user's line."""
+    try:
+        return resolve_dtypes()
+    except TypeError as refused:
+        raise ArgumentError(f"{function}: {refused}") from None
+
+
+def asked_dtype(given: Any) -> tuple[np.dtype, DType]:
+    """The dtype that a user names: as NumPy computes with it, and as the graph holds it."""
+    if isinstance(given, TracedArray):
+        raise ArgumentError("a dtype is needed, not an array", got=repr(given))
+    if not isinstance(given, (str, DType)):
+        try:
+            given = np.dtype(given)
+        except TypeError as unknown:
+            raise ArgumentError(str(unknown)) from None
+    wide = given if isinstance(given, np.dtype) else None
+    if isinstance(given, str) and given in ("float64", "int64", "uint64"):
+        wide = np.dtype(given)
+    held = narrowed(wide) if wide is not None else _format(given)
+    return wide if wide is not None else numpy_dtype(held), held
+
+
+def _format(given: Any) -> DType:
+    try:
+        return resolve(given)
+    except (ValueError, TypeError) as unknown:
+        raise ArgumentError(str(unknown)) from None
+
+
+def as_value(tape: Tape, given: Any, dtype: np.dtype, function: str) -> str:
+    """The operand as a value of the format that holds `dtype`, converted as NumPy casts."""
+    target = narrowed(dtype)
+    if isinstance(given, TracedArray):
+        source = given.spec.dtype
+        if source is uint32 and dtype == np.int64 and function not in MODULAR:
+            raise UnsupportedFunctionError(
+                f"{function}: NumPy compares uint32 with signed integers as int64, which 32 bits "
+                "do not hold",
+                got=f"uint32 beside {target}", hint="convert one operand: .astype(np.uint32)",
+            )  # fmt: skip
+        return cast_value(tape, given.value, target)
+    return constant_value(tape, given, dtype, function)
+
+
+def cast_value(tape: Tape, value: str, target: DType) -> str:
+    """The value in another format; nothing to do in its own."""
+    return value if tape.spec(value).dtype is target else tape.emit("cast", value, dtype=target)
+
+
+def constant_value(tape: Tape, given: Any, dtype: np.dtype, function: str) -> str:
+    """A number or array of NumPy's as a constant of the format that holds `dtype`."""
+    target = narrowed(dtype)
+    try:
+        with np.errstate(all="ignore"):
+            wide = (
+                np.asarray(given).astype(dtype)
+                if hasattr(given, "dtype")
+                else np.asarray(given, dtype)
+            )
+            held = wide.astype(np.bool_ if target is bool_ else target.storage)
+    except OverflowError as refused:
+        raise IntegerRangeError(f"{function}: {refused}") from None
+    lost = target in (int32, uint32) and dtype.itemsize == 8 and bool(np.any(held != wide))
+    if lost and function not in MODULAR:
+        raise IntegerRangeError(
+            f"{function}: a constant does not fit into {target}",
+            expected=f"{target.min} … {target.max}", got=f"{wide.min()} … {wide.max()}",
+        )  # fmt: skip
+    if held.ndim == 0:
+        return tape.fill(held, target)
+    return tape.constant(held, target)
+
+
+def fresh(
+    tape: Tape, value: str, dtype: np.dtype, sources: tuple[Any, ...] = (), scalar: bool = True
+) -> TracedArray:
+    """A new array. Its memory order is C's where that of all `sources` is."""
+    spec = tape.spec(value)
+    known = all(s.is_contiguous for s in sources if isinstance(s, TracedArray))
+    strides = contiguous(spec.shape) if known else None
+    return TracedArray(tape, Memory(value), (), spec, dtype, strides, scalar and not spec.shape)
+
+
+def traced(tape: Tape, given: Any) -> TracedArray:
+    """What a user gives where an array is needed."""
+    given = operand(given)
+    if isinstance(given, TracedArray):
+        return given
+    dtype = np.asarray(given).dtype
+    return fresh(tape, constant_value(tape, given, dtype, "a constant"), dtype, scalar=False)

@@ -1,0 +1,145 @@
+"""Sums, means, extremes and their places, as NumPy's functions take them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from nki_dtypes import bool_, float32
+from nkigen_lite.errors import ArgumentError, ValueRangeError
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.promotion import asked_dtype, cast_value, fresh, narrowed, resolved
+from nkigen_lite.frontend.views import axes_of, axis_of
+
+
+def _reduced(
+    x: TracedArray, op: str, dtype: np.dtype, value: str, axis: Any, keepdims: bool
+) -> TracedArray:
+    axes = axes_of(axis, x.ndim)
+    if axes:
+        value = x.tape.emit(op, value, axes=axes, keepdims=bool(keepdims))
+    return fresh(x.tape, value, dtype, (x,))
+
+
+def _summed_dtype(x: TracedArray, dtype: Any) -> np.dtype:
+    """NumPy adds and multiplies small integers and bool in 64 bits."""
+    if dtype is not None:
+        return asked_dtype(dtype)[0]
+    return np.add.reduce(np.zeros(0, x.dtype)).dtype
+
+
+def _accumulate(op: str, a: TracedArray, axis: Any, dtype: Any, keepdims: bool) -> TracedArray:
+    makes = _summed_dtype(a, dtype)
+    if makes == np.bool_:
+        raise ArgumentError(f"np.{op}: dtype=bool is not translated", hint="np.any, np.all")
+    value = cast_value(a.tape, a.value, narrowed(makes))
+    return _reduced(a, op, makes, value, axis, keepdims)
+
+
+def total(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    return _accumulate("sum", a, axis, dtype, keepdims)
+
+
+def product(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    return _accumulate("prod", a, axis, dtype, keepdims)
+
+
+def mean(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    """Summed in float32 whatever the type, rounded once."""
+    makes = _mean_dtype(a, dtype)
+    value = cast_value(a.tape, a.value, narrowed(makes))
+    return _reduced(a, "mean", makes, value, axis, keepdims)
+
+
+def _mean_dtype(x: TracedArray, dtype: Any) -> np.dtype:
+    if dtype is None:
+        return resolved("np.mean", lambda: np.mean(np.zeros(1, x.dtype)).dtype)
+    asked, held = asked_dtype(dtype)
+    if not held.is_float:
+        raise ArgumentError("np.mean: an integer dtype= is not translated", got=str(asked))
+    return asked
+
+
+def _spread(
+    a: TracedArray, axis: Any, dtype: Any, ddof: Any, keepdims: bool
+) -> tuple[Any, np.dtype]:
+    """The variance, still in float32, and the dtype that NumPy gives it."""
+    makes = _mean_dtype(a, dtype)
+    axes = axes_of(axis, a.ndim)
+    x = fresh(a.tape, cast_value(a.tape, a.value, float32), np.dtype(np.float32), (a,))
+    away = x - mean(x, axes, None, True)
+    squares = total(away * away, axes, None, keepdims)
+    freedom = max(prod(a.shape[d] for d in axes) - ddof, 0)
+    return np.divide(squares, np.float32(freedom)), makes
+
+
+def _rounded(x: TracedArray, dtype: np.dtype) -> TracedArray:
+    return fresh(x.tape, cast_value(x.tape, x.value, narrowed(dtype)), dtype, (x,))
+
+
+def var(
+    a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False
+) -> Any:
+    """mean |x - mean x|² · n / (n - ddof); in float32, rounded once."""
+    return _rounded(*_spread(a, axis, dtype, ddof, keepdims))
+
+
+def std(
+    a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False
+) -> Any:
+    """√var."""
+    spread, makes = _spread(a, axis, dtype, ddof, keepdims)
+    return _rounded(np.sqrt(spread), makes)
+
+
+def _extreme(op: str, a: TracedArray, axis: Any, keepdims: bool) -> TracedArray:
+    if any(a.shape[d] == 0 for d in axes_of(axis, a.ndim)):
+        name = {"max": "maximum", "min": "minimum"}[op]
+        raise ValueRangeError(
+            f"zero-size array to reduction operation {name} which has no identity", got=str(a.spec)
+        )
+    return _reduced(a, op, a.dtype, a.value, axis, keepdims)
+
+
+def largest(a: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
+    return _extreme("max", a, axis, keepdims)
+
+
+def smallest(a: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
+    return _extreme("min", a, axis, keepdims)
+
+
+def any_true(a: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
+    return _truth("any", a, axis, keepdims)
+
+
+def all_true(a: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
+    return _truth("all", a, axis, keepdims)
+
+
+def _truth(op: str, a: TracedArray, axis: Any, keepdims: bool) -> TracedArray:
+    value = cast_value(a.tape, a.value, bool_)
+    return _reduced(a, op, np.dtype(bool), value, axis, keepdims)
+
+
+def _place(op: str, a: TracedArray, axis: Any, keepdims: bool) -> TracedArray:
+    """int64 to NumPy, int32 here. The first NaN, else the first of equals."""
+    value, along = a.value, 0 if axis is None else axis_of(axis, a.ndim)
+    if axis is None:
+        value = a.tape.emit("reshape", value, shape=(a.size,))
+    if a.tape.spec(value).shape[along] == 0:
+        raise ValueRangeError(f"attempt to get {op} of an empty sequence", got=str(a.spec))
+    place = a.tape.emit(op, value, axis=along, keepdims=bool(keepdims) and axis is not None)
+    if keepdims and axis is None:
+        place = a.tape.emit("reshape", place, shape=(1,) * a.ndim)
+    return fresh(a.tape, place, np.dtype(np.int64), (a,))
+
+
+def argmax(a: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
+    return _place("argmax", a, axis, keepdims)
+
+
+def argmin(a: TracedArray, axis: Any = None, keepdims: bool = False) -> Any:
+    return _place("argmin", a, axis, keepdims)

@@ -1,0 +1,85 @@
+"""A NumPy function and the specs of its arguments → a graph."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from neuroncore._caret import Place
+from nkigen_lite.errors import SpecError, TraceError
+from nkigen_lite.frontend import functions  # gives TracedArray its methods
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.memory import Memory, contiguous
+from nkigen_lite.frontend.promotion import traced
+from nkigen_lite.frontend.tape import Tape
+from nkigen_lite.ir import Graph
+from nkigen_lite.spec import as_spec, numpy_dtype
+
+assert functions
+
+
+def trace(function: Callable[..., Any], *specs: Any) -> Graph:
+    """The graph of `function` on arrays of these specs (`Spec`, "f32[128, 512]", or arrays).
+
+    The function is called once, with arrays that have shapes and dtypes but no values; everything
+    that it does to them through NumPy is recorded. Arguments are taken as C-contiguous. Values are
+    NumPy's, 64-bit ones as 32-bit (`nkigen_lite.narrow`); 64-bit integers in between hold 32 bits.
+
+    Raises TraceError and its kin, at the user's line, for what cannot be recorded.
+
+    >>> print(trace(lambda x: x * 2, "f32[4]"))
+    def function(x0: float32[4]):
+        v0 = constant(2.0, float32[()])  # float32[()]
+        v1 = multiply(x0, v0)  # float32[4]
+        return v1
+    <BLANKLINE>
+    """
+    name = getattr(function, "__name__", "")
+    tape = Tape(name if name.isidentifier() else "function")
+    place = _definition(function)
+    _check_arguments(function, specs, place)
+    arguments = [_argument(tape, given) for given in specs]
+    result = function(*arguments)
+    outputs = _outputs(tape, result, place)
+    writes = tuple(
+        (value.name, a.memory.value)
+        for value, a in zip(tape.build.inputs, arguments, strict=True)
+        if a.memory.value != value.name
+    )
+    return tape.build.finish(outputs, writes)
+
+
+def _argument(tape: Tape, given: Any) -> TracedArray:
+    spec = as_spec(given)
+    memory = Memory(tape.build.input(spec))
+    return TracedArray(tape, memory, (), spec, numpy_dtype(spec.dtype), contiguous(spec.shape))
+
+
+def _check_arguments(function: Callable[..., Any], specs: Any, place: Place | None) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return
+    try:
+        signature.bind(*specs)
+    except TypeError as wrong:
+        raise SpecError(
+            f"{function.__name__}: {wrong}", expected=f"specs for {signature}",
+            got=f"{len(specs)} specs", place=place,
+        ) from None  # fmt: skip
+
+
+def _outputs(tape: Tape, result: Any, place: Place | None) -> tuple[str, ...]:
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    if result is None or not results or any(r is None or isinstance(r, dict) for r in results):
+        raise TraceError(
+            "the function returns no arrays", expected="an array or a tuple of arrays",
+            got=type(result).__name__, place=place,
+        )  # fmt: skip
+    return tuple(traced(tape, r).value for r in results)
+
+
+def _definition(function: Callable[..., Any]) -> Place | None:
+    code = getattr(function, "__code__", None)
+    return Place(code.co_filename, code.co_firstlineno) if code else None

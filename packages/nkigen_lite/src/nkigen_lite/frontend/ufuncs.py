@@ -1,0 +1,279 @@
+"""NumPy's universal functions on traced arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nki_dtypes import bool_
+from nkigen_lite.errors import (
+    ArgumentError,
+    BroadcastError,
+    UnsupportedFunctionError,
+    UnsupportedKeywordError,
+    ValueRangeError,
+)
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.promotion import (
+    as_value,
+    cast_value,
+    dtype_of,
+    fresh,
+    narrowed,
+    operand,
+    resolved,
+    shape_of,
+)
+from nkigen_lite.frontend.tape import Tape
+
+# NumPy's names that differ from the operation's.
+_OPERATIONS: dict[np.ufunc, str] = {
+    np.true_divide: "divide",
+    np.remainder: "mod",
+    np.absolute: "abs",
+    **{
+        function: function.__name__
+        for function in (
+            np.add, np.subtract, np.multiply, np.floor_divide, np.power, np.maximum, np.minimum,
+            np.negative, np.sign, np.square, np.exp, np.log, np.log1p, np.expm1, np.sqrt, np.sin,
+            np.cos, np.tanh, np.floor, np.ceil, np.rint, np.trunc, np.reciprocal, np.equal,
+            np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal, np.bitwise_and,
+            np.bitwise_or, np.bitwise_xor, np.invert, np.left_shift, np.right_shift,
+            np.logical_and, np.logical_or, np.logical_xor, np.logical_not,
+        )
+    },
+}  # fmt: skip
+
+_LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
+_WHOLE = frozenset({"floor", "ceil", "rint", "trunc"})  # nothing to do for integers
+_OF_BOOL = {
+    "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
+    "invert": "logical_not", "add": "logical_or", "multiply": "logical_and",
+}  # fmt: skip
+"""What operations mean on bool."""
+_BEYOND = {  # operation → what a comparison with a number above, below the array's range gives
+    "equal": (False, False), "not_equal": (True, True), "less": (True, False),
+    "less_equal": (True, False), "greater": (False, True), "greater_equal": (False, True),
+}  # fmt: skip
+_MIRRORED = {"less": "greater", "less_equal": "greater_equal"}
+_MIRRORED |= {theirs: ours for ours, theirs in _MIRRORED.items()}
+
+
+def call_ufunc(
+    tape: Tape, ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """`__array_ufunc__` of traced arrays."""
+    name = ufunc.__name__
+    if method == "reduce":
+        return _reduce(ufunc, inputs, keywords)
+    if method != "__call__":
+        raise UnsupportedFunctionError(f"np.{name}.{method} is not translated")
+    keywords = {k: v for k, v in keywords.items() if (k, v) not in _DEFAULTS}
+    out = keywords.pop("out", (None,))
+    dtype = keywords.pop("dtype", None)
+    for keyword in keywords:
+        raise UnsupportedKeywordError(f"np.{name}: {keyword}= is not translated", operand=keyword)
+    given = tuple(operand(x) for x in inputs)
+    result = _COMPOSED[ufunc](tape, given) if ufunc in _COMPOSED else _plain(tape, ufunc, given)
+    if dtype is not None:
+        raise UnsupportedKeywordError(
+            f"np.{name}: dtype= is not translated", hint="convert the operands with .astype"
+        )
+    return result if out[0] is None else _into(out, result, name)
+
+
+_DEFAULTS = (
+    ("where", True), ("casting", "same_kind"), ("order", "K"), ("subok", True), ("dtype", None),
+    ("out", None), ("signature", None),
+)  # fmt: skip
+
+
+def _into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
+    """`out=`: what an in-place operation does."""
+    from nkigen_lite.frontend.indexing import put
+
+    (target,) = out
+    if not isinstance(target, TracedArray):
+        result.__array__()
+    if not np.can_cast(result.dtype, target.dtype, "same_kind"):
+        raise ArgumentError(
+            f"np.{name}: {result.dtype} results do not go into {target.dtype} in place",
+            hint="write x = x + y, or convert with .astype first",
+        )
+    if result.shape != target.shape:
+        raise BroadcastError(
+            f"np.{name}: the result does not have the shape of the output",
+            expected=str(target.shape), got=str(result.shape),
+        )  # fmt: skip
+    put(target, ..., result)
+    return target
+
+
+def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...]) -> TracedArray:
+    """One operation, its operands in the types that NumPy resolves."""
+    op = _OPERATIONS.get(ufunc)
+    if op is None:
+        raise UnsupportedFunctionError(
+            f"np.{ufunc.__name__} is not translated",
+            hint="write it with the functions that are: docs/nkigen_lite.md",
+        )
+    _check_shapes(ufunc.__name__, given)
+    kinds = (*map(dtype_of, given), *(None,) * ufunc.nout)
+    *takes, makes = resolved(f"np.{ufunc.__name__}", lambda: ufunc.resolve_dtypes(kinds))
+    known = _out_of_range(tape, op, given, takes) if op in _BEYOND else None
+    if known is not None:
+        return known
+    if op == "power" and takes[0].kind in "iub":
+        _check_exponent(given[1])
+    values = [as_value(tape, x, t, op) for x, t in zip(given, takes, strict=True)]
+    return fresh(tape, _operation(tape, op, values, makes), makes, given)
+
+
+def _operation(tape: Tape, op: str, values: list[str], makes: np.dtype) -> str:
+    dtype = tape.spec(values[0]).dtype
+    if op in _LOGICAL:
+        values = [cast_value(tape, v, bool_) for v in values]
+    elif (op in _WHOLE and not dtype.is_float) or (op == "abs" and dtype is bool_):
+        return values[0]
+    elif dtype is bool_:
+        op = _OF_BOOL.get(op, op)
+    elif op == "reciprocal" and not dtype.is_float:
+        one = tape.fill(1, dtype)
+        return tape.emit("floor_divide", one, values[0])
+    value = tape.emit(op, *values)
+    return cast_value(tape, value, narrowed(makes))
+
+
+def _check_shapes(name: str, given: tuple[Any, ...]) -> None:
+    try:
+        np.broadcast_shapes(*map(shape_of, given))
+    except ValueError:
+        shapes = " and ".join(str(shape_of(x)) for x in given)
+        raise BroadcastError(
+            f"np.{name}: operands could not be broadcast together", got=shapes
+        ) from None
+
+
+def _out_of_range(
+    tape: Tape, op: str, given: tuple[Any, ...], takes: list[np.dtype]
+) -> TracedArray | None:
+    """A comparison with a Python integer outside the other's type, which NumPy knows."""
+    for number, x in enumerate(given):
+        if type(x) is int and takes[number].kind in "iu":
+            info = np.iinfo(takes[number])
+            if not info.min <= x <= info.max:
+                seen = op if number == 1 else _MIRRORED.get(op, op)
+                above, below = _BEYOND[seen]
+                shape = np.broadcast_shapes(*map(shape_of, given))
+                answer = tape.fill(above if x > info.max else below, bool_, shape)
+                return fresh(tape, answer, np.dtype(bool), given)
+    return None
+
+
+def _check_exponent(exponent: Any) -> None:
+    traced = isinstance(exponent, TracedArray)
+    if traced and exponent.dtype.kind == "i":
+        raise UnsupportedFunctionError(
+            "np.power: integers to a power that may be negative are refused",
+            hint="make the exponent unsigned or the base a float",
+        )
+    if not traced and np.any(np.asarray(exponent) < 0):
+        raise ValueRangeError("Integers to negative integer powers are not allowed.")
+
+
+# ------------------------------------------------------- written with others
+
+
+def _isnan(tape: Tape, given: tuple[Any, ...]) -> Any:
+    return np.not_equal(given[0], given[0])
+
+
+def _isinf(tape: Tape, given: tuple[Any, ...]) -> Any:
+    return np.equal(np.abs(_as_float(given[0])), np.inf)
+
+
+def _isfinite(tape: Tape, given: tuple[Any, ...]) -> Any:
+    return np.less(np.abs(_as_float(given[0])), np.inf)
+
+
+def _as_float(x: TracedArray) -> TracedArray:
+    return x if x.spec.dtype.is_float else x.astype(np.float32)
+
+
+def _positive(tape: Tape, given: tuple[Any, ...]) -> Any:
+    resolved("np.positive", lambda: np.positive.resolve_dtypes((given[0].dtype, None)))
+    return given[0].copy()
+
+
+def _matmul(tape: Tape, given: tuple[Any, ...]) -> Any:
+    from nkigen_lite.frontend.products import matmul
+
+    return matmul(tape, *given)
+
+
+_COMPOSED: dict[np.ufunc, Callable[[Tape, tuple[Any, ...]], Any]] = {
+    np.isnan: _isnan,
+    np.isinf: _isinf,
+    np.isfinite: _isfinite,
+    np.positive: _positive,
+    np.matmul: _matmul,
+}
+
+_REDUCED = {
+    np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min",
+    np.logical_and: "all", np.logical_or: "any",
+}  # fmt: skip
+
+
+def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """`np.add.reduce(x, axis=0)` is np.sum."""
+    from nkigen_lite.frontend.functions import call_function
+
+    if ufunc not in _REDUCED:
+        raise UnsupportedFunctionError(f"np.{ufunc.__name__}.reduce is not translated")
+    array, *rest = inputs
+    keywords = dict(zip(("axis", "dtype", "out", "keepdims"), rest, strict=False)) | keywords
+    keywords = {k: v for k, v in keywords.items() if (k, v) not in _DEFAULTS}
+    return call_function(getattr(np, _REDUCED[ufunc]), (array,), {"axis": 0, **keywords})
+
+
+def in_place(ufunc: np.ufunc) -> Callable[[TracedArray, Any], Any]:
+    """`x += y`: into x's memory, except where x is a number, which names no memory."""
+
+    def operator(self: TracedArray, other: Any) -> Any:
+        return ufunc(self, other) if self.is_scalar else ufunc(self, other, out=(self,))
+
+    return operator
+
+
+def binary(ufunc: np.ufunc) -> Callable[[TracedArray, Any], Any]:
+    """`x + y`."""
+    return lambda self, other: ufunc(self, other)
+
+
+def reflected(ufunc: np.ufunc) -> Callable[[TracedArray, Any], Any]:
+    """`y + x`."""
+    return lambda self, other: ufunc(other, self)
+
+
+_BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}  # fmt: skip
+_COMPARE = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal,
+}  # fmt: skip
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    **{f"__{n}__": binary(f) for n, f in (_BINARY | _COMPARE).items()},
+    **{f"__r{n}__": reflected(f) for n, f in _BINARY.items()},
+    **{f"__i{n}__": in_place(f) for n, f in _BINARY.items()},
+    **{f"__{n}__": lambda self, ufunc=f: ufunc(self) for n, f in _UNARY.items()},
+}
+"""Python's operators; each is one universal function."""

@@ -1,0 +1,130 @@
+"""Views of traced arrays, and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.errors import ArgumentError, AxisError, BroadcastError, ValueRangeError
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.memory import Memory, Step, contiguous, reshaped
+from nkigen_lite.frontend.promotion import fresh
+from nkigen_lite.ops.record import Shape
+
+
+def axis_of(axis: Any, ndim: int) -> int:
+    """The axis counted from 0. Raises AxisError, which is also NumPy's."""
+    try:
+        number = axis.__index__()
+    except AttributeError:
+        raise ArgumentError(f"{axis!r} is no axis", expected="an integer") from None
+    if not -ndim <= number < ndim:
+        raise AxisError(
+            f"axis {number} is out of bounds for array of dimension {ndim}", operand="axis"
+        )
+    return number % ndim
+
+
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from 0, in order; None for all. Raises AxisError, or for repeated ones as NumPy
+    a ValueError."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [axis_of(a, ndim) for a in given]
+    if len(set(axes)) < len(axes):
+        raise ValueRangeError("duplicate value in 'axis'", got=repr(axis), operand="axis")
+    return tuple(sorted(axes))
+
+
+def part(
+    x: TracedArray, op: str, attrs: dict[str, Any], shape: Shape, strides: tuple[int, ...] | None
+) -> TracedArray:
+    """A view: one more step on the way to the elements."""
+    spec = type(x.spec)(shape, x.spec.dtype)
+    return TracedArray(x.tape, x.memory, (*x.path, Step(op, attrs)), spec, x.dtype, strides)
+
+
+def copied(x: TracedArray, order: str = "C") -> TracedArray:
+    """The same values in new memory."""
+    known = (x,) if order == "K" else ()
+    return fresh(x.tape, x.value, x.dtype, known, scalar=False)
+
+
+def transposed(x: TracedArray, axes: Sequence[int] | None = None) -> TracedArray:
+    """`np.transpose`."""
+    if axes is None:
+        order = tuple(reversed(range(x.ndim)))
+    else:
+        order = tuple(axis_of(a, x.ndim) for a in axes)
+        if len(order) != x.ndim:
+            raise ValueRangeError("axes don't match array", got=repr(tuple(axes)))
+        if len(set(order)) < len(order):
+            raise ValueRangeError("repeated axis in transpose", got=repr(tuple(axes)))
+    if order == tuple(range(x.ndim)):
+        return part(x, "reshape", {"shape": x.shape}, x.shape, x.strides)
+    strides = None if x.strides is None else tuple(x.strides[a] for a in order)
+    return part(x, "transpose", {"axes": order}, tuple(x.shape[a] for a in order), strides)
+
+
+def as_shape(shape: Any) -> Shape:
+    """A shape as NumPy takes it: one integer or several."""
+    given = shape if isinstance(shape, (tuple, list)) else (shape,)
+    try:
+        return tuple(int(n.__index__()) for n in given)
+    except AttributeError:
+        raise ArgumentError(f"{shape!r} is no shape", expected="integers") from None
+
+
+def new_shape(x: TracedArray, shape: Any) -> Shape:
+    """A shape with -1 filled in. Raises a ValueError where the elements do not fit."""
+    new = as_shape(shape)
+    known = prod(n for n in new if n != -1)
+    if new.count(-1) == 1 and known and x.size % known == 0:
+        new = tuple(x.size // known if n == -1 else n for n in new)
+    if any(n < 0 for n in new) or prod(new) != x.size:
+        raise BroadcastError(
+            f"cannot reshape array of size {x.size} into shape {as_shape(shape)}",
+            got=str(x.spec), operand="shape",
+        )  # fmt: skip
+    return new
+
+
+def reshape(x: TracedArray, shape: Any) -> TracedArray:
+    """`np.reshape`: a view where NumPy gives one, else a copy; where its memory order is not
+    known, neither may be written to from then on."""
+    new = new_shape(x, shape)
+    keeps_axes = tuple(n for n in x.shape if n != 1) == tuple(n for n in new if n != 1)
+    strides = None if x.strides is None else reshaped(x.shape, x.strides, new)
+    if strides is not None or keeps_axes:
+        return part(x, "reshape", {"shape": new}, new, strides)
+    value = x.tape.emit("reshape", x.value, shape=new)
+    result = fresh(x.tape, value, x.dtype, scalar=False)
+    if x.strides is None:
+        x.memory.unclear = result.memory.unclear = True
+    return result
+
+
+def broadcast_to(array: TracedArray, shape: Any) -> TracedArray:
+    """`np.broadcast_to`: a view that cannot be written to."""
+    new = as_shape(shape)
+    try:
+        fits = np.broadcast_shapes(array.shape, new) == new
+    except ValueError:
+        fits = False
+    if not fits:
+        raise BroadcastError(
+            "operands could not be broadcast together with remapped shapes",
+            got=f"{array.shape} to {new}",
+        )
+    return part(array, "broadcast_to", {"shape": new}, new, None)
+
+
+def on_new_memory(x: TracedArray, value: str) -> TracedArray:
+    """An array of x's dtype in C order."""
+    spec = x.tape.spec(value)
+    strides = contiguous(spec.shape)
+    return TracedArray(x.tape, Memory(value), (), spec, x.dtype, strides)

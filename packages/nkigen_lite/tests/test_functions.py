@@ -1,0 +1,205 @@
+"""Every translated function against NumPy: dtypes, ranks, empty arrays, sizes at the edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nkigen_lite
+from nki_dtypes import resolve
+from nkigen_lite import as_spec, trace
+
+FORMATS = (
+    "f32", "f16", "bf16", "tf32", "e4m3", "e4m3fn", "e5m2", "int8", "int16", "int32", "uint8",
+    "uint16", "uint32", "bool",
+)  # fmt: skip
+FLOATS = ("f32", "f16", "bf16", "e4m3", "e5m2")
+INTEGERS = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
+SHAPES = [(), (1,), (0,), (127,), (129,), (3, 128), (2, 0, 3), (2, 3, 4), (2, 1, 3, 2)]
+
+UNARY = {
+    "negative": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square, "exp": np.exp,
+    "log": lambda x: np.log(np.abs(x) + 1), "log1p": lambda x: np.log1p(np.abs(x)),
+    "expm1": np.expm1, "sqrt": lambda x: np.sqrt(np.abs(x)), "sin": np.sin, "cos": np.cos,
+    "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "trunc": np.trunc,
+    "logical_not": np.logical_not, "isnan": np.isnan, "isfinite": np.isfinite, "isinf": np.isinf,
+    "positive": np.positive, "copy": np.copy, "rsqrt": lambda x: nkigen_lite.rsqrt(np.abs(x) + 1),
+    "sigmoid": nkigen_lite.sigmoid, "silu": nkigen_lite.silu, "gelu": nkigen_lite.gelu,
+    "erf": nkigen_lite.erf, "plus_half": lambda x: x + 0.5, "half_minus": lambda x: 0.5 - x,
+    "cube": lambda x: x**3, "clip": lambda x: np.clip(x, 1, 3), "round": np.round,
+}  # fmt: skip
+BINARY = {
+    "add": np.add, "subtract": lambda x, y: x - y, "multiply": np.multiply,
+    "divide": lambda x, y: x / (np.abs(y) + 1), "maximum": np.maximum, "minimum": np.minimum,
+    "floor_divide": lambda x, y: x // y, "mod": lambda x, y: x % y, "equal": np.equal,
+    "not_equal": lambda x, y: x != y, "less": np.less, "less_equal": np.less_equal,
+    "greater": np.greater, "greater_equal": np.greater_equal, "logical_and": np.logical_and,
+    "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+    "where": lambda x, y: np.where(x > y, x, y),
+}  # fmt: skip
+BITS = {
+    "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
+    "left_shift": lambda x, y: x << (y & 7), "right_shift": lambda x, y: x >> (y & 7),
+    "invert": lambda x, y: ~x,
+}  # fmt: skip
+REDUCTIONS = {
+    "sum": np.sum, "mean": np.mean, "prod": np.prod, "any": np.any, "all": np.all, "var": np.var,
+    "std": np.std, "max": np.max, "min": np.min,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "tf32", "e4m3fn", "bool"])
+@pytest.mark.parametrize("function", UNARY.values(), ids=UNARY)
+def test_a_function_of_one_array_gives_numpys_values_and_type(function, dtype, agree, arrays_for):
+    for shape in SHAPES:
+        agree(function, *arrays_for([f"{dtype}{list(shape)}"]))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
+@pytest.mark.parametrize("function", BINARY.values(), ids=BINARY)
+def test_a_function_of_two_arrays_broadcasts_as_numpy_does(function, dtype, agree, arrays_for):
+    for shapes in ([(), ()], [(4, 3), (3,)], [(2, 1, 3), (5, 1)], [(0, 2), (1,)]):
+        agree(function, *arrays_for([f"{dtype}{list(s)}" for s in shapes]))
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
+@pytest.mark.parametrize("function", BITS.values(), ids=BITS)
+def test_bits_are_numpys(function, dtype, agree, arrays_for):
+    agree(function, *arrays_for([f"{dtype}[4, 3]", f"{dtype}[3]"]))
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "int8", "uint8", "int32", "bool"])
+@pytest.mark.parametrize("function", REDUCTIONS.values(), ids=REDUCTIONS)
+def test_reductions_over_any_axes(function, dtype, keepdims, agree, arrays_for):
+    cases: list[tuple[tuple[int, ...], Any]] = [
+        ((), None), ((129,), 0), ((3, 4, 5), None), ((3, 4, 5), (0, -1)), ((2, 3), -2),
+        ((2, 3), ()),
+    ]  # fmt: skip
+    for shape, axis in cases:
+        if dtype == "bf16" and function in (np.var, np.std):
+            continue  # ours is computed in float32, NumPy's in bfloat16
+        agree(
+            lambda x, a=axis: function(x, axis=a, keepdims=keepdims),
+            *arrays_for([f"{dtype}{list(shape)}"]),
+        )
+
+
+@pytest.mark.parametrize("function", [np.argmax, np.argmin], ids=["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "int8", "bool"])
+def test_places_are_int32_and_the_first_of_equals(function, dtype, agree, arrays_for):
+    for axis in (None, 0, -1):
+        agree(lambda x, a=axis: function(x, axis=a), *arrays_for([f"{dtype}[5, 6]"]))
+    x = np.array([1, np.nan, 3, np.nan], np.float32)
+    agree(function, x)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "int8", "int32", "bool"])
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        ((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 2)), ((3, 4), (4, 2)), ((5, 3, 4), (4, 2)),
+        ((2, 1, 3, 4), (5, 4, 2)), ((0, 4), (4, 2)), ((3, 0), (0, 2)),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_matrix_products_of_every_rank(shapes, dtype, agree, arrays_for):
+    given = arrays_for([f"{dtype}{list(s)}" for s in shapes])
+    agree(np.matmul, *given)
+    if dtype not in ("bf16", "bool"):
+        agree(np.dot, *given)
+
+
+def test_dot_contracts_the_last_with_the_last_but_one_axis(agree, arrays_for):
+    agree(np.dot, *arrays_for(["f32[2, 3, 4]", "f32[5, 4, 6]"]))
+    agree(np.dot, *arrays_for(["f32[2, 3, 4]", "f32[4]"]))
+
+
+MOVES = {
+    "T": lambda x: x.T,
+    "transpose": lambda x: np.transpose(x, (1, -1, 0)),
+    "swapaxes": lambda x: x.swapaxes(0, -1),
+    "moveaxis": lambda x: np.moveaxis(x, 0, -1),
+    "reshape": lambda x: x.reshape(-1, 6),
+    "reshape_of_T": lambda x: x.T.reshape(4, -1),
+    "squeeze": lambda x: np.squeeze(x[None, :, :1], axis=(0, 2)),
+    "expand_dims": lambda x: np.expand_dims(x, (0, -1)),
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, *x.shape)),
+    "concatenate": lambda x: np.concatenate([x, x[:1]], axis=0),
+    "concatenate_flat": lambda x: np.concatenate([x, x[:1]], axis=None),
+    "stack": lambda x: np.stack([x, x], axis=-1),
+    "split": lambda x: tuple(np.split(x, 2, axis=0)),
+    "split_at": lambda x: tuple(np.split(x, [1, 3], axis=2)),
+    "flip": lambda x: np.flip(x, 1),
+    "reversed": lambda x: x[::-1, ::-2, ...],
+    "strided": lambda x: x[1::2, None, 0, 1:-1],
+    "row": lambda x: x[-1, 2],
+    "element": lambda x: x[1, 2, 3],
+    "tril": lambda x: np.tril(x, 1),
+    "triu": lambda x: np.triu(x, -1),
+    "ravel": lambda x: x.ravel(),
+    "flatten": lambda x: x.T.flatten(),
+    "rows": lambda x: sum(row for row in x) if x.dtype != bool else x[0],
+    "zeros_like": lambda x: np.zeros_like(x) + np.ones_like(x, shape=(2, 1, 1, 1)),
+    "full_like": lambda x: np.full_like(x, 1, dtype=np.int64),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f32", "tf32", "e4m3fn", "bf16", "int8", "uint32", "bool"])
+@pytest.mark.parametrize("function", MOVES.values(), ids=MOVES)
+def test_moving_elements_keeps_their_bits(function, dtype, agree, arrays_for):
+    agree(function, *arrays_for([f"{dtype}[4, 3, 4]"]))
+
+
+@pytest.mark.parametrize("target", [*FORMATS, "int64", "float64"])
+@pytest.mark.parametrize("source", FORMATS)
+def test_astype_converts_as_numpy_does(source, target, agree, arrays_for):
+    name = target if target.endswith("64") else as_spec(f"{target}[]").storage
+    (x,) = arrays_for([f"{source}[3, 5]"])
+    if "u" in target or target == "bool":
+        x = np.abs(x)
+    agree(lambda x: x.astype(name), x)
+
+
+def test_tfloat32_is_kept_by_moves_and_is_float32_in_arithmetic():
+    graph = trace(lambda x: (x.T[::2], x + x, x.astype("tf32")), "tf32[2, 2]")
+
+    assert [str(graph.specs[v].dtype) for v in graph.outputs] == ["tfloat32", "float32", "tfloat32"]
+
+
+def test_constants_of_any_content_and_python_numbers(agree, arrays_for):
+    table = np.arange(12).reshape(3, 4) % 5
+    (x,) = arrays_for(["f32[3, 4]"])
+    agree(lambda x: x * table + np.float64(0.1) - (table > 2) + [1, 2, 3, 4], x)
+    agree(lambda x: (x, table, 3, 2.5, np.bool_(True)), x)
+
+
+def test_64_bits_in_between_are_tracked_as_numpy_would(agree, arrays_for):
+    (x,) = arrays_for(["uint8[5]"])
+
+    agree(lambda x: x.sum() + np.int32(1), x)  # uint64 + int32 is float64
+    agree(lambda x: x.astype(np.int64) - 300, x)
+
+
+@pytest.mark.parametrize(
+    "compare", [np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal]
+)
+def test_comparisons_with_integers_beyond_the_type(compare, agree, arrays_for):
+    (x,) = arrays_for(["uint8[5]"])
+    for number in (300, -1):
+        agree(lambda x, n=number: (compare(x, n), compare(n, x)), x)
+
+
+def test_sums_of_narrow_floats_are_rounded_once():
+    ones = np.ones(4096, resolve("bf16").storage)
+
+    assert trace(np.sum, ones).run(ones) == 4096
+
+
+def test_variance_of_narrow_floats_is_computed_in_float32(arrays_for, same):
+    (x,) = arrays_for(["bf16[64]"])
+    exact = x.astype(np.float64).var(ddof=1)
+
+    assert same(trace(lambda x: x.var(ddof=1), x).run(x), np.asarray(exact).astype(x.dtype), ulps=1)
