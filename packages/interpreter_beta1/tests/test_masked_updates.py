@@ -170,3 +170,54 @@ def test_what_the_mask_cuts_off_may_lie_outside_the_target(sign, x):
         return stored(tile)
 
     np.testing.assert_array_equal(kernel(x), x[:, :10] + (0 if sign == "=" else 5))
+
+
+def over_the_end(v, i, x):
+    v[i, 60 + nl.arange(4)[None, :]] = -1.0
+
+
+def under_another_name(v, i, x):
+    other = v
+    other[i, 60 + nl.arange(4)[None, :]] = -1.0
+
+
+def by_an_instruction(v, i, x):
+    nisa.dma_copy(dst=v[:, 60:64], src=x[0:128, 60:64])
+
+
+def as_a_whole(v, i, x):
+    v[...] = nl.load(x)
+
+
+def by_the_rest_of_the_mask(v, i, x):
+    j = nl.arange(64)[None, :]
+    v[i, j] = nl.load(x[i, j], mask=j >= 60)
+
+
+@pytest.mark.parametrize(
+    ("write", "tail"),
+    [
+        (over_the_end, -1.0), (under_another_name, -1.0), (by_an_instruction, 2.0),
+        (as_a_whole, 2.0), (by_the_rest_of_the_mask, 2.0),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("adds", [True, False])
+def test_what_is_written_to_a_masked_value_later_counts(write, tail, adds):
+    @nki.jit
+    def kernel(x):
+        i, j = nl.arange(128)[:, None], nl.arange(64)[None, :]
+        v = nl.load(x[i, j], mask=j < 60)
+        write(v, i, x)
+        out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        total = nl.zeros((128, 64), dtype=nl.float32)
+        if adds:
+            total += v
+        else:
+            total[...] = v
+        nl.store(out, value=total)
+        return out
+
+    found = kernel(np.full((128, 64), 2.0, np.float32))
+
+    np.testing.assert_array_equal(found[:, :60], 2.0)
+    np.testing.assert_array_equal(found[:, 60:], tail)

@@ -1,5 +1,7 @@
 """What may be an output of a kernel, and what has to be one."""
 
+import runpy
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,35 @@ def test_an_output_is_not_made_inside_a_loop():
     with pytest.raises(MemorySpaceError, match="made inside the loop over i\n") as caught:
         kernel(X)
     assert "^^^^^^^^^^^^^" in str(caught.value) and "before the loop" in str(caught.value)
+
+
+@pytest.mark.parametrize("numbers", [lambda x: (x, x), lambda x: nl.static_range(2)])
+def test_a_loop_that_0_1_unrolled_makes_outputs(numbers):
+    @nki.jit
+    def kernel(x):
+        made = []
+        for _ in numbers(x):
+            out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+            nl.store(out, value=nl.load(x))
+            made.append(out)
+        return tuple(made)
+
+    assert len(kernel(X)) == 2
+
+
+@pytest.mark.parametrize(
+    "loop", ["nl.affine_range(2)", "range(2)", "enumerate(nl.affine_range(2))"]
+)
+def test_a_loop_that_0_1_ran_once_makes_none(loop, tmp_path):
+    file = tmp_path / "kernel.py"
+    file.write_text(
+        "from nki_beta1 import nki, nl\n@nki.jit\ndef kernel(x):\n"
+        f"    for i in {loop}:\n"
+        "        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    return out\n"
+    )
+
+    with pytest.raises(MemorySpaceError, match="made inside the loop over i"):
+        runpy.run_path(str(file))["kernel"](X)
 
 
 def test_a_function_makes_the_output_and_other_memory_is_made_in_loops():

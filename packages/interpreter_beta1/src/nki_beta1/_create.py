@@ -20,7 +20,7 @@ from neuroncore.launch import running
 from nki_beta1._allocation import Placement
 from nki_beta1._apply import core_of, on_chip_shape, run
 from nki_beta1._blocks import Blocks, ParDim, make_blocks
-from nki_beta1._loops import kernel_frame, loops_around
+from nki_beta1._loops import kernel_frame, repeated_around
 from nki_beta1._tile import Tile
 from nki_dtypes import DType, cast
 
@@ -218,7 +218,7 @@ def _placed(
 def _at_top_level() -> None:
     """Raise MemorySpaceError where the running function makes an output inside a loop."""
     frame = kernel_frame()
-    around = loops_around(frame.f_code, frame.f_lasti)
+    around = repeated_around(frame.f_code, frame.f_lasti)
     if around:
         raise MemorySpaceError(
             f"a tensor in SHARED_HBM is made inside the loop over {around[-1]}",

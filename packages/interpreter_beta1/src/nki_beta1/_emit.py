@@ -39,6 +39,7 @@ class Core(NeuronCore):
         "accumulating",
         "initialised",
         "lent",
+        "masked",
         "placed",
         "reduced",
         "reductions",
@@ -49,6 +50,8 @@ class Core(NeuronCore):
         super().__init__(*args, **kwargs)
         self.waiting: Tile | None = None
         self.lent: dict[int, list[ref[Tile]]] = {}
+        self.masked: dict[int, list[ref[Tile]]] = {}
+        """Per storage (by id): the values of which a mask let only a region be written."""
         self.accumulating: Options = replace(self.options, accumulate_on_unwritten="add")
         """For `+=` into initialised PSUM, which adds to whatever lies there."""
         self.initialised: set[int] = set()
@@ -67,6 +70,8 @@ class Core(NeuronCore):
         self.initialised.discard(id(view.storage))
         if self.reduced:
             self.reduced.pop(id(view.storage), None)
+        if self.masked:
+            self.masked.pop(id(view.storage), None)
         return view
 
     def flush(self) -> None:
@@ -83,6 +88,10 @@ class Core(NeuronCore):
             tile = borrower()
             if tile is not None:
                 tile.detach()
+        for masked in self.masked.pop(id(storage), ()) if self.masked else ():
+            tile = masked()
+            if tile is not None and tile.storage is storage:
+                tile.region = None
 
     def check_fits(self, shape: tuple[int, ...], dtype: DType, space: Space) -> None:
         """Raise what `allocate` would raise for such a tile."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Never
+from weakref import ref
 
 import numpy as np
 
@@ -134,6 +135,7 @@ class Tile(NotAnArray, View):
             core.waiting = None
         self._become(core.allocate(waiting.shape, waiting.dtype, waiting.space))
         waiting.into(self)
+        self._keep_region()
 
     def detach(self) -> None:
         """Stop relying on another tensor's content, which is about to change."""
@@ -146,6 +148,12 @@ class Tile(NotAnArray, View):
             self.core.moved(own, self)
             self._become(own)
             self._is_lent = False
+            self._keep_region()
+
+    def _keep_region(self) -> None:
+        """What the mask let be written is all there is until something else writes to the tile."""
+        if self.region is not None:
+            self.core.masked.setdefault(id(self.storage), []).append(ref(self))
 
     def run_into(self, target: View) -> bool:
         """Execute the waiting instruction into `target` if the result is the same as copying."""

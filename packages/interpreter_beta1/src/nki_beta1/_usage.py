@@ -161,7 +161,7 @@ def issue(
     ready = prepared(core, used, kinds_of(operands))
     if ready.moving:
         refuse_outside(used.record.name, operands, ready.moving)
-    if core.lent:
+    if core.lent or core.masked:
         for i in ready.written:
             core.about_to_write(operands[i].storage)
     for i in ready.initialised:
