@@ -27,6 +27,7 @@ class TracedArray:
     `is_scalar` marks what NumPy returns as a number rather than as an array of rank 0.
     """
 
+    __hash__ = None  # type: ignore[assignment]  # as NumPy's: == gives an array
     __slots__ = ("dtype", "is_scalar", "memory", "path", "spec", "strides", "tape")
 
     def __init__(

@@ -130,7 +130,7 @@ FUNCTIONS: dict[Function, Function] = {
     np.full_like: joining.full_like,
     np.zeros_like: joining.zeros_like,
     np.ones_like: joining.ones_like,
-    np.empty_like: joining.zeros_like,
+    np.empty_like: joining.empty_like,
     np.dot: _dot,
     np.transpose: _transpose,
     np.swapaxes: _swapaxes,

@@ -63,19 +63,18 @@ def where(condition: Any, x: Any = None, y: Any = None) -> TracedArray:
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """`np.clip`: minimum(maximum(a, low), high)."""
-    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
+    low: Any = min if a_min is None else a_min
+    high: Any = max if a_max is None else a_max
     given = [x if x is None else operand(x) for x in (a, low, high)]
     tape = tape_of(*given)
     if low is None and high is None:
         return copied(a)
     kinds: Any = [np.zeros(0, x.dtype) if hasattr(x, "dtype") else x for x in given]
     makes = resolved("np.clip", lambda: np.clip(*kinds).dtype)
-    result: Any
-    result, *bounds = (
-        x if x is None else fresh(tape, as_value(tape, x, makes, "np.clip"), makes) for x in given
-    )
-    for bound, choose in zip(bounds, (np.maximum, np.minimum), strict=True):
-        result = result if bound is None else choose(result, bound)
+    result: Any = fresh(tape, as_value(tape, given[0], makes, "np.clip"), makes, (given[0],))
+    for bound, choose in zip((low, high), (np.maximum, np.minimum), strict=True):
+        if bound is not None:
+            result = choose(result, fresh(tape, as_value(tape, bound, makes, "np.clip"), makes))
     return result
 
 
@@ -165,6 +164,10 @@ def full_like(a: TracedArray, fill_value: Any, dtype: Any = None, shape: Any = N
         value = a.tape.emit("broadcast_to", value, shape=new)
     held = fresh(a.tape, value, makes, scalar=False)
     return on_new_memory(held, value)
+
+
+def empty_like(prototype: TracedArray, dtype: Any = None, shape: Any = None) -> TracedArray:
+    return full_like(prototype, 0, dtype, shape)
 
 
 def zeros_like(a: TracedArray, dtype: Any = None, shape: Any = None) -> TracedArray:

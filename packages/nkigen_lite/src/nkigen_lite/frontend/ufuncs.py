@@ -70,7 +70,7 @@ def call_ufunc(
         return _reduce(ufunc, inputs, keywords)
     if method != "__call__":
         raise UnsupportedFunctionError(f"np.{name}.{method} is not translated")
-    keywords = {k: v for k, v in keywords.items() if (k, v) not in _DEFAULTS}
+    keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
     out = keywords.pop("out", (None,))
     dtype = keywords.pop("dtype", None)
     for keyword in keywords:
@@ -88,6 +88,10 @@ _DEFAULTS = (
     ("where", True), ("casting", "same_kind"), ("order", "K"), ("subok", True), ("dtype", None),
     ("out", None), ("signature", None),
 )  # fmt: skip
+
+
+def _is_default(keyword: str, value: Any) -> bool:
+    return any(k == keyword and (v is value or (v == value) is True) for k, v in _DEFAULTS)
 
 
 def _into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
@@ -235,7 +239,7 @@ def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], keywords: dict[str, Any]) 
         raise UnsupportedFunctionError(f"np.{ufunc.__name__}.reduce is not translated")
     array, *rest = inputs
     keywords = dict(zip(("axis", "dtype", "out", "keepdims"), rest, strict=False)) | keywords
-    keywords = {k: v for k, v in keywords.items() if (k, v) not in _DEFAULTS}
+    keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
     return call_function(getattr(np, _REDUCED[ufunc]), (array,), {"axis": 0, **keywords})
 
 

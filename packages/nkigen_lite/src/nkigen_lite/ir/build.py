@@ -22,6 +22,7 @@ class Builder:
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.specs: dict[str, Spec] = {}
+        self.by_name: dict[str, Node] = {}
         self._known: dict[Any, str] = {}
 
     def input(self, spec: Spec, name: str | None = None) -> str:
@@ -40,6 +41,7 @@ class Builder:
             spec = record.result(tuple(self.specs[name] for name in operands), converted)
             node = Node(f"v{len(self.nodes)}", op, operands, converted, spec, origin)
             self.nodes.append(node)
+            self.by_name[node.name] = node
             self.specs[node.name] = spec
             self._known[key] = node.name
         return self._known[key]

@@ -66,11 +66,11 @@ def _cast(x: np.ndarray) -> np.ndarray:
 
 _UNARY_FLOAT: dict[str, Meaning] = {
     "exp": np.exp, "log": np.log, "log1p": np.log1p, "expm1": np.expm1, "sqrt": np.sqrt,
-    "rsqrt": _rsqrt, "reciprocal": _reciprocal, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
-    "arctan": np.arctan, "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "trunc": np.trunc,
+    "rsqrt": _rsqrt, "reciprocal": _reciprocal, "sin": np.sin, "sin_reduced": np.sin,
+    "cos": np.cos, "tanh": np.tanh,
+    "floor": np.floor, "ceil": np.ceil, "rint": np.rint, "trunc": np.trunc,
     "sigmoid": _in_float64("sigmoid"), "silu": _in_float64("silu"),
     "gelu": _in_float64("gelu"), "erf": _in_float64("erf"),
-    "gelu_apprx_tanh": _in_float64("gelu_apprx_tanh"),
 }  # fmt: skip
 _UNARY_NUMBER: dict[str, Meaning] = {
     "negative": np.negative, "abs": np.abs, "sign": np.sign, "square": np.square,
@@ -115,4 +115,5 @@ ELEMENTWISE: tuple[Op, ...] = (
 )  # fmt: skip
 """`cast` is NumPy's astype: floats become integers by truncation, integers wrap. `convert` is the
 machine's: floats are rounded to the nearest even integer, and everything saturates
-(`nki_dtypes.cast`). `decompose` leaves only `convert`."""
+(`nki_dtypes.cast`). `decompose` leaves only `convert`. `sin_reduced` is the sine of |x| ≤ π, the
+range of the engine's; only `decompose` makes it."""

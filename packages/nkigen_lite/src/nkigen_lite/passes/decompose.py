@@ -1,0 +1,231 @@
+"""Into operations that engines have: one rule per operation that they lack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from nki_dtypes import bool_, float32, int32, resolve
+from nkigen_lite.ir import Graph, Node
+from nkigen_lite.ops import Kind
+from nkigen_lite.passes import rounding, transcendental
+from nkigen_lite.passes.expression import Expr, choose, expr, result
+from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
+
+
+def decompose(graph: Graph) -> Graph:
+    """The graph in operations of the engines: float32 arithmetic, their functions in the ranges
+    where they are valid, machine conversions, reductions that keep their axes.
+
+        v0 = sin(x0)   →   x0 reduced by multiples of π; sin_reduced
+    """
+    return rewrite(graph, RULES)
+
+
+_LACKING = frozenset(rule_op for rule_op in (
+    "sin", "cos", "log1p", "expm1", "power", "divide", "floor_divide", "mod", "floor", "ceil",
+    "rint", "trunc", "mean", "any", "all", "argmax", "argmin", "cast", "logical_not", "softmax",
+    "rms_norm",
+))  # fmt: skip
+
+
+def is_engine_op(node: Node) -> bool:
+    """Whether `decompose` leaves this operation: no rule is about it."""
+    return node.op not in _LACKING and not (
+        node.record.kind is Kind.reduce and not node.attrs["keepdims"]
+    )
+
+
+def _is_float(m: Match) -> bool:
+    return m.dtype.is_float
+
+
+def _is_small_integer(m: Match) -> bool:
+    return m.dtype.is_integer and m.dtype.bits <= 16
+
+
+# --------------------------------------------------------------------- reductions
+
+
+def _drop_axes(m: Match) -> str:
+    attrs = {**m.root.attrs, "keepdims": True}
+    kept = m.emit(m.root.op, m["x"], **attrs)
+    return m.emit("reshape", kept, shape=m.root.spec.shape)
+
+
+def _drops_axes(m: Match) -> bool:
+    return m.root.record.kind is Kind.reduce and not m.root.attrs["keepdims"]
+
+
+def _count(m: Match) -> int:
+    shape = m.spec(m["x"]).shape
+    return prod(shape[a] for a in m.root.attrs["axes"])
+
+
+def _is_nothing(m: Match) -> bool:
+    return m.spec(m["x"]).size == 0 and m.root.op in _OF_NOTHING
+
+
+_OF_NOTHING = {"sum": 0, "prod": 1, "any": False, "all": True, "mean": float("nan")}
+"""What reductions give when there is nothing to reduce."""
+
+
+def _of_nothing(m: Match) -> str:
+    return m.fill(_OF_NOTHING[m.root.op], m.dtype, m.root.spec.shape)
+
+
+def _mean(m: Match) -> str:
+    total = expr(m, "x").call("sum", **m.root.attrs)
+    return result(m, total * (1.0 / _count(m)))
+
+
+def _truth(op: str) -> Callable[[Match], str]:
+    def replacement(m: Match) -> str:
+        extreme = expr(m, "x").call(op, **m.root.attrs)
+        return (extreme > 0.0).value
+
+    return replacement
+
+
+def _place(op: str) -> Callable[[Match], str]:
+    """The least index of those that hold the extreme, or NaN."""
+
+    def replacement(m: Match) -> str:
+        axis, x = m.root.attrs["axis"], expr(m, "x")
+        shape = m.spec(x.value).shape
+        extreme = x.call(op, axes=(axis,), keepdims=True)
+        is_found = (x == extreme) | (x != x)
+        along = tuple(n if d == axis else 1 for d, n in enumerate(shape))
+        index = Expr(m, m.emit("iota", shape=along, axis=axis, dtype=float32))
+        place = choose(is_found, index, float(shape[axis]))
+        return result(m, place.call("min", axes=(axis,), keepdims=True))
+
+    return replacement
+
+
+def _is_exact_place(m: Match) -> bool:
+    """float32 compares 32-bit integers only up to 2²⁴."""
+    dtype = m.spec(m["x"]).dtype
+    return dtype.is_float or dtype.bits <= 16
+
+
+# ---------------------------------------------------------------------- composites
+
+
+def _softmax(m: Match) -> str:
+    x, axes = expr(m, "x"), {"axes": (m.root.attrs["axis"],), "keepdims": True}
+    e = (x - x.call("max", **axes)).call("exp")
+    return result(m, e * e.call("sum", **axes).call("reciprocal"))
+
+
+def _rms_norm(m: Match) -> str:
+    x, axis = expr(m, "x"), m.root.attrs["axis"]
+    squares = x.call("square").call("sum", axes=(axis,), keepdims=True)
+    mean = squares * (1.0 / m.root.spec.shape[axis])
+    return result(m, x * (mean + m.root.attrs["epsilon"]).call("rsqrt"))
+
+
+# -------------------------------------------------------------------------- divide
+
+
+def _divide(m: Match) -> str:
+    return result(m, expr(m, "a") * expr(m, "b").call("reciprocal"))
+
+
+def _one_over(m: Match) -> str:
+    return m.shaped(m.emit("reciprocal", m["b"]))
+
+
+def _integer_quotient(m: Match) -> tuple[Expr, Expr, Expr]:
+    """Integers of 16 bits and their quotient, all exact in float32; 0 for a divisor of 0."""
+    a, b = expr(m, "a"), expr(m, "b")
+    quotient = rounding.rint_expr(a * b.call("reciprocal"))
+    quotient = choose(b == 0.0, 0.0, quotient)
+    rest = a - quotient * b
+    less = ((rest < 0.0) & (b > 0.0)) | ((rest > 0.0) & (b < 0.0))
+    return quotient - less.to(float32), a, b
+
+
+def _wrapped(m: Match, number: Expr) -> str:
+    """A whole float32 number as the result's integer type, modulo its range."""
+    return result(m, _wrap(number.to(int32), m))
+
+
+def _wrap(number: Expr, m: Match) -> Expr:
+    bits, sign = m.dtype.bits, 1 << (m.dtype.bits - 1)
+    low = number & ((1 << bits) - 1)
+    return low - ((low & sign).to(float32) * 2.0).to(int32) if m.dtype.min < 0 else low
+
+
+def _integer_floor_divide(m: Match) -> str:
+    quotient, _, _ = _integer_quotient(m)
+    return _wrapped(m, quotient)
+
+
+def _integer_mod(m: Match) -> str:
+    quotient, a, b = _integer_quotient(m)
+    return _wrapped(m, choose(b == 0.0, 0.0, a - quotient * b))
+
+
+# ---------------------------------------------------------------------------- cast
+
+
+def _cast(m: Match) -> str:
+    """NumPy's astype by the machine's conversions, which round and saturate."""
+    source, target = m.spec(m["x"]).dtype, m.dtype
+    x = Expr(m, m["x"])
+    if target is bool_:
+        return (x.to(float32) != 0.0).value
+    if target.is_float or source is bool_:
+        return x.to(target).value
+    if source.is_float:
+        return rounding.trunc_expr(x.to(float32)).to(target).value
+    if target.min <= source.min and source.max <= target.max:
+        return x.to(target).value
+    wide = x.bits(int32) if source is resolve("uint32") else x.to(int32)
+    if target.bits == 32:
+        return wide.bits(target).value
+    return result(m, _wrap(wide, m))
+
+
+def _not(m: Match) -> str:
+    return (~Expr(m, m["x"])).value
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("reduce_nothing", of("*", "x"), _of_nothing, _is_nothing),
+    Rule("reduce_keeps_axes", of("*", "x"), _drop_axes, _drops_axes),
+    Rule("mean", of("mean", "x"), _mean),
+    Rule("any", of("any", "x"), _truth("max")),
+    Rule("all", of("all", "x"), _truth("min")),
+    Rule("argmax", of("argmax", "x"), _place("max"), _is_exact_place),
+    Rule("argmin", of("argmin", "x"), _place("min"), _is_exact_place),
+    Rule("softmax", of("softmax", "x"), _softmax),
+    Rule("rms_norm", of("rms_norm", "x"), _rms_norm),
+    Rule("one_over", of("divide", 1.0, "b"), _one_over),
+    Rule("divide", of("divide", "a", "b"), _divide),
+    Rule("floor_divide", of("floor_divide", "a", "b"), rounding.floor_divide, _is_float),
+    Rule("mod", of("mod", "a", "b"), rounding.mod, _is_float),
+    Rule(
+        "integer_floor_divide",
+        of("floor_divide", "a", "b"), _integer_floor_divide, _is_small_integer,
+    ),
+    Rule("integer_mod", of("mod", "a", "b"), _integer_mod, _is_small_integer),
+    Rule("rint", of("rint", "x"), rounding.whole(rounding.rint_expr)),
+    Rule("floor", of("floor", "x"), rounding.whole(rounding.floor_expr)),
+    Rule("ceil", of("ceil", "x"), rounding.whole(rounding.ceil_expr)),
+    Rule("trunc", of("trunc", "x"), rounding.whole(rounding.trunc_expr)),
+    Rule("sin", of("sin", "x"), transcendental.sine),
+    Rule("cos", of("cos", "x"), transcendental.cosine),
+    Rule("log1p", of("log1p", "x"), transcendental.log1p),
+    Rule("expm1", of("expm1", "x"), transcendental.expm1),
+    Rule(
+        "whole_power",
+        of("power", "x", Constant_("n")),
+        transcendental.whole_power,
+        transcendental.is_whole_power,
+    ),
+    Rule("power", of("power", "x", "y"), transcendental.power, _is_float),
+    Rule("cast", of("cast", "x"), _cast),
+    Rule("logical_not", of("logical_not", "x"), _not),
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""What cannot be traced is refused at the user's line, with NumPy's class of error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from neuroncore.errors import KernelError
+from nkigen_lite import trace
+from nkigen_lite.errors import SpecError
+
+PLAIN = np.ones(4, np.float32)
+
+
+def branch(x):
+    if x.sum() > 0:
+        return x
+    return -x
+
+
+def into_plain(x):
+    out = np.zeros(4, np.float32)
+    out[:] = x
+    return out
+
+
+CASES = {
+    "branch": (branch, TypeError, "a condition needs the values"),
+    "float": (lambda x: math.sqrt(x[0]), TypeError, "float() needs the values"),
+    "index": (lambda x: PLAIN[x.argmax()], TypeError, "needs the values"),
+    "in": (lambda x: 1.0 in x, TypeError, "`in` needs the values"),
+    "item": (lambda x: x[0].item(), TypeError, "item() needs the values"),
+    "plain array": (into_plain, TypeError, "np.zeros_like(x, shape=…, dtype=…)"),
+    "asarray": (lambda x: np.asarray(x), TypeError, "np.zeros_like"),
+    "traced index": (lambda x: x[x.argmax()], TypeError, "an index that is only computed"),
+    "mask": (lambda x: x[x > 0], TypeError, "np.where(mask, x, 0)"),
+    "fancy": (lambda x: x[[0, 1]], TypeError, "indexing with arrays is not translated"),
+    "function": (lambda x: np.linalg.norm(x), TypeError, "np.norm is not translated"),
+    "ufunc": (lambda x: np.arctan2(x, x), TypeError, "np.arctan2 is not translated"),
+    "accumulate": (lambda x: np.add.accumulate(x), TypeError, "np.add.accumulate is not"),
+    "method": (lambda x: x.cumsum(), TypeError, "ndarray.cumsum is not translated"),
+    "keyword": (lambda x: np.sum(x, initial=3), TypeError, "np.sum: initial= is not translated"),
+    "where=": (lambda x: np.sum(x, where=x > 0), TypeError, "np.sum: where= is not translated"),
+    "out=": (lambda x: np.sum(x, out=x), TypeError, "np.sum: out= is not translated"),
+    "ufunc where=": (lambda x: np.exp(x, where=PLAIN > 0), TypeError, "where= is not translated"),
+    "ufunc dtype=": (lambda x: np.exp(x, dtype="f4"), TypeError, "dtype= is not translated"),
+    "order=": (lambda x: x.reshape(2, 2, order="F"), TypeError, "order= is not translated"),
+    "object": (lambda x: x + np.array([None]), TypeError, "dtype object takes no part"),
+    "complex": (lambda x: x * 1j, TypeError, "complex"),
+    "text": (lambda x: x + "a", TypeError, "takes no part in a kernel"),
+    "axis": (lambda x: x.sum(axis=1), np.exceptions.AxisError, "axis 1 is out of bounds"),
+    "axes twice": (lambda x: x.sum(axis=(0, 0)), ValueError, "duplicate value in 'axis'"),
+    "float axis": (lambda x: x.sum(axis=0.5), TypeError, "0.5 is no axis"),
+    "broadcast": (lambda x: x + np.ones(3), ValueError, "could not be broadcast together"),
+    "matmul": (lambda x: x @ np.ones(3), ValueError, "the contracted axes differ"),
+    "reshape": (lambda x: x.reshape(3, -1), ValueError, "cannot reshape array of size 4"),
+    "concatenate": (
+        lambda x: np.concatenate([x, np.ones((1, 4))]), ValueError, "must match exactly",
+    ),
+    "bounds": (lambda x: x[4], IndexError, "index 4 is out of bounds for axis 0 with size 4"),
+    "too many": (lambda x: x[0, 0], IndexError, "too many indices for array"),
+    "float index": (lambda x: x[0.5], IndexError, "only integers, slices"),
+    "empty max": (lambda x: x[:0].max(), ValueError, "zero-size array to reduction"),
+    "int overflow": (lambda x: x.astype(np.int8) + 300, OverflowError, "out of bounds for int8"),
+    "constant": (lambda x: x.astype(int) // np.int64(2**40), OverflowError, "does not fit"),
+    "bool minus": (lambda x: (x > 0) - (x < 0), TypeError, "boolean subtract"),
+    "in place": (lambda x: x.astype(int).__iadd__(0.5), TypeError, "do not go into int64"),
+    "negative power": (lambda x: x.astype(int) ** -1, ValueError, "negative integer powers"),
+    "uint32 beside int32": (
+        lambda x: x.astype(np.uint32) // x.astype(np.int32), TypeError, "32 bits",
+    ),
+    "read-only": (
+        lambda x: np.broadcast_to(x, (2, 4)).fill(0), ValueError, "destination is read-only",
+    ),
+    "hash": (lambda x: {x: 1}, TypeError, "unhashable"),
+    "nothing": (lambda x: None, KernelError, "the function returns no arrays"),
+    "dict": (lambda x: {"y": x}, KernelError, "the function returns no arrays"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "error", "said"), CASES.values(), ids=CASES)
+def test_a_refusal_names_the_line_and_the_reason(function, error, said):
+    with pytest.raises(error) as refused:
+        trace(function, "f32[4]")
+
+    assert said in str(refused.value)
+    if not said.startswith("unhashable"):
+        assert isinstance(refused.value, KernelError)
+        assert f"test_refusals.py:{function.__code__.co_firstlineno}"[:18] in str(refused.value)
+
+
+def test_a_refusal_reads_like_this():
+    def gate(x):
+        if x[0] > 0:
+            return x
+        return -x
+
+    with pytest.raises(TypeError) as refused:
+        trace(gate, "bf16[4]")
+
+    place, *text = str(refused.value).split("\n")
+    assert place.endswith("a condition needs the values of an array that is only computed when "
+                          "the kernel runs")  # fmt: skip
+    assert text == [
+        "    if x[0] > 0:",
+        "       ^^^^^^^^",
+        "    got:      bool_[()]",
+        "    branch on shapes, or choose with np.where, np.minimum, np.maximum",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("specs", "said"),
+    [
+        ((), "missing a required argument: 'x'"),
+        (("f32[2]", "f32[2]"), "too many positional arguments"),
+        (("f64x[2]",), "'f64x[2]'"),
+        ((object(),), "is neither an array nor a spec"),
+    ],
+)
+def test_specs_that_contradict_the_function_are_refused(specs, said):
+    with pytest.raises(SpecError) as refused:
+        trace(lambda x: x, *specs)
+
+    assert said in str(refused.value)
