@@ -1,13 +1,16 @@
 """NumPy programs as tensor graphs for the NeuronCore."""
 
+from nkigen_lite.compile import Compiled, compile
 from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, trace
 from nkigen_lite.ir import Graph, parse_graph, print_graph
 from nkigen_lite.spec import Spec, as_spec, narrow
 
 __all__ = [
+    "Compiled",
     "Graph",
     "Spec",
     "as_spec",
+    "compile",
     "erf",
     "gelu",
     "narrow",

@@ -1,0 +1,179 @@
+"""What a group holds of SBUF: how large its tiles may be, and where values share a place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from neuroncore.core import NeuronCore
+from neuroncore.engines import Space as Memory
+from neuroncore.targets import Target
+from nki_dtypes import DType
+from nkigen_lite.ir import Node
+from nkigen_lite.lower.select import Selector, Step
+from nkigen_lite.lower.spaces import Role, Space
+from nkigen_lite.spec import Spec
+
+TILE_BYTES = 8 * 1024
+"""Bytes per partition of the largest value of a tile: beyond, nothing is left to overlap."""
+
+PLACES = 2
+"""Every buffer of a loop twice, so that one iteration loads while the other computes."""
+
+PARTITIONS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a group lies in SBUF.
+
+    `rows` rows of a tile lie in each partition, `columns` of their elements; `is_line`: all is one
+    axis that is cut anywhere. `problem` says why the group does not fit.
+    """
+
+    steps: tuple[Step, ...]
+    made: Mapping[str, str] = field(repr=False)
+    full: Mapping[str, bool] = field(repr=False)
+    dtypes: Mapping[str, DType] = field(repr=False)
+    is_line: bool
+    rows: int
+    columns: int
+    bytes_per_partition: int
+    problem: str | None = None
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.steps)} instructions a tile, {self.rows} x {self.columns} elements and "
+            f"{self.bytes_per_partition} B a partition, twice"
+        )
+
+
+def fit(
+    nodes: list[Node], space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
+    target: Target, stored: frozenset[str] = frozenset(),
+) -> Fit:  # fmt: skip
+    """Steps of the group and the size of its tiles; `stored` values must be made."""
+    selector = _selected(nodes, space, specs, numbers, target, stored)
+    columns, rows = space.size(Role.columns), space.size(Role.rows)
+    wide = max((d.itemsize for v, d in selector.dtypes.items() if selector.full[v]), default=4)
+    resident = sum(
+        specs[v].dtype.itemsize * columns for v in column_values(space, specs, numbers)
+    )  # fmt: skip
+    usable = NeuronCore(target.name, watchers=()).free_bytes_of(Memory.sbuf) - resident
+    each, per_row = _bytes_per_element(selector)
+    most = usable // PLACES // max(1, each)
+    width = columns
+    line = is_line(space) and not has_reduction(nodes)
+    if line:
+        rows, width = PARTITIONS, max(1, columns // PARTITIONS)
+    if not has_reduction(nodes):
+        width = min(width, TILE_BYTES // wide, most)
+    if width > most:
+        need, have = width * each, usable // PLACES
+        return Fit(
+            (), {}, {}, {}, False, 1, width, need, f"its tiles need {need} of {have} B a partition"
+        )
+    repeat = 1
+    if width == columns and not line:
+        repeat = max(1, min(TILE_BYTES // (wide * width), most // width, -(-rows // PARTITIONS)))
+        while repeat > 1 and rows % (PARTITIONS * repeat) and rows // (PARTITIONS * repeat) == 0:
+            repeat -= 1
+    held = repeat * width * each + repeat * per_row
+    return Fit(
+        tuple(selector.steps),
+        selector.made,
+        selector.full,
+        selector.dtypes,
+        line,
+        repeat,
+        width,
+        held,
+    )
+
+
+def is_line(space: Space) -> bool:
+    """Whether all values are one long axis."""
+    only = [a for a in space.axes if a.size > 1]
+    return len(only) == 1 and only[0].role is Role.columns and space.size(Role.rows) == 1
+
+
+def has_reduction(nodes: list[Node]) -> bool:
+    return any(n.record.kind.name == "reduce" for n in nodes)
+
+
+def column_values(
+    space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float]
+) -> list[str]:
+    """Values that are the same for all rows and batches: kept on every partition."""
+    rest = (Role.rows, Role.batch)
+    return [
+        v
+        for v in space.of
+        if v not in numbers and not any(space.has(v, r) for r in rest)
+        and space.has(v, Role.columns) and prod(space.size(r) for r in rest) > 1
+    ]  # fmt: skip
+
+
+def _selected(
+    nodes: list[Node], space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
+    target: Target, stored: frozenset[str],
+) -> Selector:  # fmt: skip
+    needed = dict.fromkeys(stored, 1)
+    for node in nodes:
+        for operand in node.operands:
+            needed[operand] = needed.get(operand, 0) + 1
+    full = {v: space.has(v, Role.columns) for v in space.of}
+    if space.size(Role.columns) == 1:
+        full = dict.fromkeys(full, True)
+    dtypes = {v: specs[v].dtype for v in space.of}
+    selector = Selector(nodes, full, needed, numbers, dtypes, target)
+    for node in nodes:
+        if node.name in stored or not needed.get(node.name):
+            selector.make(node.name)
+    return selector
+
+
+def _bytes_per_element(selector: Selector) -> tuple[int, int]:
+    """Bytes that are alive at once for each column, and for each row, values sharing places."""
+    places = shared_places(selector.steps, selector.full, selector.dtypes, frozenset())
+    sizes = dict[str, tuple[bool, int]]()
+    for value, place in places.items():
+        sizes[place] = (selector.full[value], selector.dtypes[value].itemsize)
+    return (
+        sum(size for full, size in sizes.values() if full),
+        sum(size for full, size in sizes.values() if not full),
+    )
+
+
+def shared_places(
+    steps: list[Step] | tuple[Step, ...], full: Mapping[str, bool], dtypes: Mapping[str, DType],
+    resident: frozenset[str],
+) -> dict[str, str]:  # fmt: skip
+    """Value → the value whose buffer it uses: one that nothing needs any more.
+
+    An instruction may write where it reads, element by element; `resident` values keep theirs.
+    """
+    last = {v: number for number, step in enumerate(steps) for v in (*step.reads, *step.writes)}
+    places: dict[str, str] = {}
+    free: dict[tuple[bool, DType], list[str]] = {}
+    for number, step in enumerate(steps):
+        for value in step.reads:
+            places.setdefault(value, value)
+        for value in reversed(step.writes):  # reduce_res first: it may not lie where a bias is read
+            if value == step.operands["dst"]:
+                _release(step.reads, number, last, places, free, full, dtypes, resident)
+            key = (full[value], dtypes[value])
+            places[value] = free[key].pop() if free.get(key) else value
+        _release(step.writes, number, last, places, free, full, dtypes, resident)
+    return places
+
+
+def _release(
+    values: tuple[str, ...], number: int, last: Mapping[str, int], places: Mapping[str, str],
+    free: dict[tuple[bool, DType], list[str]], full: Mapping[str, bool],
+    dtypes: Mapping[str, DType], resident: frozenset[str],
+) -> None:  # fmt: skip
+    for value in dict.fromkeys(values):
+        if last[value] == number and value not in resident:
+            free.setdefault((full[value], dtypes[value]), []).append(places[value])

@@ -1,0 +1,244 @@
+"""Fusion groups: operations whose tiles stay on chip together, and why others do not join them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from neuroncore.spec import row_major
+from neuroncore.targets import Target
+from nki_dtypes import bfloat16, bool_, float16, float32
+from nkigen_lite.ir import Graph, Node
+from nkigen_lite.lower.budget import Fit, fit
+from nkigen_lite.lower.refuse import cannot
+from nkigen_lite.lower.select import KNOWN
+from nkigen_lite.lower.sources import Source, seen_through
+from nkigen_lite.lower.spaces import Axes, Role, Space, clash, lay_node, solve
+from nkigen_lite.ops.record import Kind
+from nkigen_lite.spec import Spec
+
+_DTYPES = (float32, bfloat16, float16)
+_OF_BOOL = frozenset(
+    {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "cast", "convert",
+     "reshape", "broadcast_to"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an operation did not join a group."""
+
+    node: Node
+    group: int
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.node.name} = {self.node.op}: not in group {self.group}: {self.why}"
+
+
+@dataclass(slots=True)
+class Group:
+    """Operations that become one kernel part, in order; a product of matrices stands alone."""
+
+    nodes: list[Node] = field(default_factory=list)
+    axes: Axes = field(default_factory=Axes)
+    anchor: str = ""
+    space: Space | None = None
+    fit: Fit | None = None
+
+    @property
+    def is_matmul(self) -> bool:
+        return self.nodes[0].op == "matmul"
+
+    @property
+    def names(self) -> set[str]:
+        """The values that it makes."""
+        return {n.name for n in self.nodes}
+
+    def __str__(self) -> str:
+        made = ", ".join(f"{n.name} = {n.op}" for n in self.nodes)
+        return f"{self.space or 'matmul'}: {made}" + (f"; {self.fit}" if self.fit else "")
+
+
+@dataclass(slots=True)
+class Plan:
+    """A graph as groups in the order in which they run.
+
+    `views` are values that are only other looks at arrays in HBM: value → (node, operand).
+    `numbers` are constants with one element everywhere. `refusals` say why there is more than one
+    group.
+    """
+
+    graph: Graph
+    groups: list[Group] = field(default_factory=list)
+    views: dict[str, Node] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def base_of(self, value: str) -> str:
+        """The array that a view looks at."""
+        while value in self.views:
+            value = self.views[value].operands[0]
+        return value
+
+    def stored(self) -> set[str]:
+        """The values that groups leave in HBM."""
+        needed = {self.base_of(r) for r in self.graph.results}
+        for group in self.groups:
+            mine = group.names
+            for node in group.nodes:
+                needed |= {b for o in node.operands if (b := self.base_of(o)) not in mine}
+        return needed & {n for g in self.groups for n in g.names}
+
+    def source(self, value: str, buffers: dict[str, Source]) -> Source:
+        """The value in HBM, `buffers` being where arrays lie."""
+        if value in buffers:
+            return buffers[value]
+        node = self.views[value]
+        return seen_through(node, self.source(node.operands[0], buffers))
+
+
+class Planner:
+    """Walks the graph once; every operation joins the last group that it needs, or starts one."""
+
+    def __init__(self, graph: Graph, target: Target) -> None:
+        self.plan, self.target = Plan(graph), target
+        self.specs: dict[str, Spec] = graph.specs
+        self.home: dict[str, int] = {}
+        self.ready: dict[str, int] = {v.name: -1 for v in graph.inputs}
+
+    def run(self) -> Plan:
+        for node in self.plan.graph.nodes:
+            self.place(node)
+        return self.plan
+
+    def place(self, node: Node) -> None:
+        if node.op == "constant":
+            self.constant(node)
+        elif node.op == "matmul":
+            self.start(node, "a product of matrices")
+        elif node.record.kind is Kind.view and not self.may_join(node):
+            self.plan.views[node.name] = node
+            self.ready[node.name] = self.ready_of(node)
+        elif node.op in KNOWN:
+            self.refuse_dtypes(node)
+            self.join(node)
+        else:
+            raise cannot(node, "no instruction is chosen for this operation yet")
+
+    def refuse_dtypes(self, node: Node) -> None:
+        """Engines compute in float32: integers of 32 bits would lose digits."""
+        taken = [self.specs[o].dtype for o in node.operands]
+        for dtype in (*taken, node.spec.dtype):
+            if dtype not in _DTYPES and (dtype is not bool_ or node.op not in _OF_BOOL):
+                raise cannot(node, f"no kernel is written for {dtype} here yet")
+
+    def constant(self, node: Node) -> None:
+        uniform = node.attrs["value"].uniform
+        if uniform is None:
+            raise cannot(node, "arrays of different numbers cannot be written into a kernel yet",
+                         hint="pass the array as an argument")  # fmt: skip
+        self.plan.numbers[node.name] = float(uniform)
+        self.ready[node.name] = -1
+
+    def ready_of(self, node: Node) -> int:
+        return max((self.ready[o] for o in node.operands), default=-1)
+
+    def may_join(self, node: Node) -> bool:
+        """Whether a view is of a value on chip, and moves nothing there."""
+        if node.op not in KNOWN or node.operands[0] not in self.home:
+            return False
+        number = self.home[node.operands[0]]
+        return self.tried(node, number) is None
+
+    def join(self, node: Node) -> None:
+        number = self.ready_of(node)
+        if number < 0 and self.plan.groups:
+            number = len(self.plan.groups) - 1
+        why = self.tried(node, number) if number >= 0 else None
+        if number >= 0 and why is None:
+            return
+        self.start(node, why)
+
+    def tried(self, node: Node, number: int) -> str | None:
+        """The node put into the group; or why it does not fit there. Nothing if it is there."""
+        group = self.plan.groups[number]
+        if node in group.nodes:
+            return None
+        why = self.misfit(node, number)
+        if why is not None:
+            self.plan.refusals.append(Refusal(node, number, why))
+            return why
+        self.home[node.name] = self.ready[node.name] = number
+        return None
+
+    def misfit(self, node: Node, number: int) -> str | None:
+        group = self.plan.groups[number]
+        if group.is_matmul:
+            return "products of matrices stand alone"
+        outside = [o for o in node.operands if o not in group.names and o not in self.plan.numbers]
+        late = next((o for o in outside if self.ready[o] >= number), None)
+        if late is not None:
+            return f"{late} looks at elements of the group in another order"
+        trial = Group([*group.nodes, node], group.axes.copy(), group.anchor)
+        why = self.settled(trial, node)
+        if why is None:
+            self.plan.groups[number] = trial
+        return why
+
+    def start(self, node: Node, why: str | None) -> None:
+        group = Group([node])
+        if node.op != "matmul":
+            wrong = self.settled(group, node)
+            if wrong is not None:
+                raise cannot(node, wrong)
+        self.home[node.name] = self.ready[node.name] = len(self.plan.groups)
+        self.plan.groups.append(group)
+
+    def settled(self, group: Group, node: Node) -> str | None:
+        """The group with its axes, space and fit after `node`; or why there is none."""
+        axes = group.axes
+        for operand in node.operands:
+            if operand not in self.plan.numbers:
+                axes.add(operand, self.specs[operand].shape)
+        why = lay_node(axes, node, skip=self.plan.numbers.keys())
+        if why is not None:
+            return why
+        for value in axes.shapes:
+            why = clash(axes, value)
+            if why is not None:
+                return why
+        group.anchor = max(axes.shapes, key=lambda v: len({*axes.of(v)} - {None}))
+        every = {p for v in axes.shapes for p in axes.of(v)} - {None}
+        if not every <= set(axes.of(group.anchor)):
+            return "it has axes that the group has not"
+        return self.in_space(group)
+
+    def in_space(self, group: Group) -> str | None:
+        found = solve(group.axes, group.anchor, self.sources(group))
+        if isinstance(found, str):
+            return found
+        group.space = found
+        for node in group.nodes:
+            mine = set(found.of[node.name])
+            missing = [a for a in found.axes if a.role is not Role.columns and a.last not in mine]
+            if missing:
+                return f"{node.name} would be computed again on every partition"
+        group.fit = fit(group.nodes, found, self.specs, self.plan.numbers, self.target)
+        return group.fit.problem
+
+    def sources(self, group: Group) -> dict[str, Source]:
+        """How what the group reads lies in HBM; what groups write is in C order."""
+        found: dict[str, Source] = {}
+        for value in group.axes.shapes:
+            if value in group.names:
+                continue
+            base = self.plan.base_of(value)
+            spec = self.specs[base]
+            known = {base: Source(base, 0, spec.shape, row_major(spec.shape), spec.dtype)}
+            found[value] = self.plan.source(value, known)
+        return found
+
+
+def plan_groups(graph: Graph, target: Target) -> Plan:
+    """The graph as fusion groups. Raises LoweringError for what cannot be lowered."""
+    return Planner(graph, target).run()

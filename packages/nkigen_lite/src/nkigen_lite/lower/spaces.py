@@ -1,0 +1,219 @@
+"""Iteration spaces: which axes of the values of a group are one, and what they become on chip.
+
+Every value of a group is seen as (batch…, rows, columns). Rows go over partitions, columns lie in a
+partition, batch axes are loops. Axes of different values are one where NumPy's broadcasting lays
+one over the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+from math import prod
+
+from nkigen_lite.ir import Node
+from nkigen_lite.lower.sources import Source, squeezed
+from nkigen_lite.ops.record import Kind
+
+Point = tuple[str, int]
+"""(value, axis)."""
+
+
+class Role(Enum):
+    """What an axis of the space becomes."""
+
+    batch = "a loop"
+    rows = "partitions"
+    columns = "inside a partition"
+
+
+class Axes:
+    """Which axes of which values are one: union and find. A copy may be tried and thrown away."""
+
+    def __init__(self) -> None:
+        self.parent: dict[Point, Point] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.reduced: set[Point] = set()
+
+    def copy(self) -> Axes:
+        other = Axes()
+        other.parent, other.shapes = dict(self.parent), dict(self.shapes)
+        other.reduced = set(self.reduced)
+        return other
+
+    def add(self, value: str, shape: tuple[int, ...]) -> None:
+        """A value whose axes are its own so far."""
+        if value not in self.shapes:
+            self.shapes[value] = shape
+            for d in range(len(shape)):
+                self.parent[value, d] = (value, d)
+
+    def find(self, point: Point) -> Point:
+        while self.parent[point] != point:
+            point = self.parent[point]
+        return point
+
+    def of(self, value: str) -> tuple[Point | None, ...]:
+        """The axis of the space that each axis of the value is; None for one element."""
+        shape = self.shapes[value]
+        return tuple(self.find((value, d)) if n != 1 else None for d, n in enumerate(shape))
+
+    def lay(self, a: str, b: str) -> None:
+        """Axes of `a` and `b` from the last on are one where both have elements."""
+        pairs = zip(reversed(range(len(self.shapes[a]))), reversed(range(len(self.shapes[b]))),
+                    strict=False)  # fmt: skip
+        for d, e in pairs:
+            if self.shapes[a][d] != 1 and self.shapes[b][e] != 1:
+                self.unite((a, d), (b, e))
+
+    def unite(self, one: Point, other: Point) -> None:
+        one, other = self.find(one), self.find(other)
+        if one != other:
+            self.parent[one] = other
+            if one in self.reduced:
+                self.reduced.add(other)
+
+    def reductions(self) -> set[Point]:
+        """The axes that some operation of the group reduces."""
+        return {self.find(p) for p in self.reduced}
+
+
+def lay_node(axes: Axes, node: Node, skip: Collection[str]) -> str | None:
+    """The node's axes laid over its operands' (but for `skip`); or why that is not possible."""
+    axes.add(node.name, node.spec.shape)
+    if node.record.kind is Kind.reduce:
+        return _lay_reduction(axes, node)
+    if node.op == "reshape":
+        return _lay_reshape(axes, node)
+    for operand in node.operands:
+        if operand not in skip:
+            axes.lay(operand, node.name)
+    return None
+
+
+def _lay_reduction(axes: Axes, node: Node) -> str | None:
+    (operand,) = node.operands
+    gone, shape = set(node.attrs["axes"]), axes.shapes[operand]
+    axes.reduced |= {(operand, d) for d in gone if shape[d] != 1}
+    kept = [d for d in range(len(shape)) if d not in gone]
+    places = kept if node.attrs["keepdims"] else range(len(kept))
+    for d, e in zip(kept, places, strict=True):
+        if shape[d] != 1:
+            axes.unite((operand, d), (node.name, e))
+    return None
+
+
+def _lay_reshape(axes: Axes, node: Node) -> str | None:
+    (operand,) = node.operands
+    before, after = axes.shapes[operand], node.spec.shape
+    if squeezed(before) != squeezed(after):
+        return f"a reshape from {before} to {after} on chip"
+    old = [d for d, n in enumerate(before) if n != 1]
+    new = [d for d, n in enumerate(after) if n != 1]
+    for d, e in zip(old, new, strict=True):
+        axes.unite((operand, d), (node.name, e))
+    return None
+
+
+def clash(axes: Axes, value: str) -> str | None:
+    """Why the value cannot be part of the space; None where it can."""
+    mine = [a for a in axes.of(value) if a is not None]
+    if len(set(mine)) != len(mine):
+        return f"{value} would have one axis of the group twice, as in x + x.T"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis of a space: neighbours that every value has together are merged."""
+
+    size: int
+    role: Role
+    points: frozenset[Point]
+    last: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The iteration space of a group: at most one axis of rows and one of columns."""
+
+    axes: tuple[Axis, ...]
+    of: dict[str, tuple[Point | None, ...]] = field(repr=False)
+
+    def size(self, role: Role) -> int:
+        return prod(a.size for a in self.axes if a.role is role)
+
+    def has(self, value: str, role: Role) -> bool:
+        """Whether the value changes along that role."""
+        mine = set(self.of[value])
+        return any(a.role is role and a.last in mine for a in self.axes)
+
+    def strides(self, source: Source, value: str, role: Role) -> tuple[int, ...]:
+        """How far one step along each axis of the role moves in HBM."""
+        places = self.of[value]
+        found = []
+        for axis in self.axes:
+            if axis.role is role:
+                at = [s for p, s in zip(places, source.strides, strict=True) if p == axis.last]
+                found.append(at[0] if at else 0)
+        return tuple(found)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{a.role.name} {a.size}" for a in self.axes)
+        return f"({shown or 'one element'})"
+
+
+def solve(axes: Axes, anchor: str, sources: dict[str, Source]) -> Space | str:
+    """The space of a group whose `anchor` has all axes; `sources` are what is read or written.
+
+    Reduced axes are the columns; without any, the last axis. Of the others the longest is the rows:
+    it fills the most partitions. Returns why where there is no such space.
+    """
+    order = [p for p in axes.of(anchor) if p is not None]
+    sizes = {p: n for p, n in zip(axes.of(anchor), axes.shapes[anchor], strict=True) if p}
+    of = {value: axes.of(value) for value in axes.shapes}
+    reduced = axes.reductions()
+    merged = _merged(order, sizes, of, reduced, sources)
+    gone = [group for group in merged if group[0] in reduced]
+    if len(gone) > 1:
+        return "it reduces axes that do not lie together"
+    columns = gone[0] if gone else merged[-1] if merged else None
+    rest = [g for g in merged if g is not columns]
+    rows = max(rest, key=lambda g: prod(sizes[p] for p in g), default=None)
+    found = []
+    for group in merged:
+        role = Role.columns if group is columns else Role.rows if group is rows else Role.batch
+        size = prod(sizes[p] for p in group)
+        found.append(Axis(size, role, frozenset(group), group[-1]))
+    return Space(tuple(found), of)
+
+
+def _merged(
+    order: list[Point], sizes: dict[Point, int], of: dict[str, tuple[Point | None, ...]],
+    reduced: set[Point], sources: dict[str, Source],
+) -> list[list[Point]]:  # fmt: skip
+    """Neighbours joined where every value has both or neither, and lies so in HBM."""
+    merged: list[list[Point]] = []
+    for point in order:
+        if merged and _joins(merged[-1][-1], point, sizes, of, reduced, sources):
+            merged[-1].append(point)
+        else:
+            merged.append([point])
+    return merged
+
+
+def _joins(
+    a: Point, b: Point, sizes: dict[Point, int], of: dict[str, tuple[Point | None, ...]],
+    reduced: set[Point], sources: dict[str, Source],
+) -> bool:  # fmt: skip
+    if (a in reduced) != (b in reduced):
+        return False
+    for value, places in of.items():
+        if (a in places) != (b in places):
+            return False
+        if a in places and value in sources:
+            strides = sources[value].strides
+            if strides[places.index(a)] != strides[places.index(b)] * sizes[b]:
+                return False
+    return True

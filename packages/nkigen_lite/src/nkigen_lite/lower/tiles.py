@@ -1,0 +1,240 @@
+"""Loop nests over affine accesses for every group of element-wise operations and row reductions.
+
+The same emitter serves all: a tile is P partitions, K rows in each, W columns. What is left over
+at the end of an axis is one more, smaller tile, so code does not grow with the number of tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from neuroncore.engines import Space as Memory
+from neuroncore.program import Access, Affine, Buffer, whole
+from nkigen_lite.lower.budget import PARTITIONS, Fit, shared_places
+from nkigen_lite.lower.replicate import Replicas
+from nkigen_lite.lower.select import Step
+from nkigen_lite.lower.sources import Source
+from nkigen_lite.lower.spaces import Role, Space
+from nkigen_lite.lower.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of an axis: `tiles` tiles of `size` from `start` on."""
+
+    start: int
+    tiles: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Where one tile lies: first row, partitions P, rows in each K; first column, columns W."""
+
+    row: Affine
+    partitions: int
+    rows: int
+    column: Affine
+    columns: int
+    batch: tuple[Affine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How rows and columns step through HBM: a line is cut into rows of `length` elements."""
+
+    rows: int
+    columns: int
+    length: int | None = None
+    start: int = 0
+
+
+class Tiles:
+    """Writes one group. `sources` are the values that lie in HBM, `stored` those to be written."""
+
+    def __init__(
+        self, writer: Writer, space: Space, fit: Fit, sources: Mapping[str, Source],
+        stored: frozenset[str], replicas: Replicas,
+    ) -> None:  # fmt: skip
+        self.writer, self.space, self.fit = writer, space, fit
+        self.sources, self.stored, self.replicas = sources, stored, replicas
+        made = {w for step in fit.steps for w in step.writes}
+        read = [r for step in fit.steps for r in step.reads]
+        kept = [fit.made.get(v, v) for v in sorted(stored)]
+        self.inputs = [v for v in dict.fromkeys((*read, *kept)) if v not in made]
+        self.resident = frozenset(replicas.buffers) & frozenset(self.inputs)
+        untouched = frozenset(v for v in kept if v not in made)
+        self.places = shared_places(
+            fit.steps, fit.full, fit.dtypes, self.resident | untouched
+        )  # fmt: skip
+        for value in self.inputs:
+            self.places.setdefault(value, value)
+        self.buffers: dict[str, Buffer] = {}
+
+    # -- geometry ---------------------------------------------------------------------------------
+
+    def frames(self) -> Iterator[Frame]:
+        """The whole space; or a line as 128 rows, and what is left of it as one."""
+        rows, columns = self.space.size(Role.rows), self.space.size(Role.columns)
+        if not self.fit.is_line:
+            yield Frame(rows, columns)
+            return
+        cut = next((d for d in range(PARTITIONS, PARTITIONS // 2, -1) if columns % d == 0), None)
+        partitions = cut or PARTITIONS
+        length = columns // partitions
+        if length:
+            yield Frame(partitions, length, length)
+        if columns % partitions:
+            yield Frame(1, columns % partitions, columns % partitions, partitions * length)
+
+    def run(self) -> None:
+        batches = [a for a in self.space.axes if a.role is Role.batch]
+        with ExitStack() as stack:
+            batch = tuple(stack.enter_context(self.writer.loop("batch", a.size)) for a in batches)
+            for frame in self.frames():
+                self.frame = frame
+                for rows, partitions, each in _row_parts(frame.rows, self.fit.rows):
+                    for columns in _parts(frame.columns, self.fit.columns):
+                        self.tiles(batch, rows, partitions, each, columns)
+
+    def tiles(
+        self, batch: tuple[Affine, ...], rows: Part, partitions: int, each: int, columns: Part
+    ) -> None:
+        with (
+            self.writer.loop("tile", rows.tiles) as t,
+            self.writer.loop("chunk", columns.tiles) as c,
+        ):
+            row, column = t * rows.size + rows.start, c * columns.size + columns.start
+            self.tile(Tile(row, partitions, each, column, columns.size, batch))
+
+    # -- one tile ---------------------------------------------------------------------------------
+
+    def tile(self, at: Tile) -> None:
+        self.buffers = {}
+        for value in self.inputs:
+            if value not in self.resident:
+                self.writer.call(
+                    "dma_copy", dst=self.on_chip(value, at), src=self.in_hbm(value, at)
+                )
+        made = {self.fit.made.get(v, v): v for v in sorted(self.stored)}
+        for step in self.fit.steps:
+            self.step(step, at)
+            for value in step.writes:
+                if value in made:
+                    self.store(value, at)
+        for value in self.inputs:
+            if value in made:
+                self.store(value, at)
+
+    def store(self, value: str, at: Tile) -> None:
+        """Every array that holds the value, from its tile."""
+        for name in sorted(self.stored):
+            if self.fit.made.get(name, name) == value:
+                self.writer.call(
+                    "dma_copy", dst=self.in_hbm(name, at), src=self.on_chip(value, at)
+                )  # fmt: skip
+
+    def step(self, step: Step, at: Tile) -> None:
+        """One instruction, or one for each row of a partition where it takes one value per row."""
+        attrs = dict(step.attrs)
+        if step.instruction == "tensor_reduce":
+            attrs["axis"] = (2,) if at.rows > 1 else (1,)
+        rows = range(at.rows) if at.rows > 1 and self.is_by_row(step) else (None,)
+        for row in rows:
+            operands = {
+                name: self.on_chip(given, at, row, step) if isinstance(given, str) else given
+                for name, given in step.operands.items()
+            }
+            self.writer.call(step.instruction, step.origin, **operands, **attrs)
+
+    def is_by_row(self, step: Step) -> bool:
+        if step.instruction == "tensor_reduce" or not self.fit.full[str(step.operands["dst"])]:
+            return False
+        values = (v for v in step.operands.values() if isinstance(v, str))
+        return not all(self.fit.full[v] for v in values)
+
+    # -- accesses ---------------------------------------------------------------------------------
+
+    def on_chip(
+        self, value: str, at: Tile, row: int | None = None, step: Step | None = None
+    ) -> Access:
+        """The value's tile, or one row of each of its partitions."""
+        width = at.columns if self.fit.full[value] else 1
+        if value in self.resident:
+            buffer = self.replicas.buffers[value]
+            whole_tile = at.rows > 1 and row is None
+            shape = (at.partitions, at.rows, width) if whole_tile else (at.partitions, width)
+            strides = (buffer.row, 0, 1) if whole_tile else (buffer.row, 1)
+            return Access(buffer.name, at.column, shape, strides)
+        buffer = self.buffer(value, at, width, step)
+        if row is None:
+            return whole(buffer)
+        return Access(buffer.name, Affine(row * width), (at.partitions, width), (buffer.row, 1))
+
+    def buffer(self, value: str, at: Tile, width: int, step: Step | None) -> Buffer:
+        place = self.places[value]
+        if place not in self.buffers:
+            full = self.fit.full[value]
+            free = (at.rows, width) if full and at.rows > 1 else (width if full else at.rows,)
+            name = self.name_of(value, step)
+            self.buffers[place] = self.writer.allocate(
+                name, (at.partitions, *free), self.fit.dtypes[value], Memory.sbuf,
+                step.origin if step else None,
+            )  # fmt: skip
+        return self.buffers[place]
+
+    def name_of(self, value: str, step: Step | None) -> str:
+        """The buffer's name: after the array that it is loaded from, or what is computed."""
+        if step is None:
+            return f"{self.sources[value].buffer}_tile"
+        op = step.attrs.get("op") or step.attrs.get("op1") or step.attrs.get("op0")
+        word = str(op or step.instruction)
+        return f"{word}_of_rows" if not self.fit.full[value] else f"{word}_tile"
+
+    def in_hbm(self, value: str, at: Tile) -> Access:
+        """The tile's elements in HBM."""
+        source = self.sources[value]
+        column = (self.space.strides(source, value, Role.columns) or (0,))[0]
+        row = (self.space.strides(source, value, Role.rows) or (0,))[0]
+        if self.frame.length is not None:
+            row = self.frame.length * column
+        offset = Affine(source.offset + self.frame.start * column) + at.row * row
+        batch = self.space.strides(source, value, Role.batch)
+        for variable, stride in zip(at.batch, batch, strict=True):
+            offset += variable * stride
+        dims = [(at.partitions, at.rows * row)]
+        if at.rows > 1:
+            dims.append((at.rows, row))
+        if self.fit.full[value]:
+            offset += at.column * column
+            dims.append((at.columns, column))
+        elif at.rows == 1:
+            dims.append((1, 1))
+        return Access(source.buffer, offset, tuple(n for n, _ in dims), tuple(s for _, s in dims))
+
+
+def _parts(size: int, tile: int) -> Iterator[Part]:
+    """The axis in tiles, the last one smaller."""
+    if size // tile:
+        yield Part(0, size // tile, tile)
+    if size % tile:
+        yield Part(size // tile * tile, 1, size % tile)
+
+
+def _row_parts(size: int, each: int) -> Iterator[tuple[Part, int, int]]:
+    """(part, P, K): full tiles of 128 · K rows, then 128 · fewer, then fewer than 128."""
+    for part in _parts(size, PARTITIONS * each):
+        if part.size == PARTITIONS * each:
+            yield part, PARTITIONS, each
+            continue
+        left = part.size // PARTITIONS
+        if left:
+            yield Part(part.start, 1, left * PARTITIONS), PARTITIONS, left
+        if part.size % PARTITIONS:
+            yield (
+                Part(part.start + left * PARTITIONS, 1, part.size % PARTITIONS),
+                (part.size % PARTITIONS),
+                1,
+            )

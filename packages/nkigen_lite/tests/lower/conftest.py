@@ -1,0 +1,80 @@
+"""Kernels run three ways: the program, its source under the 0.6 language, and NumPy."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nki_runtime
+from nkigen_lite.compile import Compiled, compile
+
+_ROUNDING = {"float32": 2**-24, "bfloat16": 2**-9, "float16": 2**-12}
+
+
+def run_source(kernel: Compiled, folder: Path, arrays: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+    """The emitted source, in a file of its own, called with arrays."""
+    file = folder / "kernel.py"
+    file.write_text(kernel.source, encoding="utf-8")
+    given = [np.array(a) for a in kernel.inputs(*arrays)]
+    with nki_runtime.use(nki="0.6"):
+        found = runpy.run_path(str(file))[kernel.program.name](*given)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def reference(function: Callable[..., Any], arrays: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+    """What NumPy gives for the same numbers in float64."""
+    wide = [np.asarray(a).astype(np.float64) if _is_float(a) else a for a in arrays]
+    with np.errstate(all="ignore"):
+        found = function(*wide)
+    return tuple(map(np.asarray, found if isinstance(found, tuple) else (found,)))
+
+
+def _is_float(array: Any) -> bool:
+    return np.asarray(array).dtype.kind not in "iub"
+
+
+@pytest.fixture(name="lowers")
+def _lowers(tmp_path: Path) -> Callable[..., Compiled]:
+    """Compile, run program and source, compare both with float64.
+
+    The error allowed is relative to the largest magnitude of the result, and counts roundings of
+    the narrowest argument.
+    """
+
+    def check(
+        function: Callable[..., Any], *arrays: Any, roundings: float = 16, **options: Any
+    ) -> Compiled:
+        kernel = compile(function, *arrays, **options)
+        ours = kernel(*arrays)
+        ours = ours if isinstance(ours, tuple) else (ours,)
+        sources = run_source(kernel, tmp_path, arrays)
+        unit = max(_ROUNDING.get(np.asarray(a).dtype.name, 0) for a in arrays)
+        for mine, written, exact in zip(ours, sources, reference(function, arrays), strict=True):
+            same = np.asarray(written).reshape(mine.shape).view(mine.dtype)
+            assert mine.tobytes() == same.tobytes()
+            assert mine.shape == exact.shape
+            if exact.dtype.kind in "iub":
+                assert np.array_equal(mine, exact)
+                continue
+            scale = max(1e-30, float(np.max(np.abs(exact))))
+            worst = np.max(np.abs(mine.astype(np.float64) - exact)) / scale
+            assert worst <= roundings * unit, f"{worst / unit} roundings"
+        return kernel
+
+    return check
+
+
+@pytest.fixture(name="normal")
+def _normal() -> Callable[..., np.ndarray]:
+    """Standard normal numbers, the same for the same shape and seed."""
+
+    def make(*shape: int, seed: int = 0, dtype: Any = np.float32) -> np.ndarray:
+        rng = np.random.default_rng([seed, *shape])
+        return rng.standard_normal(shape).astype(np.float32).astype(dtype)
+
+    return make
