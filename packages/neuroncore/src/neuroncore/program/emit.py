@@ -26,7 +26,7 @@ from neuroncore.program.affine import Affine
 from neuroncore.program.binding import machine_call, spec_at
 from neuroncore.program.box import Item, Slice, subscript
 from neuroncore.program.lowering import through_hbm
-from neuroncore.program.naming import RESERVED
+from neuroncore.program.naming import without_clashes
 from neuroncore.program.nodes import (
     Access,
     Allocate,
@@ -55,6 +55,7 @@ _ENUMS: dict[type[Enum], str] = {
     DmaEngine: "dma_engine",
 }
 _HEAD = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n"
+_NEEDED = frozenset({"nki", "nisa", "nl", "range", "float"})  # names that statements refer to
 
 
 def emit(program: Program, version: str = "0.6") -> str:
@@ -70,7 +71,7 @@ def emit(program: Program, version: str = "0.6") -> str:
         )
     settled = _in_version(through_hbm(program), version)
     check_calls(settled)
-    return _Writer(settled, version).source()
+    return _Writer(without_clashes(settled, _NEEDED), version).source()
 
 
 def _in_version(program: Program, version: str) -> Program:
@@ -116,16 +117,13 @@ class _Writer:
     program: Program
     version: str
     buffers: dict[str, Buffer] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     depth: int = 1
 
     def source(self) -> str:
         program = self.program
         self.buffers = program.buffers()
-        taken = set(self.buffers) | RESERVED
-        self.names = {n: n if n not in RESERVED else _other(n, taken) for n in self.buffers}
-        parameters = ", ".join(self.names[b.name] for b in program.parameters)
+        parameters = ", ".join(b.name for b in program.parameters)
         lines = [f"def {program.name}({parameters}):", *_indented(self.docstring())]
         lines += _indented(self.statements(program.body))
         lines += _indented(self.returned())
@@ -134,7 +132,7 @@ class _Writer:
     def docstring(self) -> Iterator[str]:
         program = self.program
         about = f"Program {program.name}, for {program.target}, NKI {self.version}."
-        takes = [f"{self.names[b.name]}: {b.shape}, {b.dtype}" for b in program.parameters]
+        takes = [f"{b.name}: {b.shape}, {b.dtype}" for b in program.parameters]
         if not takes:
             yield f'"""{about}"""'
             return
@@ -143,10 +141,10 @@ class _Writer:
         yield from takes
         yield '"""'
         for b in program.parameters:
-            yield f"assert {self.names[b.name]}.shape == {b.shape}"
+            yield f"assert {b.name}.shape == {b.shape}"
 
     def returned(self) -> Iterator[str]:
-        names = ", ".join(self.names[r] for r in self.program.results)
+        names = ", ".join(self.program.results)
         if names:
             yield f"return {names}"
         elif not self.program.body:
@@ -197,7 +195,7 @@ class _Writer:
             if version_tuple(self.version) < (0, 3):
                 raise self.cannot(f"address={buffer.address}", "it came with NKI 0.3")
             parts.append(f"address={buffer.address}")
-        return f"{self.names[buffer.name]} = nl.ndarray", parts
+        return f"{buffer.name} = nl.ndarray", parts
 
     def call(self, call: Call) -> tuple[str, list[str]]:
         found = signature(call.instruction, self.version)
@@ -277,7 +275,7 @@ class _Writer:
 
     def access(self, access: Access) -> str:
         buffer = self.buffers[access.buffer]
-        name = self.names[access.buffer]
+        name = buffer.name
         items = subscript(access, buffer)
         if items is not None and self.indexes_alike(items, access, buffer):
             shown = [item_text(i, n) for i, n in zip(items, buffer.shape, strict=True)]
@@ -308,13 +306,6 @@ class _Writer:
         if access.dtype is not None:
             parts.append(f"dtype={self.dtype(access.dtype)}")
         return ", ".join(parts)
-
-
-def _other(name: str, taken: set[str]) -> str:
-    """`name` with as many underscores behind it as make it new."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _indented(lines: Any) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import linecache
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -14,6 +14,7 @@ from neuroncore.program.affine import Affine
 from neuroncore.program.nodes import (
     Access,
     Allocate,
+    Buffer,
     Call,
     Loop,
     Program,
@@ -22,7 +23,7 @@ from neuroncore.program.nodes import (
     walk,
 )
 
-RESERVED = frozenset({"nki", "nl", "nisa", "range", "buffer", "program", "float", "slice"})
+_RESERVED = frozenset({"nki", "nl", "nisa", "range", "buffer", "program", "float", "slice"})
 """Names that the text or emitted source needs for itself."""
 
 _LOOP_NAMES = "ijklmnpqrs"
@@ -116,7 +117,7 @@ def _loop_variables(places: Iterable[Place]) -> Iterator[str]:
 
 def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
     """The program with buffers named by `hints` and loops by their source, all names unique."""
-    taken = {b.name for b in program.parameters} | RESERVED
+    taken = {b.name for b in program.parameters} | _RESERVED
     names: dict[str, str] = {}
     for statement in walk(program.body):
         if isinstance(statement, Allocate):
@@ -175,3 +176,50 @@ def _perfect_depth(loop: Loop) -> int:
         case [Loop() as inner]:
             return 1 + _perfect_depth(inner)
     return 0
+
+
+def without_clashes(program: Program, needed: Set[str]) -> Program:
+    """The program with an underscore behind its names that are in `needed`.
+
+    A loop variable gets one too where a buffer has its name: Python has one scope for both.
+    """
+    buffers = program.buffers()
+    variables = dict.fromkeys(s.variable for s in walk(program.body) if isinstance(s, Loop))
+    taken = {*buffers, *variables, *needed}
+    names = {n: _underscored(n, taken) for n in buffers if n in needed}
+    loops = {n: _underscored(n, taken) for n in variables if n in needed or n in buffers}
+    name = _underscored(program.name, taken) if program.name in needed else program.name
+    body = tuple(_replaced(s, names, loops) for s in program.body)
+    parameters = tuple(_named(b, names) for b in program.parameters)
+    results = tuple(names.get(r, r) for r in program.results)
+    return replace(program, name=name, parameters=parameters, body=body, results=results)
+
+
+def _underscored(name: str, taken: set[str]) -> str:
+    """`name` with as many underscores behind it as make it new; it is taken from then on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _named(buffer: Buffer, names: Mapping[str, str]) -> Buffer:
+    return replace(buffer, name=names.get(buffer.name, buffer.name))
+
+
+def _replaced(
+    statement: Statement, names: Mapping[str, str], loops: Mapping[str, str]
+) -> Statement:
+    match statement:
+        case Allocate(buffer):
+            return replace(statement, buffer=_named(buffer, names))
+        case Loop(variable):
+            body = tuple(_replaced(s, names, loops) for s in statement.body)
+            return replace(statement, variable=loops.get(variable, variable), body=body)
+    new = {old: Affine.variable(name) for old, name in loops.items()}
+
+    def access(old: Access) -> Access:
+        name = names.get(old.buffer, old.buffer)
+        return replace(old, buffer=name, offset=old.offset.substitute(new))
+
+    return map_accesses(statement, access)
