@@ -17,10 +17,15 @@ from nkigen_lite.frontend.views import axes_of, axis_of
 def _reduced(
     x: TracedArray, op: str, dtype: np.dtype, value: str, axis: Any, keepdims: bool
 ) -> TracedArray:
-    axes = axes_of(axis, x.ndim)
+    axes = _axes(axis, x.ndim)
     if axes:
         value = x.tape.emit(op, value, axes=axes, keepdims=bool(keepdims))
     return fresh(x.tape, value, dtype, (x,))
+
+
+def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from 0; NumPy lets numbers be reduced along axis 0 or -1 as well."""
+    return () if not ndim and axis in (0, -1) else axes_of(axis, ndim)
 
 
 def _summed_dtype(x: TracedArray, dtype: Any) -> np.dtype:
@@ -67,7 +72,7 @@ def _spread(
 ) -> tuple[Any, np.dtype]:
     """The variance, still in float32, and the dtype that NumPy gives it."""
     makes = _mean_dtype(a, dtype)
-    axes = axes_of(axis, a.ndim)
+    axes = _axes(axis, a.ndim)
     x = fresh(a.tape, cast_value(a.tape, a.value, float32), np.dtype(np.float32), (a,))
     away = x - mean(x, axes, None, True)
     squares = total(away * away, axes, None, keepdims)
@@ -95,7 +100,7 @@ def std(
 
 
 def _extreme(op: str, a: TracedArray, axis: Any, keepdims: bool) -> TracedArray:
-    if any(a.shape[d] == 0 for d in axes_of(axis, a.ndim)):
+    if any(a.shape[d] == 0 for d in _axes(axis, a.ndim)):
         name = {"max": "maximum", "min": "minimum"}[op]
         raise ValueRangeError(
             f"zero-size array to reduction operation {name} which has no identity", got=str(a.spec)
@@ -126,6 +131,7 @@ def _truth(op: str, a: TracedArray, axis: Any, keepdims: bool) -> TracedArray:
 
 def _place(op: str, a: TracedArray, axis: Any, keepdims: bool) -> TracedArray:
     """int64 to NumPy, int32 here. The first NaN, else the first of equals."""
+    axis = None if not a.ndim and axis in (0, -1) else axis
     value, along = a.value, 0 if axis is None else axis_of(axis, a.ndim)
     if axis is None:
         value = a.tape.emit("reshape", value, shape=(a.size,))

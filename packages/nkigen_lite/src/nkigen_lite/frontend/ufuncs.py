@@ -274,10 +274,18 @@ _COMPARE = {
 }  # fmt: skip
 _UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
+
+def _power(self: TracedArray, other: Any) -> Any:
+    """`x ** 2` is np.square to NumPy, which for bool has another type than np.power."""
+    is_square = type(other) is int and other == 2 and not self.is_scalar
+    return np.square(self) if is_square else np.power(self, other)
+
+
 OPERATORS: dict[str, Callable[..., Any]] = {
     **{f"__{n}__": binary(f) for n, f in (_BINARY | _COMPARE).items()},
     **{f"__r{n}__": reflected(f) for n, f in _BINARY.items()},
     **{f"__i{n}__": in_place(f) for n, f in _BINARY.items()},
     **{f"__{n}__": lambda self, ufunc=f: ufunc(self) for n, f in _UNARY.items()},
+    "__pow__": _power,
 }
 """Python's operators; each is one universal function."""
