@@ -23,7 +23,7 @@ from neuroncore.program.nodes import (
     walk,
 )
 
-_RESERVED = frozenset({"nki", "nl", "nisa", "range", "buffer", "program", "float", "slice"})
+RESERVED = frozenset({"nki", "nl", "nisa", "range", "buffer", "program", "float", "slice"})
 """Names that the text or emitted source needs for itself."""
 
 _LOOP_NAMES = "ijklmnpqrs"
@@ -117,7 +117,7 @@ def _loop_variables(places: Iterable[Place]) -> Iterator[str]:
 
 def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
     """The program with buffers named by `hints` and loops by their source, all names unique."""
-    taken = {b.name for b in program.parameters} | _RESERVED
+    taken = {b.name for b in program.parameters} | RESERVED
     names: dict[str, str] = {}
     for statement in walk(program.body):
         if isinstance(statement, Allocate):
