@@ -211,16 +211,34 @@ def check_passes(case: tuple[Program, tuple[np.ndarray, ...]]) -> None:
         check_pass("decompose", form, decompose(form), arrays)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:Mean of empty slice")
+def _with_programs(count: int) -> Callable[[Callable[[Any], None]], Callable[[], None]]:
+    """A test of so many programs, always the same ones."""
+
+    def decorate(check: Callable[[Any], None]) -> Callable[[], None]:
+        repeated = settings(max_examples=count, deadline=None, derandomize=True, database=None)
+        quiet = pytest.mark.filterwarnings("ignore:Mean of empty slice")
+        return quiet(repeated(given(case=programs())(check)))
+
+    return decorate
 
 
-def on_programs(check: Callable[[Any], None], count: int) -> Callable[[], None]:
-    """The check on so many programs, always the same ones."""
-    repeated = settings(max_examples=count, deadline=None, derandomize=True, database=None)
-    return repeated(given(programs())(check))
+@_with_programs(500)
+def test_traced_programs_have_numpys_types_shapes_and_values(case):
+    check_values(case)
 
 
-test_traced_programs_have_numpys_types_shapes_and_values = on_programs(check_values, 500)
-test_passes_do_not_change_what_programs_compute = on_programs(check_passes, 150)
-test_many_traced_programs = pytest.mark.thorough(on_programs(check_values, 5000))
-test_passes_on_many_programs = pytest.mark.thorough(on_programs(check_passes, 1500))
+@_with_programs(150)
+def test_passes_do_not_change_what_programs_compute(case):
+    check_passes(case)
+
+
+@pytest.mark.thorough
+@_with_programs(5000)
+def test_many_traced_programs(case):
+    check_values(case)
+
+
+@pytest.mark.thorough
+@_with_programs(1500)
+def test_passes_on_many_programs(case):
+    check_passes(case)

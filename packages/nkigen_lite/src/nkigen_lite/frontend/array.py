@@ -96,7 +96,7 @@ class TracedArray:
         return call_ufunc(self.tape, ufunc, method, inputs, keywords)
 
     def __array_function__(
-        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+        self, function: Callable[..., Any], _types: Any, args: Any, kwargs: Any
     ) -> Any:
         from nkigen_lite.frontend.functions import call_function
 
