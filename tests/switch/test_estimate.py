@@ -195,12 +195,34 @@ def test_a_mistake_in_the_kernel_is_raised_as_ever(kernels):
         (((4, 8), "float32", 1), "3 parts"),
         (SimpleNamespace(shape=3, dtype="float32"), "shape 3"),
         (SimpleNamespace(shape=(4, "b"), dtype="float32"), "shape"),
+        (((128.5, 512), "float32"), r"shape \(128\.5, 512\)"),
+        (((None, 512), np.float32), r"shape \(None, 512\)"),
+        (((10**9, 10**9), "float32"), r"shape \(1000000000, 1000000000\), which no array has"),
+        (((10**10, 10**10), "float32"), "which no array has"),
     ],
-    ids=["zero", "negative", "dtype", "complex", "three-parts", "no-shape", "text-in-shape"],
-)
+    ids=["zero", "negative", "dtype", "complex", "three-parts", "no-shape", "text-in-shape",
+         "fraction", "none-in-shape", "too-large", "beyond-all-bounds"],
+)  # fmt: skip
 def test_a_spec_that_is_none_says_so(kernels, spec, says):
-    with pytest.raises(LaunchError, match=f"a spec of .*{says}"):
+    with pytest.raises(LaunchError, match=f"argument x is a spec of .*{says}") as caught:
         estimate(kernels.rows_doubled, spec)
+    assert caught.value.expected
+    assert caught.value.got == (repr(spec)[:80])
+
+
+@pytest.mark.parametrize("given", [None, ((128, 512),), 3, "x"])
+def test_an_argument_that_is_no_tensor_is_named(kernels, given):
+    with pytest.raises(LaunchError, match="argument x is used as a tensor") as caught:
+        estimate(kernels.rows_doubled, given)
+    assert "a (shape, dtype) pair" in (caught.value.expected or "")
+    assert caught.value.got == repr(given)
+    with pytest.raises(LaunchError, match="argument x is used as a tensor"):
+        estimate(kernels.rows_doubled, x=given)
+
+
+def test_an_error_of_the_kernel_that_is_no_argument_stays_what_it_is(kernels):
+    with pytest.raises(AttributeError, match="nothing"):
+        estimate(kernels.without_its_tensor, X)
 
 
 def test_unknown_targets_modes_and_kernels_are_refused(kernels):

@@ -61,3 +61,8 @@ def too_much(x):
 @nki.jit
 def zeros_in_hbm(x):
     return nl.zeros(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+
+@nki.jit
+def without_its_tensor(x):
+    return x.shape.nothing

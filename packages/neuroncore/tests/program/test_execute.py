@@ -183,11 +183,17 @@ dma_copy(dst=x[:, :], src=t[:, :])
         ([], "program p takes 1 arrays, not 0"),
         ([np.zeros((256, 511), np.float32)], "parameter x of program p is another tensor"),
         ([np.zeros((256, 512), np.int32)], "parameter x of program p is another tensor"),
+        ([3], "parameter x of program p is no array"),
+        ([None], "parameter x of program p is no array"),
+        ([[[0.0] * 512] * 256], "parameter x of program p is no array"),
+        (np.zeros((256, 512), np.float32), "program p takes its arrays in a list"),
+        (None, "program p takes its arrays in a list"),
     ],
 )
 def test_other_arrays_are_refused(arrays, what):
-    with pytest.raises(LaunchError, match=what):
+    with pytest.raises(LaunchError, match=what) as caught:
         execute_program(DOUBLE, arrays)
+    assert caught.value.expected == "x: float32[256, 512]"
 
 
 def failing(body: str) -> KernelError:

@@ -15,7 +15,7 @@ from neuroncore.timeline import Timeline
 from neuroncore.timeline import estimate as play
 from nki_runtime._arrays import Conversion
 from nki_runtime._simulate import language_of
-from nki_runtime._specs import Zeros
+from nki_runtime._specs import Zeros, by_parameter, no_tensor
 from nki_runtime.neuron import NEURON
 
 
@@ -41,7 +41,8 @@ def estimate(
 
     The programs of a grid follow one another on one core. Raises what the kernel raises,
     ProgramError with everything that is wrong with its program, UnsupportedError for a kernel that
-    is no program, LaunchError for an unknown target, AttributeValueError for an unknown mode.
+    is no program, LaunchError for an unknown target and for an argument that is no tensor,
+    AttributeValueError for an unknown mode.
     """
     if not callable(kernel):
         raise LaunchError(
@@ -51,11 +52,18 @@ def estimate(
             hint="neuroncore.timeline.estimate takes programs",
         )
     specs = Zeros()
-    given = specs.to_arrays(Conversion().to_numpy((arrays_or_specs, kwargs)))
+    args, options = Conversion().to_numpy((arrays_or_specs, kwargs))
+    named = by_parameter(kernel, args, options)
+    given = specs.given(named, args, options)
     run = _runner(kernel, target)
     with no_collection():
         try:
             recorder = _record(kernel, run, given, needs_values=False)
+        except (AttributeError, TypeError) as wrong:
+            explained = no_tensor(wrong, named)
+            if explained is None:
+                raise
+            raise explained from wrong
         except ValuesNeededError:
             if specs.found:
                 raise UnsupportedError(

@@ -58,12 +58,24 @@ def execute_program(
 
 def _check_arguments(program: Program, arrays: Sequence[np.ndarray]) -> None:
     wanted = [f"{b.name}: {b.dtype}{list(b.shape)}" for b in program.parameters]
+    if not isinstance(arrays, Sequence):
+        raise LaunchError(
+            f"program {program.name} takes its arrays in a list",
+            expected=", ".join(wanted) or "no arrays",
+            got=type(arrays).__name__,
+        )
     if len(arrays) != len(wanted):
         raise LaunchError(
             f"program {program.name} takes {len(wanted)} arrays, not {len(arrays)}",
             expected=", ".join(wanted) or "no arrays",
         )
     for buffer, array, text in zip(program.parameters, arrays, wanted, strict=True):
+        if not isinstance(array, (np.ndarray, np.generic)):
+            raise LaunchError(
+                f"parameter {buffer.name} of program {program.name} is no array",
+                expected=text,
+                got=repr(array)[:80],
+            )
         shape = array.shape or (1,)
         if shape != buffer.shape or array.dtype not in (buffer.dtype.storage, np.dtype(bool)):
             raise LaunchError(
