@@ -1,5 +1,7 @@
 """The option traced_once: what 0.1, which ran a loop's body once, did not run as it stands."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -114,3 +116,131 @@ def test_a_kernel_without_source_is_refused_under_the_option():
     np.testing.assert_array_equal(nki.jit(space["kernel"])(X), X)
     with pytest.raises(UnsupportedError, match="the source of kernel kernel cannot be read"):
         strictly(nki.jit(space["kernel"]), X)
+
+
+def test_a_kernel_in_a_document_is_refused_under_the_option(tmp_path):
+    document = tmp_path / "document.md"
+    document.write_text("This is no Python:\ndef kernel(x):\n    return stored(nl.load(x))\n")
+    space = {"nl": nl, "stored": stored}
+    exec(compile("\ndef kernel(x):\n    return stored(nl.load(x))\n", document, "exec"), space)
+
+    with pytest.raises(UnsupportedError, match="the source of kernel kernel cannot be read"):
+        strictly(nki.jit(space["kernel"]), X)
+
+
+# -- what nl is, whatever the file imports --------------------------------------------------------
+
+BRANCHING = """
+@nki.jit
+def kernel(x):
+    for i in {loop}(4):
+        if i > 1:
+            break
+    out = language.ndarray(x.shape, dtype=x.dtype, buffer=language.shared_hbm)
+    language.store(out, value=language.load(x))
+    return out
+"""
+
+HEADS = {
+    "an attribute": ("import neuronxcc.nki as nki\nnl = nki.language", "nl.affine_range"),
+    "a star": ("from neuronxcc.nki.language import *", "affine_range"),
+    "another file": ("from common_names import nl", "nl.affine_range"),
+    "a module of another file": ("import common_names", "common_names.nl.affine_range"),
+    "a name of one's own": ("import neuronxcc.nki as n\nturns = n.language.affine_range", "turns"),
+}
+
+
+def kernel_of(folder, monkeypatch, text):
+    """The kernel of a file with this text."""
+    head = "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as language\n"
+    (folder / "common_names.py").write_text("import neuronxcc.nki as nki\nnl = nki.language\n")
+    (folder / "given.py").write_text(head + text)
+    monkeypatch.syspath_prepend(folder)
+    for name, module in BACKEND.modules(Choice("beta1", "0.1")).items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, "common_names", raising=False)
+    names: dict = {"__name__": "given"}
+    exec(compile(head + text, folder / "given.py", "exec"), names)
+    monkeypatch.delitem(sys.modules, "common_names", raising=False)
+    return names["kernel"]
+
+
+@pytest.mark.parametrize(("head", "loop"), HEADS.values(), ids=HEADS)
+def test_the_loop_is_known_by_what_it_is(tmp_path, monkeypatch, head, loop):
+    kernel = kernel_of(tmp_path, monkeypatch, head + BRANCHING.format(loop=loop))
+
+    np.testing.assert_array_equal(kernel(X), X)
+    with pytest.raises(AccessError, match="if depends on an index, which is a symbol"):
+        strictly(kernel, X)
+
+
+def test_a_loop_that_the_text_does_not_show_is_refused():
+    def loop(over):
+        return [i for i in over(4) if i > 1]
+
+    @nki.jit
+    def kernel(x):
+        assert loop(nl.affine_range) == [2, 3]
+        return stored(nl.load(x))
+
+    np.testing.assert_array_equal(kernel(X), X)
+    with pytest.raises(UnsupportedError, match="cannot tell from the kernel's text") as caught:
+        strictly(kernel, X)
+    assert caught.value.place is not None and caught.value.place.file == __file__
+
+
+@nki.jit
+def naming_the_condition(x):
+    tile = nl.load(x)
+    for i in nl.affine_range(4):
+        last = i == 3
+        if last:
+            tile[...] = nl.load(x) * 2.0
+    return stored(tile)
+
+
+@nki.jit
+def counting_to_an_index(x):
+    tile = nl.zeros((4, 8), dtype=x.dtype)
+    for i in nl.affine_range(3):
+        for _ in range(i):
+            tile += nl.load(x)
+    return stored(tile)
+
+
+@nki.jit
+def choosing_the_least(x):
+    tile = nl.zeros((4, 8), dtype=x.dtype)
+    for i in nl.affine_range(4):
+        tile += nl.load(x) * float(min(i, 2))
+    return stored(tile)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "factor", "what"),
+    [
+        (naming_the_condition, 2, "if depends on an index"),
+        (counting_to_an_index, 3, "range depends on an index"),
+        (choosing_the_least, 5, "min depends on an index"),
+    ],
+)
+def test_a_number_made_of_an_index_is_refused(kernel, factor, what):
+    np.testing.assert_array_equal(kernel(X), factor * X)
+    with pytest.raises(AccessError, match=what):
+        strictly(kernel, X)
+
+
+@nki.jit
+def last_of_the_unrolled(x):
+    for i in nl.affine_range(2):
+        nl.load(x[i : i + 1])
+    for i in nl.static_range(4):
+        value = nl.load(x) * float(max(i, 2))
+        if i == 3:
+            break
+    return stored(value)
+
+
+def test_an_unrolled_loop_may_do_what_python_does():
+    np.testing.assert_array_equal(last_of_the_unrolled(X), 3 * X)
+    np.testing.assert_array_equal(strictly(last_of_the_unrolled, X), 3 * X)

@@ -28,7 +28,7 @@ def _scheduled(name: str) -> Any:
         numbers = _numbers(name, args)
         launch = RUNNING.get()
         if launch is not None and launch.core.options.traced_once == "error":
-            return turns(numbers)
+            return turns(name, numbers)
         return numbers
 
     loop.__name__ = loop.__qualname__ = name

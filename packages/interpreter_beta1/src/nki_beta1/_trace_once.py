@@ -7,21 +7,28 @@ refused before it runs, what only a run shows when a turn of a loop has ended.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
 
-from neuroncore.checks.subset import check_function
+from neuroncore.checks.subset import calls_reached, check_function
 from neuroncore.errors import AccessError, UnsupportedError
 from nki_beta1._loops import kernel_frame
 
 RULE = "NKI 0.1: the body of a loop is traced once"
 _CODES = frozenset({"index-condition", "nested-output", "sequential-condition", "tensor-scope"})
 """Rules of the subset check that are about tracing."""
+
+
+_LOOPS = ("affine_range", "sequential_range")
+_LOOKED_AT: ContextVar[Collection[tuple[str, int]]] = ContextVar("nki_beta1.loops", default=())
+"""Files and lines of the loops that the text of the kernel shows."""
 
 
 def refuse_untraceable(function: Callable[..., Any]) -> None:
@@ -31,7 +38,8 @@ def refuse_untraceable(function: Callable[..., Any]) -> None:
     """
     try:
         findings = check_function(function, nki="0.1")
-    except OSError:
+        _LOOKED_AT.set(calls_reached(function, [f"nki.language.{name}" for name in _LOOPS]))
+    except OSError:  # also a file in which the kernel does not stand, such as a document
         raise UnsupportedError(
             f"the source of kernel {function.__name__} cannot be read",
             expected="a kernel in a file, for the option traced_once='error'",
@@ -44,9 +52,25 @@ def refuse_untraceable(function: Callable[..., Any]) -> None:
             )
 
 
-def turns(numbers: range) -> Iterator[int]:
-    """The numbers of a loop; raises AccessError where Python's state carries over a turn."""
+def turns(name: str, numbers: range) -> Iterator[int]:
+    """The numbers of a loop; raises AccessError where Python's state carries over a turn.
+
+    Raises UnsupportedError for a loop that the text of the kernel does not show as one.
+    """
     frame = kernel_frame()
+    file, line = Path(frame.f_code.co_filename).resolve(), frame.f_lineno
+    if (str(file), line) not in _LOOKED_AT.get():
+        raise UnsupportedError(
+            f"cannot tell from the kernel's text that nl.{name} is called here",
+            expected="for … in nl.affine_range(…), in the kernel or in a function that it names",
+            hint="write import neuronxcc.nki.language as nl at the top of the file, and call "
+            "functions by the names of their definitions",
+            rule=RULE,
+        )
+    return _turns(frame, numbers)
+
+
+def _turns(frame: FrameType, numbers: range) -> Iterator[int]:
     for number in numbers:
         before = _state(frame)
         yield number

@@ -55,8 +55,10 @@ class Options:
     """0.1 traced the body of a loop once, with a symbol for the index; here it runs for every
     number. Documents forbid what depends on the difference, and public kernels do it all the same
     (nki-samples, pipelined_attention; neuronx-distributed-inference, sliding_window). "error"
-    refuses control flow on an index, tensors used outside their block, Python numbers and
-    collections that change from turn to turn; nl.static_range may do all of it."""
+    refuses control flow on an index and numbers made of it (range(i), min(i, 2)), tensors used
+    outside their block, Python numbers and collections that change from turn to turn, and loops
+    that its text does not show to be nl's; nl.static_range may do all of it. It reads the text of
+    each function by itself: `if i == 0` in a function that is given i is not found."""
 
     integer_overflow: Literal["wrap", "saturate"] = "wrap"
     """Exact int32/uint32 arithmetic on GpSimdE beyond 32 bits: no document says. "wrap" is two's

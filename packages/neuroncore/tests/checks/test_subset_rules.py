@@ -338,8 +338,17 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
             old("def k(x):\n  for i in nl.affine_range(4):\n    if i == 0:\n      pass\n"),
             old("def k(x):\n  i = nl.arange(4)[:, None]\n  y = 1 if i + 1 > 2 else 3\n"),
             old("def k(x):\n  for i in nl.affine_range(4):\n    while i * 2 > 3:\n      pass\n"),
+            old("def k(x):\n  for i in nl.affine_range(4):\n    y = i == 3\n    if y: pass\n"),
+            old("def k(x):\n  for i in nl.affine_range(4):\n    for j in range(i):\n      pass\n"),
+            old("def k(x):\n  for i in nl.affine_range(4):\n    n = min(i + 1, 2)\n"),
+            old("def k(x):\n  for i in nl.affine_range(4):\n    n = nl.static_range(i)\n"),
         ],
         [
+            old(
+                "def k(x):\n  for i in nl.affine_range(4):\n    pass\n"
+                "  for i in nl.static_range(4):\n    if i > 1:\n      n = max(i, 2)\n"
+            ),
+            old("def k(x):\n  for i in nl.affine_range(4):\n    nl.load(x, mask=i < 8)\n"),
             old("def k(x):\n  for i in nl.static_range(4):\n    if i == 0:\n      pass\n"),
             old("def k(x):\n  for i in nl.affine_range(4):\n    if x.shape[0] > 2:\n      pass\n"),
         ],
@@ -359,6 +368,8 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
             old("def k(x):\n  t = nl.load(x)\n  for i in range(4):\n    t = nl.exp(t)\n  t = t\n"),
             old("def k(x):\n  for i in range(4):\n    t = nl.load(x)\n    u = nl.exp(t)\n"),
             old("def k(x, b):\n  if b:\n    t = nl.load(x)\n  return t\n"),
+            old("def k(x):\n  for i in nl.static_range(4):\n    t = nl.load(x)\n  return t\n"),
+            old("def k(x):\n  for i in (1, 2):\n    t = nl.load(x)\n  return t\n"),
         ],
     ),
     "parameter-write": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from neuroncore.checks.subset.kinds import Scope
 from neuroncore.checks.subset.syntax import Check, Hit
@@ -11,7 +11,6 @@ from neuroncore.checks.subset.walk import parameters, walk
 
 # A branch on values known when the kernel is traced is none: public kernels of 0.1 make tensors
 # and outputs in such branches.
-_BLOCKS = (ast.For, ast.While)
 _CONDITIONS: Mapping[type[ast.AST], str] = {
     ast.If: "if", ast.IfExp: "the conditional expression", ast.While: "while",
 }  # fmt: skip
@@ -19,11 +18,28 @@ _CONDITIONS: Mapping[type[ast.AST], str] = {
 
 def _condition(node: ast.AST, scope: Scope) -> Iterator[Hit]:
     assert isinstance(node, ast.If | ast.IfExp | ast.While)
-    kinds = {scope.kind(part) for part in walk(node.test) if isinstance(part, ast.Name)}
+    parts = (part for part in walk(node.test) if isinstance(part, ast.Name))
+    yield from _on_index(node.test, parts, _CONDITIONS[type(node)], scope)
+
+
+def _number(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    """`range(i)`, `min(i, 2)`: what needs the number that a symbol will be."""
+    assert isinstance(node, ast.Call)
+    name = scope.module.nki(node.func) or ast.unparse(node.func)
+    if name in _TAKE_NUMBERS:
+        yield from _on_index(node, node.args, name.rpartition(".")[2], scope)
+
+
+_TAKE_NUMBERS = {"range", "min", "max", *(f"nki.language.{kind}_range" for kind in
+                 ("affine", "sequential", "static"))}  # fmt: skip
+
+
+def _on_index(node: ast.AST, parts: Iterable[ast.expr], what: str, scope: Scope) -> Iterator[Hit]:
+    kinds = {scope.kind(part) for part in parts}
     if "index" in kinds:
-        yield "index-condition", node.test, _CONDITIONS[type(node)]
+        yield "index-condition", node, what
     elif "sequential index" in kinds:
-        yield "sequential-condition", node.test, _CONDITIONS[type(node)]
+        yield "sequential-condition", node, what
 
 
 def _store(node: ast.AST, scope: Scope) -> Iterator[Hit]:
@@ -56,8 +72,14 @@ def _output(node: ast.AST, scope: Scope) -> Iterator[Hit]:
 
 
 def _block(node: ast.AST, scope: Scope) -> ast.AST | None:
-    """The loop around a node."""
-    return next((above for above in scope.above(node) if isinstance(above, _BLOCKS)), None)
+    """The loop around a node whose body 0.1 runs once; it unrolls nl.static_range and lists."""
+    return next((above for above in scope.above(node) if _is_block(above, scope)), None)
+
+
+def _is_block(node: ast.AST, scope: Scope) -> bool:
+    return isinstance(node, ast.While) or (
+        isinstance(node, ast.For) and scope.loop_index(node) is not None
+    )
 
 
 def _use(node: ast.AST, scope: Scope) -> Iterator[Hit]:
@@ -73,7 +95,7 @@ def _use(node: ast.AST, scope: Scope) -> Iterator[Hit]:
 
 BY_INDEX: Mapping[str, tuple[Check, ...]] = {
     **dict.fromkeys(("If", "IfExp", "While"), (_condition,)),
-    "Call": (_store, _output),
+    "Call": (_store, _output, _number),
     "Name": (_use,),
 }
 """Checks of 0.1 by the type of node that they look at."""

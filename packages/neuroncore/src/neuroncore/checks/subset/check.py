@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from neuroncore.checks.findings import Finding
 from neuroncore.checks.subset.beta1 import BY_INDEX
 from neuroncore.checks.subset.kinds import Scope, scope_of
+from neuroncore.checks.subset.loaded import names_seen_by
 from neuroncore.checks.subset.modules import Module, Project
 from neuroncore.checks.subset.reach import (
     Reached,
@@ -82,18 +83,44 @@ def check_function(
 ) -> list[Finding]:
     """The same for one kernel, decorated or not, and what it reaches.
 
+    Names stand for what they are in the running program: `nl = nki.language` is no riddle here.
     Raises OSError where Python cannot find its source.
     """
-    function = inspect.unwrap(kernel)
-    file = inspect.getsourcefile(function)
-    if file is None or not Path(file).is_file():
-        raise OSError(f"{function.__name__}: no source file")
-    project = Project(_roots(Path(file).resolve()))
-    module = project.load(Path(file).resolve())
-    if module is None:
-        return _why_unread(Path(file))
-    roots = function_at(module, function.__code__.co_firstlineno)
+    project, roots, file = _roots_of(kernel)
+    if project.load(file) is None:
+        return _why_unread(file)
     return _findings(project, roots, _frontend(nki, frontend), nki)
+
+
+def calls_reached(kernel: Callable[..., Any], paths: Collection[str]) -> set[tuple[str, int]]:
+    """The files and lines where a kernel and what it reaches call functions of NKI.
+
+    `paths` are their names, such as nki.language.load. Raises OSError where no source is found.
+    """
+    project, roots, file = _roots_of(kernel)
+    if project.load(file) is None:
+        raise OSError(f"{file} is no Python")
+    return {
+        (part.module.file, line)
+        for part in reached(project, roots)
+        for node in walk(part.node)
+        if isinstance(node, ast.Call) and part.module.nki(node.func) in paths
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+
+
+def _roots_of(kernel: Callable[..., Any]) -> tuple[Project, list[Root], Path]:
+    function = inspect.unwrap(kernel)
+    source = inspect.getsourcefile(function)
+    if source is None or not Path(source).is_file():
+        raise OSError(f"{function.__name__}: no source file")
+    file = Path(source).resolve()
+    project = Project(_roots(file), {file: names_seen_by(function)})
+    module = project.load(file)
+    roots = function_at(module, function.__code__.co_firstlineno) if module else []
+    if module and not roots:
+        raise OSError(f"{function.__name__}: {file} has no such function where it was defined")
+    return project, roots, file
 
 
 def _frontend(nki: str, frontend: Frontend | None) -> Frontend:

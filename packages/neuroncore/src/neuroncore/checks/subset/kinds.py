@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,6 +34,7 @@ _BUILTINS: Mapping[str, Kind] = {"list": "list", "dict": "dict", "str": "string"
 _VIEWS = {"ap", "reshape", "view", "slice", "select", "permute", "broadcast", "expand_dim"}
 # What an operation gives when one of its sides is of a kind, the first first.
 _WINNERS: tuple[Kind, ...] = ("tensor", "index", "sequential index", "string", "list")
+_SYMBOLS: tuple[Kind, ...] = ("index", "sequential index")  # 0.1
 _TENSOR_TYPES = {"ndarray", "NkiTensor", "tensor", "mutable_tensor"}
 _TENSOR_ATTRIBUTES = {"shape", "dtype", "ap", "reshape"}
 
@@ -61,8 +62,12 @@ class Scope:
                 return "list"
             case ast.Dict() | ast.DictComp():
                 return "dict"
-            case ast.Name(id=name):
-                return self.kinds.get(name)
+            case ast.Name():
+                return self._of_name(node)
+            case ast.Compare(left=left, comparators=others):
+                return self._symbol([left, *others])
+            case ast.BoolOp(values=values):
+                return self._symbol(values)
             case ast.Subscript(value=value) | ast.UnaryOp(operand=value):
                 kind = self.kind(value)
                 return kind if kind in ("tensor", "index", "sequential index") else None
@@ -74,6 +79,27 @@ class Scope:
             case ast.Call():
                 return self._of_call(node)
         return None
+
+    def _of_name(self, name: ast.Name) -> Kind | None:
+        """Inside a loop over a name, what that loop makes of it: 0.1 unrolls some loops."""
+        kind = self.kinds.get(name.id)
+        if kind not in _SYMBOLS:
+            return kind
+        loops = (above for above in self.above(name) if isinstance(above, ast.For))
+        own = next((n for n in loops if name.id in (t.id for t in _names(n.target))), None)
+        return kind if own is None else self.loop_index(own)
+
+    def _symbol(self, parts: Iterable[ast.expr]) -> Kind | None:
+        """What a comparison or a choice is that has an index among its parts."""
+        kinds = {self.kind(part) for part in parts}
+        return next((kind for kind in _SYMBOLS if kind in kinds), None)
+
+    def loop_index(self, loop: ast.For) -> Kind | None:
+        """What the variable of a loop holds; None for loops over what Python makes."""
+        if not isinstance(loop.iter, ast.Call):
+            return None
+        path = self.module.nki(loop.iter.func) or ast.unparse(loop.iter.func)
+        return _LOOP_INDICES.get(self.frontend, {}).get(path)
 
     def _of_operation(self, left: Kind | None, right: Kind | None) -> Kind | None:
         return next((kind for kind in _WINNERS if kind in (left, right)), None)
@@ -163,12 +189,14 @@ def _values(scope: Scope) -> dict[str, list[ast.expr | None]]:
 
 def _add_loop_indices(scope: Scope) -> None:
     for node in walk(scope.function):
-        match node:
-            case ast.For(target=ast.Name(id=name), iter=ast.Call(func=function)):
-                path = scope.module.nki(function) or ast.unparse(function)
-                kinds = _LOOP_INDICES.get(scope.frontend, {})
-                if path in kinds:
-                    scope.kinds[name] = kinds[path]
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            kind = scope.loop_index(node)
+            if kind is not None:
+                scope.kinds[node.target.id] = kind
+
+
+def _names(target: ast.expr) -> Iterator[ast.Name]:
+    return (node for node in ast.walk(target) if isinstance(node, ast.Name))
 
 
 def _is_tensor(scope: Scope, parameter: ast.arg) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+from neuroncore.checks.subset.loaded import names_of_file, path_of
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -28,10 +31,11 @@ class Import:
 
 @dataclass(frozen=True)
 class Module:
-    """One parsed file."""
+    """One parsed file; `names` is what its names are at run time, where it has been imported."""
 
     file: str
     tree: ast.Module
+    names: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def imports(self) -> dict[str, Import]:
@@ -81,14 +85,21 @@ class Module:
         return ".".join([self.imports[node.id].path, *reversed(parts)])
 
     def nki(self, node: ast.AST | None) -> str | None:
-        """The same, for names of NKI alone and without the package of 0.1 in front."""
-        path = self.dotted(node) or ""
-        package, _, rest = path.partition(".")
-        if package == "nki_beta1":  # 0.1 without the switch: from nki_beta1 import nl
-            name, _, more = rest.partition(".")
-            path = ".".join(part for part in (_DIRECTLY.get(name, name), more) if part)
-        path = path.removeprefix("neuronxcc.")
-        return path if path.partition(".")[0] == "nki" else None
+        """The same, for names of NKI alone and without the package of 0.1 in front.
+
+        What a name is at run time comes before what the imports of the file say.
+        """
+        return _in_nki(path_of(node, self.names)) or _in_nki(self.dotted(node))
+
+
+def _in_nki(path: str | None) -> str | None:
+    """A dotted name as NKI's own, such as nki.language.load; None where it is not."""
+    package, _, rest = (path or "").partition(".")
+    if package == "nki_beta1":  # 0.1 without the switch: from nki_beta1 import nl
+        name, _, more = rest.partition(".")
+        path = ".".join(part for part in (_DIRECTLY.get(name, name), more) if part)
+    path = (path or "").removeprefix("neuronxcc.")
+    return path if path.partition(".")[0] == "nki" else None
 
 
 _DIRECTLY = {"nl": "nki.language", "nisa": "nki.isa", "nt": "nki.typing"}
@@ -114,6 +125,8 @@ class Project:
     """A file and what it imports from the folders `path`; nothing is imported, all is read."""
 
     path: Sequence[Path] = ()
+    names: Mapping[Path, Mapping[str, Any]] | None = None
+    """What names are at run time, by file; None where nothing of the project has been imported."""
     _modules: dict[Path, Module | None] = field(default_factory=dict)
     _files: dict[tuple[Path, int, str], Module | None] = field(default_factory=dict)
 
@@ -121,10 +134,16 @@ class Project:
         """The module of a file; None if it cannot be read or is no Python."""
         if file not in self._modules:
             try:
-                self._modules[file] = Module(str(file), ast.parse(file.read_bytes()))
+                tree = ast.parse(file.read_bytes())
+                self._modules[file] = Module(str(file), tree, self._names(file))
             except (OSError, SyntaxError, ValueError, RecursionError):
                 self._modules[file] = None
         return self._modules[file]
+
+    def _names(self, file: Path) -> Mapping[str, Any]:
+        if self.names is None:
+            return {}
+        return self.names.get(file) or names_of_file(str(file))
 
     def find(self, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
         """The function or class that a name or attribute stands for, if we have its source."""
