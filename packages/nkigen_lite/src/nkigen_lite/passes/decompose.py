@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from nki_dtypes import bool_, float32, int32, resolve
+from nki_dtypes import bool_, float32, int32, uint32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.passes import rounding, transcendental
+from nkigen_lite.passes import integers, rounding, transcendental
 from nkigen_lite.passes.expression import Expr, choose, expr, result
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
@@ -148,13 +148,7 @@ def _integer_quotient(m: Match) -> tuple[Expr, Expr, Expr]:
 
 def _wrapped(m: Match, number: Expr) -> str:
     """A whole float32 number as the result's integer type, modulo its range."""
-    return result(m, _wrap(number.to(int32), m))
-
-
-def _wrap(number: Expr, m: Match) -> Expr:
-    bits, sign = m.dtype.bits, 1 << (m.dtype.bits - 1)
-    low = number & ((1 << bits) - 1)
-    return low - ((low & sign).to(float32) * 2.0).to(int32) if m.dtype.min < 0 else low
+    return result(m, integers.wrapped(number.to(int32).bits(uint32), m.dtype))
 
 
 def _integer_floor_divide(m: Match) -> str:
@@ -182,10 +176,8 @@ def _cast(m: Match) -> str:
         return rounding.trunc_expr(x.to(float32)).to(target).value
     if target.min <= source.min and source.max <= target.max:
         return x.to(target).value
-    wide = x.bits(int32) if source is resolve("uint32") else x.to(int32)
-    if target.bits == 32:
-        return wide.bits(target).value
-    return result(m, _wrap(wide, m))
+    wide = x if source is uint32 else (x if source.bits == 32 else x.to(int32)).bits(uint32)
+    return result(m, integers.wrapped(wide, target))
 
 
 def _not(m: Match) -> str:
@@ -228,4 +220,25 @@ RULES: tuple[Rule, ...] = (
     Rule("power", of("power", "x", "y"), transcendental.power, _is_float),
     Rule("cast", of("cast", "x"), _cast),
     Rule("logical_not", of("logical_not", "x"), _not),
+    *(
+        Rule(f"integer_{op}", of(op, "a", "b"), integers.arithmetic(op), integers.is_integer)
+        for op in ("add", "subtract", "multiply")
+    ),
+    *(
+        Rule(f"wide_{op}", of(op, "a", "b"), integers.comparison(op), integers.is_wide)
+        for op in integers.COMPARISONS
+    ),
+    *(
+        Rule(f"wide_{op}", of(op, "a", "b"), integers.extreme(op), integers.is_wide)
+        for op in ("maximum", "minimum")
+    ),
+    Rule("integer_negative", of("negative", "x"), integers.negative, integers.is_integer),
+    Rule("integer_abs", of("abs", "x"), integers.absolute, integers.is_integer),
+    Rule("integer_square", of("square", "x"), integers.square, integers.is_integer),
+    Rule("integer_sign", of("sign", "x"), integers.sign, integers.is_integer),
+    Rule(
+        "signed_right_shift",
+        of("right_shift", "a", "b"), integers.right_shift, integers.is_signed,
+    ),
+    Rule("integer_sum", of("sum", "x"), integers.summed, integers.is_summable),
 )  # fmt: skip
