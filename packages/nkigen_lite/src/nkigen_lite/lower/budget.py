@@ -22,6 +22,7 @@ PLACES = 2
 """Every buffer of a loop twice, so that one iteration loads while the other computes."""
 
 PARTITIONS = 128
+BANK_ELEMS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def fit(
     target: Target, stored: frozenset[str] = frozenset(),
 ) -> Fit:  # fmt: skip
     """Steps of the group and the size of its tiles; `stored` values must be made."""
-    selector = _selected(nodes, space, specs, numbers, target, stored)
+    selector = selected(nodes, space, specs, numbers, target, stored)
     columns, rows = space.size(Role.columns), space.size(Role.rows)
     wide = max((d.itemsize for v, d in selector.dtypes.items() if selector.full[v]), default=4)
     resident = sum(
@@ -66,7 +67,7 @@ def fit(
     width = columns
     line = is_line(space) and not has_reduction(nodes)
     if line:
-        rows, width = PARTITIONS, max(1, columns // PARTITIONS)
+        rows = PARTITIONS
     if not has_reduction(nodes):
         width = min(width, TILE_BYTES // wide, most)
     if width > most:
@@ -92,6 +93,20 @@ def fit(
     )
 
 
+def in_matrix_tiles(
+    nodes: list[Node], space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
+    target: Target, stored: frozenset[str],
+) -> Fit:  # fmt: skip
+    """Steps of a group whose tiles are those of products: one row a partition, one bank wide."""
+    selector = selected(nodes, space, specs, numbers, target, stored)
+    each, per_row = _bytes_per_element(selector)
+    width = min(BANK_ELEMS, space.size(Role.columns))
+    return Fit(
+        tuple(selector.steps), selector.made, selector.full, selector.dtypes, False, 1, width,
+        width * each + per_row,
+    )  # fmt: skip
+
+
 def is_line(space: Space) -> bool:
     """Whether all values are one long axis."""
     only = [a for a in space.axes if a.size > 1]
@@ -115,10 +130,11 @@ def column_values(
     ]  # fmt: skip
 
 
-def _selected(
+def selected(
     nodes: list[Node], space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
     target: Target, stored: frozenset[str],
 ) -> Selector:  # fmt: skip
+    """The group's instructions, and what it knows of their values."""
     needed = dict.fromkeys(stored, 1)
     for node in nodes:
         for operand in node.operands:

@@ -16,6 +16,7 @@ from nkigen_lite.lower.spaces import Axes, Role, Space, clash, lay_node, solve
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
 
+_EARLY = (Kind.constant, Kind.view, Kind.matmul)
 _DTYPES = (float32, bfloat16, float16)
 _OF_BOOL = frozenset(
     {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "cast", "convert",
@@ -107,7 +108,7 @@ class Planner:
         self.ready: dict[str, int] = {v.name: -1 for v in graph.inputs}
 
     def run(self) -> Plan:
-        for node in self.plan.graph.nodes:
+        for node in products_first(self.plan.graph):
             self.place(node)
         return self.plan
 
@@ -237,6 +238,20 @@ class Planner:
             known = {base: Source(base, 0, spec.shape, row_major(spec.shape), spec.dtype)}
             found[value] = self.plan.source(value, known)
         return found
+
+
+def products_first(graph: Graph) -> list[Node]:
+    """The nodes in an order in which products, and looks at arrays, come as early as they can:
+    what is done to several products' results is then one group."""
+    made = {v.name for v in graph.inputs}
+    waiting, found = list(graph.nodes), []
+    while waiting:
+        ready = [n for n in waiting if made.issuperset(n.operands)]
+        first = next((n for n in ready if n.record.kind in _EARLY), ready[0])
+        waiting.remove(first)
+        found.append(first)
+        made.add(first.name)
+    return found
 
 
 def plan_groups(graph: Graph, target: Target) -> Plan:

@@ -13,7 +13,7 @@ from math import isfinite
 
 import numpy as np
 
-from nki_dtypes import float32
+from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Builder, Graph, Node, users
 from nkigen_lite.ir.build import renumbered
 
@@ -96,10 +96,23 @@ def _mean(node: Node, at: _Around) -> str | None:
     return at.build.emit("multiply", total, one_over, origin=node.origin)
 
 
+def _matmul(node: Node, at: _Around) -> str | None:
+    """A product of matrices that were widened for it: TensorE takes them narrow and sums in
+    float32, where products of 16-bit floats are exact."""
+    wide = [at.nodes.get(o) for o in node.operands]
+    narrow = [n.operands[0] for n in wide if n is not None and n.op in ("cast", "convert")]
+    kinds = {at.graph.specs[o].dtype for o in narrow}
+    if len(narrow) != 2 or kinds not in ({bfloat16}, {float16}) or node.spec.dtype is not float32:
+        return None
+    operands = (at.new[o] for o in narrow)
+    return at.build.emit("matmul", *operands, dtype=float32, origin=node.origin)
+
+
 _RULES: dict[str, Callable[[Node, _Around], str | None]] = {
     "divide": _divide,
     "multiply": _multiply,
     "mean": _mean,
+    "matmul": _matmul,
 }
 
 

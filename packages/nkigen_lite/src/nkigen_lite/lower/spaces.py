@@ -217,3 +217,15 @@ def _joins(
             if strides[places.index(a)] != strides[places.index(b)] * sizes[b]:
                 return False
     return True
+
+
+def matrix_space(axes: Axes, anchor: str, transposed: bool) -> Space:
+    """The space of values (M, N): M the rows and N the columns, or the other way round."""
+    places, shape = axes.of(anchor), axes.shapes[anchor]
+    roles = (Role.columns, Role.rows) if transposed else (Role.rows, Role.columns)
+    found = [
+        Axis(n, role, frozenset((p,)), p)
+        for p, n, role in zip(places, shape, roles, strict=True)
+        if p is not None
+    ]
+    return Space(tuple(found), {value: axes.of(value) for value in axes.shapes})

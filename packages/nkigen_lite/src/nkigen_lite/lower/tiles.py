@@ -45,19 +45,25 @@ class Tile:
 class Frame:
     """How rows and columns step through HBM: a line is cut into rows of `length` elements."""
 
-    rows: int
-    columns: int
+    rows: int = 0
+    columns: int = 0
     length: int | None = None
     start: int = 0
 
 
 class Tiles:
-    """Writes one group. `sources` are the values that lie in HBM, `stored` those to be written."""
+    """Writes one group. `sources` are the values that lie in HBM, `stored` those to be written.
+
+    `bound` values have places of their own, that are set before each tile: what TensorE has made,
+    or what stays on chip.
+    """
 
     def __init__(
         self, writer: Writer, space: Space, fit: Fit, sources: Mapping[str, Source],
-        stored: frozenset[str], replicas: Replicas,
+        stored: frozenset[str], replicas: Replicas, bound: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
+        self.bound: dict[str, Access] = {}
+        self.frame = Frame()
         self.writer, self.space, self.fit = writer, space, fit
         self.sources, self.stored, self.replicas = sources, stored, replicas
         made = {w for step in fit.steps for w in step.writes}
@@ -96,7 +102,7 @@ class Tiles:
             for frame in self.frames():
                 self.frame = frame
                 for rows, partitions, each in _row_parts(frame.rows, self.fit.rows):
-                    for columns in _parts(frame.columns, self.fit.columns):
+                    for columns in parts(frame.columns, self.fit.columns):
                         self.tiles(batch, rows, partitions, each, columns)
 
     def tiles(
@@ -114,7 +120,7 @@ class Tiles:
     def tile(self, at: Tile) -> None:
         self.buffers = {}
         for value in self.inputs:
-            if value not in self.resident:
+            if value not in self.resident and value not in self.bound:
                 self.writer.call(
                     "dma_copy", dst=self.on_chip(value, at), src=self.in_hbm(value, at)
                 )
@@ -122,10 +128,10 @@ class Tiles:
         for step in self.fit.steps:
             self.step(step, at)
             for value in step.writes:
-                if value in made:
+                if value in made and value not in self.bound:
                     self.store(value, at)
         for value in self.inputs:
-            if value in made:
+            if value in made and value not in self.bound:
                 self.store(value, at)
 
     def store(self, value: str, at: Tile) -> None:
@@ -161,6 +167,8 @@ class Tiles:
         self, value: str, at: Tile, row: int | None = None, step: Step | None = None
     ) -> Access:
         """The value's tile, or one row of each of its partitions."""
+        if value in self.bound:
+            return self.bound[value]
         width = at.columns if self.fit.full[value] else 1
         if value in self.resident:
             buffer = self.replicas.buffers[value]
@@ -215,7 +223,7 @@ class Tiles:
         return Access(source.buffer, offset, tuple(n for n, _ in dims), tuple(s for _, s in dims))
 
 
-def _parts(size: int, tile: int) -> Iterator[Part]:
+def parts(size: int, tile: int) -> Iterator[Part]:
     """The axis in tiles, the last one smaller."""
     if size // tile:
         yield Part(0, size // tile, tile)
@@ -225,7 +233,7 @@ def _parts(size: int, tile: int) -> Iterator[Part]:
 
 def _row_parts(size: int, each: int) -> Iterator[tuple[Part, int, int]]:
     """(part, P, K): full tiles of 128 · K rows, then 128 · fewer, then fewer than 128."""
-    for part in _parts(size, PARTITIONS * each):
+    for part in parts(size, PARTITIONS * each):
         if part.size == PARTITIONS * each:
             yield part, PARTITIONS, each
             continue

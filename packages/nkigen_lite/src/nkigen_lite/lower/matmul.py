@@ -1,0 +1,255 @@
+"""Blocked products of matrices, accumulated in PSUM, with what is done to the results there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from neuroncore.core import NeuronCore
+from neuroncore.engines import Space as Memory
+from neuroncore.program import Access, Affine, Buffer
+from neuroncore.targets import resolve_target
+from nki_dtypes import DType, float32
+from nkigen_lite.ir import Node
+from nkigen_lite.lower.contraction import (
+    LOAD_BYTES,
+    PARTITIONS,
+    Matrix,
+    OnChip,
+    bytes_of,
+    load,
+    multiply,
+    place,
+)
+from nkigen_lite.lower.refuse import cannot
+from nkigen_lite.lower.sources import Source
+from nkigen_lite.lower.tiles import Tile, Tiles, parts
+from nkigen_lite.lower.writer import Writer
+
+BANK_ELEMS = 512
+PLACES = 2
+"""What is loaded or stored in a loop needs room twice, so that transfers and work overlap."""
+
+RESULT_BYTES = 4 * 1024
+"""Room for results, per partition: two banks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What is done to the products of a tile: `tiles` writes the steps, on `stored` results."""
+
+    tiles: Tiles
+    stored: tuple[str, ...]
+
+
+class Products:
+    """Writes products of one left matrix (M, K) with right ones (K, N).
+
+    `left` is in HBM or already on chip with K on partitions. `outputs` are the results in HBM.
+    """
+
+    def __init__(
+        self, writer: Writer, nodes: tuple[Node, ...], left: Source | OnChip,
+        rights: Mapping[str, Source], outputs: Mapping[str, Source], epilogue: Epilogue | None,
+        held: int,
+    ) -> None:  # fmt: skip
+        self.writer, self.nodes, self.left, self.rights = writer, nodes, left, rights
+        self.outputs, self.epilogue = outputs, epilogue
+        first = nodes[0].spec.shape
+        self.m, self.n = first[-2], first[-1]
+        self.k = rights[nodes[0].name].shape[-2]
+        self.dtype = rights[nodes[0].name].dtype
+        usable = NeuronCore(resolve_target(writer.target).name, watchers=())
+        self.free = usable.free_bytes_of(Memory.sbuf) - held
+
+    # -- natural: M on partitions -----------------------------------------------------------------
+
+    def write(self) -> None:
+        """Results (M, N) in HBM, block by block of N, tile by tile of M."""
+        shape = self.nodes[0].spec.shape[:-2]
+        with ExitStack() as stack:
+            batch = tuple(stack.enter_context(self.writer.loop("batch", n)) for n in shape)
+            block = self.block()
+            stays = self.left_stays(block)
+            kept = self.whole_left(batch) if stays else None
+            for part in parts(self.n, block):
+                with self.writer.loop("block", part.tiles) as b:
+                    start = b * block + part.start
+                    rights = [self.right(n, batch, start, part.size) for n in self.nodes]
+                    self.rows(batch, kept, rights, start, part.size)
+
+    def block(self) -> int:
+        """Columns of the right matrices that are on chip at once: all, or what fits twice."""
+        each = bytes_of(self.k, 1, self.dtype) * len(self.nodes)
+        left = 0 if isinstance(self.left, OnChip) else self.left_bytes(min(self.m, PARTITIONS))
+        free = self.free - PLACES * (left + RESULT_BYTES)
+        if self.n * each <= free:
+            return self.n
+        most = free // PLACES // each
+        if most < min(self.n, PARTITIONS):
+            raise cannot(self.nodes[0], f"its contracted axis of {self.k} is too long for SBUF")
+        return min(self.n, 1 << (most.bit_length() - 1))  # whole banks, loads and stores
+
+    def left_bytes(self, rows: int) -> int:
+        """What rows of the left matrix take, as they lie and transposed."""
+        return bytes_of(self.k, rows, self.dtype) + self.k * self.dtype.itemsize
+
+    def left_stays(self, block: int) -> bool:
+        """Whether all of the left matrix is on chip before the first block."""
+        if isinstance(self.left, OnChip) or block == self.n:
+            return isinstance(self.left, OnChip)
+        return bytes_of(self.k, self.m, self.dtype) <= self.left_bytes(min(self.m, PARTITIONS))
+
+    def whole_left(self, batch: tuple[Affine, ...]) -> OnChip:
+        if isinstance(self.left, OnChip):
+            return self.left
+        return load(self.writer, self.left_matrix(batch), "left")
+
+    def left_matrix(self, batch: tuple[Affine, ...]) -> Matrix:
+        assert isinstance(self.left, Source)
+        return _matrix(self.left, batch, transposed=True)
+
+    def right(self, node: Node, batch: tuple[Affine, ...], start: Affine, count: int) -> OnChip:
+        matrix = _matrix(self.rights[node.name], batch, transposed=False)
+        return load(self.writer, matrix.columns(start, count), "right")
+
+    def rows(
+        self, batch: tuple[Affine, ...], kept: OnChip | None, rights: list[OnChip], start: Affine,
+        columns: int,
+    ) -> None:  # fmt: skip
+        for part in parts(self.m, PARTITIONS):
+            with self.writer.loop("row", part.tiles) as r:
+                first = r * PARTITIONS + part.start
+                left, at = kept, first
+                if left is None:
+                    matrix = self.left_matrix(batch).columns(first, part.size)
+                    left, at = load(self.writer, matrix, "left"), Affine()
+                wide = self.result_columns(columns)
+                for group in parts(columns, wide):
+                    with self.writer.loop("part", group.tiles) as p:
+                        place = (start, p * wide + group.start, group.size)
+                        self.results(batch, (left, at), rights, (first, part.size), place)
+
+    def result_columns(self, columns: int) -> int:
+        """Columns of one store."""
+        banks = LOAD_BYTES // float32.itemsize // BANK_ELEMS
+        return min(columns, BANK_ELEMS * banks)
+
+    def results(
+        self, batch: tuple[Affine, ...], left: tuple[OnChip, Affine], rights: list[OnChip],
+        rows: tuple[Affine, int], columns: tuple[Affine, Affine, int],
+    ) -> None:  # fmt: skip
+        """One row of results: bank by bank into a tile, then stored."""
+        writer, (start, inner, width) = self.writer, columns
+        names = self.epilogue.stored if self.epilogue else (self.nodes[0].name,)
+        made = {
+            name: writer.allocate(
+                f"{self.outputs[name].buffer}_tile", (rows[1], width), self.outputs[name].dtype,
+                Memory.sbuf,
+            )
+            for name in names
+        }  # fmt: skip
+        for part in parts(width, BANK_ELEMS):
+            with writer.loop("bank", part.tiles) as b:
+                at = b * BANK_ELEMS + part.start
+                results = {
+                    node.name: self.product(node, left, right, rows[1], (inner + at, part.size))
+                    for node, right in zip(self.nodes, rights, strict=True)
+                }
+                targets = {
+                    name: Access(t.name, at, (rows[1], part.size), (t.row, 1))
+                    for name, t in made.items()
+                }
+                tile = Tile(rows[0], rows[1], 1, start + inner + at, part.size, batch)
+                self.finish(results, targets, tile)
+        for name, tile_of in made.items():
+            output = self.outputs[name]
+            offset = Affine(output.offset) + rows[0] * output.strides[-2] + (start + inner)
+            for variable, stride in zip(batch, output.strides, strict=False):
+                offset += variable * stride
+            shape = (rows[1], width)
+            target = Access(output.buffer, offset, shape, output.strides[-2:])
+            source = Access(tile_of.name, Affine(), shape, (tile_of.row, 1))
+            writer.call("dma_copy", self.nodes[0].origin, dst=target, src=source)
+
+    def product(
+        self, node: Node, left: tuple[OnChip, Affine], right: OnChip, rows: int,
+        columns: tuple[Affine, int],
+    ) -> Buffer:  # fmt: skip
+        into = self.writer.allocate(
+            "product", (rows, columns[1]), float32, Memory.psum, node.origin
+        )  # fmt: skip
+        multiply(self.writer, into, left[0], (left[1], rows), right, columns)
+        return into
+
+    def finish(
+        self, results: Mapping[str, Buffer], targets: Mapping[str, Access], at: Tile
+    ) -> None:
+        """The products of one tile through the epilogue, or only out of PSUM."""
+        values = {
+            name: Access(b.name, Affine(), b.shape, (b.row, 1)) for name, b in results.items()
+        }
+        if self.epilogue is None:
+            ((name, source),) = values.items()
+            self.writer.call("tensor_copy", dst=targets[name], src=source)
+            return
+        self.epilogue.tiles.bound = {**values, **targets}
+        self.epilogue.tiles.tile(at)
+
+    # -- transposed: N on partitions, kept --------------------------------------------------------
+
+    def keep(self, name: str, dtype: DType) -> OnChip:
+        """The epilogue's result with its columns on partitions, in SBUF."""
+        writer = self.writer
+        made = place(writer, "kept", self.n, self.m, dtype)
+        left = self.whole_left(())
+        each = bytes_of(self.k, 1, self.dtype)
+        block = max(1, LOAD_BYTES // each // PARTITIONS) * PARTITIONS
+        full = self.n // PARTITIONS * PARTITIONS
+        for part in parts(full, block):
+            with writer.loop("block", part.tiles) as b:
+                start = b * block + part.start
+                rights = [self.right(n, (), start, part.size) for n in self.nodes]
+                with writer.loop("column", part.size // PARTITIONS) as c:
+                    inner = c * PARTITIONS
+                    assert made.main is not None
+                    offset = (b * (block // PARTITIONS) + part.start // PARTITIONS + c) * self.m
+                    target = Access(
+                        made.main.name, offset, (PARTITIONS, self.m), (made.main.row, 1)
+                    )
+                    self.column(name, left, rights, inner, start + inner, PARTITIONS, target)
+        if made.rest is not None:
+            count = made.rest.shape[0]
+            start = Affine(full)
+            rights = [self.right(n, (), start, count) for n in self.nodes]
+            target = made.remainder(Affine(), self.m)
+            self.column(name, left, rights, Affine(), start, count, target)
+        return made
+
+    def column(
+        self, name: str, left: OnChip, rights: list[OnChip], inner: Affine, start: Affine,
+        count: int, target: Access,
+    ) -> None:  # fmt: skip
+        results: dict[str, Buffer] = {}
+        for node, right in zip(self.nodes, rights, strict=True):
+            into = self.writer.allocate(
+                "product", (count, self.m), float32, Memory.psum, node.origin
+            )  # fmt: skip
+            multiply(self.writer, into, right, (inner, count), left, (Affine(), self.m))
+            results[node.name] = into
+        self.finish(results, {name: target}, Tile(start, count, 1, Affine(), self.m, ()))
+
+
+def _matrix(source: Source, batch: tuple[Affine, ...], transposed: bool) -> Matrix:
+    """The last two axes at one place of the batch axes, which broadcast as NumPy's do."""
+    offset = Affine(source.offset)
+    missing = len(batch) - (len(source.shape) - 2)
+    for variable, size, stride in zip(
+        batch[missing:], source.shape[:-2], source.strides[:-2], strict=True
+    ):
+        offset += variable * (stride if size != 1 else 0)
+    (rows, columns), (down, along) = source.shape[-2:], source.strides[-2:]
+    if transposed:
+        return Matrix(source.buffer, offset, columns, rows, along, down, source.dtype)
+    return Matrix(source.buffer, offset, rows, columns, down, along, source.dtype)
