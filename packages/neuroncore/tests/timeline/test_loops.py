@@ -27,6 +27,57 @@ def test_a_loop_that_repeats_itself_takes_as_long_as_all_its_iterations(name, ta
     played = estimate(kernel, mode=mode, skip_periods=False)
 
     assert facts(carried) == facts(played)
+    assert carried.occupancy() == played.occupancy()
+    # The last period stands for all, and nobody waits for its last result.
+    assert carried.by_line() == pytest.approx(played.by_line(), abs=0.04)
+
+
+@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("skips", [True, False])
+@pytest.mark.parametrize("name", ALL)
+def test_the_critical_path_adds_up_and_nothing_waits_for_what_comes_later(name, skips, mode):
+    timeline = estimate(program(ALL[name]), mode=mode, skip_periods=skips)
+
+    path = sum(step.path_ns for step in timeline.critical_path())
+    assert path == pytest.approx(timeline.total_ns)
+    for bar in timeline:
+        assert bar.waited_for is None or timeline.bars[bar.waited_for].start_ns <= bar.start_ns
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_compiled_kernel_is_not_slower_than_it_was_written(name):
+    kernel = program(ALL[name])
+
+    assert estimate(kernel, mode="compiled").total_ns <= estimate(kernel).total_ns
+
+
+def test_ten_thousand_million_iterations_take_no_time_to_add_up():
+    body = """
+tile = buffer(float32[128, 512], sbuf)
+for i in range(10000000000):
+    memset(dst=tile[:, 0:4], value=0.0)
+"""
+    timeline = estimate(program(body), verified=True)
+
+    assert timeline.num_ops == 10**10
+    assert timeline.total_ns == pytest.approx(10**10 * 64 / 0.96, rel=1e-6)
+
+
+def test_what_a_skipped_iteration_touches_is_held_until_then():
+    body = """
+a = buffer(float32[128, 1024], sbuf)
+dma_copy(dst=a[:, :], src=x[0:128, 0:1024])
+b = buffer(float32[128, 1024], sbuf)
+for i in range(6):
+    reciprocal(dst=b[:, 64*i : 64*i+256], data=a[:, 64*i : 64*i+256])
+dma_copy(dst=out[0:128, 0:1024], src=a[:, :])
+"""
+    carried, played = (
+        estimate(program(body), verified=True, skip_periods=skips) for skips in (True, False)
+    )
+
+    assert carried.repeats
+    assert carried.occupancy() == played.occupancy()
 
 
 @pytest.mark.parametrize("name", ["tiled copy", "matmul", "columns"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -31,6 +31,7 @@ from neuroncore.program.binding import machine_call, spec_at
 from neuroncore.program.effects import BoundEffect
 from neuroncore.program.findings import Finding, found
 from neuroncore.timeline.access import TrackedAccess
+from neuroncore.timeline.engines import dealt_out
 from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, LANE
 from neuroncore.timeline.loose import loose_matmul, loose_pass
@@ -59,7 +60,9 @@ class Body:
 class Compiler:
     """Makes a program's sites once; every one knows its tracks and where it is played."""
 
-    def __init__(self, program: Program, core: NeuronCore, state: State, queues: int) -> None:
+    def __init__(
+        self, program: Program, core: NeuronCore, state: State, queues: int, balanced: bool = False
+    ) -> None:
         self.program, self.core, self.state, self.queues = program, core, state, queues
         self.copies = copies(program, core, queues) if state.reorders else {}
         self.buffers = program.buffers()
@@ -71,9 +74,12 @@ class Compiler:
         self.num_transfers = 0
         self.without_cost: list[Finding] = []
         self.made = {id(call): self._machine_call(call) for call in calls(program.body)}
+        if balanced:
+            self._deal_out()
         self.ports = Ports(state.ports)
         for call in calls(program.body):
-            self._learn_ports(call)
+            made = self.made[id(call)]
+            self.ports.learn(call, made, _passes(made))
         self.written = {
             place.buffer
             for call in calls(program.body)
@@ -150,36 +156,28 @@ class Compiler:
                 yield (loose_matmul if self.state.reorders else matmul)(self.state, site)
             case Pass():
                 site.ports = self.ports.of(call, made, work[0])
-                if self.state.reorders:
-                    yield loose_pass(self.state, [site, *self._elsewhere(site, made)])
-                else:
-                    yield engine_pass(self.state, site)
+                yield (loose_pass if self.state.reorders else engine_pass)(self.state, site)
 
-    def _elsewhere(self, site: Site, call: MachineCall) -> Iterator[Site]:
-        """The same call where else the compiler may put it."""
-        for other, work in self._alternatives(call):
-            ports = self.ports.of(site.call, other, work)
-            yield replace(site, lane=LANE[work.engine], work=[work], ports=ports)
+    def _deal_out(self) -> None:
+        """Give the calls that leave their engine open to VectorE and ScalarE evenly."""
+        ways = {key: [made, *self._elsewhere(made)] for key, made in self.made.items()}
+        passes = {key: [p for made in each for p in _passes(made)] for key, each in ways.items()}
+        for key, way in dealt_out(self.program.body, self.state.clock, passes).items():
+            self.made[key] = ways[key][way]
 
-    def _alternatives(self, call: MachineCall) -> Iterator[tuple[MachineCall, Pass]]:
+    @staticmethod
+    def _elsewhere(call: MachineCall) -> Iterator[MachineCall]:
         """The call on the other of VectorE and ScalarE, where the kernel left that open."""
-        if not self.state.reorders or call.attrs.get("engine") is not Engine.unknown:
+        if call.attrs.get("engine") is not Engine.unknown:
             return
-        for engine in {Engine.vector, Engine.scalar} & set(call.record.engines) - {call.engine}:
+        for engine in (Engine.vector, Engine.scalar):
             other = MachineCall(
                 call.record, call.specs, {**call.attrs, "engine": engine}, call.target,
                 call.options, call.version,
             )  # fmt: skip
-            work = [] if check_call(other) else call.record.work(other)
-            if len(work) == 1 and isinstance(work[0], Pass):
-                yield other, work[0]
-
-    def _learn_ports(self, call: Call) -> None:
-        made = self.made[id(call)]
-        work = call.record.work(made)
-        if len(work) == 1 and isinstance(work[0], Pass):
-            others = [op for _, op in self._alternatives(made)]
-            self.ports.learn(call, made, [work[0], *others])
+            allowed = engine in call.record.engines and engine is not call.engine
+            if allowed and not check_call(other) and _passes(other):
+                yield other
 
     def _access(self, place: BoundEffect) -> TrackedAccess | None:
         if place.at_zero is None:
@@ -248,6 +246,12 @@ class Compiler:
     def _count_bytes(site: Site, call: MachineCall, op: Transfer) -> None:
         ends = sum(not spec.space.on_chip for spec in call.tiles.values())
         site.hbm_bytes = op.bytes * ends
+
+
+def _passes(call: MachineCall) -> list[Pass]:
+    """What the call asks of VectorE, ScalarE or GpSimdE, if it is one trip through one of them."""
+    work = call.record.work(call)
+    return [op for op in work if isinstance(op, Pass)] if len(work) == 1 else []
 
 
 def _unknown_cost(call: MachineCall) -> Violation:

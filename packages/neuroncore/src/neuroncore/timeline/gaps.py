@@ -77,7 +77,8 @@ class Gaps:
             if start < last:
                 self._append(start, min(end, last))
         period = [(max(s, first), min(e, last)) for s, e in pieces if s < last]
-        for later in range(last - first, (last - first) * times + 1, last - first):
+        steps = range(last - first, (last - first) * times + 1, last - first) if period else ()
+        for later in steps:
             for start, end in period:
                 self._append(start + later, end + later)
         for start, end in pieces:

@@ -1,12 +1,10 @@
-"""Plays micro-ops as the closed compiler may have ordered them: early, and on either engine.
+"""Plays micro-ops as the closed compiler may have ordered them: each as early as it can.
 
 A deliberately simple model: an instruction starts in the first gap of its engine behind its
-operands, and one that VectorE and ScalarE can both execute goes where it is done first.
+operands.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.play import load_table, matmul_passes
@@ -15,58 +13,44 @@ from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, LooseLane,
 from neuroncore.work import Pass
 
 
-class _Choice(NamedTuple):
-    """The same instruction on one of the engines that can execute it, in ticks."""
-
-    lane: LooseLane
-    interval: int
-    latency: int
-    table: str | None
-    site: Site
-
-
-def loose_pass(state: State, sites: list[Site]) -> Step:
-    """Plays an instruction of VectorE, ScalarE or GpSimdE; `sites` are the engines it may take."""
-    clock, bars = state.clock, state.bars
-    choices = [_choice(state, site) for site in sites]
-    semaphore, site = clock.ticks("SEMAPHORE"), sites[0]
-    wait, number = site.wait(False), site.number
-    look, done = wait.look, wait.done
-    alone = choices[0] if len(choices) == 1 else None
+def loose_pass(state: State, site: Site) -> Step:
+    """Plays an instruction of VectorE, ScalarE or GpSimdE."""
+    clock, bars, lane = state.clock, state.bars, state.lanes[site.lane]
+    (op,) = site.work
+    assert isinstance(op, Pass) and isinstance(lane, LooseLane)
+    interval, latency = clock.cycles(site.lane, op.interval), clock.latency(site.lane)
+    semaphore = clock.ticks("SEMAPHORE")
+    wait, number, ports = site.wait(latency + semaphore), site.number, site.ports
+    look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
 
     def play() -> None:
-        ready = look()
-        chosen = alone or min(choices, key=lambda c: max(ready, c.lane.free) + c.interval)
-        lane, interval = chosen.lane, chosen.interval
-        if chosen.table is not None and state.table != chosen.table:
-            load_table(state, number, chosen.table)
-            lane.taken.reserve(lane.free - 1, 1)
+        ready, behind, by = look(), wait.bar, wait.why
+        if table is not None:
+            if state.table != table:
+                at = lane.free
+                load_table(state, number, table)
+                lane.taken.reserve(at, lane.free - at)
+                lane.left(lane.free, lane.last)
+            if state.table_there > ready:
+                ready, behind, by = state.table_there, state.table_bar, LANE
         free, start = lane.free, lane.take(ready, interval)
-        cause, why = (wait.bar, wait.why) if start == ready else (lane.last, LANE)
-        for port in chosen.site.ports:
+        cause, why = (behind, by) if start == ready else (lane.before(start), LANE)
+        for port in ports:
             moved = port.reserve(start, interval)
             if moved > start:
                 start, why = moved, RESOURCE
-        lane.free = max(lane.free, start + interval)
+        bar = len(bars)
+        lane.left(start + interval, bar)
         if start > free:
             state.stall(lane, free, start, cause, why)
-        end, bar = start + interval + chosen.latency, len(bars)
+        end = start + interval + latency
         bars.append(played((number, lane.number, PASS, start, start + interval, end, cause, why)))
         lane.last, lane.end = bar, max(lane.end, end)
         lane.busy += interval
         state.num_ops += 1
-        wait.lane = lane.number
         done(end + semaphore, bar, state.age)
 
     return play
-
-
-def _choice(state: State, site: Site) -> _Choice:
-    (op,) = site.work
-    lane = state.lanes[site.lane]
-    assert isinstance(op, Pass) and isinstance(lane, LooseLane)
-    interval, latency = state.clock.cycles(site.lane, op.interval), state.clock.latency(site.lane)
-    return _Choice(lane, interval, latency, op.table if site.lane == SCALAR else None, site)
 
 
 def loose_matmul(state: State, site: Site) -> Step:
@@ -76,20 +60,23 @@ def loose_matmul(state: State, site: Site) -> Step:
     assert isinstance(lane, LooseLane)
     passes, latency = matmul_passes(state, site), clock.latency(TENSOR)
     semaphore = clock.ticks("SEMAPHORE")
-    wait, number, flops, warmth = site.wait(False), site.number, site.flops, state.warmth
+    lag = latency + semaphore
+    wait, number, flops, warmth = site.wait(lag), site.number, site.flops, state.warmth
 
     def play() -> None:
-        ready, end = wait.look(), 0
+        ready, end, behind, by = wait.look(), 0, wait.bar, wait.why
         for load, multiply in passes:
             free = lane.free
             interval = warmth.interval(max(ready, free), max(load, multiply))
             start = lane.take(ready, interval)
-            cause, why = (wait.bar, wait.why) if start == ready else (lane.last, LANE)
+            cause, why = (behind, by) if start == ready else (lane.before(start), LANE)
             if start > free:
                 state.stall(lane, free, start, cause, why)
             ready = start + interval
             end = ready + latency
-            lane.last = len(bars)
+            lane.last = behind = len(bars)
+            by = LANE
+            lane.left(ready, behind)
             bars.append(played((number, TENSOR, MULTIPLY, start, ready, end, cause, why)))
             lane.busy += interval
         lane.end = max(lane.end, end)

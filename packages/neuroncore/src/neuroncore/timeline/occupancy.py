@@ -6,7 +6,7 @@ that touches it to the end of the last. Periods of loops that were carried forwa
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -31,6 +31,13 @@ class Life:
     last: int
     start: int
     end: int
+    touches: list[tuple[int, int]]
+    """(number of a bar that touches it, its end), in order."""
+
+    def until(self, first: int, behind: int) -> int | None:
+        """The last end among the bars from `first` to before `behind` that touch it."""
+        low, high = (bisect_left(self.touches, (n,)) for n in (first, behind))
+        return max((end for _, end in self.touches[low:high]), default=None)
 
 
 def occupancy(program: Program, state: State, sites: list[Site]) -> dict[Space, list[Moment]]:
@@ -58,9 +65,11 @@ def _lives(program: Program, state: State, sites: list[Site]) -> list[Life]:
             life = lives.get((name, count))
             if life is None:
                 first = made[name][count - 1]
-                lives[name, count] = Life(buffers[name], first, number, bar.start, bar.end)
+                touches = [(number, bar.end)]
+                lives[name, count] = Life(buffers[name], first, number, bar.start, bar.end, touches)
                 continue
             life.last = number
+            life.touches.append((number, bar.end))
             life.start, life.end = min(life.start, bar.start), max(life.end, bar.end)
     return list(lives.values())
 
@@ -77,8 +86,10 @@ def _unfolded(lives: list[Life], repeats: Iterable[tuple[int, int, int, int]]) -
     for first, behind, times, ticks in sorted(repeats, key=lambda r: r[1] - r[0]):
         again = [v for v in lives if first <= v.made and v.last < behind]
         for life in lives:
-            if life.made < first <= life.last < behind:
-                life.end += times * ticks
+            last = life.until(first, behind) if life.made < first else None
+            if last is not None:  # touched in the period, so in every one that was not played
+                life.end = max(life.end, last + times * ticks)
+                insort(life.touches, (behind - 1, last + times * ticks))
         lives = lives + [
             replace(v, start=v.start + n * ticks, end=v.end + n * ticks)
             for n in range(1, times + 1)

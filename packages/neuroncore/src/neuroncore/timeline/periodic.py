@@ -14,7 +14,7 @@ from typing import Any
 
 from neuroncore.timeline.compile import Body, Compiler
 from neuroncore.timeline.gaps import Gaps
-from neuroncore.timeline.lanes import FIRST_QUEUE, SCALAR, TENSOR, VECTOR
+from neuroncore.timeline.lanes import FIRST_QUEUE, SCALAR, TENSOR
 from neuroncore.timeline.sites import Step
 from neuroncore.timeline.state import State
 from neuroncore.timeline.tracks import NOBODY, Region, Track
@@ -163,7 +163,10 @@ class Periods:
         issue = None
         if TENSOR in self.lanes and not state.reorders:
             issue = time - max(state.weights_free, state.multiply_start)
-        table = state.table if SCALAR in self.lanes else None
+        table: Any = None
+        if SCALAR in self.lanes:
+            there = state.table_there
+            table = (state.table, time - there if there > floor else None)
         held = [
             (id(track), *_relative(region, track, step * done, time, floor))
             for track, step in self.moves.values()
@@ -194,8 +197,9 @@ class Periods:
             for key, total in lane.stalls.items():
                 lane.stalls[key] = total + times * (total - old.get(key, 0))
         for n in self.lanes:
-            state.lanes[n].free += by
-            state.lanes[n].end += by
+            state.lanes[n].later(by)
+        if SCALAR in self.lanes:
+            state.table_there += by
         if TENSOR in self.lanes:
             state.weights_free += by
             state.multiply_start += by
@@ -212,11 +216,8 @@ class Periods:
 def _lanes(state: State, body: Body) -> set[int]:
     """The lanes that the loop may use."""
     found = {site.lane for site in body.sites}
-    if state.reorders:
-        if any(lane >= FIRST_QUEUE for lane in found):
-            found |= {queue.number for queue in state.queues}
-        if found & {VECTOR, SCALAR}:
-            found |= {lane for lane in (VECTOR, SCALAR) if state.lanes[lane].last != NOBODY}
+    if state.reorders and any(lane >= FIRST_QUEUE for lane in found):
+        found |= {queue.number for queue in state.queues}
     return found
 
 

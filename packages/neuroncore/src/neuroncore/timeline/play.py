@@ -33,7 +33,7 @@ def engine_pass(state: State, site: Site) -> Step:
     assert isinstance(op, Pass)
     interval = clock.cycles(site.lane, op.interval)
     latency, semaphore = clock.latency(site.lane), clock.ticks("SEMAPHORE")
-    wait, number, ports = site.wait(True), site.number, site.ports
+    wait, number, ports = site.wait(), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
 
     def play() -> None:
@@ -68,6 +68,7 @@ def load_table(state: State, number: int, table: str) -> None:
     start, free = lane.free, lane.free + loading
     bars.append(played((number, SCALAR, TABLE, start, free, free, lane.last, LANE)))
     lane.last, lane.free = len(bars) - 1, free
+    state.table_there, state.table_bar = free, lane.last
     lane.busy += loading
     state.num_ops += 1
     state.table = table
@@ -149,7 +150,7 @@ def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
     begins, completes = clock.ticks("DMA_START"), clock.ticks("DMA_COMPLETION")
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
     issue = clock.ticks("DMA_ISSUE")
-    wait, number, bandwidth = site.wait(not state.reorders), site.number, state.bandwidth
+    wait, number, bandwidth = site.wait(0 if state.reorders else None), site.number, state.bandwidth
     look, done = wait.look, wait.done
     own = None if state.reorders else state.lanes[site.lane]
     hbm, moved = site.hbm_bytes, op.bytes

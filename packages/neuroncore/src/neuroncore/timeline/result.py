@@ -8,6 +8,7 @@ from functools import cached_property
 
 from neuroncore._caret import Place
 from neuroncore.program import Call, Program
+from neuroncore.timeline.critical import critical_path
 from neuroncore.timeline.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.occupancy import occupancy
 from neuroncore.timeline.sites import Site
@@ -150,21 +151,13 @@ class Timeline:
         )  # fmt: skip
 
     def critical_path(self) -> list[Step]:
-        """What the total is made of, from the last completion backwards in time, then reversed.
+        """What the total is made of, in order: each micro-op could not start before the one ahead.
 
-        Each micro-op could not start before the one in front of it. Where a period was carried
-        forward, the path runs once through the period that was played.
+        The path runs once through a period that was carried forward; its stretches there stand for
+        all of its repetitions, so that all stretches add up to the total.
         """
-        played = self._state.bars
-        if not played:
-            return []
-        number = max(range(len(played)), key=lambda n: played[n].end)
-        steps, until = [], played[number].end
-        while number != NOBODY:
-            bar = played[number]
-            steps.append(Step(self._bar(number), self._ns(max(0, until - bar.start))))
-            until, number = bar.start, bar.cause
-        return steps[::-1]
+        found = critical_path(self._state)
+        return [Step(self._bar(number), self._ns(ticks)) for number, ticks in found]
 
     def by_line(self) -> dict[str, float]:
         """Source line → share of the critical path, the largest first."""

@@ -34,6 +34,6 @@ class Site:
     def accesses(self) -> list[TrackedAccess]:
         return [*self.reads, *self.writes, *self.adds]
 
-    def wait(self, in_order: bool) -> Wait:
+    def wait(self, lag: int | None = None) -> Wait:
         """What holds it back as a whole."""
-        return Wait(self.lane, self.reads, self.writes, self.adds, in_order)
+        return Wait(self.lane, self.reads, self.writes, self.adds, lag)

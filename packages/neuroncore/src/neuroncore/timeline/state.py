@@ -64,6 +64,11 @@ class Lane:
         """Its free time before `free`, where that can still be used."""
         return []
 
+    def later(self, by: int) -> None:
+        """Everything that matters from now on happens `by` later."""
+        self.free += by
+        self.end += by
+
 
 class LooseLane(Lane):
     """A stream that the compiler has reordered: an instruction goes into the first gap.
@@ -71,11 +76,13 @@ class LooseLane(Lane):
     Gaps further back than `horizon` before its latest instruction are lost.
     """
 
-    __slots__ = ("horizon", "taken")
+    __slots__ = ("ended", "horizon", "taken")
 
     def __init__(self, number: int, horizon: int) -> None:
         super().__init__(number)
         self.taken, self.horizon = Gaps(), horizon
+        self.ended: dict[int, int] = {}
+        """When an instruction left the lane → its bar."""
 
     @property
     def earliest(self) -> int:
@@ -90,6 +97,20 @@ class LooseLane(Lane):
         start = self.taken.reserve(max(ready, self.free - self.horizon), interval)
         self.free = max(self.free, start + interval)
         return start
+
+    def left(self, time: int, bar: int) -> None:
+        """Instruction `bar` leaves the lane."""
+        self.ended[time] = bar
+        self.free = max(self.free, time)
+
+    def before(self, time: int) -> int:
+        """The instruction behind which one starts at `time`."""
+        return self.ended.get(time, NOBODY)
+
+    def later(self, by: int) -> None:
+        recent = self.earliest
+        super().later(by)
+        self.ended |= {time + by: bar for time, bar in self.ended.items() if time > recent}
 
 
 class State:
@@ -107,6 +128,9 @@ class State:
         self.multiply_start = 0
         self.warmth = Warmth(clock.ticks("WARM_UP"))
         self.table: str | None = None
+        self.table_there = 0
+        """When it was loaded, and by which bar."""
+        self.table_bar = NOBODY
         self.bandwidth = Gaps()
         self.generators = {name: Gaps() for name in ("gpsimd", "sync", "scalar")}
         self.ports: dict[str, Gaps] = {}

@@ -6,18 +6,16 @@ from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.state import DATA, LANE, SPACE
 from neuroncore.timeline.tracks import NOBODY, Region
 
-NOT_IN_ORDER = -2
-"""A lane that is no one's: an instruction that asks for it waits for everybody."""
-
 
 class Wait:
     """The accesses of an instruction on `lane`, looked at before it starts, touched when it has.
 
-    In-order lanes do not wait for themselves before they write; instructions that may be reordered
-    do (`in_order` False). Those that add to the same bytes on one lane never wait for one another.
+    In-order lanes do not wait for themselves before they write (`lag` None). Instructions that may
+    be reordered wait until the other has left the lane, `lag` before it lets go. Those that add to
+    the same bytes on one lane never wait for one another.
     """
 
-    __slots__ = ("adds", "asks", "bar", "lane", "reads", "regions", "why", "writes")
+    __slots__ = ("adds", "bar", "lag", "lane", "reads", "regions", "why", "writes")
 
     def __init__(
         self,
@@ -25,16 +23,16 @@ class Wait:
         reads: list[TrackedAccess],
         writes: list[TrackedAccess],
         adds: list[TrackedAccess],
-        in_order: bool = True,
+        lag: int | None = None,
     ) -> None:
         self.lane, self.reads, self.writes, self.adds = lane, reads, writes, adds
-        self.asks = lane if in_order else NOT_IN_ORDER
+        self.lag = lag
         self.bar, self.why = NOBODY, LANE
         self.regions: list[Region] = []
 
     def look(self) -> int:
         """When everything is ready; `bar` and `why` say what was last."""
-        ready, bar, why = 0, NOBODY, LANE
+        ready, bar, why, mine = 0, NOBODY, LANE, self.lane
         self.regions = regions = []
         for access in self.reads:
             region = access()
@@ -44,18 +42,24 @@ class Wait:
             for other in region.others:
                 if other.written > ready:
                     ready, bar, why = other.written, other.writer, DATA
-        for accesses, lane, kind in ((self.writes, self.asks, SPACE), (self.adds, self.lane, DATA)):
+        for accesses, lag, kind in ((self.writes, self.lag, SPACE), (self.adds, None, DATA)):
             for access in accesses:
                 region = access()
                 regions.append(region)
                 for one in (region, *region.others) if region.others else (region,):
-                    if one.written > ready and one.wlane != lane:
-                        ready, bar, why = one.written, one.writer, kind
-                    if one.rlane != lane:
+                    if one.wlane != mine:
+                        if one.written > ready:
+                            ready, bar, why = one.written, one.writer, kind
+                    elif lag is not None and one.written - lag > ready:
+                        ready, bar, why = one.written - lag, one.writer, kind
+                    if one.rlane != mine:
                         if one.read > ready:
                             ready, bar, why = one.read, one.reader, SPACE
-                    elif one.read2 > ready:
-                        ready, bar, why = one.read2, one.reader2, SPACE
+                    else:
+                        if lag is not None and one.read - lag > ready:
+                            ready, bar, why = one.read - lag, one.reader, SPACE
+                        if one.read2 > ready:
+                            ready, bar, why = one.read2, one.reader2, SPACE
         self.bar, self.why = bar, why
         return ready
 
