@@ -143,9 +143,12 @@ def scope_of(
     scope.kinds.update(given)
     for _ in range(3):  # names that are made of names made later in the text
         for name, expressions in values.items():
-            kinds = {scope.kind(value) if value is not None else None for value in expressions}
-            kinds |= {given[name]} if name in given else set()
-            scope.kinds[name] = kinds.pop() if len(kinds) == 1 else None
+            begin: set[Kind | None] = {given[name]} if name in given else set()
+            steps = [value for value in expressions if _reads(value, name)]
+            first = [value for value in expressions if value not in steps]
+            for values_so_far in (first, steps):  # `t = t + 1` is judged by what t was before
+                begin |= {scope.kind(value) if value else None for value in values_so_far}
+                scope.kinds[name] = next(iter(begin)) if len(begin) == 1 else None
         _add_loop_indices(scope)
     return scope
 
@@ -185,6 +188,10 @@ def _values(scope: Scope) -> dict[str, list[ast.expr | None]]:
         if any(node not in told for node in nodes):
             found.setdefault(name, []).append(None)
     return found
+
+
+def _reads(value: ast.expr | None, name: str) -> bool:
+    return value is not None and any(n.id == name for n in _names(value))
 
 
 def _add_loop_indices(scope: Scope) -> None:

@@ -152,7 +152,7 @@ _TABLE = (
          f"NKI 0.4 release notes; {KLR}", tracer="error", once=True),
     Rule("mask", "`mask=`", "mask parameter is not supported",
          "clamp the slices with min()", KLR, tracer="error"),
-    Rule("tensor-arithmetic", "arithmetic on tensors",
+    Rule("tensor-arithmetic", "arithmetic and order (`+`, `>`) on tensors",
          "{what} on a tensor", "call nki.isa with a destination", f"{KLR}; {LANGUAGE}",
          tracer="error"),
     Rule("tensor-assignment", "assignment to elements of a tensor",

@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,21 @@ def _is_loop_iterator(node: ast.Name, scope: Scope) -> bool:
 
 def _captured(node: ast.Name, scope: Scope) -> Iterator[Hit]:
     value = _number(scope.module.constants[node.id])
-    if value is not None and not -(2**31) <= value < 2**31:
+    if value is not None and not _fits(value):
         yield "wide-int", node, f"{node.id} = {value}"
+
+
+def _literal(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    """A constant expression of the kernel itself; the whole of it counts, not its parts."""
+    assert isinstance(node, ast.expr)
+    value, around = _number(node), scope.parents.get(node)
+    is_part = isinstance(around, ast.expr) and _number(around) is not None
+    if value is not None and not is_part and not _fits(value):
+        yield "wide-int", node, ast.unparse(node)
+
+
+def _fits(value: int) -> bool:
+    return -(2**31) <= value < 2**31
 
 
 def _number(node: ast.expr) -> int | None:
@@ -186,6 +200,20 @@ _SIGNS: Mapping[type[ast.AST], str] = {
 }  # fmt: skip
 
 
+def _comparison(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    """Tensors have no order; `==` is Python's own, which says whether they are one object."""
+    assert isinstance(node, ast.Compare)
+    operands = [node.left, *node.comparators]
+    for sign, sides in zip(node.ops, pairwise(operands), strict=True):
+        if type(sign) in _ORDERS and any(scope.kind(side) == "tensor" for side in sides):
+            yield "tensor-arithmetic", node, _ORDERS[type(sign)]
+
+
+_ORDERS: Mapping[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+
+
 def _membership(node: ast.AST, scope: Scope) -> Iterator[Hit]:
     assert isinstance(node, ast.Compare)
     for sign, right in zip(node.ops, node.comparators, strict=True):
@@ -216,9 +244,10 @@ def _depends_on_register(test: ast.expr, scope: Scope) -> bool:
 
 
 BY_VALUE: Mapping[str, tuple[Check, ...]] = {
-    **dict.fromkeys(("BinOp", "AugAssign", "UnaryOp"), (_operation,)),
+    **dict.fromkeys(("BinOp", "UnaryOp"), (_operation, _literal)),
+    "AugAssign": (_operation,), "Constant": (_literal,),
     **dict.fromkeys(("If", "IfExp", "While", "Assert"), (_condition,)),
     "Name": (_name,), "Attribute": (_attribute,), "Call": (_call,), "Subscript": (_subscript,),
-    "Compare": (_membership,),
+    "Compare": (_membership, _comparison),
 }  # fmt: skip
 """Checks by the type of node that they look at."""
