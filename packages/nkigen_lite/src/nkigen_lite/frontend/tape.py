@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import find_place
+from neuroncore.errors import find_place
 from nki_dtypes import DType
 from nkigen_lite.ir import Builder
 from nkigen_lite.spec import Spec

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from neuroncore._caret import Place
+from neuroncore.errors import Place
 from nkigen_lite.errors import SpecError, TraceError
 from nkigen_lite.frontend import functions  # gives TracedArray its methods
 from nkigen_lite.frontend.array import TracedArray

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place
+from neuroncore.errors import Place
 from nki_dtypes import DType
 from nkigen_lite.ir.nodes import Graph, Node, Value
 from nkigen_lite.ops import OPS

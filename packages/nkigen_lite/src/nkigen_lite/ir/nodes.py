@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from neuroncore._caret import Place
+from neuroncore.errors import Place
 from nkigen_lite.ops import OPS, Op
 from nkigen_lite.spec import Spec
 

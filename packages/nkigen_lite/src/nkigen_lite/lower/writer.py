@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from neuroncore._caret import Place
 from neuroncore.engines import Space
+from neuroncore.errors import Place
 from neuroncore.program import Affine, Allocate, Buffer, Loop, Program, Statement, make_call
 from neuroncore.program.naming import RESERVED
 from nki_dtypes import DType

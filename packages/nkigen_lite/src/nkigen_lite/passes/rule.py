@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from neuroncore._caret import Place
+from neuroncore.errors import Place
 from nki_dtypes import DType
 from nkigen_lite.errors import RewriteError
 from nkigen_lite.ir import Builder, Graph, Node
