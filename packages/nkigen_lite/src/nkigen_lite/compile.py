@@ -14,6 +14,7 @@ from nkigen_lite.frontend import trace
 from nkigen_lite.ir import Graph
 from nkigen_lite.ir.run import as_input
 from nkigen_lite.lower import Plan, in_machine_terms, lower
+from nkigen_lite.passes import canonicalize, decompose
 from nkigen_lite.stats import Stats, measure
 
 
@@ -81,6 +82,6 @@ def compile(
     (3, 2)
     """
     graph = trace(function, *specs)
-    program, plan = lower(in_machine_terms(graph), target, nki)
+    program, plan = lower(in_machine_terms(decompose(canonicalize(graph))), target, nki)
     check(program)
     return Compiled(graph, plan, program)

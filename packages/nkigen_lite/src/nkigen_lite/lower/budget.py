@@ -179,6 +179,8 @@ def shared_places(
         for value in reversed(step.writes):  # reduce_res first: it may not lie where a bias is read
             if value == step.operands["dst"]:
                 _release(step.reads, number, last, places, free, full, dtypes, resident)
+            if value in places:  # written in part
+                continue
             key = (full[value], dtypes[value])
             places[value] = free[key].pop() if free.get(key) else value
         _release(step.writes, number, last, places, free, full, dtypes, resident)

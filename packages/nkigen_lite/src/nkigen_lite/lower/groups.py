@@ -19,8 +19,8 @@ from nkigen_lite.spec import Spec
 _EARLY = (Kind.constant, Kind.view, Kind.matmul)
 _DTYPES = (float32, bfloat16, float16)
 _OF_BOOL = frozenset(
-    {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "cast", "convert",
-     "reshape", "broadcast_to"}
+    {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "convert", "reshape",
+     "broadcast_to", "where", "logical_and", "logical_or", "logical_xor"}
 )  # fmt: skip
 
 

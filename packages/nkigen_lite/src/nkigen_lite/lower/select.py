@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from neuroncore._caret import Place
 from neuroncore.enums import ReduceCmd
+from neuroncore.errors import Place
 from neuroncore.targets import Target
-from nki_dtypes import DType, bool_, float32
+from nki_dtypes import DType, bool_, float32, uint8
 from nkigen_lite.ir import Node
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.table import ACTIVATIONS, ALU, COPIES, MIRRORED, REDUCTIONS
@@ -36,7 +36,8 @@ class Step:
     @property
     def reads(self) -> tuple[str, ...]:
         """Values that it needs."""
-        out = ("dst", "reduce_res")
+        partly = self.instruction == "tensor_copy_predicated"
+        out = ("reduce_res",) if partly else ("dst", "reduce_res")
         return tuple(v for k, v in self.operands.items() if isinstance(v, str) and k not in out)
 
     @property
@@ -77,7 +78,8 @@ class Selector:
         numbers: Mapping[str, float], dtypes: Mapping[str, DType], target: Target,
     ) -> None:  # fmt: skip
         self.nodes = {n.name: n for n in nodes}
-        self.full, self.users, self.numbers, self.dtypes = dict(full), users, numbers, dict(dtypes)
+        self.full, self.users, self.numbers = dict(full), users, numbers
+        self.dtypes = {v: uint8 if d is bool_ else d for v, d in dtypes.items()}
         self.target = target
         self.steps: list[Step] = []
         self.made: dict[str, str] = {}
@@ -302,11 +304,27 @@ class Selector:
         if self.full[x] != self.full[node.name]:
             raise cannot(node, "it repeats one value per row over the columns")
         made = self.make(x)
-        if self.dtypes[x] is node.spec.dtype:
+        if self.dtypes[x] is self.dtypes[node.name]:
             return made
         if not _converts(self.dtypes[x], node.spec.dtype):
             raise cannot(node, f"{self.dtypes[x]} to {node.spec.dtype} is not written yet")
         self.step("tensor_copy", node, {"dst": node.name, "src": made})
+        return node.name
+
+    def where(self, node: Node) -> str:
+        """The second choice everywhere, then the first where the condition holds."""
+        condition, first, second = node.operands
+        mixed = [v for v in node.operands if v not in self.numbers and self.full[v] is not
+                 self.full[node.name]]  # fmt: skip
+        if condition in self.numbers or mixed:
+            raise cannot(node, "a condition or choice of one value per row is not written yet")
+        chosen, predicate = self.operand(first), self.make(condition)
+        if second in self.numbers:
+            self.step("memset", node, {"dst": node.name, "value": self.numbers[second]})
+        else:
+            self.step("tensor_copy", node, {"dst": node.name, "src": self.make(second)})
+        operands = {"dst": node.name, "src": chosen, "predicate": predicate}
+        self.step("tensor_copy_predicated", node, operands)
         return node.name
 
     def reduced(self, node: Node) -> str:
@@ -329,8 +347,9 @@ class Selector:
 
 
 def _converts(old: DType, new: DType) -> bool:
-    """Whether the machine's conversion is also NumPy's: between floats, and from bool."""
-    return (old.is_float or old is bool_) and new.is_float
+    """Whether the machine's conversion is also NumPy's: between floats, and from bool (held as
+    uint8)."""
+    return (old.is_float or old is uint8) and new.is_float
 
 
 _WAYS = (
@@ -338,6 +357,7 @@ _WAYS = (
     (frozenset({*ALU, "negative", "abs"}), Selector.elementwise),
     (frozenset({"reciprocal"}), Selector.reciprocal),
     (frozenset(REDUCTIONS), Selector.reduced),
+    (frozenset({"where"}), Selector.where),
     (COPIES, Selector.copy),
 )
 KNOWN = frozenset().union(*(known for known, _ in _WAYS))

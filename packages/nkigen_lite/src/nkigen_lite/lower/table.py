@@ -8,13 +8,14 @@ ACTIVATIONS: dict[str, str] = {
         "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "silu", "gelu", "erf", "square", "sign",
         "gelu_apprx_tanh",
     )
-}  # fmt: skip
+} | {"sin_reduced": "sin"}  # fmt: skip
 """Functions of ScalarE that mean what NumPy means on every input that ScalarE takes."""
 
 ALU: dict[str, str] = {
     "add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "maximum",
     "minimum": "minimum", "equal": "equal", "not_equal": "not_equal", "less": "less",
     "less_equal": "less_equal", "greater": "greater", "greater_equal": "greater_equal",
+    "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
 }  # fmt: skip
 """Two operands, in float32, rounded once."""
 
@@ -27,5 +28,5 @@ MIRRORED: dict[str, str] = {
 
 REDUCTIONS: dict[str, str] = {"sum": "add", "max": "maximum", "min": "minimum"}
 
-COPIES = frozenset({"convert", "cast", "broadcast_to", "reshape"})
+COPIES = frozenset({"convert", "broadcast_to", "reshape"})
 """Same elements, perhaps rounded to another float type."""

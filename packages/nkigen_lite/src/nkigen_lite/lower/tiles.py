@@ -125,10 +125,11 @@ class Tiles:
                     "dma_copy", dst=self.on_chip(value, at), src=self.in_hbm(value, at)
                 )
         made = {self.fit.made.get(v, v): v for v in sorted(self.stored)}
-        for step in self.fit.steps:
+        last = {v: number for number, s in enumerate(self.fit.steps) for v in s.writes}
+        for number, step in enumerate(self.fit.steps):
             self.step(step, at)
             for value in step.writes:
-                if value in made and value not in self.bound:
+                if value in made and value not in self.bound and last[value] == number:
                     self.store(value, at)
         for value in self.inputs:
             if value in made and value not in self.bound:

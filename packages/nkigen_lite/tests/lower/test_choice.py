@@ -1,0 +1,34 @@
+"""Choices and what decompose makes of functions that no engine has."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+def test_choices_between_tiles_and_numbers(lowers, normal):
+    x, y = normal(130, 40), normal(130, 40, seed=1)
+    lowers(
+        lambda x, y: (np.where(x < y, x, y), np.where(x > 0, x, 0.5), np.where(x > 0, 1, y)), x, y
+    )
+    lowers(lambda x, y: np.where((x < y) & ~(x > 0), x * 2, y + 1) - x, x, y)
+    lowers(lambda x: np.where(x > 0, x, 0).sum(-1) + np.clip(x, -0.5, 0.5).max(-1), x)
+
+
+def test_a_choice_between_what_is_not_a_number(lowers):
+    x = np.array([[1.0, -1.0, 4.0], [0.0, 2.0, -3.0]], np.float32)
+    lowers(lambda x: np.where(x > 0, np.sqrt(x), 0), x)
+
+
+@pytest.mark.parametrize(
+    "function", [np.floor, np.ceil, np.rint, np.trunc], ids=lambda f: f.__name__
+)
+def test_roundings_are_exact(lowers, normal, function):
+    lowers(function, normal(64, 33) * 8, roundings=0)
+
+
+@pytest.mark.parametrize("function", [np.sin, np.cos], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("size", [1, 1e3, 1e6])
+def test_sine_and_cosine_of_large_angles(lowers, normal, function, size):
+    x = np.clip(normal(130, 30) / 3, -1, 1).astype(np.float32) * np.float32(size)
+    lowers(function, x, roundings=3e-7 * 2**24)
