@@ -120,7 +120,7 @@ MESSAGES = {
     triangle: (
         ShapeError,
         """\
-: dma_copy: the mask does not select a rectangle
+: nl.load: the mask does not select a rectangle
     return stored(nl.load(x[i, j], mask=i >= j))
                                         ^^^^^^
     expected: bounds on single axes, such as (i_p < rows) & (i_f < cols)

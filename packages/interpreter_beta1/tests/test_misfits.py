@@ -117,6 +117,45 @@ def inner(x):
     return x
 
 
+def deleting(t, x):
+    del t[0]
+
+
+ROWS, COLUMNS = nl.arange(4)[:, None], nl.arange(16)[None, :]
+BOUNDS = "the bounds of a slice are not compile-time ints"
+
+MISTAKES |= {
+    "reshape(8, 16)": (
+        lambda t, x: t.reshape(8, 16),
+        "t.reshape: takes 1 positional argument but 2 were given",
+        "t.reshape(8, 16)",
+    ),
+    "astype()": (
+        lambda t, x: t.astype(),
+        "t.astype: missing 1 required positional argument: 'dtype'",
+        "t.astype()",
+    ),
+    "broadcast_to(5)": (
+        lambda t, x: t.broadcast_to(5),
+        "t.broadcast_to: shape cannot be an int",
+        "5",
+    ),
+    "expand_dims by name": (
+        lambda t, x: t.expand_dims("a"),
+        "t.expand_dims: axis cannot be a str",
+        '"a"',
+    ),
+    "del": (deleting, "elements of a tensor cannot be deleted", "t[0]"),
+    "ds of a tile": (lambda t, x: nl.load(x[ROWS, nl.ds(t[0, 0], 4)]), BOUNDS,
+                     "x[ROWS, nl.ds(t[0, 0], 4)]"),
+    "slice of a tile": (lambda t, x: nl.load(x[t[0, 0] : 4, COLUMNS]), BOUNDS,
+                        "x[t[0, 0] : 4, COLUMNS]"),
+    "slice to a tile": (lambda t, x: t[ROWS, : t[0, 0]], BOUNDS, "t[ROWS, : t[0, 0]]"),
+    "slice of an index": (lambda t, x: t[ROWS, COLUMNS:4], BOUNDS, "t[ROWS, COLUMNS:4]"),
+    "step 0": (lambda t, x: t[ROWS, ::0], "a slice with step 0", "t[ROWS, ::0]"),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(("expression", "what", "at"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_is_named_under_a_caret(expression, what, at):
     error = outcome(expression)
@@ -143,11 +182,33 @@ def test_a_call_that_does_not_fit_shows_the_signature():
         (lambda t, x: t.T, "write nl.transpose(t)"),
         (lambda t, x: nl.exponential(t), "did you mean exp?"),
         (lambda t, x: nl.summ(t, 1), "did you mean sum?"),
+        (lambda t, x: t.select(0, 1), ".select came with NKI 0.5"),
+        (lambda t, x: t.slice(0, 1), ".slice came with NKI 0.5"),
+        (lambda t, x: t.rearrange("a b -> b a"), ".rearrange came with NKI 0.5"),
+        (lambda t, x: t.is_contiguous, ".is_contiguous came with NKI 0.5"),
+        (lambda t, x: t.ap([[16, 8]]), ".ap came with NKI 0.2"),
+        (lambda t, x: t.permute((1, 0)), ".permute came with NKI 0.5"),
+        (lambda t, x: t.settl(), None),
         (lambda t, x: t @ t, "use nl.matmul(x, y), or nisa.nc_matmul(stationary, moving)"),
     ],
 )
 def test_the_error_says_what_to_write(expression, hint):
     assert outcome(expression).hint == hint
+
+
+def test_a_signature_shows_what_is_given_by_name():
+    error = outcome(lambda t, x: nisa.dma_copy(t, x))
+
+    assert error.expected.startswith("dma_copy(*, dst, src, ")
+
+
+def test_a_decorator_names_the_parameter_that_it_does_not_have():
+    with pytest.raises(LaunchError, match=r"nki\.benchmark has no parameter 'func'") as caught:
+        nki.benchmark(func=inner)
+
+    assert caught.value.expected == "nki.benchmark(kernel, …)"
+    with pytest.raises(LaunchError, match=r"nki\.profile has no parameter 'kernel'"):
+        nki.profile(kernel=inner)
 
 
 def test_a_launch_that_does_not_fit_is_explained_at_the_call():

@@ -81,6 +81,29 @@ def test_the_wrong_axis_leads():
     assert str(error).splitlines()[0].endswith("axis (0,) is not the trailing free axes")
 
 
+def test_the_function_that_the_kernel_calls_is_named():
+    i, j = nl.arange(3)[:, None], nl.arange(4)[None, :]
+
+    assert error_of(lambda t, x: nl.var(t, 1, mask=i < 2)).what.startswith("nl.var with a mask")
+    assert error_of(lambda t, x: nl.load(x[i, j], mask=j <= i)).instruction == "nl.load"
+
+
+def test_an_axis_of_another_kind_is_told_what_it_should_be():
+    error = error_of(lambda t, x: nisa.tensor_reduce(np.add, t, axis="1"))
+
+    assert (error.expected, error.got) == ("a compile-time int", "'1'")
+    assert error.rule
+
+
+def test_a_bad_number_of_a_tile_is_not_left_to_a_mask():
+    def gathering(t, x):
+        return nl.load(x[nl.full((3, 1), 99, dtype=nl.int32), nl.arange(4)[None, :]])
+
+    hint = error_of(gathering).hint
+
+    assert "mask= names positions" in hint and "oob_mode.skip" in hint
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -15,7 +15,7 @@ from neuroncore.engines import Space
 from neuroncore.errors import AccessError
 from neuroncore.memory import View, window
 from neuroncore.spec import Spec
-from nki_beta1._index import RULE, Index, as_affine, as_index, total
+from nki_beta1._index import RULE, Index, as_affine, as_index, refuse_bounds, total
 from nki_beta1._mask import Region
 from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._on_elements import OnElements
@@ -164,6 +164,7 @@ def access(base: View, items: list[Any]) -> View | Access:
             key.append(int)
             consts.append(item)
         elif item.__class__ is slice:
+            refuse_bounds(item)
             key.append((item.start, item.stop, item.step))
             consts.append(0)
         else:  # such as an expression that is not affine
@@ -277,6 +278,7 @@ def expressions(base: View, items: list[Any]) -> list[Index]:
 
 
 def _slice(item: slice, size: int, axis: int, rank: int) -> Index:
+    refuse_bounds(item)
     numbers = range(*item.indices(size)) if item != slice(None) else range(size)
     if item.stop is not None and item.stop > size:  # a mask may cut it off
         numbers = range(item.start or 0, item.stop, item.step or 1)

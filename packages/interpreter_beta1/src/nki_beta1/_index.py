@@ -343,3 +343,25 @@ def _interval(varies: Pattern | None, const: int, op: str) -> Interval | None:
 def total(terms: list[tuple[Index, int]]) -> Index:
     """Σ factor · index: the element offset of an access."""
     return reduce(lambda a, b: a + b, (index * factor for index, factor in terms))
+
+
+def refuse_bounds(item: slice) -> None:
+    """Raise AccessError for a slice whose bounds are no compile-time ints."""
+    bounds = (item.start, item.stop, item.step)
+    if _BOUNDS.issuperset(map(type, bounds)) and item.step != 0:
+        return
+    wrong = [b for b in bounds if b is not None and not hasattr(b, "__index__")]
+    if wrong or item.step == 0:
+        raise AccessError(
+            "the bounds of a slice are not compile-time ints" if wrong else "a slice with step 0",
+            expected="ints, as in t[0:4, nl.arange(F)[None, :]]",
+            got=repr(wrong[0])[:80] if wrong else repr(item),
+            hint="a number that the device computes moves an index expression: "
+            "n + nl.arange(F)[None, :]"
+            if wrong
+            else None,
+            rule=RULE,
+        )
+
+
+_BOUNDS = {int, type(None)}

@@ -276,15 +276,27 @@ def on_device(what: str, choice: Choice) -> Callable[..., Any]:
         return known.but(choice=choice, note=note)
 
     def of_kernel(kernel: Any = None, **kwargs: Any) -> Any:
-        return made(kernel)
+        return made(_only(what, "kernel", kernel, kwargs))
 
     def of_func(func: Any = None, **kwargs: Any) -> Any:
-        return made(func)
+        return made(_only(what, "func", func, kwargs))
 
     decorate = of_func if what == "profile" else of_kernel
     decorate.__name__ = decorate.__qualname__ = what
     decorate.__doc__ = f"nki.{what}: the kernel runs on the simulated machine, with a warning."
     return decorate
+
+
+def _only(what: str, parameter: str, kernel: Any, options: dict[str, Any]) -> Any:
+    """The kernel; raises LaunchError where it has the name that another decorator takes it by."""
+    for name in {"func", "kernel"} & options.keys():
+        raise LaunchError(
+            f"nki.{what} has no parameter {name!r}",
+            expected=f"nki.{what}({parameter}, …)",
+            hint=f"write {parameter}=, or give the kernel by position",
+            rule=f"NKI 0.1: signature of nki.{what}",
+        )
+    return kernel
 
 
 def undecorated(function: Callable[..., Any], choice: Choice) -> Kernel:

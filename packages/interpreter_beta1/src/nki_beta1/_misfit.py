@@ -81,7 +81,7 @@ def _module(frame: FrameType) -> str:
 
 # -- a call that does not fit the signature -------------------------------------------------------
 
-_CALL = re.compile(r"(?P<function>(?:nl|nisa|nki)\.\w+)\(\) (?P<what>.*)", re.DOTALL)
+_CALL = re.compile(r"(?P<function>(?:nl|nisa|nki|t)\.\w+)\(\) (?P<what>.*)", re.DOTALL)
 
 
 def _bad_call(said: str, place: Place) -> SignatureError | None:
@@ -90,7 +90,7 @@ def _bad_call(said: str, place: Place) -> SignatureError | None:
         return None
     name = found["function"]
     return SignatureError(
-        found["what"],
+        _COUNTED.sub(_without_self, found["what"]) if name.startswith("t.") else found["what"],
         expected=_shown(name),
         instruction=name,
         place=place,
@@ -98,6 +98,17 @@ def _bad_call(said: str, place: Place) -> SignatureError | None:
         if "given" in said and "*" in (_shown(name) or "")
         else None,
         rule=f"NKI 0.1: signature of {name}",
+    )
+
+
+_COUNTED = re.compile(r"takes (\d+) positional arguments? but (\d+) (?:was|were) given")
+
+
+def _without_self(counts: re.Match[str]) -> str:
+    takes, given = int(counts[1]) - 1, int(counts[2]) - 1
+    return (
+        f"takes {takes} positional argument{'s' * (takes != 1)} but {given} "
+        f"{'was' if given == 1 else 'were'} given"
     )
 
 
@@ -109,7 +120,7 @@ def _shown(name: str) -> str | None:
     parameters = [
         p.replace(annotation=p.empty)
         for p in inspect.signature(function).parameters.values()
-        if p.kind is not p.VAR_KEYWORD
+        if p.kind is not p.VAR_KEYWORD and p.name != "self"
     ]
     return f"{name}{inspect.Signature(parameters)}"
 
@@ -181,6 +192,9 @@ _KINDS_OF: dict[tuple[str, str], Kind] = {
     ("nl.fmod", "x"): _VALUE, ("nl.fmod", "y"): _VALUE,
     ("nl.broadcast_to", "shape"): ("a tuple of compile-time ints",
                                    lambda v: isinstance(v, (tuple, list)) and _are_whole(v)),
+    ("t.broadcast_to", "shape"): ("a tuple of compile-time ints",
+                                  lambda v: isinstance(v, (tuple, list)) and _are_whole(v)),
+    ("t.expand_dims", "axis"): _WHOLE,
     ("nl.program_id", "axis"): _WHOLE, ("nl.expand_dims", "axis"): _WHOLE,
     ("nl.par_dim", "size"): _WHOLE, ("nl.nc", "cores"): _WHOLE,
     ("nl.shared_identity_matrix", "n"): _SIZE,
@@ -217,7 +231,9 @@ def _bad_argument(frame: FrameType, place: Place) -> SignatureError | None:
 def _misfitting(
     name: str, function: Callable[..., Any], values: Mapping[str, Any]
 ) -> Iterator[tuple[int, str, str, Any]]:
-    for position, (operand, parameter) in enumerate(inspect.signature(function).parameters.items()):
+    parameters = inspect.signature(function).parameters.items()
+    named = ((operand, p) for operand, p in parameters if operand != "self")
+    for position, (operand, parameter) in enumerate(named):
         kind = _KINDS_OF.get((name, operand)) or _KINDS.get(operand)
         value = values.get(operand)
         is_left_out = value is None and parameter.default is None
@@ -287,6 +303,23 @@ def _worded(kind: str) -> str:
     return _WORDS.get(kind, "None" if kind == "NoneType" else f"{article} {kind}")
 
 
+_LATER = {
+    "ap": "0.2",
+    "get_pattern": "0.4",
+    **dict.fromkeys(
+        ("broadcast", "expand_dim", "flatten_dims", "indirect", "is_contiguous", "is_indirect",
+         "permute", "rearrange", "reshape_dim", "select", "slice", "squeeze_dim", "vector_select"),
+        "0.5",
+    ),
+}  # fmt: skip
+"""What tensors of later versions have, and the version whose documents or stubs have it first."""
+
+
+def came_later(name: str) -> str:
+    """In which version tensors got a method that those of 0.1 have not."""
+    return f".{name} came with NKI {_LATER[name]}"
+
+
 class UnknownNameError(UnsupportedError, AttributeError):
     """An attribute that the language's value or module does not have."""
 
@@ -297,6 +330,8 @@ def unknown_name(owner: str, name: str, known: Iterable[str]) -> UnknownNameErro
         hint = f"write nl.{name}(t, …)"
     elif name == "T":
         hint = "write nl.transpose(t)"
+    elif name in _LATER and "tile" in owner:
+        hint = came_later(name)
     else:
         names = [n for n in known if not n.startswith("_")]
         near = difflib.get_close_matches(name, names, n=1)

@@ -31,7 +31,7 @@ def load(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> An
     try:
         return apply("dma_copy", {"src": src}, {}, over="src", dtype=dtype, mask=mask,
                      space=Space.sbuf)  # fmt: skip
-    except AccessError as wrong:
+    except (AccessError, ShapeError) as wrong:
         wrong.instruction = wrong.instruction and "nl.load"
         raise
 

@@ -61,8 +61,8 @@ def _refuse_outside(instruction: str, view: View, moved: Moved) -> None:
         f"index out of range in dimension {dim}",
         expected=f"0 <= index < {size}",
         got=f"{found}{row} on {tensor} of shape {moved.shape}",
-        hint="the numbers come from a tile: leave bad ones out with mask=, or rows of "
-        "nisa.dma_copy with oob_mode=nisa.oob_mode.skip",
+        hint="the numbers come from a tile, and mask= names positions, not numbers: bring them "
+        "into range first, or skip bad rows: nisa.dma_copy(…, oob_mode=nisa.oob_mode.skip)",
         instruction=instruction,
         rule=RULE,
     )

@@ -36,6 +36,13 @@ class NotAnArray:
         about = _ABOUT_SHAPE.get(function)
         return _refuse(f"np.{function.__name__}") if about is None else about(*args, **kwargs)
 
+    def __delitem__(self, _key: Any) -> Never:
+        raise UnsupportedError(
+            "elements of a tensor cannot be deleted",
+            expected="t[…] = value, or a smaller tensor that the rest is copied to",
+            rule=RULE,
+        )
+
     def __array__(self, *_: Any, **__: Any) -> Never:
         _refuse("a NumPy array")
 

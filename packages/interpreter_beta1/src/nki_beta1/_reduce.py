@@ -89,7 +89,8 @@ def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **unknown: An
     """The population variance over free axes, which are kept with extent 1."""
     refuse_unknown("var", unknown)
     kind = x.dtype if dtype is None else dtype
-    center = mean(x, axis, dtype=float32, mask=mask, keepdims=True)
+    _unmasked("var", mask)
+    center = mean(x, axis, dtype=float32, keepdims=True)
     squares = elementwise.unary("square", elementwise.binary("subtract", x, center, float32))
     return mean(squares, axis, dtype=kind, keepdims=True)
 

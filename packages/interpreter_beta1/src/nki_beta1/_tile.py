@@ -20,7 +20,7 @@ from nki_beta1._emit import Core, Waiting
 from nki_beta1._index import RULE, Index
 from nki_beta1._indirect import indirect
 from nki_beta1._mask import Region
-from nki_beta1._misfit import unknown_name
+from nki_beta1._misfit import call_by_name, came_later, unknown_name
 from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._offset import Offset
 from nki_dtypes import DType, bool_, tfloat32
@@ -76,7 +76,7 @@ def _came_later(name: str) -> Callable[..., Any]:
         raise UnsupportedError(
             f"a tile of NKI 0.1 has no {name}",
             expected="astype, broadcast_to, expand_dims, reshape, view, and indices",
-            hint=f".{name} came with NKI 0.2",
+            hint=came_later(name),
             rule="NKI 0.1: nki.language",
         )
 
@@ -120,7 +120,7 @@ class Tile(NotAnArray, View):
             return getattr(self, name)
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unknown_name("a tile of NKI 0.1", name, dir(type(self)))
+        raise unknown_name("a tile of NKI 0.1", name, PUBLIC)
 
     def realize(self) -> None:
         """Execute the waiting instruction into a fresh tile."""
@@ -341,6 +341,13 @@ class Tile(NotAnArray, View):
 
     def __repr__(self) -> str:
         return f"<tile {self.shape}, {self.dtype}, {self.buffer.name.upper()}>"
+
+
+PUBLIC = ("astype", "broadcast_to", "buffer", "dtype", "expand_dims", "itemsize", "ndim",
+          "reshape", "shape", "view")  # fmt: skip
+"""What a kernel may ask of a tile by name."""
+
+call_by_name("t", {name: vars(Tile)[name] for name in PUBLIC})
 
 
 def expanded(items: tuple[Any, ...], rank: int) -> list[Any]:

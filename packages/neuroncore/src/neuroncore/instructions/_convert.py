@@ -73,7 +73,13 @@ def whole(operand: str) -> Callable[[Any], int]:
     def convert(value: Any) -> int:
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
             return int(value)
-        raise AttributeValueError(f"{operand} is not an int", got=repr(value)[:80], operand=operand)
+        raise AttributeValueError(
+            f"{operand} is not an int",
+            expected="a compile-time int",
+            got=repr(value)[:80],
+            operand=operand,
+            rule="NKI: compile-time constants",
+        )
 
     return convert
 

@@ -57,7 +57,9 @@ class Signature:
     """0.1 functions end in **kwargs for compiler-internal options."""
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(p.name for p in self.params)})"
+        named = [p.name for p in self.params if p.keyword_only]
+        shown = [p.name for p in self.params if not p.keyword_only]
+        return f"{self.name}({', '.join([*shown, *(['*'] if named else []), *named])})"
 
 
 def version_tuple(version: str) -> tuple[int, int]:
