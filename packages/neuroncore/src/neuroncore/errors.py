@@ -135,6 +135,17 @@ class ProgramTextError(KernelError):
     """Text that is not a kernel program."""
 
 
+class ProgramMistakesError(ProgramTextError):
+    """Text with several mistakes; `errors` holds every one."""
+
+    def __init__(self, errors: Sequence[KernelError]) -> None:
+        super().__init__(f"{len(errors)} mistakes in a program", place=errors[0].place)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.what, *map(str, self.errors)])
+
+
 class ProgramError(KernelError):
     """A kernel program that breaks rules of the machine; `errors` holds every violation."""
 

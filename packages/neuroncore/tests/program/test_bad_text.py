@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuroncore.errors import ProgramTextError
+from neuroncore.errors import ProgramMistakesError, ProgramTextError
 from neuroncore.program import parse_program
 
 GOOD = """\
@@ -37,7 +37,8 @@ def refusal(old: str, new: str) -> ProgramTextError:
         ("x: float32[128, 64]", "x: float32[128, y]", 2, 23, "not a literal"),
         ("x: float32[128, 64]", "*x", 2, 8, "not a parameter"),
         ("shared_hbm", "dram", 3, 11, "not a buffer"),
-        ("t = buffer", "x = buffer", 5, 9, "x is already a buffer"),
+        ("    return out", "    out = buffer(int32[8, 8], sbuf)\n    return out", 9, 5,
+         "out is already a buffer"),
         ("(0, 64)", "(0,)", 5, 51, "not 2 ints"),
         ("sbuf, address", "sbuf, adress", 5, 50, "no argument adress"),
         ("range(2)", "range(0, 2, 0)", 4, 14, "a loop needs bounds and a positive step"),
@@ -86,3 +87,47 @@ def test_positional_operands_are_refused():
     assert refusal("dst=out[64*i : 64*i + 64, :]", "out").what == (
         "dma_copy takes its operands by name"
     )
+
+
+def test_mistakes_of_several_statements_are_told_at_once():
+    with pytest.raises(ProgramMistakesError) as caught:
+        parse_program(
+            'program("trn2", "0.6")\ndef p(x: float32[128, 64]):\n'
+            "    memset(dst=q[:, :], value=0.0)\n"
+            "    for i in range(2.5):\n"
+            "        memset(dst=r[:, :], value=0.0)\n"
+            "    return s\n",
+            "text.py",
+        )
+
+    errors = caught.value.errors
+    assert [(e.place.line, e.place.column + 1, e.what) for e in errors if e.place] == [
+        (3, 16, "q is not a buffer"),
+        (4, 20, "not an int"),
+        (5, 20, "r is not a buffer"),
+        (6, 12, "s is not a buffer"),
+    ]
+    assert str(caught.value).startswith("4 mistakes in a program\n\ntext.py:3:16: q is not a buf")
+
+
+def test_every_mistake_has_its_caret():
+    with pytest.raises(ProgramMistakesError) as caught:
+        parse_program(GOOD.replace("op=add", "op=plus").replace("src=x", "src=y"))
+
+    assert str(caught.value).count("^") == 1 + len("plus")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("float32[64, 64], sbuf", "float32[64, 64], dram"), ("x: float32[128, 64]", "x: 3"),
+     ("range(2)", "range(2.5)"), ("for i in range(2)", "for i in (1, 2)")],
+)  # fmt: skip
+def test_what_follows_from_a_mistake_is_not_told_again(old, new):
+    assert not isinstance(refusal(old, new), ProgramMistakesError)
+
+
+@pytest.mark.parametrize("text", [None, GOOD.encode(), 3])
+def test_what_is_no_text_is_refused(text):
+    with pytest.raises(ProgramTextError, match="not the text of a program") as caught:
+        parse_program(text)
+    assert caught.value.got == type(text).__name__

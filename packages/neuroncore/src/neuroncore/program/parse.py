@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from math import nan
 from typing import Any
 
 from neuroncore._caret import Place
 from neuroncore.engines import Space
-from neuroncore.errors import KernelError, ProgramTextError
+from neuroncore.errors import KernelError, ProgramMistakesError, ProgramTextError
 from neuroncore.instructions import INSTRUCTIONS, Attr, Instruction
 from neuroncore.program._source import remember
 from neuroncore.program.affine import Affine
@@ -37,8 +39,11 @@ def parse_program(text: str, path: str | None = None) -> Program:
     """The program that `text` writes; statements know their lines in it.
 
     `path` names the file that the text is from, if any. Raises ProgramTextError with line, column
-    and a caret at the mistake.
+    and a caret at the mistake; one that holds every mistake (`errors`) where there are several.
     """
+    if not isinstance(text, str):
+        raise ProgramTextError("not the text of a program", expected="a str",
+                               got=type(text).__name__)  # fmt: skip
     path = path or remember(text)
     try:
         tree = ast.parse(text, path)
@@ -53,6 +58,10 @@ def parse_program(text: str, path: str | None = None) -> Program:
         raise ProgramTextError("nested too deeply", place=Place(path, 1)) from None
 
 
+class _ConsequenceError(Exception):
+    """A name is used whose own statement is at fault."""
+
+
 class _Reader:
     """Walks the syntax tree; one method per kind of node."""
 
@@ -60,6 +69,29 @@ class _Reader:
         self.path = path
         self.buffers: dict[str, Buffer] = {}
         self.loops: list[str] = []
+        self.errors: list[KernelError] = []
+        self.broken: set[str] = set()
+
+    @contextmanager
+    def going_on(self, node: ast.AST) -> Iterator[None]:
+        """Keep the mistake of this part of the text, and read on after it.
+
+        What uses a name that the part should have made is no mistake of its own.
+        """
+        try:
+            yield
+        except _ConsequenceError:
+            pass
+        except KernelError as wrong:
+            self.errors.append(wrong)
+        else:
+            return
+        self.broken |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
+        self.broken |= {
+            part.id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
 
     def place(self, node: ast.AST) -> Place:
         return Place(
@@ -89,12 +121,20 @@ class _Reader:
         odd = [node for node in (*extra, *made.decorator_list, made.returns) if node is not None]
         if odd:
             raise self.wrong(odd[0], "not a parameter", "x: float32[128, 512]")
-        parameters = tuple(self.parameter(a) for a in given.args)
+        parameters: list[Buffer] = []
+        for argument in given.args:
+            with self.going_on(argument):
+                parameters.append(self.parameter(argument))
         *statements, last = made.body
-        if not isinstance(last, ast.Return):
-            raise self.wrong(last, "a program ends with return", "return NAME, …")
         body = self.block(statements)
-        return Program(made.name, parameters, body, self.results(last), target, nki)
+        results: tuple[str, ...] = ()
+        with self.going_on(last):
+            if not isinstance(last, ast.Return):
+                raise self.wrong(last, "a program ends with return", "return NAME, …")
+            results = self.results(last)
+        if self.errors:
+            raise self.errors[0] if len(self.errors) == 1 else ProgramMistakesError(self.errors)
+        return Program(made.name, tuple(parameters), body, results, target, nki)
 
     def parameter(self, argument: ast.arg) -> Buffer:
         if argument.annotation is None:
@@ -133,13 +173,17 @@ class _Reader:
     # -- statements -------------------------------------------------------------------------------
 
     def block(self, statements: list[ast.stmt]) -> tuple[Statement, ...]:
-        kept = (s for s in statements if not isinstance(s, ast.Pass))
-        return tuple(self.statement(s) for s in kept)
+        read: list[Statement] = []
+        for node in statements:
+            if not isinstance(node, ast.Pass):
+                with self.going_on(node):
+                    read.append(self.statement(node))
+        return tuple(read)
 
     def statement(self, node: ast.stmt) -> Statement:
         match node:
             case ast.For(ast.Name() as variable, ast.Call(ast.Name("range"), bounds, []), body):
-                return self.loop(variable, [self.integer(b) for b in bounds], body, node)
+                return self.loop(variable, bounds, body, node)
             case ast.Assign([ast.Name(name) as made], ast.Call(ast.Name("buffer")) as call):
                 buffer = self.remember(self.buffer(name, call), made)
                 return Allocate(buffer, self.place(node))
@@ -150,18 +194,25 @@ class _Reader:
         raise self.wrong(node, "not a statement of a program", "a buffer, a loop or an instruction")
 
     def loop(
-        self, variable: ast.Name, bounds: list[int], body: list[ast.stmt], node: ast.For
+        self, variable: ast.Name, given: list[ast.expr], body: list[ast.stmt], node: ast.For
     ) -> Loop:
-        name = variable.id
+        name, start, stop, step = variable.id, 0, 0, 1
+        with self.going_on(node.iter):
+            start, stop, step = self.bounds(given, node)
         if name in self.loops:
             raise self.wrong(variable, f"loop variable {name} is in use by an outer loop")
-        if not 1 <= len(bounds) <= 3 or (len(bounds) == 3 and bounds[2] < 1) or node.orelse:
-            raise self.wrong(node.iter, "a loop needs bounds and a positive step", "range(0, 8, 2)")
-        start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         self.loops.append(name)
         inner = self.block(body)
         self.loops.pop()
         return Loop(name, start, stop, inner, step, self.place(node))
+
+    def bounds(self, given: list[ast.expr], node: ast.For) -> tuple[int, int, int]:
+        """Start, stop and step of a loop."""
+        bounds = [self.integer(b) for b in given]
+        if not 1 <= len(bounds) <= 3 or (len(bounds) == 3 and bounds[2] < 1) or node.orelse:
+            raise self.wrong(node.iter, "a loop needs bounds and a positive step", "range(0, 8, 2)")
+        start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        return start, stop, step
 
     def buffer(self, name: str, call: ast.Call) -> Buffer:
         match call.args:
@@ -242,6 +293,8 @@ class _Reader:
     def known(self, node: ast.expr) -> Buffer:
         if not isinstance(node, ast.Name) or node.id not in self.buffers:
             name = node.id if isinstance(node, ast.Name) else "this"
+            if name in self.broken:
+                raise _ConsequenceError
             known = ", ".join(self.buffers) or "no buffer is known here"
             raise self.wrong(node, f"{name} is not a buffer", known)
         return self.buffers[node.id]
