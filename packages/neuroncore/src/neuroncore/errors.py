@@ -150,7 +150,8 @@ class ProgramError(KernelError):
     """A kernel program that breaks rules of the machine; `errors` holds every violation."""
 
     def __init__(self, what: str, errors: Sequence[KernelError]) -> None:
-        super().__init__(what, place=errors[0].place)
+        super().__init__(what)
+        self.place = errors[0].place
         self.errors = tuple(errors)
 
     def __str__(self) -> str:

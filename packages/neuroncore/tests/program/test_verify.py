@@ -327,3 +327,28 @@ def test_check_lists_all_violations_with_their_lines():
 
 def test_check_says_nothing_about_a_legal_program():
     assert check(program(LOADED)) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("trn2", "trn9", "text.py:1:9: "),
+        ("0.6", "0.9", "text.py:1:17: "),
+        ("return x", "return t", "text.py:4:5: "),
+    ],
+)
+def test_what_is_no_statement_is_found_where_the_text_says_it(old, new, place):
+    text = (
+        'program("trn2", "0.6")\ndef p(x: float32[128, 64]):\n'
+        "    t = buffer(float32[128, 64], sbuf)\n    return x\n"
+    )
+    read = parse_program(text.replace(old, new), "text.py")
+
+    with pytest.raises(ProgramError) as caught:
+        check(read)
+    (error,) = caught.value.errors
+    assert str(error).startswith(place)
+    with pytest.raises(ProgramError) as caught:
+        check(replace(read, places={}))
+    assert caught.value.errors[0].place is caught.value.place is None
+    assert "^" not in str(caught.value)

@@ -24,16 +24,18 @@ class Finding:
     def as_error(self) -> KernelError:
         """The finding as the error that running the program would raise."""
         v = self.violation
-        return v.error(
+        error = v.error(
             v.what, expected=v.expected, got=v.got, hint=v.hint, rule=v.rule, operand=v.operand,
             instruction=self.instruction, place=self.origin,
         )  # fmt: skip
+        error.place = self.origin  # without one: nowhere, not where it was asked for
+        return error
 
 
-def found(statement: Statement | None, violation: Violation) -> Finding:
-    """A finding at a statement."""
+def found(statement: Statement | None, violation: Violation, place: Place | None = None) -> Finding:
+    """A finding at a statement, or at a place of the text that is none."""
     name = statement.instruction if isinstance(statement, Call) else None
-    return Finding(violation, statement.origin if statement else None, name)
+    return Finding(violation, statement.origin if statement else place, name)
 
 
 def as_violation(wrong: KernelError) -> Violation:

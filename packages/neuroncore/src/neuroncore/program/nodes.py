@@ -227,6 +227,8 @@ class Program:
     results: tuple[str, ...]
     target: str = "trn2"
     nki: str = "0.6"
+    places: Mapping[str, Place] = field(default_factory=dict, compare=False)
+    """Where the text says its "target", its "nki" and what it returns ("results")."""
 
     def buffers(self) -> dict[str, Buffer]:
         """Every buffer by name, parameters first, then in order of allocation."""

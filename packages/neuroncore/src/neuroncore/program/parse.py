@@ -134,7 +134,9 @@ class _Reader:
             results = self.results(last)
         if self.errors:
             raise self.errors[0] if len(self.errors) == 1 else ProgramMistakesError(self.errors)
-        return Program(made.name, tuple(parameters), body, results, target, nki)
+        parts = {"target": settings[0], "nki": settings[1], "results": last}
+        places = {part: self.place(node) for part, node in parts.items()}
+        return Program(made.name, tuple(parameters), body, results, target, nki, places)
 
     def parameter(self, argument: ast.arg) -> Buffer:
         if argument.annotation is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from neuroncore._caret import Place
 from neuroncore.core import NeuronCore
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import (
@@ -43,7 +44,7 @@ class _Reader:
         if program.nki not in VERSIONS:
             yield found(None, Violation(
                 LaunchError, f"NKI {program.nki} is no version", expected=", ".join(VERSIONS),
-            ))  # fmt: skip
+            ), program.places.get("nki"))  # fmt: skip
         visible: dict[str, Buffer] = {}
         for buffer in program.parameters:
             yield from self.enter(None, buffer, visible)
@@ -54,20 +55,22 @@ class _Reader:
                 ))  # fmt: skip
         yield from self.block(program.body, visible, ())
         for name in program.results:
-            yield from self.result(name, visible)
+            yield from self.result(name, visible, program.places.get("results"))
 
-    def result(self, name: str, visible: Mapping[str, Buffer]) -> Iterator[Finding]:
+    def result(
+        self, name: str, visible: Mapping[str, Buffer], place: Place | None
+    ) -> Iterator[Finding]:
         buffer = visible.get(name)
         if buffer is None:
             yield found(None, Violation(
                 LaunchError, f"result {name} is not a buffer outside of loops",
                 expected=", ".join(n for n, b in visible.items() if b.space in HBM) or "a buffer",
-            ))  # fmt: skip
+            ), place)  # fmt: skip
         elif buffer.space not in HBM:
             yield found(None, Violation(
                 MemorySpaceError, f"result {name} is in {buffer.space.name.upper()}",
                 expected="a tensor in shared HBM", rule="NKI: kernel outputs",
-            ))  # fmt: skip
+            ), place)  # fmt: skip
 
     def block(
         self, body: tuple[Statement, ...], visible: dict[str, Buffer], loops: tuple[str, ...]

@@ -49,7 +49,7 @@ def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int],
     try:
         core = NeuronCore(program.target, options, watchers=())
     except LaunchError as unknown:
-        findings.append(found(None, as_violation(unknown)))
+        findings.append(found(None, as_violation(unknown), program.places.get("target")))
         core = NeuronCore(_LARGEST, options, watchers=())
     nki = program.nki if program.nki in VERSIONS else VERSIONS[-1]
     more, sound = structure(program, core)
