@@ -78,3 +78,8 @@ def _normal() -> Callable[..., np.ndarray]:
         return rng.standard_normal(shape).astype(np.float32).astype(dtype)
 
     return make
+
+
+@pytest.fixture(name="source_results", scope="session")
+def _source_results() -> Callable[..., tuple[np.ndarray, ...]]:
+    return run_source

@@ -15,6 +15,19 @@ def test_choices_between_tiles_and_numbers(lowers, normal):
     lowers(lambda x: np.where(x > 0, x, 0).sum(-1) + np.clip(x, -0.5, 0.5).max(-1), x)
 
 
+def test_a_condition_that_is_the_same_for_all_rows(lowers, normal):
+    lowers(lambda x, y: np.where(x > 0, y, 0.5), normal(40, seed=1), normal(130, 40))
+
+
+def test_the_place_of_a_choice_is_given_away_once(lowers, normal):
+    def function(x, y):
+        size = np.abs(x) + 1
+        return np.where(x < y, x, y), x / size, y / size, x + x
+
+    lowers(function, normal(1), normal(1, seed=1))
+    lowers(function, normal(130, 3), normal(130, 3, seed=1))
+
+
 def test_a_choice_between_what_is_not_a_number(lowers):
     x = np.array([[1.0, -1.0, 4.0], [0.0, 2.0, -3.0]], np.float32)
     lowers(lambda x: np.where(x > 0, np.sqrt(x), 0), x)

@@ -102,6 +102,10 @@ def test_several_reductions_and_results(lowers, normal):
     lowers(lambda x: (x.sum(-1), x.max(-1, keepdims=True), x.min(-1), x * 2), normal(129, 40))
 
 
+def test_one_number_computed_beside_many(lowers, normal):
+    lowers(lambda x, y: (x * 2, y * 3, x * (y + 1)), normal(127, 3), normal(1, seed=1))
+
+
 def test_comparisons_give_booleans(lowers, normal):
     lowers(lambda x, y: (x < y, x >= 0.5, x == x), normal(130, 5), normal(130, 5, seed=1))
 
@@ -168,7 +172,7 @@ def test_the_table_of_a_line():
         (lambda x: x * np.arange(8, dtype=np.float32), "f32[8]", "constant"),
         (lambda x: x + 1, "f32[0]", "no elements"),
     ],
-    ids=["products along a row", "integers", "too wide a row", "triangle", "an array in the program", "no elements"],
+    ids=["prod", "integers", "too wide a row", "triangle", "an array in the program", "empty"],
 )
 def test_what_has_no_kernel_yet_is_refused_at_the_line(function, spec, names):
     with pytest.raises(LoweringError, match=names) as refused:

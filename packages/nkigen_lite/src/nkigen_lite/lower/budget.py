@@ -183,7 +183,8 @@ def shared_places(
                 continue
             key = (full[value], dtypes[value])
             places[value] = free[key].pop() if free.get(key) else value
-        _release(step.writes, number, last, places, free, full, dtypes, resident)
+        once = tuple(w for w in step.writes if w not in step.reads)
+        _release(once, number, last, places, free, full, dtypes, resident)
     return places
 
 

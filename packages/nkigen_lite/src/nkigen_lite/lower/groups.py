@@ -8,7 +8,7 @@ from neuroncore.spec import row_major
 from neuroncore.targets import Target
 from nki_dtypes import bfloat16, bool_, float16, float32
 from nkigen_lite.ir import Graph, Node
-from nkigen_lite.lower.budget import Fit, fit
+from nkigen_lite.lower.budget import Fit, fit, has_reduction, is_line
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.select import KNOWN
 from nkigen_lite.lower.sources import Source, seen_through
@@ -219,9 +219,11 @@ class Planner:
         if isinstance(found, str):
             return found
         group.space = found
+        cut = is_line(found) and not has_reduction(group.nodes)
         for node in group.nodes:
             mine = set(found.of[node.name])
-            missing = [a for a in found.axes if a.role is not Role.columns and a.last not in mine]
+            spread = [a for a in found.axes if cut or a.role is not Role.columns]
+            missing = [a for a in spread if a.last not in mine]
             if missing:
                 return f"{node.name} would be computed again on every partition"
         group.fit = fit(group.nodes, found, self.specs, self.plan.numbers, self.target)

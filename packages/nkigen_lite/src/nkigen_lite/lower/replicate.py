@@ -6,6 +6,7 @@ from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.lower.sources import Source
+from nkigen_lite.lower.table import held_as
 from nkigen_lite.lower.writer import Writer
 
 PARTITIONS = 128
@@ -30,7 +31,7 @@ class Replicas:
 
     def load(self, value: str, source: Source, columns: int, stride: int) -> None:
         """`columns` elements of the source, `stride` apart, onto all partitions."""
-        writer, dtype = self.writer, source.dtype
+        writer, dtype = self.writer, held_as(source.dtype)
         made = writer.allocate(f"{source.buffer}_rows", (PARTITIONS, columns), dtype, Memory.sbuf)
         self.buffers[value] = made
         many = PARTITIONS * columns * dtype.itemsize > BY_DMA_BYTES

@@ -15,10 +15,10 @@ from typing import Any
 from neuroncore.enums import ReduceCmd
 from neuroncore.errors import Place
 from neuroncore.targets import Target
-from nki_dtypes import DType, bool_, float32, uint8
+from nki_dtypes import DType, float32, uint8
 from nkigen_lite.ir import Node
 from nkigen_lite.lower.refuse import cannot
-from nkigen_lite.lower.table import ACTIVATIONS, ALU, COPIES, MIRRORED, REDUCTIONS
+from nkigen_lite.lower.table import ACTIVATIONS, ALU, COPIES, MIRRORED, REDUCTIONS, held_as
 
 Operand = str | float
 """A value's name or a number."""
@@ -79,7 +79,7 @@ class Selector:
     ) -> None:  # fmt: skip
         self.nodes = {n.name: n for n in nodes}
         self.full, self.users, self.numbers = dict(full), users, numbers
-        self.dtypes = {v: uint8 if d is bool_ else d for v, d in dtypes.items()}
+        self.dtypes = {v: held_as(d) for v, d in dtypes.items()}
         self.target = target
         self.steps: list[Step] = []
         self.made: dict[str, str] = {}
@@ -168,7 +168,7 @@ class Selector:
     def of_rows(self, value: str) -> str:
         """One float32 number per row, as instructions take them."""
         made = self.make(value)
-        if self.dtypes[made] is float32 or not self.dtypes[made].is_float:
+        if self.dtypes[made] is float32:
             return made
         if made not in self.wide:
             name = self.wide[made] = self.fresh(made, False, float32, "_float32")

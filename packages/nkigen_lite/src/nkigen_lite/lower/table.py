@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from nki_dtypes import DType, bool_, uint8
+
 ACTIVATIONS: dict[str, str] = {
     name: name
     for name in (
@@ -30,3 +32,8 @@ REDUCTIONS: dict[str, str] = {"sum": "add", "max": "maximum", "min": "minimum"}
 
 COPIES = frozenset({"convert", "broadcast_to", "reshape"})
 """Same elements, perhaps rounded to another float type."""
+
+
+def held_as(dtype: DType) -> DType:
+    """The dtype of a value on chip: predicates are integers."""
+    return uint8 if dtype is bool_ else dtype
