@@ -4,6 +4,8 @@
 
 Counts are of the program that is emitted; "at most" are the bounds we hold ourselves to, "least"
 what the inputs, outputs and tile limits of the machine allow (tiles of 8 KiB per partition).
+A result that is only a view of an argument is one DMA from HBM to HBM: its counts hold and its runs
+of a few bytes cost time; the reordering on chip that would be faster is not written yet.
 Microseconds are the timeline's, mode compiled, without the launch. "Trace to source" is wall time.
 """
 

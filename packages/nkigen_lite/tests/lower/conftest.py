@@ -21,7 +21,7 @@ def run_source(kernel: Compiled, folder: Path, arrays: tuple[Any, ...]) -> tuple
     file = folder / "kernel.py"
     file.write_text(kernel.source, encoding="utf-8")
     given = [np.array(a) for a in kernel.inputs(*arrays)]
-    with nki_runtime.use(nki="0.6"):
+    with nki_runtime.use(nki="0.6", target=kernel.program.target):
         found = runpy.run_path(str(file))[kernel.program.name](*given)
     return found if isinstance(found, tuple) else (found,)
 

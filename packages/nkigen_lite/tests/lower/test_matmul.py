@@ -112,6 +112,20 @@ def test_the_table(function, specs, most, mib, microseconds):
     assert microseconds is None or stats.predicted_us <= microseconds
 
 
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+def test_every_target_takes_the_kernel(lowers, normal, target):
+    x, w, b = normal(130, 140), normal(140, 300, seed=1) / 12, normal(300, seed=2)
+
+    lowers(lambda x, w, b: np.exp(np.tanh(x @ w + b) * 2 + 1), x, w, b, roundings=64, target=target)
+
+
+@pytest.mark.parametrize("version", ["0.2", "0.3", "0.4", "0.5"])
+def test_every_version_has_source_of_its_own(version):
+    kernel = compile(gated, "f32[64, 70]", "f32[70, 80]", "f32[70, 80]", "f32[80, 70]", nki=version)
+
+    assert f"NKI {version}." in kernel.source
+
+
 def test_integer_matrices_are_refused_at_the_line():
     with pytest.raises(LoweringError, match="matmul cannot be lowered: no kernel is written for"):
         compile(mm, "i32[4, 4]", "i32[4, 4]")
