@@ -13,14 +13,15 @@ from neuroncore.program import Program, check, emit, execute_program
 from nkigen_lite.frontend import trace
 from nkigen_lite.ir import Graph
 from nkigen_lite.ir.run import as_input
-from nkigen_lite.lower import Plan, in_machine_terms, lower
+from nkigen_lite.lower import Plan, in_machine_terms, lower, returned
 from nkigen_lite.passes import canonicalize, decompose
 from nkigen_lite.stats import Stats, measure
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel. Called with arrays, it runs on the machine and gives what the function gives.
+    """A kernel. Called with arrays, it runs on the machine and gives what the function gives, also
+    in arguments that the function writes to: the program returns them behind the outputs.
 
     `graph` is what was traced, `plan` the groups that it became, `program` the checked program.
     """
@@ -40,19 +41,25 @@ class Compiled:
         return measure(self.program)
 
     def explain(self) -> str:
-        """The groups, how they lie on chip, and why operations were not fused."""
+        """The groups, how they lie on chip, why operations were not fused, how elements move."""
         lines = [f"group {number}: {group}" for number, group in enumerate(self.plan.groups)]
-        return "\n".join([*lines, *map(str, self.plan.refusals)])
+        return "\n".join([*lines, *map(str, self.plan.refusals), *self.plan.notes])
 
     def __call__(self, *arrays: Any) -> Any:
         """NumPy in, NumPy out: one array, or a tuple. Raises SpecError for other dtypes or counts,
         BroadcastError for other shapes than those compiled for."""
         given = self.inputs(*arrays)
         results = execute_program(self.program, given)
-        outputs = tuple(
-            np.asarray(r).reshape(self.graph.specs[name].shape).view(self.graph.specs[name].storage)
-            for r, name in zip(results, self.graph.outputs, strict=True)
-        )
+        graph, names = self.plan.graph, returned(self.plan.graph)
+        values = [
+            np.asarray(r).reshape(graph.specs[name].shape).view(graph.specs[name].storage)
+            for r, name in zip(results, names, strict=True)
+        ]
+        made = dict(zip(names, values, strict=True))
+        numbers = {v.name: number for number, v in enumerate(graph.inputs)}
+        for name, value in graph.writes:
+            arrays[numbers[name]][...] = made[value]
+        outputs = tuple(values[: len(graph.outputs)])
         return outputs[0] if len(outputs) == 1 else outputs
 
     def inputs(self, *arrays: Any) -> list[np.ndarray]:

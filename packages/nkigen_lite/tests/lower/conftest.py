@@ -83,3 +83,28 @@ def _normal() -> Callable[..., np.ndarray]:
 @pytest.fixture(name="source_results", scope="session")
 def _source_results() -> Callable[..., tuple[np.ndarray, ...]]:
     return run_source
+
+
+@pytest.fixture(name="moves")
+def _moves(tmp_path: Path) -> Callable[..., Compiled]:
+    """Compile a function that only moves elements; program and source against NumPy, bit for bit.
+
+    Written arguments are compared too: the program returns them behind the outputs.
+    """
+
+    def check(function: Callable[..., Any], *arrays: Any, **options: Any) -> Compiled:
+        kernel = compile(function, *arrays, **options)
+        mine, numpys = [[np.array(a) for a in arrays] for _ in range(2)]
+        ours, exact = kernel(*mine), function(*numpys)
+        ours, exact = (r if isinstance(r, tuple) else (r,) for r in (ours, exact))
+        exact = tuple(np.array(e) for e in exact)
+        sources = run_source(kernel, tmp_path, arrays)
+        for found, written, wanted in zip(ours, sources, exact, strict=False):
+            assert found.shape == wanted.shape
+            assert found.tobytes() == wanted.tobytes()
+            assert np.asarray(written).tobytes() == wanted.tobytes()
+        for argument, expected in zip(mine, numpys, strict=True):
+            assert argument.tobytes() == expected.tobytes()
+        return kernel
+
+    return check

@@ -180,12 +180,3 @@ def test_what_has_no_kernel_yet_is_refused_at_the_line(function, spec, names):
 
     assert refused.value.place is not None
     assert refused.value.place.file == __file__
-
-
-def test_an_argument_that_is_written_to_is_refused():
-    def negate(x):
-        x[...] = -x
-        return x
-
-    with pytest.raises(LoweringError, match="writes into its argument"):
-        compile(negate, "f32[8]")

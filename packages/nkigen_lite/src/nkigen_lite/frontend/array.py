@@ -12,9 +12,10 @@ from nkigen_lite.errors import (
     DataDependentError,
     UnsupportedFunctionError,
 )
-from nkigen_lite.frontend.memory import Memory, Step, strided, values_along
+from nkigen_lite.frontend.memory import Memory, Step, values_along
 from nkigen_lite.frontend.tape import Tape
 from nkigen_lite.spec import Spec
+from nkigen_lite.strides import strided
 
 Strides = tuple[int, ...] | None
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
 from typing import Any
 
 from nkigen_lite.errors import UnsupportedFunctionError, ValueRangeError
 from nkigen_lite.frontend.tape import Tape
-from nkigen_lite.ops.record import Shape
 
 
 @dataclass(slots=True, eq=False)
@@ -89,43 +87,3 @@ PUT_BACK: dict[str, Callable[[Tape, str, str, Mapping[str, Any]], str]] = {
     "broadcast_to": _broadcast,
 }
 """Per view: the whole's next version, from its last and the part's new value."""
-
-
-# ------------------------------------------------------------------ memory order
-
-
-def contiguous(shape: Shape) -> tuple[int, ...]:
-    """Element strides in C order."""
-    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
-
-
-def strided(shape: Shape, strides: tuple[int, ...]) -> bool:
-    """Whether these strides are those of C order, where they matter."""
-    expected = contiguous(shape)
-    steps = zip(shape, strides, expected, strict=True)
-    return not prod(shape) or all(n == 1 or s == e for n, s, e in steps)
-
-
-def reshaped(shape: Shape, strides: tuple[int, ...], new: Shape) -> tuple[int, ...] | None:
-    """The strides of a reshape that is a view, or None where NumPy has to copy."""
-    if not prod(shape):
-        return contiguous(new)
-    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
-    result: list[int] = []
-    rest = list(new)
-    while rest:
-        if rest[0] == 1:
-            result.append(0)
-            rest.pop(0)
-            continue
-        # Axes of both sides, until they hold the same number of elements.
-        ours, theirs = [old.pop(0)], [rest.pop(0)]
-        while (have := prod(n for n, _ in ours)) != prod(theirs):
-            if have < prod(theirs):
-                ours.append(old.pop(0))
-            else:
-                theirs.append(rest.pop(0))
-        if any(outer != n * inner for (_, outer), (n, inner) in pairwise(ours)):
-            return None
-        result += [ours[-1][1] * prod(theirs[d + 1 :]) for d in range(len(theirs))]
-    return tuple(result)

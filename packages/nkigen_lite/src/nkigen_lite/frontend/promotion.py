@@ -15,9 +15,10 @@ from nkigen_lite.errors import (
     UnsupportedFunctionError,
 )
 from nkigen_lite.frontend.array import TracedArray
-from nkigen_lite.frontend.memory import Memory, contiguous
+from nkigen_lite.frontend.memory import Memory
 from nkigen_lite.frontend.tape import Tape
 from nkigen_lite.spec import narrow, numpy_dtype
+from nkigen_lite.strides import contiguous
 
 PYTHON_NUMBERS = (bool, int, float)
 

@@ -10,11 +10,12 @@ from neuroncore.errors import Place
 from nkigen_lite.errors import SpecError, TraceError
 from nkigen_lite.frontend import functions  # gives TracedArray its methods
 from nkigen_lite.frontend.array import TracedArray
-from nkigen_lite.frontend.memory import Memory, contiguous
+from nkigen_lite.frontend.memory import Memory
 from nkigen_lite.frontend.promotion import traced
 from nkigen_lite.frontend.tape import Tape
 from nkigen_lite.ir import Graph
 from nkigen_lite.spec import as_spec, numpy_dtype
+from nkigen_lite.strides import contiguous
 
 assert functions
 

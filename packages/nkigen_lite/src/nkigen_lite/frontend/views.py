@@ -10,9 +10,10 @@ import numpy as np
 
 from nkigen_lite.errors import ArgumentError, AxisError, BroadcastError, ValueRangeError
 from nkigen_lite.frontend.array import TracedArray
-from nkigen_lite.frontend.memory import Memory, Step, contiguous, reshaped
+from nkigen_lite.frontend.memory import Memory, Step
 from nkigen_lite.frontend.promotion import fresh
 from nkigen_lite.ops.record import Shape
+from nkigen_lite.strides import contiguous, reshaped
 
 
 def axis_of(axis: Any, ndim: int) -> int:

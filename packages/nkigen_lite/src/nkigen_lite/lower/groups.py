@@ -11,7 +11,7 @@ from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.budget import Fit, fit, has_reduction, is_line
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.select import KNOWN
-from nkigen_lite.lower.sources import Source, seen_through
+from nkigen_lite.lower.sources import Source, seen_through, view_of
 from nkigen_lite.lower.spaces import Axes, Role, Space, clash, lay_node, solve
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
@@ -38,13 +38,15 @@ class Refusal:
 
 @dataclass(slots=True)
 class Group:
-    """Operations that become one kernel part, in order; a product of matrices stands alone."""
+    """Operations that become one kernel part, in order; a product of matrices stands alone, and so
+    does what only puts arrays together in HBM (`is_layout`)."""
 
     nodes: list[Node] = field(default_factory=list)
     axes: Axes = field(default_factory=Axes)
     anchor: str = ""
     space: Space | None = None
     fit: Fit | None = None
+    is_layout: bool = False
 
     @property
     def is_matmul(self) -> bool:
@@ -57,7 +59,8 @@ class Group:
 
     def __str__(self) -> str:
         made = ", ".join(f"{n.name} = {n.op}" for n in self.nodes)
-        return f"{self.space or 'matmul'}: {made}" + (f"; {self.fit}" if self.fit else "")
+        what = self.space or ("in HBM" if self.is_layout else "matmul")
+        return f"{what}: {made}" + (f"; {self.fit}" if self.fit else "")
 
 
 @dataclass(slots=True)
@@ -66,7 +69,7 @@ class Plan:
 
     `views` are values that are only other looks at arrays in HBM: value → (node, operand).
     `numbers` are constants with one element everywhere. `refusals` say why there is more than one
-    group.
+    group, `notes` which way elements are moved.
     """
 
     graph: Graph
@@ -74,6 +77,11 @@ class Plan:
     views: dict[str, Node] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def made_by(self) -> dict[str, int]:
+        """Value → the number of the group that makes it."""
+        return {name: number for number, g in enumerate(self.groups) for name in g.names}
 
     def base_of(self, value: str) -> str:
         """The array that a view looks at."""
@@ -117,14 +125,23 @@ class Planner:
             self.constant(node)
         elif node.op == "matmul":
             self.start(node, "a product of matrices")
+        elif node.record.kind is Kind.layout:
+            self.start(node, None, is_layout=True)
         elif node.record.kind is Kind.view and not self.may_join(node):
-            self.plan.views[node.name] = node
-            self.ready[node.name] = self.ready_of(node)
+            self.view(node)
         elif node.op in KNOWN:
             self.refuse_dtypes(node)
             self.join(node)
         else:
             raise cannot(node, "no instruction is chosen for this operation yet")
+
+    def view(self, node: Node) -> None:
+        """Another look at an array; a reshape that no strides say is an array of its own."""
+        if node.op == "reshape" and view_of(node, self.as_stored(node.operands[0])) is None:
+            self.start(node, None, is_layout=True)
+            return
+        self.plan.views[node.name] = node
+        self.ready[node.name] = self.ready_of(node)
 
     def refuse_dtypes(self, node: Node) -> None:
         """Engines compute in float32: integers of 32 bits would lose digits."""
@@ -176,6 +193,8 @@ class Planner:
         group = self.plan.groups[number]
         if group.is_matmul:
             return "products of matrices stand alone"
+        if group.is_layout:
+            return "it puts arrays together in HBM"
         outside = [o for o in node.operands if o not in group.names and o not in self.plan.numbers]
         late = next((o for o in outside if self.ready[o] >= number), None)
         if late is not None:
@@ -186,9 +205,9 @@ class Planner:
             self.plan.groups[number] = trial
         return why
 
-    def start(self, node: Node, why: str | None) -> None:
-        group = Group([node])
-        if node.op != "matmul":
+    def start(self, node: Node, why: str | None, is_layout: bool = False) -> None:
+        group = Group([node], is_layout=is_layout)
+        if node.op != "matmul" and not is_layout:
             wrong = self.settled(group, node)
             if wrong is not None:
                 raise cannot(node, wrong)
@@ -204,6 +223,10 @@ class Planner:
         why = lay_node(axes, node, skip=self.plan.numbers.keys())
         if why is not None:
             return why
+        if group.anchor and axes.shapes[group.anchor] == node.spec.shape and (
+            set(axes.of(group.anchor)).isdisjoint({*axes.of(node.name)} - {None})
+        ):  # fmt: skip
+            axes.lay(node.name, group.anchor)  # unrelated, but one loop nest makes both
         for value in axes.shapes:
             why = clash(axes, value)
             if why is not None:
@@ -233,13 +256,16 @@ class Planner:
         """How what the group reads lies in HBM; what groups write is in C order."""
         found: dict[str, Source] = {}
         for value in group.axes.shapes:
-            if value in group.names:
-                continue
-            base = self.plan.base_of(value)
-            spec = self.specs[base]
-            known = {base: Source(base, 0, spec.shape, row_major(spec.shape), spec.dtype)}
-            found[value] = self.plan.source(value, known)
+            if value not in group.names:
+                found[value] = self.as_stored(value)
         return found
+
+    def as_stored(self, value: str) -> Source:
+        """The value in HBM, its array in C order."""
+        base = self.plan.base_of(value)
+        spec = self.specs[base]
+        known = {base: Source(base, 0, spec.shape, row_major(spec.shape), spec.dtype)}
+        return self.plan.source(value, known)
 
 
 def products_first(graph: Graph) -> list[Node]:

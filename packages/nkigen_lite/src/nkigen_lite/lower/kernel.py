@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from neuroncore.engines import Space as Memory
-from neuroncore.program import Access, Affine, Program, whole
+from neuroncore.program import Program
 from neuroncore.targets import resolve_target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph, Node
@@ -13,10 +10,11 @@ from nkigen_lite.lower.budget import column_values, fit, in_matrix_tiles
 from nkigen_lite.lower.chains import Part, parts_of
 from nkigen_lite.lower.contraction import OnChip, bytes_of
 from nkigen_lite.lower.groups import Group, Plan, plan_groups
+from nkigen_lite.lower.joining import Arrays
 from nkigen_lite.lower.matmul import Epilogue, Products
 from nkigen_lite.lower.refuse import LoweringError, cannot
 from nkigen_lite.lower.replicate import Replicas
-from nkigen_lite.lower.sources import Source, whole_source
+from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.spaces import Role, Space, matrix_space, solve
 from nkigen_lite.lower.tiles import Tiles
 from nkigen_lite.lower.writer import Writer
@@ -34,9 +32,6 @@ def lower(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
 
 def refuse(graph: Graph) -> None:
     """Whole graphs that no kernel can be."""
-    if graph.writes:
-        name = graph.writes[0][0]
-        raise LoweringError(f"{graph.name} writes into its argument {name}; not lowered yet")
     for value, spec in graph.specs.items():
         if not spec.size:
             node = graph.by_name.get(value)
@@ -45,48 +40,42 @@ def refuse(graph: Graph) -> None:
             raise LoweringError(f"{value} has no elements", got=str(spec))
 
 
+def returned(graph: Graph) -> tuple[str, ...]:
+    """What a kernel returns: the outputs, then what else is left in written arguments."""
+    left = dict.fromkeys(value for _, value in graph.writes)
+    return (*graph.outputs, *(v for v in left if v not in graph.outputs))
+
+
 class _Kernel:
     def __init__(self, plan: Plan, writer: Writer) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
-        self.arrays: dict[str, Source] = {}
+        self.arrays = Arrays(plan, writer)
         self.kept: dict[str, OnChip] = {}
         self.held = 0
-        for value in self.graph.inputs:
-            shape = value.spec.shape
-            made = writer.parameter(value.name, shape or (1,), value.spec.dtype)
-            self.arrays[value.name] = whole_source(made, shape)
 
     def program(self) -> Program:
         stored = self.plan.stored()
-        direct = [r for r in self.graph.results if r in stored]
         order = [n.name for n in self.graph.nodes]
         for part in parts_of(self.plan, resolve_target(self.writer.target)):
             inside = {n.name for n in part.products} if part.group else set()
             mine = frozenset((stored & part.names) - inside)
             for value in sorted(mine - {part.kept}, key=order.index):
-                self.array(value, value in direct)
+                self.arrays.place(value)
             if part.products:
                 self.products(part, mine)
+            elif part.group is not None and part.group.is_layout:
+                self.arrays.join(part.group.nodes[0])
             elif part.group is not None:
                 self.group(part.group, mine)
         results: list[str] = []
-        for value in self.graph.results:
-            known = self.arrays[value].buffer if value in direct else None
-            results.append(known if known and known not in results else self.copied(value))
+        for value in returned(self.graph):
+            results.append(self.arrays.result(value, results))
         return self.writer.finish(tuple(results))
-
-    def array(self, value: str, is_result: bool) -> None:
-        """A place in HBM for a value that leaves its group."""
-        spec = self.graph.specs[value]
-        memory = Memory.shared_hbm if is_result else Memory.private_hbm
-        name = "out" if is_result else f"{self.graph.by_name[value].op}_in_hbm"
-        made = self.writer.allocate(name, spec.shape or (1,), spec.dtype, memory)
-        self.arrays[value] = whole_source(made, spec.shape)
 
     def group(self, group: Group, stored: frozenset[str]) -> None:
         """Element-wise operations and row reductions, from HBM to HBM."""
         sources = {v: self.source(v) for v in group.axes.shapes if v not in group.names}
-        sources |= {v: self.arrays[v] for v in stored}
+        sources |= {v: self.arrays.known[v] for v in stored}
         space = solve(group.axes, group.anchor, sources)
         if isinstance(space, str):
             raise cannot(group.nodes[0], space)
@@ -116,7 +105,7 @@ class _Kernel:
         left_name = part.products[0].operands[0]
         left = self.kept.get(left_name) or self.source(left_name)
         rights = {n.name: self.source(n.operands[1]) for n in part.products}
-        outputs = {v: self.arrays[v] for v in stored if v != part.kept}
+        outputs = {v: self.arrays.known[v] for v in stored if v != part.kept}
         held = self.held if isinstance(left, OnChip) else 0
         epilogue = self.epilogue(part, stored) if part.group else None
         made = Products(self.writer, part.products, left, rights, outputs, epilogue, held)
@@ -150,25 +139,11 @@ class _Kernel:
         group.space, group.fit = space, found
         outside = [v for v in group.axes.shapes if v not in group.names | names]
         sources = {v: self.source(v) for v in outside}
-        sources |= {v: self.arrays[v] for v in stored if v in self.arrays}
+        sources |= {v: self.arrays.known[v] for v in stored if v in self.arrays.known}
         replicas = self.replicas(group, space, sources)
         bound = frozenset(names | stored)
         tiles = Tiles(self.writer, space, found, sources, stored, replicas, bound)
         return Epilogue(tiles, tuple(sorted(stored)))
 
     def source(self, value: str) -> Source:
-        return self.plan.source(value, self.arrays)
-
-    def copied(self, value: str) -> str:
-        """A result that is only another look at an array, or a constant: moved in HBM."""
-        spec = self.graph.specs[value]
-        if value in self.plan.numbers:
-            node: Node = self.graph.by_name[value]
-            raise cannot(node, "a result that does not depend on an argument")
-        source = self.source(value)
-        made = self.writer.allocate("out", spec.shape or (1,), spec.dtype, Memory.shared_hbm)
-        if not spec.shape:
-            source = replace(source, shape=(1,), strides=(1,))
-        access = Access(source.buffer, Affine(source.offset), source.shape, source.strides)
-        self.writer.call("dma_copy", dst=whole(made), src=access)
-        return made.name
+        return self.arrays.source(value)

@@ -165,7 +165,8 @@ class Products:
                 self.finish(results, targets, tile)
         for name, tile_of in made.items():
             output = self.outputs[name]
-            offset = Affine(output.offset) + rows[0] * output.strides[-2] + (start + inner)
+            offset = Affine(output.offset) + rows[0] * output.strides[-2]
+            offset += (start + inner) * output.strides[-1]
             for variable, stride in zip(batch, output.strides, strict=False):
                 offset += variable * stride
             shape = (rows[1], width)

@@ -9,6 +9,7 @@ from neuroncore.spec import row_major
 from nki_dtypes import DType
 from nkigen_lite.ir import Node
 from nkigen_lite.lower.refuse import cannot
+from nkigen_lite.strides import reshaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,10 @@ class Source:
     dtype: DType
 
     @property
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie one after the other in C order."""
-        dense = row_major(self.shape)
-        return all(
-            n == 1 or s == d for n, s, d in zip(self.shape, self.strides, dense, strict=True)
-        )
+    def is_in_rows(self) -> bool:
+        """Whether neighbours along the last axis are neighbours in HBM."""
+        axes = [s for n, s in zip(self.shape, self.strides, strict=True) if n != 1]
+        return not axes or axes[-1] == 1
 
 
 def whole_source(buffer: Buffer, shape: tuple[int, ...]) -> Source:
@@ -35,13 +34,37 @@ def whole_source(buffer: Buffer, shape: tuple[int, ...]) -> Source:
     return Source(buffer.name, 0, shape, row_major(shape), buffer.dtype)
 
 
+def box_of(
+    source: Source, starts: tuple[int, ...], sizes: tuple[int, ...], steps: tuple[int, ...]
+) -> Source:
+    """Elements start, start + step, … of each axis: `sizes` of them."""
+    moved = sum(s * b for s, b, n in zip(source.strides, starts, sizes, strict=True) if n)
+    strides = tuple(s * k for s, k in zip(source.strides, steps, strict=True))
+    return replace(source, offset=source.offset + moved, shape=sizes, strides=strides)
+
+
+def view_of(node: Node, source: Source) -> Source | None:
+    """The source after a view operation; None where no strides say it."""
+    view = _VIEWS.get(node.op)
+    return view(node, source) if view else None
+
+
 def seen_through(node: Node, source: Source) -> Source:
     """The source after a view operation. Raises LoweringError where no pattern says it."""
-    view = _VIEWS.get(node.op)
-    found = view(node, source) if view else None
+    found = view_of(node, source)
     if found is None:
         raise cannot(node, "no access pattern of its operand in HBM has these elements")
     return found
+
+
+def seen_before(node: Node, place: Source, shape: tuple[int, ...]) -> Source | None:
+    """Where the operand, of `shape`, lies if its view lies at `place`; None where that says not
+    all of its elements."""
+    if node.op == "transpose":
+        back = dict(zip(node.attrs["axes"], place.strides, strict=True))
+        return replace(place, shape=shape, strides=tuple(back[d] for d in range(len(shape))))
+    strides = reshaped(place.shape, place.strides, shape) if node.op == "reshape" else None
+    return None if strides is None else replace(place, shape=shape, strides=strides)
 
 
 def _transpose(node: Node, source: Source) -> Source:
@@ -51,10 +74,7 @@ def _transpose(node: Node, source: Source) -> Source:
 
 
 def _slice(node: Node, source: Source) -> Source:
-    starts, steps = node.attrs["starts"], node.attrs["steps"]
-    moved = sum(s * b for s, b, n in zip(source.strides, starts, node.spec.shape, strict=True) if n)
-    strides = tuple(s * k for s, k in zip(source.strides, steps, strict=True))
-    return replace(source, offset=source.offset + moved, shape=node.spec.shape, strides=strides)
+    return box_of(source, node.attrs["starts"], node.spec.shape, node.attrs["steps"])
 
 
 def _broadcast(node: Node, source: Source) -> Source:
@@ -68,13 +88,8 @@ def _broadcast(node: Node, source: Source) -> Source:
 
 def _reshape(node: Node, source: Source) -> Source | None:
     shape = node.spec.shape
-    if source.is_contiguous:
-        return replace(source, shape=shape, strides=row_major(shape))
-    if squeezed(source.shape) != squeezed(shape):
-        return None
-    left = [s for n, s in zip(source.shape, source.strides, strict=True) if n != 1]
-    strides = tuple(left.pop(0) if n != 1 else 0 for n in shape)
-    return replace(source, shape=shape, strides=strides)
+    strides = reshaped(source.shape, source.strides, shape)
+    return None if strides is None else replace(source, shape=shape, strides=strides)
 
 
 def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:

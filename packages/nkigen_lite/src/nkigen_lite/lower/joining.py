@@ -1,0 +1,162 @@
+"""Where values lie in HBM: in arrays of their own, or in their place of an array that joins them.
+
+What puts values together is one array; a value that only it needs is written straight into its
+place there, all others are copied. Arguments that a function writes to are new arrays that the
+kernel returns: since 0.2 the language documents no parameter that a kernel changes [NKI migration:
+`nt.mutable_tensor` has no documented equivalent].
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from neuroncore.engines import Space as Memory
+from neuroncore.spec import row_major
+from nkigen_lite.ir import Graph, Node
+from nkigen_lite.lower.groups import Plan
+from nkigen_lite.lower.moving import fill, move
+from nkigen_lite.lower.sources import Source, box_of, seen_before, whole_source
+from nkigen_lite.lower.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The place of a value in the array of the operation `into`; the buffer is not known yet."""
+
+    into: str
+    place: Source
+
+
+class Arrays:
+    """Every value in HBM: `known` by name."""
+
+    def __init__(self, plan: Plan, writer: Writer) -> None:
+        self.plan, self.writer, self.graph = plan, writer, plan.graph
+        self.known: dict[str, Source] = {}
+        self.direct = frozenset(self.graph.results) & plan.stored()
+        self.seats = seats(plan)
+        for value in self.graph.inputs:
+            shape = value.spec.shape
+            made = writer.parameter(value.name, shape or (1,), value.spec.dtype)
+            self.known[value.name] = whole_source(made, shape)
+
+    def source(self, value: str) -> Source:
+        """The value where it lies, or what it is a view of."""
+        return self.plan.source(value, self.known)
+
+    def place(self, value: str) -> Source:
+        """Room for a value that a group makes."""
+        if value not in self.known:
+            seat = self.seats.get(value)
+            if seat is None:
+                self.known[value] = self.own(value)
+            else:
+                self.known[value] = replace(seat.place, buffer=self.place(seat.into).buffer)
+                self.plan.notes.append(f"{value} is written into its place in {seat.into}")
+            node = self.graph.by_name[value]
+            if node.op == "update":
+                self.put(node.operands[0], self.known[value], node.name)
+        return self.known[value]
+
+    def own(self, value: str) -> Source:
+        """An array that holds nothing else."""
+        spec, result = self.graph.specs[value], value in self.direct
+        memory = Memory.shared_hbm if result else Memory.private_hbm
+        name = "out" if result else f"{self.graph.by_name[value].op}_in_hbm"
+        made = self.writer.allocate(name, spec.shape or (1,), spec.dtype, memory)
+        return whole_source(made, spec.shape)
+
+    def join(self, node: Node) -> None:
+        """What is not in its place yet, copied there."""
+        placed = boxes(node, self.place(node.name), self.graph)
+        for operand, box in placed[1:] if node.op == "update" else placed:
+            self.put(operand, box, node.name)
+
+    def put(self, value: str, place: Source, into: str | None = None) -> None:
+        """The value copied to `place`, unless it is made there."""
+        base = self.plan.base_of(value)
+        seat = self.seats.get(base)
+        if seat is not None and seat.into == into:
+            return
+        if base in self.plan.numbers:
+            fill(self.writer, place, self.graph.by_name[base].attrs["value"].uniform)
+        else:
+            road = move(self.writer, place, self.source(value))
+            self.plan.notes.append(f"{value} is copied to {into or 'a result'}: {road}")
+
+    def result(self, value: str, taken: list[str]) -> str:
+        """The name of an array that holds the value, and that is not `taken` by another result."""
+        if value in self.direct and (known := self.known[value].buffer) not in taken:
+            return known
+        spec = self.graph.specs[value]
+        made = self.writer.allocate("out", spec.shape or (1,), spec.dtype, Memory.shared_hbm)
+        self.put(value, whole_source(made, spec.shape))
+        return made.name
+
+
+def boxes(node: Node, whole: Source, graph: Graph) -> list[tuple[str, Source]]:
+    """(operand, its place in `whole`) of an operation that makes an array of others."""
+    shapes = [graph.specs[o].shape for o in node.operands]
+    if node.op == "update":
+        part = box_of(whole, node.attrs["starts"], shapes[1], node.attrs["steps"])
+        return list(zip(node.operands, (whole, part), strict=True))
+    if node.op == "concatenate":
+        axis, start, found = node.attrs["axis"], 0, []
+        for operand, shape in zip(node.operands, shapes, strict=True):
+            starts = tuple(start if d == axis else 0 for d in range(len(shape)))
+            found.append((operand, box_of(whole, starts, shape, (1,) * len(shape))))
+            start += shape[axis]
+        return found
+    before = seen_before(node, whole, shapes[0])
+    assert before is not None, f"{node.op} of a whole array"
+    return [(node.operands[0], before)]
+
+
+def seats(plan: Plan) -> dict[str, Seat]:
+    """Values that are made in their place of a joined array: only it needs them, and they lie
+    there in rows."""
+    graph, uses, made_by = plan.graph, _uses(plan), plan.made_by()
+    found: dict[str, Seat] = {}
+    for group in reversed(plan.groups):
+        if not group.is_layout:
+            continue
+        (node,) = group.nodes
+        shape, dtype = node.spec.shape, node.spec.dtype
+        whole = found[node.name].place if node.name in found else (
+            Source("", 0, shape, row_major(shape), dtype)
+        )  # fmt: skip
+        for operand, box in boxes(node, whole, graph):
+            below = _below(plan, operand, box)
+            if below is None or uses[below[0]] != 1 or not below[1].is_in_rows:
+                continue
+            value, place = below
+            base = plan.base_of(node.operands[0])
+            early = node.op == "update" and value != base and (
+                made_by.get(base, -1) >= made_by.get(value, -1)
+            )  # fmt: skip
+            if value in made_by and not early:  # what is overwritten comes first
+                found[value] = Seat(node.name, place)
+    return found
+
+
+def _below(plan: Plan, value: str, place: Source) -> tuple[str, Source] | None:
+    """(array, its place) where the value, a view of the array, is to lie at `place`."""
+    while value in plan.views:
+        node = plan.views[value]
+        (value,) = node.operands
+        before = seen_before(node, place, plan.graph.specs[value].shape)
+        if before is None:
+            return None
+        place = before
+    return value, place
+
+
+def _uses(plan: Plan) -> Counter[str]:
+    """How often an array is needed beyond the group that makes it."""
+    found = Counter(plan.base_of(r) for r in plan.graph.results)
+    for group in plan.groups:
+        mine = group.names
+        outside = (o for n in group.nodes for o in n.operands if o not in mine)
+        found.update(plan.base_of(o) for o in outside)
+    return found

@@ -1,0 +1,95 @@
+"""Elements from one place in HBM to another, and one number to many places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from neuroncore.engines import Space as Memory
+from neuroncore.program import Access, Affine, whole
+from nkigen_lite.lower.sources import Source
+from nkigen_lite.lower.table import held_as
+from nkigen_lite.lower.tiles import parts
+from nkigen_lite.lower.writer import Writer
+
+PARTITIONS = 128
+FILL_BYTES = 4 * 1024
+"""Bytes per partition of the tile that holds a number many times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An axis of elements: `size` of them, one step along it is `to` and `source` elements."""
+
+    size: int
+    to: int
+    source: int
+
+
+def steps_of(to: Source, source: Source) -> tuple[Step, ...]:
+    """The axes of a move, long steps of `to` first; neighbours on both sides are one axis."""
+    axes = [
+        Step(n, t, s)
+        for n, t, s in zip(to.shape, to.strides, source.strides, strict=True)
+        if n != 1
+    ]
+    axes.sort(key=lambda a: (-abs(a.to), -abs(a.source)))
+    merged: list[Step] = []
+    for axis in axes:
+        last = merged[-1] if merged else None
+        if last and (last.to, last.source) == (axis.to * axis.size, axis.source * axis.size):
+            merged[-1] = Step(last.size * axis.size, axis.to, axis.source)
+        else:
+            merged.append(axis)
+    return tuple(merged)
+
+
+def move(writer: Writer, to: Source, source: Source) -> str:
+    """`to` = `source`, elements of the same shape; says by which road."""
+    writer.call("dma_copy", dst=in_hbm(to), src=in_hbm(source))
+    return "one DMA from HBM to HBM"
+
+
+def in_hbm(source: Source) -> Access:
+    """All of its elements; rank 0 is one element."""
+    shape, strides = source.shape or (1,), source.strides or (1,)
+    return Access(source.buffer, Affine(source.offset), shape, strides)
+
+
+def fill(writer: Writer, to: Source, value: Any) -> None:
+    """`value` everywhere: one tile of it, stored again and again."""
+    dtype = held_as(to.dtype)
+    axes = [(s.size, s.to) for s in steps_of(to, to)]
+    *outer, (num_rows, row), (num_columns, column) = _as_rows(axes)
+    width = min(num_columns, FILL_BYTES // dtype.itemsize)
+    shape = (min(PARTITIONS, num_rows), width)
+    tile = writer.allocate("numbers", shape, dtype, Memory.sbuf)
+    number = int(value) if dtype.is_integer else float(value)
+    writer.call("memset", dst=whole(tile), value=number)
+    with ExitStack() as stack:
+        start = Affine(to.offset)
+        for size, stride in outer:
+            start += stack.enter_context(writer.loop("batch", size)) * stride
+        for rows in parts(num_rows, PARTITIONS):
+            for columns in parts(num_columns, width):
+                with writer.loop("tile", rows.tiles) as t, writer.loop("chunk", columns.tiles) as c:
+                    at = start + (t * rows.size + rows.start) * row
+                    at += (c * columns.size + columns.start) * column
+                    shape = (rows.size, columns.size)
+                    writer.call(
+                        "dma_copy", dst=Access(to.buffer, at, shape, (row, column)),
+                        src=Access(tile.name, Affine(), shape, (tile.row, 1)),
+                    )  # fmt: skip
+
+
+def _as_rows(axes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """At least two axes; one long axis is cut into rows where a number of rows divides it."""
+    if not axes:
+        return [(1, 1), (1, 1)]
+    if len(axes) > 1:
+        return list(axes)
+    ((size, stride),) = axes
+    rows = next((d for d in range(PARTITIONS, 1, -1) if size % d == 0), 1)
+    return [(rows, size // rows * stride), (size // rows, stride)]
