@@ -43,7 +43,8 @@ class Compiled:
     def explain(self) -> str:
         """The groups, how they lie on chip, why operations were not fused, how elements move."""
         lines = [f"group {number}: {group}" for number, group in enumerate(self.plan.groups)]
-        return "\n".join([*lines, *map(str, self.plan.refusals), *self.plan.notes])
+        plan = self.plan
+        return "\n".join([*lines, *plan.strips, *map(str, plan.refusals), *plan.notes])
 
     def __call__(self, *arrays: Any) -> Any:
         """NumPy in, NumPy out: one array, or a tuple. Raises SpecError for other dtypes or counts,

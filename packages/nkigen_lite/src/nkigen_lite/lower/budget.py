@@ -107,6 +107,20 @@ def in_matrix_tiles(
     )  # fmt: skip
 
 
+def in_strips(
+    nodes: list[Node], space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
+    target: Target, stored: frozenset[str],
+) -> Fit:  # fmt: skip
+    """Steps of a group whose tiles are whole rows; how many lie in a partition, the strip says."""
+    selector = selected(nodes, space, specs, numbers, target, stored)
+    each, per_row = _bytes_per_element(selector)
+    width = space.size(Role.columns)
+    return Fit(
+        tuple(selector.steps), selector.made, selector.full, selector.dtypes, False, 1, width,
+        width * each + per_row,
+    )  # fmt: skip
+
+
 def is_line(space: Space) -> bool:
     """Whether all values are one long axis."""
     only = [a for a in space.axes if a.size > 1]

@@ -11,6 +11,7 @@ from nkigen_lite.ir import Node, users
 from nkigen_lite.lower.budget import has_reduction
 from nkigen_lite.lower.contraction import bytes_of
 from nkigen_lite.lower.groups import Group, Plan, Refusal
+from nkigen_lite.lower.runs import Run, longest_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,45 @@ BANK_ROWS = 512
 """Rows of a value that is made with its columns on partitions: one PSUM bank of float32."""
 
 
-def parts_of(plan: Plan, target: Target) -> list[Part]:
-    """The plan's groups, products joined with the groups that alone use them."""
+def parts_of(plan: Plan, target: Target) -> list[Part | Run]:
+    """The plan's groups: as strips where that keeps values on chip that would go through HBM, else
+    products joined with the groups that alone use them."""
+    parts: list[Part | Run] = []
+    single: list[Group] = []
+    number = 0
+    while number < len(plan.groups):
+        run = longest_run(plan, number, target)
+        groups = list(run.groups) if run else plan.groups[number : number + 1]
+        number += len(groups)
+        if run is None or not _crossing(plan, groups, target):
+            single += groups
+        else:
+            parts += [*_fused(plan, single, target), run]
+            single = []
+    return parts + _fused(plan, single, target)
+
+
+def _crossing(plan: Plan, groups: list[Group], target: Target) -> bool:
+    """Whether values of the groups would go through HBM without a strip."""
+    parts = _fused(plan, groups, target)
+    used = users(plan.graph)
+    for number, part in enumerate(parts):
+        later = {v for p in parts[number + 1 :] for v in p.names}
+        for value in part.names - {part.kept}:
+            if later & {u.name for u in used[value]}:
+                return True
+    return False
+
+
+def _fused(plan: Plan, groups: list[Group], target: Target) -> list[Part]:
     fused: dict[int, tuple[Node, ...]] = {}
-    for number, group in enumerate(plan.groups):
+    known = {g.nodes[0].name for g in groups if g.is_matmul}
+    for number, group in enumerate(groups):
         if not group.is_matmul:
-            fused[number] = _products_of(plan, group)
+            fused[number] = tuple(n for n in _products_of(plan, group) if n.name in known)
     gone = {n.name for nodes in fused.values() for n in nodes}
     parts: list[Part] = []
-    for number, group in enumerate(plan.groups):
+    for number, group in enumerate(groups):
         if not group.is_matmul:
             parts.append(Part(fused[number], group))
         elif group.nodes[0].name not in gone:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import DType
-from nkigen_lite.lower.tiles import parts
+from nkigen_lite.lower.sources import Source
+from nkigen_lite.lower.tiles import parts, row_parts
 from nkigen_lite.lower.writer import Writer
 
 PARTITIONS = 128
 BANK_BYTES = 2048
+COPY_BANKS = 2
+"""PSUM banks that one copy empties, so that there is room for the next and for products."""
+
 LOAD_BYTES = 8 * 1024
 """Bytes per partition of one DMA: with 128 partitions, 1 MiB."""
 
@@ -63,6 +67,20 @@ class OnChip:
         return Access(self.rest.name, start, (self.rest.shape[0], count), (self.rest.row, 1))
 
 
+def matrix_of(source: Source, batch: tuple[Affine, ...], transposed: bool) -> Matrix:
+    """The last two axes at one place of the batch axes, which broadcast as NumPy's do."""
+    offset = Affine(source.offset)
+    missing = len(batch) - (len(source.shape) - 2)
+    for variable, size, stride in zip(
+        batch[missing:], source.shape[:-2], source.strides[:-2], strict=True
+    ):
+        offset += variable * (stride if size != 1 else 0)
+    (rows, columns), (down, along) = source.shape[-2:], source.strides[-2:]
+    if transposed:
+        return Matrix(source.buffer, offset, columns, rows, along, down, source.dtype)
+    return Matrix(source.buffer, offset, rows, columns, down, along, source.dtype)
+
+
 def bytes_of(num_k: int, num_x: int, dtype: DType) -> int:
     """Bytes per partition that (K, X) takes on chip."""
     return -(-num_k // PARTITIONS) * num_x * dtype.itemsize
@@ -84,11 +102,13 @@ def load(writer: Writer, matrix: Matrix, name: str) -> OnChip:
     few = matrix.num_k * matrix.num_x <= BY_DMA_ELEMS
     if matrix.along_x == 1 or matrix.along_k != 1 or few:
         _straight(writer, matrix, made)
-    else:
-        for part in parts(matrix.num_x, PARTITIONS):
-            with writer.loop("x", part.tiles) as x:
-                start = x * PARTITIONS + part.start
-                _transposed(writer, matrix.columns(start, part.size), made, start)
+        return made
+    most = LOAD_BYTES // (matrix.num_k * matrix.dtype.itemsize)
+    for part, partitions, each in row_parts(matrix.num_x, max(1, most)):
+        with writer.loop("x", part.tiles) as x:
+            start = x * part.size + part.start
+            tile = _rows(writer, matrix.columns(start, part.size), partitions, each)
+            turn(writer, tile, made, start, (each, 1))
     return made
 
 
@@ -113,57 +133,100 @@ def _straight(writer: Writer, matrix: Matrix, made: OnChip) -> None:
         writer.call("dma_copy", dst=whole(made.rest), src=source)
 
 
-def _transposed(writer: Writer, matrix: Matrix, made: OnChip, start: Affine) -> None:
-    """X on partitions first, then 128 x 128 at a time over TensorE; one copy empties a bank."""
-    rows, count = matrix.num_x, matrix.num_k
-    natural = writer.allocate(f"{matrix.buffer}_tile", (rows, count), matrix.dtype, Memory.sbuf)
-    source = Access(matrix.buffer, matrix.offset, (rows, count), (matrix.along_x, 1))
-    writer.call("dma_copy", dst=whole(natural), src=source)
-    each = BANK_BYTES // (PARTITIONS * matrix.dtype.itemsize)
-    for part in parts(made.chunks, each):
-        with writer.loop("k", part.tiles) as k:
-            first = k * each + part.start
-            turned = writer.allocate(
-                "turned", (PARTITIONS, part.size, rows), matrix.dtype, Memory.psum
+def _rows(writer: Writer, matrix: Matrix, partitions: int, each: int) -> Access:
+    """Columns X of the matrix as rows in SBUF, (P, T, K): `each` neighbours in every partition."""
+    shape = (partitions, each, matrix.num_k)
+    tile = writer.allocate(f"{matrix.buffer}_tile", shape, matrix.dtype, Memory.sbuf)
+    step = matrix.along_x
+    source = Access(matrix.buffer, matrix.offset, shape, (each * step, step, 1))
+    writer.call("dma_copy", dst=whole(tile), src=source)
+    return whole(tile)
+
+
+def turn(writer: Writer, rows: Access, made: OnChip, start: Affine, steps: tuple[int, int]) -> None:
+    """Rows (P, T, K) in SBUF with K on partitions instead: [p, t, k] becomes column
+    start + p · steps[0] + t · steps[1] of row k.
+
+    TensorE transposes 128 x 128 at a time; one copy empties up to two banks.
+    """
+    each = rows.shape[1]
+    dtype = writer.buffers[rows.buffer].dtype
+    most = COPY_BANKS * BANK_BYTES // (PARTITIONS * dtype.itemsize)
+    for group in parts(each, min(each, most)):
+        with writer.loop("t", group.tiles) as t:
+            first = t * group.size + group.start
+            turner = _Turner(writer, rows, first, group.size, start + first * steps[1], steps)
+            for part in parts(made.chunks, max(1, most // group.size)):
+                with writer.loop("k", part.tiles) as k:
+                    assert made.main is not None
+                    chunk = k * part.size + part.start
+                    turner.turn(made.main, chunk, part.size, PARTITIONS)
+            if made.rest is not None:
+                turner.turn(made.rest, Affine(made.chunks), 1, made.rest.shape[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Turner:
+    """Transposes rows `first` … of each partition into columns from `start` on."""
+
+    writer: Writer
+    rows: Access
+    first: Affine
+    count: int
+    start: Affine
+    steps: tuple[int, int]
+
+    def turn(self, into: Buffer, chunk: Affine, chunks: int, height: int) -> None:
+        """`height` rows of K from each of `chunks` chunks, side by side in PSUM, then out."""
+        partitions = self.rows.shape[0]
+        down, along, step = self.rows.strides
+        shape = (height, chunks * self.count, PARTITIONS)
+        dtype = self.writer.buffers[self.rows.buffer].dtype
+        turned = self.writer.allocate("turned", shape, dtype, Memory.psum)
+        for piece in range(chunks * self.count):
+            c, t = divmod(piece, self.count)
+            self.writer.call(
+                "nc_transpose",
+                dst=Access(
+                    turned.name, Affine(piece * PARTITIONS), (height, partitions), (turned.row, 1)
+                ),
+                data=Access(
+                    self.rows.buffer,
+                    self.rows.offset + (self.first + t) * along + (chunk + c) * PARTITIONS * step,
+                    (partitions, height), (down, step),
+                ),
             )  # fmt: skip
-            for c in range(part.size):
-                writer.call(
-                    "nc_transpose",
-                    dst=Access(turned.name, Affine(c * rows), (PARTITIONS, rows), (turned.row, 1)),
-                    data=Access(
-                        natural.name, (first + c) * PARTITIONS, (rows, PARTITIONS), (natural.row, 1)
-                    ),
-                )  # fmt: skip
-            assert made.main is not None
-            width = made.main.shape[2]
-            target = Access(
-                made.main.name, first * width + start, (PARTITIONS, part.size, rows),
-                (made.main.row, width, 1),
-            )  # fmt: skip
-            writer.call("tensor_copy", dst=target, src=whole(turned))
-    if made.rest is not None:
-        left = made.rest.shape[0]
-        turned = writer.allocate("turned", (left, rows), matrix.dtype, Memory.psum)
-        columns = Affine(made.chunks * PARTITIONS)
-        data = Access(natural.name, columns, (rows, left), (natural.row, 1))
-        writer.call("nc_transpose", dst=whole(turned), data=data)
-        target = Access(made.rest.name, start, (left, rows), (made.rest.row, 1))
-        writer.call("tensor_copy", dst=target, src=whole(turned))
+        width = into.shape[-1]
+        offset = self.start if len(into.shape) == 2 else chunk * width + self.start
+        sizes = (height, chunks, self.count, partitions)
+        source = (turned.row, self.count * PARTITIONS, PARTITIONS, 1)
+        target = (into.row, width, self.steps[1], self.steps[0])
+        self.writer.call(
+            "tensor_copy",
+            dst=_plain(into.name, offset, sizes, target),
+            src=_plain(turned.name, Affine(), sizes, source),
+        )
+
+
+def _plain(buffer: str, offset: Affine, shape: tuple[int, ...], strides: tuple[int, ...]) -> Access:
+    """The access without axes of one element."""
+    kept = [d for d, n in enumerate(shape) if n != 1 or d == 0]
+    return Access(buffer, offset, tuple(shape[d] for d in kept), tuple(strides[d] for d in kept))
 
 
 def multiply(
-    writer: Writer, into: Buffer, stationary: OnChip, rows: tuple[Affine, int], moving: OnChip,
+    writer: Writer, into: Access, stationary: OnChip, rows: tuple[Affine, int], moving: OnChip,
     columns: tuple[Affine, int],
 ) -> None:  # fmt: skip
     """into (M, N) = Σ over K of stationaryᵀ · moving, in one PSUM bank."""
     if stationary.chunks:
         with writer.loop("k", stationary.chunks) as k:
             writer.call(
-                "nc_matmul", dst=whole(into), stationary=stationary.chunk(k, *rows),
+                "nc_matmul", dst=into, stationary=stationary.chunk(k, *rows),
                 moving=moving.chunk(k, *columns),
             )  # fmt: skip
     if stationary.rest is not None:
         writer.call(
-            "nc_matmul", dst=whole(into), stationary=stationary.remainder(*rows),
+            "nc_matmul", dst=into, stationary=stationary.remainder(*rows),
             moving=moving.remainder(*columns),
         )  # fmt: skip

@@ -68,8 +68,8 @@ class Plan:
     """A graph as groups in the order in which they run.
 
     `views` are values that are only other looks at arrays in HBM: value → (node, operand).
-    `numbers` are constants with one element everywhere. `refusals` say why there is more than one
-    group, `notes` which way elements are moved.
+    `numbers` are constants with one element everywhere. `strips` say which groups became one,
+    `refusals` why there is more than one, `notes` which way elements are moved.
     """
 
     graph: Graph
@@ -77,6 +77,7 @@ class Plan:
     views: dict[str, Node] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
+    strips: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def made_by(self) -> dict[str, int]:
@@ -104,6 +105,13 @@ class Plan:
             return buffers[value]
         node = self.views[value]
         return seen_through(node, self.source(node.operands[0], buffers))
+
+    def planned_source(self, value: str) -> Source:
+        """The same before there are buffers: what groups write is in C order."""
+        base = self.base_of(value)
+        spec = self.graph.specs[base]
+        known = {base: Source(base, 0, spec.shape, row_major(spec.shape), spec.dtype)}
+        return self.source(value, known)
 
 
 class Planner:
@@ -137,7 +145,10 @@ class Planner:
 
     def view(self, node: Node) -> None:
         """Another look at an array; a reshape that no strides say is an array of its own."""
-        if node.op == "reshape" and view_of(node, self.as_stored(node.operands[0])) is None:
+        if (
+            node.op == "reshape"
+            and view_of(node, self.plan.planned_source(node.operands[0])) is None
+        ):
             self.start(node, None, is_layout=True)
             return
         self.plan.views[node.name] = node
@@ -175,6 +186,11 @@ class Planner:
         why = self.tried(node, number) if number >= 0 else None
         if number >= 0 and why is None:
             return
+        for later in range(number + 1, len(self.plan.groups)):
+            loaded = self.plan.groups[later].axes.shapes.keys() & set(node.operands)
+            if loaded and self.misfit(node, later) is None:
+                self.home[node.name] = self.ready[node.name] = later
+                return
         self.start(node, why)
 
     def tried(self, node: Node, number: int) -> str | None:
@@ -254,18 +270,7 @@ class Planner:
 
     def sources(self, group: Group) -> dict[str, Source]:
         """How what the group reads lies in HBM; what groups write is in C order."""
-        found: dict[str, Source] = {}
-        for value in group.axes.shapes:
-            if value not in group.names:
-                found[value] = self.as_stored(value)
-        return found
-
-    def as_stored(self, value: str) -> Source:
-        """The value in HBM, its array in C order."""
-        base = self.plan.base_of(value)
-        spec = self.specs[base]
-        known = {base: Source(base, 0, spec.shape, row_major(spec.shape), spec.dtype)}
-        return self.plan.source(value, known)
+        return {v: self.plan.planned_source(v) for v in group.axes.shapes if v not in group.names}
 
 
 def products_first(graph: Graph) -> list[Node]:

@@ -6,16 +6,17 @@ from neuroncore.program import Program
 from neuroncore.targets import resolve_target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph, Node
-from nkigen_lite.lower.budget import column_values, fit, in_matrix_tiles
+from nkigen_lite.lower.budget import fit, in_matrix_tiles
 from nkigen_lite.lower.chains import Part, parts_of
 from nkigen_lite.lower.contraction import OnChip, bytes_of
 from nkigen_lite.lower.groups import Group, Plan, plan_groups
 from nkigen_lite.lower.joining import Arrays
 from nkigen_lite.lower.matmul import Epilogue, Products
 from nkigen_lite.lower.refuse import LoweringError, cannot
-from nkigen_lite.lower.replicate import Replicas
+from nkigen_lite.lower.replicate import replicas_of
+from nkigen_lite.lower.runs import Run, write_run
 from nkigen_lite.lower.sources import Source
-from nkigen_lite.lower.spaces import Role, Space, matrix_space, solve
+from nkigen_lite.lower.spaces import matrix_space, solve
 from nkigen_lite.lower.tiles import Tiles
 from nkigen_lite.lower.writer import Writer
 
@@ -50,27 +51,41 @@ class _Kernel:
     def __init__(self, plan: Plan, writer: Writer) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
         self.arrays = Arrays(plan, writer)
+        self.target = resolve_target(writer.target)
         self.kept: dict[str, OnChip] = {}
         self.held = 0
 
     def program(self) -> Program:
         stored = self.plan.stored()
         order = [n.name for n in self.graph.nodes]
-        for part in parts_of(self.plan, resolve_target(self.writer.target)):
-            inside = {n.name for n in part.products} if part.group else set()
+        for part in parts_of(self.plan, self.target):
+            inside = self.inside(part)
             mine = frozenset((stored & part.names) - inside)
-            for value in sorted(mine - {part.kept}, key=order.index):
+            for value in sorted(mine, key=order.index):
                 self.arrays.place(value)
-            if part.products:
-                self.products(part, mine)
-            elif part.group is not None and part.group.is_layout:
-                self.arrays.join(part.group.nodes[0])
-            elif part.group is not None:
-                self.group(part.group, mine)
+            self.part(part, mine)
         results: list[str] = []
         for value in returned(self.graph):
             results.append(self.arrays.result(value, results))
         return self.writer.finish(tuple(results))
+
+    def inside(self, part: Part | Run) -> set[str]:
+        """The part's values that others need and that never leave the chip."""
+        if isinstance(part, Run):
+            return part.names - part.strip.stored
+        kept = {part.kept} if part.kept else set[str]()
+        return kept | ({n.name for n in part.products} if part.group else set[str]())
+
+    def part(self, part: Part | Run, stored: frozenset[str]) -> None:
+        if isinstance(part, Run):
+            self.plan.strips.append(str(part))
+            write_run(self.writer, self.plan, part.strip, part.rows, self.source, self.target)
+        elif part.products:
+            self.products(part, stored | ({part.kept} if part.kept else set[str]()))
+        elif part.group is not None and part.group.is_layout:
+            self.arrays.join(part.group.nodes[0])
+        elif part.group is not None:
+            self.group(part.group, stored)
 
     def group(self, group: Group, stored: frozenset[str]) -> None:
         """Element-wise operations and row reductions, from HBM to HBM."""
@@ -80,23 +95,13 @@ class _Kernel:
         if isinstance(space, str):
             raise cannot(group.nodes[0], space)
         specs, numbers = self.graph.specs, self.plan.numbers
-        target = resolve_target(self.writer.target)
-        found = fit(group.nodes, space, specs, numbers, target, stored)
+        found = fit(group.nodes, space, specs, numbers, self.target, stored)
         if found.problem is not None:
             raise cannot(group.nodes[0], found.problem)
         group.space, group.fit = space, found
-        Tiles(
-            self.writer, space, found, sources, stored, self.replicas(group, space, sources)
-        ).run()  # fmt: skip
-
-    def replicas(self, group: Group, space: Space, sources: dict[str, Source]) -> Replicas:
-        """What is the same for all rows, on every partition."""
-        replicas = Replicas(self.writer)
-        for value in column_values(space, self.graph.specs, self.plan.numbers):
-            if value not in group.names:
-                stride = space.strides(sources[value], value, Role.columns)[0]
-                replicas.load(value, sources[value], space.size(Role.columns), stride)
-        return replicas
+        outside = {v: s for v, s in sources.items() if v not in group.names}
+        replicas = replicas_of(self.writer, space, specs, numbers, outside)
+        Tiles(self.writer, space, found, sources, stored, replicas).run()
 
     def products(self, part: Part, stored: frozenset[str]) -> None:
         """Products of matrices, and the group that works on them in PSUM."""
@@ -130,19 +135,17 @@ class _Kernel:
         assert group is not None
         space = matrix_space(group.axes, group.anchor, transposed=part.kept is not None)
         specs, numbers = self.graph.specs, self.plan.numbers
-        target = resolve_target(self.writer.target)
         names = {n.name for n in part.products}
-        found = in_matrix_tiles(group.nodes, space, specs, numbers, target, stored)
+        found = in_matrix_tiles(group.nodes, space, specs, numbers, self.target, stored)
         for value in stored:
             if found.made.get(value, value) != value:
                 raise cannot(self.graph.by_name[value], "it is a product under another name")
         group.space, group.fit = space, found
         outside = [v for v in group.axes.shapes if v not in group.names | names]
         sources = {v: self.source(v) for v in outside}
+        replicas = replicas_of(self.writer, space, specs, numbers, sources)
         sources |= {v: self.arrays.known[v] for v in stored if v in self.arrays.known}
-        replicas = self.replicas(group, space, sources)
-        bound = frozenset(names | stored)
-        tiles = Tiles(self.writer, space, found, sources, stored, replicas, bound)
+        tiles = Tiles(self.writer, space, found, sources, stored, replicas)
         return Epilogue(tiles, tuple(sorted(stored)))
 
     def source(self, value: str) -> Source:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space as Memory
-from neuroncore.program import Access, Affine, Buffer
+from neuroncore.program import Access, Affine, Buffer, whole
 from neuroncore.targets import resolve_target
 from nki_dtypes import DType, float32
 from nkigen_lite.ir import Node
@@ -19,6 +19,7 @@ from nkigen_lite.lower.contraction import (
     OnChip,
     bytes_of,
     load,
+    matrix_of,
     multiply,
     place,
 )
@@ -104,14 +105,14 @@ class Products:
     def whole_left(self, batch: tuple[Affine, ...]) -> OnChip:
         if isinstance(self.left, OnChip):
             return self.left
-        return load(self.writer, self.left_matrix(batch), "left")
+        return load(self.writer, self.leftmatrix_of(batch), "left")
 
-    def left_matrix(self, batch: tuple[Affine, ...]) -> Matrix:
+    def leftmatrix_of(self, batch: tuple[Affine, ...]) -> Matrix:
         assert isinstance(self.left, Source)
-        return _matrix(self.left, batch, transposed=True)
+        return matrix_of(self.left, batch, transposed=True)
 
     def right(self, node: Node, batch: tuple[Affine, ...], start: Affine, count: int) -> OnChip:
-        matrix = _matrix(self.rights[node.name], batch, transposed=False)
+        matrix = matrix_of(self.rights[node.name], batch, transposed=False)
         return load(self.writer, matrix.columns(start, count), "right")
 
     def rows(
@@ -123,7 +124,7 @@ class Products:
                 first = r * PARTITIONS + part.start
                 left, at = kept, first
                 if left is None:
-                    matrix = self.left_matrix(batch).columns(first, part.size)
+                    matrix = self.leftmatrix_of(batch).columns(first, part.size)
                     left, at = load(self.writer, matrix, "left"), Affine()
                 wide = self.result_columns(columns)
                 for group in parts(columns, wide):
@@ -181,7 +182,7 @@ class Products:
         into = self.writer.allocate(
             "product", (rows, columns[1]), float32, Memory.psum, node.origin
         )  # fmt: skip
-        multiply(self.writer, into, left[0], (left[1], rows), right, columns)
+        multiply(self.writer, whole(into), left[0], (left[1], rows), right, columns)
         return into
 
     def finish(
@@ -237,20 +238,6 @@ class Products:
             into = self.writer.allocate(
                 "product", (count, self.m), float32, Memory.psum, node.origin
             )  # fmt: skip
-            multiply(self.writer, into, right, (inner, count), left, (Affine(), self.m))
+            multiply(self.writer, whole(into), right, (inner, count), left, (Affine(), self.m))
             results[node.name] = into
         self.finish(results, {name: target}, Tile(start, count, 1, Affine(), self.m, ()))
-
-
-def _matrix(source: Source, batch: tuple[Affine, ...], transposed: bool) -> Matrix:
-    """The last two axes at one place of the batch axes, which broadcast as NumPy's do."""
-    offset = Affine(source.offset)
-    missing = len(batch) - (len(source.shape) - 2)
-    for variable, size, stride in zip(
-        batch[missing:], source.shape[:-2], source.strides[:-2], strict=True
-    ):
-        offset += variable * (stride if size != 1 else 0)
-    (rows, columns), (down, along) = source.shape[-2:], source.strides[-2:]
-    if transposed:
-        return Matrix(source.buffer, offset, columns, rows, along, down, source.dtype)
-    return Matrix(source.buffer, offset, rows, columns, down, along, source.dtype)

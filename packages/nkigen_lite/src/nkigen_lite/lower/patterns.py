@@ -1,4 +1,5 @@
-"""What is left to say before instructions are chosen: constants folded, narrow matrices kept so.
+"""What is left to say before instructions are chosen: constants folded, narrow matrices kept so,
+scales moved to where there is less to scale.
 
 `canonicalize` and `decompose` have brought the graph into operations of the engines; these rules
 are about what the machine takes beyond them.
@@ -9,51 +10,104 @@ from __future__ import annotations
 import numpy as np
 
 from nki_dtypes import bfloat16, float16, float32
-from nkigen_lite.ir import Builder, Graph, Node
+from nkigen_lite.ir import Graph
 from nkigen_lite.ir.build import renumbered
 from nkigen_lite.ir.run import FLOAT32, run_node
 from nkigen_lite.ops.record import Kind
+from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
 
 def in_machine_terms(graph: Graph) -> Graph:
-    """The graph with every rule applied, operands first."""
-    nodes, new = graph.by_name, {}
-    build = Builder(graph.name)
-    for value in graph.inputs:
-        new[value.name] = build.input(value.spec, value.name)
-    for node in graph.nodes:
-        made = _folded(node, new, build) or _narrow_product(node, nodes, new, build)
-        if made is None:
-            operands = (new[o] for o in node.operands)
-            made = build.emit(node.op, *operands, origin=node.origin, **node.attrs)
-        new[node.name] = made
-    outputs = tuple(new[o] for o in graph.outputs)
-    writes = tuple((name, new[v]) for name, v in graph.writes)
-    return renumbered(build.finish(outputs, writes))
+    """The graph where no rule fits any more.
+
+    v2 = multiply(x0, 0.125); v3 = max(v2)   →   v2 = max(x0); v3 = multiply(v2, 0.125)
+    """
+    return renumbered(rewrite(graph, RULES))
 
 
-def _folded(node: Node, new: dict[str, str], build: Builder) -> str | None:
-    """An operation on numbers is a number."""
-    known = {n.name: n for n in build.nodes if n.op == "constant"}
-    given = [known.get(new[o]) for o in node.operands]
-    numbers = [n.attrs["value"] for n in given if n is not None]
-    if node.record.kind not in (Kind.elementwise, Kind.select) or not numbers:
-        return None
-    if len(numbers) < len(given) or any(n.uniform is None for n in numbers):
-        return None
-    value = run_node(node, tuple(np.asarray(n.uniform) for n in numbers), FLOAT32)
-    return build.fill(value, node.spec.dtype, node.spec.shape, node.origin)
+# ----------------------------------------------------------------------- constants
 
 
-def _narrow_product(
-    node: Node, nodes: dict[str, Node], new: dict[str, str], build: Builder
-) -> str | None:
-    """A product of matrices that were widened for it: TensorE takes them narrow and sums in
-    float32, where products of 16-bit floats are exact."""
-    wide = [nodes.get(o) for o in node.operands] if node.op == "matmul" else []
-    narrow = [n.operands[0] for n in wide if n is not None and n.op in ("cast", "convert")]
-    kinds = {build.specs[new[o]].dtype for o in narrow}
-    if len(narrow) != 2 or kinds not in ({bfloat16}, {float16}) or node.spec.dtype is not float32:
-        return None
-    operands = (new[o] for o in narrow)
-    return build.emit("matmul", *operands, dtype=float32, origin=node.origin)
+def _is_of_numbers(m: Match) -> bool:
+    nodes = [m.build.by_name.get(o) for o in m.root.operands]
+    numbers = [n.attrs["value"].uniform for n in nodes if n is not None and n.op == "constant"]
+    computed = m.root.record.kind in (Kind.elementwise, Kind.select)
+    known = 0 < len(numbers) == len(nodes) and all(n is not None for n in numbers)
+    return computed and known
+
+
+def _number(m: Match) -> str:
+    numbers = [np.asarray(m.build.by_name[o].attrs["value"].uniform) for o in m.root.operands]
+    return m.fill(run_node(m.root, tuple(numbers), FLOAT32), m.dtype, m.root.spec.shape)
+
+
+# ------------------------------------------------------------------------ products
+
+
+def _narrow(m: Match) -> str:
+    return m.emit("matmul", m["a"], m["b"], dtype=float32)
+
+
+def _is_narrow(m: Match) -> bool:
+    """TensorE takes 16-bit floats as they are and sums in float32, where their products are
+    exact."""
+    kinds = {m.spec(m[v]).dtype for v in ("a", "b")}
+    return kinds in ({bfloat16}, {float16}) and m.dtype is float32
+
+
+# -------------------------------------------------------------------------- scales
+
+
+def _is_positive(m: Match) -> bool:
+    return m.dtype.is_float and float(m.number("c")) > 0
+
+
+def _scale_after_max(m: Match) -> str:
+    return m.shaped(m.emit("multiply", m.emit(m.root.op, m["x"], **m.root.attrs), m["c"]))
+
+
+def _scale_after_product(m: Match) -> str:
+    return m.emit("multiply", m.emit("matmul", m["e"], m["v"], dtype=m.dtype), m["r"])
+
+
+def _is_per_row(m: Match) -> bool:
+    """One number for each row, of which the product has no more elements than its left side."""
+    (*_, rows, terms), scale = m.spec(m["e"]).shape, m.spec(m["r"]).shape
+    lies = len(scale) == len(m.root.spec.shape) and scale[-1] == 1 < terms
+    return lies and m.root.spec.shape[-1] <= terms and m.dtype is float32 and rows > 0
+
+
+_EXPONENTIALS = (
+    of("exp", of("subtract", "x", of("max", "x")), name="e"),
+    of(
+        "exp",
+        of("subtract", of("multiply", "x", Constant_("c")),
+           of("multiply", of("max", "x"), Constant_("c"))), name="e",
+    ),
+)  # fmt: skip
+"""At most 1, so that nothing overflows that did not before."""
+
+
+def _bounded(m: Match) -> bool:
+    m.values["e"] = m.nodes["e"].name
+    return _is_per_row(m)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("operation_on_numbers", of("*"), _number, _is_of_numbers),
+    *(
+        Rule(f"matmul_of_{op}", of("matmul", of(op, "a"), of(op, "b")), _narrow, _is_narrow)
+        for op in ("cast", "convert")
+    ),
+    Rule(
+        "max_of_scaled", of("max", of("multiply", "x", Constant_("c"))), _scale_after_max,
+        _is_positive,
+    ),
+    *(
+        Rule(
+            "matmul_of_scaled_rows", of("matmul", of("multiply", e, "r"), "v"),
+            _scale_after_product, _bounded,
+        )
+        for e in _EXPONENTIALS
+    ),
+)  # fmt: skip

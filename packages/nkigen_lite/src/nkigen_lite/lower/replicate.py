@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import bfloat16, float16, float32
+from nkigen_lite.lower.budget import column_values
 from nkigen_lite.lower.sources import Source
+from nkigen_lite.lower.spaces import Role, Space
 from nkigen_lite.lower.table import held_as
 from nkigen_lite.lower.writer import Writer
+from nkigen_lite.spec import Spec
 
 PARTITIONS = 128
 BANK_ELEMS = 512
@@ -20,6 +25,19 @@ instructions of the other way."""
 
 _EXACT = (float32, bfloat16, float16)
 """Dtypes that a product with 1.0 in float32 leaves as they are."""
+
+
+def replicas_of(
+    writer: Writer, space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
+    sources: Mapping[str, Source],
+) -> Replicas:  # fmt: skip
+    """What is the same for all rows, on every partition; `sources` are the values in HBM."""
+    replicas = Replicas(writer)
+    for value in column_values(space, specs, numbers):
+        if value in sources:
+            stride = space.strides(sources[value], value, Role.columns)[0]
+            replicas.load(value, sources[value], space.size(Role.columns), stride)
+    return replicas
 
 
 class Replicas:

@@ -240,12 +240,9 @@ class Selector:
         if alone and node is not None and not self.full[value]:
             self.reduction(node, name, negate=True)
         else:
-            made = self.make(value)
             origin = node or next(iter(self.nodes.values()))
-            self.step(
-                "tensor_scalar", origin, {"dst": name, "data": made, "operand0": -1.0},
-                op0="multiply",
-            )  # fmt: skip
+            base, found = self.stages(value, 1)
+            self.tensor_scalar(origin, base, [*found, Stage("multiply", -1.0)], name)
         self.negated[value] = name
         return name
 
@@ -280,8 +277,10 @@ class Selector:
         if all(o in self.numbers for o in node.operands):
             raise cannot(node, "all its operands are constants")
 
-    def tensor_scalar(self, node: Node, base: str, stages: list[Stage]) -> None:
-        operands: dict[str, Operand] = {"dst": node.name, "data": self.make(base)}
+    def tensor_scalar(
+        self, node: Node, base: str, stages: list[Stage], name: str | None = None
+    ) -> None:
+        operands: dict[str, Operand] = {"dst": name or node.name, "data": self.make(base)}
         attrs: dict[str, Any] = {}
         for number, stage in enumerate(stages):
             attrs |= {f"op{number}": stage.op, f"reverse{number}": stage.reverse}

@@ -229,3 +229,21 @@ def matrix_space(axes: Axes, anchor: str, transposed: bool) -> Space:
         if p is not None
     ]
     return Space(tuple(found), {value: axes.of(value) for value in axes.shapes})
+
+
+def strip_space(axes: Axes, anchor: str) -> Space | str:
+    """The space of values (batch…, M, N) that are worked on some rows M at a time: N the columns.
+    Returns why where the group is not of this kind."""
+    places, shape = axes.of(anchor), axes.shapes[anchor]
+    known = {p for p in places if p is not None}
+    if any(p is not None and p not in known for v in axes.shapes for p in axes.of(v)):
+        return "it has axes that the rows have not"
+    if not axes.reductions() <= {places[-1]}:
+        return "it reduces another axis than the columns"
+    roles = (*(Role.batch,) * (len(shape) - 2), Role.rows, Role.columns)
+    found = [
+        Axis(n, role, frozenset((p,)), p)
+        for p, n, role in zip(places, shape, roles, strict=True)
+        if p is not None
+    ]
+    return Space(tuple(found), {value: axes.of(value) for value in axes.shapes})

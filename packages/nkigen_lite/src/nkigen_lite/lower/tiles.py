@@ -19,6 +19,10 @@ from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.spaces import Role, Space
 from nkigen_lite.lower.writer import Writer
 
+NARROW = 128
+"""Columns up to which an instruction for all rows beats one for each: what an instruction takes to
+begin is as long as 64 elements of a partition."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -60,7 +64,7 @@ class Tiles:
 
     def __init__(
         self, writer: Writer, space: Space, fit: Fit, sources: Mapping[str, Source],
-        stored: frozenset[str], replicas: Replicas, bound: frozenset[str] = frozenset(),
+        stored: frozenset[str], replicas: Replicas,
     ) -> None:  # fmt: skip
         self.bound: dict[str, Access] = {}
         self.frame = Frame()
@@ -101,7 +105,7 @@ class Tiles:
             batch = tuple(stack.enter_context(self.writer.loop("batch", a.size)) for a in batches)
             for frame in self.frames():
                 self.frame = frame
-                for rows, partitions, each in _row_parts(frame.rows, self.fit.rows):
+                for rows, partitions, each in row_parts(frame.rows, self.fit.rows):
                     for columns in parts(frame.columns, self.fit.columns):
                         self.tiles(batch, rows, partitions, each, columns)
 
@@ -148,13 +152,36 @@ class Tiles:
         attrs = dict(step.attrs)
         if step.instruction == "tensor_reduce":
             attrs["axis"] = (2,) if at.rows > 1 else (1,)
-        rows = range(at.rows) if at.rows > 1 and self.is_by_row(step) else (None,)
-        for row in rows:
+        by_row = at.rows > 1 and self.is_by_row(step)
+        if by_row and self.is_narrow(step, at):
+            self.spread(step, at)
+            return
+        for row in range(at.rows) if by_row else (None,):
             operands = {
                 name: self.on_chip(given, at, row, step) if isinstance(given, str) else given
                 for name, given in step.operands.items()
             }
             self.writer.call(step.instruction, step.origin, **operands, **attrs)
+
+    def is_narrow(self, step: Step, at: Tile) -> bool:
+        """Whether one instruction that repeats each row's number over its columns is faster than
+        an instruction for each row."""
+        alone = step.instruction == "tensor_scalar" and "op1" not in step.attrs
+        return alone and at.columns <= NARROW and isinstance(step.operands["operand0"], str)
+
+    def spread(self, step: Step, at: Tile) -> None:
+        """data op number, with each row's number for all its columns."""
+        number = self.on_chip(str(step.operands["operand0"]), at)
+        (partitions, rows), (down, along) = number.shape, number.strides
+        wide = Access(
+            number.buffer, number.offset, (partitions, rows, at.columns), (down, along, 0)
+        )  # fmt: skip
+        data = self.on_chip(str(step.operands["data"]), at)
+        one, other = (wide, data) if step.attrs["reverse0"] else (data, wide)
+        dst = self.on_chip(str(step.operands["dst"]), at, None, step)
+        self.writer.call(
+            "tensor_tensor", step.origin, dst=dst, data1=one, data2=other, op=step.attrs["op0"]
+        )  # fmt: skip
 
     def is_by_row(self, step: Step) -> bool:
         if step.instruction == "tensor_reduce" or not self.fit.full[str(step.operands["dst"])]:
@@ -169,7 +196,7 @@ class Tiles:
     ) -> Access:
         """The value's tile, or one row of each of its partitions."""
         if value in self.bound:
-            return self.bound[value]
+            return self.of_bound(value, row)
         width = at.columns if self.fit.full[value] else 1
         if value in self.resident:
             buffer = self.replicas.buffers[value]
@@ -181,6 +208,15 @@ class Tiles:
         if row is None:
             return whole(buffer)
         return Access(buffer.name, Affine(row * width), (at.partitions, width), (buffer.row, 1))
+
+    def of_bound(self, value: str, row: int | None) -> Access:
+        """The place that was set, or one row of each of its partitions."""
+        access = self.bound[value]
+        if row is None:
+            return access
+        (partitions, _, *rest), (down, along, *steps) = access.shape, access.strides
+        offset = access.offset + row * along
+        return Access(access.buffer, offset, (partitions, *(rest or [1])), (down, *(steps or [1])))
 
     def buffer(self, value: str, at: Tile, width: int, step: Step | None) -> Buffer:
         place = self.places[value]
@@ -232,7 +268,7 @@ def parts(size: int, tile: int) -> Iterator[Part]:
         yield Part(size // tile * tile, 1, size % tile)
 
 
-def _row_parts(size: int, each: int) -> Iterator[tuple[Part, int, int]]:
+def row_parts(size: int, each: int) -> Iterator[tuple[Part, int, int]]:
     """(part, P, K): full tiles of 128 · K rows, then 128 · fewer, then fewer than 128."""
     for part in parts(size, PARTITIONS * each):
         if part.size == PARTITIONS * each:

@@ -1,0 +1,205 @@
+"""Which products and groups follow each other on the same rows, and how many rows fit at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from neuroncore.core import NeuronCore
+from neuroncore.engines import Space as Memory
+from neuroncore.program import peaks
+from neuroncore.targets import Target
+from nki_dtypes import bfloat16, float16, float32
+from nkigen_lite.ir import Node, users
+from nkigen_lite.lower.budget import in_strips
+from nkigen_lite.lower.groups import Group, Plan
+from nkigen_lite.lower.replicate import replicas_of
+from nkigen_lite.lower.sources import Source, whole_source
+from nkigen_lite.lower.spaces import Space, strip_space
+from nkigen_lite.lower.strips import BANK_ELEMS, PSUM_BANKS, Strip, Strips
+from nkigen_lite.lower.tiles import Tiles
+from nkigen_lite.lower.writer import Writer
+
+PARTITIONS = 128
+MOST_ROWS = BANK_ELEMS // PARTITIONS
+"""Rows of a partition at a time: with 128 partitions, as many columns as a moving matrix has."""
+
+_DTYPES = (float32, bfloat16, float16)
+Sources = Callable[[str], Source]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Groups of a plan that become one strip, `rows` rows in each partition at a time."""
+
+    groups: tuple[Group, ...]
+    strip: Strip
+    rows: int
+
+    @property
+    def names(self) -> set[str]:
+        """The values that it makes."""
+        return {n for g in self.groups for n in g.names}
+
+    def __str__(self) -> str:
+        made = ", ".join(f"{n.name} = {n.op}" for g in self.groups for n in g.nodes)
+        return f"strip of {self.rows} x 128 rows: {made}"
+
+
+def longest_run(plan: Plan, first: int, target: Target) -> Run | None:
+    """The longest run of groups from `first` on that fits on chip; None for less than two."""
+    last = first
+    for last in range(first, len(plan.groups)):
+        if not _joins(plan, plan.groups[first:last], plan.groups[last]):
+            break
+    else:
+        last += 1
+    for end in range(last, first + 1, -1):
+        groups = tuple(plan.groups[first:end])
+        if any(g.is_matmul for g in groups):
+            strip = _strip(plan, groups)
+            rows = _fitting_rows(plan, groups, strip, target)
+            if rows:
+                return Run(groups, strip, rows)
+    return None
+
+
+def _lead(group: Group, plan: Plan) -> tuple[int, ...] | None:
+    """(batch…, M) of what the group makes."""
+    if group.is_matmul:
+        shape = group.nodes[0].spec.shape
+    else:
+        shapes = [plan.graph.specs[n.name].shape for n in group.nodes]
+        shape = max(shapes, key=lambda s: (len(s), s))
+    return shape[:-1] if len(shape) >= 2 and shape[-1] > 1 else None
+
+
+def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
+    """Whether the group goes on with the rows of the run."""
+    lead = None if group.is_layout else _lead(group, plan)
+    if lead is None or (run and lead != _lead(run[0], plan)):
+        return False
+    made = {n for g in run for n in g.names}
+    direct = False
+    for node in group.nodes:
+        for position, operand in enumerate(node.operands):
+            if operand in made:
+                if group.is_matmul and position == 1:
+                    return False
+                direct = True
+            elif plan.base_of(operand) in made:
+                return False
+    if run and not direct:
+        return False
+    return _product_joins(plan, group.nodes[0], made) if group.is_matmul else (
+        _tiles_join(plan, group)
+    )  # fmt: skip
+
+
+def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
+    specs = plan.graph.specs
+    left, right = node.operands
+    if any(specs[v].dtype not in _DTYPES for v in (left, right, node.name)):
+        return False
+    if left in plan.numbers or right in plan.numbers or specs[left].shape[-1] < 2:
+        return False
+    return left in made or plan.planned_source(left).strides[-1] == 1
+
+
+def _tiles_join(plan: Plan, group: Group) -> bool:
+    space = _space(plan, group)
+    if isinstance(space, str):
+        return False
+    spread = [a.last for a in space.axes if a.role.name != "columns"]
+    return all(p in space.of[n.name] for n in group.nodes for p in spread)
+
+
+def _space(plan: Plan, group: Group) -> Space | str:
+    lead = _lead(group, plan) or ()
+    rank = len(lead) + 1
+    anchors = [v for v, s in group.axes.shapes.items() if len(s) == rank and s[:-1] == lead]
+    anchor = max(anchors, key=lambda v: group.axes.shapes[v][-1])
+    return strip_space(group.axes, anchor)
+
+
+def _strip(plan: Plan, groups: tuple[Group, ...]) -> Strip:
+    made = {n for g in groups for n in g.names}
+    used = users(plan.graph)
+    inside = {n.name for g in groups for n in g.nodes}
+    kept: set[str] = set()
+    for number, group in enumerate(groups):
+        later = {n.name for g in groups[number + 1 :] for n in g.nodes}
+        kept |= {v for v in group.names if later & {u.name for u in used[v]}}
+    needed = {plan.base_of(r) for r in plan.graph.results}
+    for node in plan.graph.nodes:
+        if node.name not in inside:
+            needed |= {plan.base_of(o) for o in node.operands}
+    lead = _lead(groups[0], plan)
+    assert lead is not None
+    stages = tuple(g.nodes[0] if g.is_matmul else g for g in groups)
+    return Strip(stages, lead, frozenset(kept), frozenset(needed & made))
+
+
+def write_run(
+    writer: Writer, plan: Plan, strip: Strip, rows: int, source: Sources, target: Target
+) -> None:
+    """The strip's loops; `source` tells where an array lies in HBM."""
+    specs, numbers = plan.graph.specs, plan.numbers
+    sources: dict[str, Source] = {v: source(v) for v in strip.stored}
+    tiles: dict[int, Tiles] = {}
+    made: set[str] = set()
+    for number, stage in enumerate(strip.stages):
+        if isinstance(stage, Node):
+            sources |= {o: source(o) for o in stage.operands if o not in made}
+            made.add(stage.name)
+            continue
+        space = _space(plan, stage)
+        assert isinstance(space, Space)
+        mine = (strip.stored | strip.kept) & stage.names
+        found = in_strips(stage.nodes, space, specs, numbers, target, frozenset(mine))
+        outside = {v: source(v) for v in stage.axes.shapes if v not in stage.names | made}
+        replicas = replicas_of(writer, space, specs, numbers, outside)
+        made |= stage.names
+        stored = frozenset(mine & strip.stored)
+        known = outside | {v: sources[v] for v in stored}
+        tiles[number] = Tiles(writer, space, found, known, stored, replicas)
+        stage.space, stage.fit = space, found
+    Strips(writer, strip, sources, tiles, rows).write()
+
+
+def _fitting_rows(plan: Plan, groups: tuple[Group, ...], strip: Strip, target: Target) -> int:
+    """The most rows of a partition with which everything is on chip twice; or one, once; or 0."""
+    usable = NeuronCore(target.name, watchers=()).free_bytes_of(Memory.sbuf)
+    banks = target.psum_banks if hasattr(target, "psum_banks") else 8
+    for rows in _candidates(strip):
+        held, used = _peaks(plan, strip, rows, target)
+        if used <= banks and (2 * held <= usable or (rows == 1 and held <= usable)):
+            return rows
+    return 0
+
+
+def _candidates(strip: Strip) -> Iterator[int]:
+    most = min(MOST_ROWS, -(-strip.lead[-1] // PARTITIONS))
+    wide = max((p.spec.shape[-1] for p in strip.products), default=1)
+    while most > 1 and most * wide > PSUM_BANKS * BANK_ELEMS:
+        most -= 1
+    yield from range(most, 0, -1)
+
+
+def _peaks(plan: Plan, strip: Strip, rows: int, target: Target) -> tuple[int, int]:
+    """(bytes of SBUF in a partition, PSUM banks) that the strip takes: it is written on trial."""
+    writer = Writer("trial", target.name, "0.6")
+    arrays: dict[str, Source] = {}
+
+    def source(value: str) -> Source:
+        base = plan.base_of(value)
+        if base not in arrays:
+            spec = plan.graph.specs[base]
+            made = writer.parameter(base, spec.shape or (1,), spec.dtype)
+            arrays[base] = whole_source(made, spec.shape)
+        return plan.source(value, arrays)
+
+    write_run(writer, plan, strip, rows, source, target)
+    found = peaks(writer.finish(()), target)
+    held = {space: peak.held for space, peak in found.items()}
+    return held.get(Memory.sbuf, 0), held.get(Memory.psum, 0)
