@@ -48,6 +48,20 @@ def test_attention_of_the_table():
     assert stats.hbm_bytes == 4 * 2**20
 
 
+def test_tiles_take_turns_so_that_tensor_e_is_busy():
+    kernel = compile(attention, *["f32[1, 8, 512, 64]"] * 3)
+
+    assert "strip of 4 x 128 rows, two in turns" in kernel.explain()
+    assert kernel.stats.predicted_us < 110
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 5])
+def test_an_odd_number_of_heads(lowers, normal, heads):
+    q, k, v = (normal(2, heads, 140, 16, seed=s) for s in range(3))
+
+    lowers(attention, q, k, v, roundings=64)
+
+
 @pytest.mark.parametrize("queries", [1, 127, 129, 300])
 @pytest.mark.parametrize(("keys", "depth"), [(2, 8), (128, 64), (129, 130), (513, 32), (1100, 16)])
 def test_attention_of_any_size(lowers, normal, queries, keys, depth):

@@ -79,7 +79,8 @@ class _Kernel:
     def part(self, part: Part | Run, stored: frozenset[str]) -> None:
         if isinstance(part, Run):
             self.plan.strips.append(str(part))
-            write_run(self.writer, self.plan, part.strip, part.rows, self.source, self.target)
+            shape = (part.rows, part.turns)
+            write_run(self.writer, self.plan, part.strip, shape, self.source, self.target)
         elif part.products:
             self.products(part, stored | ({part.kept} if part.kept else set[str]()))
         elif part.group is not None and part.group.is_layout:

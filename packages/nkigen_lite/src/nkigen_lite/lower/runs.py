@@ -16,11 +16,15 @@ from nkigen_lite.lower.groups import Group, Plan
 from nkigen_lite.lower.replicate import replicas_of
 from nkigen_lite.lower.sources import Source, whole_source
 from nkigen_lite.lower.spaces import Space, strip_space
-from nkigen_lite.lower.strips import BANK_ELEMS, PSUM_BANKS, Strip, Strips
+from nkigen_lite.lower.strip_tile import BANK_ELEMS, PSUM_BANKS, Strip
+from nkigen_lite.lower.strips import Strips
 from nkigen_lite.lower.tiles import Tiles
 from nkigen_lite.lower.writer import Writer
 
 PARTITIONS = 128
+PSUM = 8
+"""Banks of PSUM, in every generation."""
+
 MOST_ROWS = BANK_ELEMS // PARTITIONS
 """Rows of a partition at a time: with 128 partitions, as many columns as a moving matrix has."""
 
@@ -30,11 +34,13 @@ Sources = Callable[[str], Source]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Groups of a plan that become one strip, `rows` rows in each partition at a time."""
+    """Groups of a plan that become one strip: `rows` rows in each partition at a time, and
+    `turns` such tiles that take turns."""
 
     groups: tuple[Group, ...]
     strip: Strip
     rows: int
+    turns: int
 
     @property
     def names(self) -> set[str]:
@@ -43,7 +49,8 @@ class Run:
 
     def __str__(self) -> str:
         made = ", ".join(f"{n.name} = {n.op}" for g in self.groups for n in g.nodes)
-        return f"strip of {self.rows} x 128 rows: {made}"
+        turns = ", two in turns" if self.turns > 1 else ""
+        return f"strip of {self.rows} x 128 rows{turns}: {made}"
 
 
 def longest_run(plan: Plan, first: int, target: Target) -> Run | None:
@@ -58,9 +65,9 @@ def longest_run(plan: Plan, first: int, target: Target) -> Run | None:
         groups = tuple(plan.groups[first:end])
         if any(g.is_matmul for g in groups):
             strip = _strip(plan, groups)
-            rows = _fitting_rows(plan, groups, strip, target)
-            if rows:
-                return Run(groups, strip, rows)
+            found = _fitting(plan, strip, target)
+            if found is not None:
+                return Run(groups, strip, *found)
     return None
 
 
@@ -141,9 +148,15 @@ def _strip(plan: Plan, groups: tuple[Group, ...]) -> Strip:
 
 
 def write_run(
-    writer: Writer, plan: Plan, strip: Strip, rows: int, source: Sources, target: Target
+    writer: Writer,
+    plan: Plan,
+    strip: Strip,
+    shape: tuple[int, int],
+    source: Sources,
+    target: Target,
 ) -> None:
-    """The strip's loops; `source` tells where an array lies in HBM."""
+    """The strip's loops; `shape` is (rows of a partition, tiles that take turns), `source` tells
+    where an array lies in HBM."""
     specs, numbers = plan.graph.specs, plan.numbers
     sources: dict[str, Source] = {v: source(v) for v in strip.stored}
     tiles: dict[int, Tiles] = {}
@@ -164,29 +177,30 @@ def write_run(
         known = outside | {v: sources[v] for v in stored}
         tiles[number] = Tiles(writer, space, found, known, stored, replicas)
         stage.space, stage.fit = space, found
-    Strips(writer, strip, sources, tiles, rows).write()
+    Strips(writer, strip, sources, tiles, *shape).write()
 
 
-def _fitting_rows(plan: Plan, groups: tuple[Group, ...], strip: Strip, target: Target) -> int:
-    """The most rows of a partition with which everything is on chip twice; or one, once; or 0."""
+def _fitting(plan: Plan, strip: Strip, target: Target) -> tuple[int, int] | None:
+    """(rows of a partition, tiles that take turns): the most with which all is on chip twice; or
+    one row, once."""
     usable = NeuronCore(target.name, watchers=()).free_bytes_of(Memory.sbuf)
-    banks = target.psum_banks if hasattr(target, "psum_banks") else 8
-    for rows in _candidates(strip):
-        held, used = _peaks(plan, strip, rows, target)
-        if used <= banks and (2 * held <= usable or (rows == 1 and held <= usable)):
-            return rows
-    return 0
+    for shape in _candidates(strip):
+        held, used = _peaks(plan, strip, shape, target)
+        if used <= PSUM and (2 * held <= usable or (shape == (1, 1) and held <= usable)):
+            return shape
+    return None
 
 
-def _candidates(strip: Strip) -> Iterator[int]:
+def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
     most = min(MOST_ROWS, -(-strip.lead[-1] // PARTITIONS))
     wide = max((p.spec.shape[-1] for p in strip.products), default=1)
     while most > 1 and most * wide > PSUM_BANKS * BANK_ELEMS:
         most -= 1
-    yield from range(most, 0, -1)
+    for rows in range(most, 0, -1):
+        yield from ((rows, 2), (rows, 1))
 
 
-def _peaks(plan: Plan, strip: Strip, rows: int, target: Target) -> tuple[int, int]:
+def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int], target: Target) -> tuple[int, int]:
     """(bytes of SBUF in a partition, PSUM banks) that the strip takes: it is written on trial."""
     writer = Writer("trial", target.name, "0.6")
     arrays: dict[str, Source] = {}
@@ -199,7 +213,7 @@ def _peaks(plan: Plan, strip: Strip, rows: int, target: Target) -> tuple[int, in
             arrays[base] = whole_source(made, spec.shape)
         return plan.source(value, arrays)
 
-    write_run(writer, plan, strip, rows, source, target)
+    write_run(writer, plan, strip, shape, source, target)
     found = peaks(writer.finish(()), target)
     held = {space: peak.held for space, peak in found.items()}
     return held.get(Memory.sbuf, 0), held.get(Memory.psum, 0)
