@@ -69,6 +69,34 @@ def _lowers(tmp_path: Path) -> Callable[..., Compiled]:
     return check
 
 
+@pytest.fixture(name="exactly")
+def _exactly(tmp_path: Path) -> Callable[..., Compiled]:
+    """Compile, run program and source: both give NumPy's integers and bool, after 64 → 32 bits."""
+
+    def check(function: Callable[..., Any], *arrays: Any, **options: Any) -> Compiled:
+        kernel = compile(function, *arrays, **options)
+        ours = kernel(*arrays)
+        ours = ours if isinstance(ours, tuple) else (ours,)
+        with np.errstate(all="ignore"):
+            found = function(*map(np.array, arrays))
+        found = found if isinstance(found, tuple) else (found,)
+        sources = run_source(kernel, tmp_path, arrays)
+        for mine, written, numpys in zip(ours, sources, found, strict=True):
+            expected = _in_32_bits(np.asarray(numpys))
+            assert (mine.shape, mine.dtype) == (expected.shape, expected.dtype)
+            wrong = np.argwhere(mine != expected)
+            assert not len(wrong), (wrong[0], mine[tuple(wrong[0])], expected[tuple(wrong[0])])
+            assert mine.tobytes() == np.asarray(written).tobytes()
+        return kernel
+
+    return check
+
+
+def _in_32_bits(array: np.ndarray) -> np.ndarray:
+    narrow = {"int64": np.int32, "uint64": np.uint32, "float64": np.float32}
+    return array.astype(narrow.get(array.dtype.name, array.dtype))
+
+
 @pytest.fixture(name="normal")
 def _normal() -> Callable[..., np.ndarray]:
     """Standard normal numbers, the same for the same shape and seed."""

@@ -11,8 +11,9 @@ from neuroncore.engines import Space as Memory
 from neuroncore.targets import Target
 from nki_dtypes import DType
 from nkigen_lite.ir import Node
-from nkigen_lite.lower.select import Selector, Step
+from nkigen_lite.lower.select import Selector
 from nkigen_lite.lower.spaces import Role, Space
+from nkigen_lite.lower.steps import Step, value_of
 from nkigen_lite.spec import Spec
 
 TILE_BYTES = 8 * 1024
@@ -57,7 +58,7 @@ def fit(
     """Steps of the group and the size of its tiles; `stored` values must be made."""
     selector = selected(nodes, space, specs, numbers, target, stored)
     columns, rows = space.size(Role.columns), space.size(Role.rows)
-    wide = max((d.itemsize for v, d in selector.dtypes.items() if selector.full[v]), default=4)
+    wide = max((d.itemsize for v, d in selector.dtypes.items() if selector.full.get(v)), default=4)
     resident = sum(
         specs[v].dtype.itemsize * columns for v in column_values(space, specs, numbers)
     )  # fmt: skip
@@ -83,7 +84,7 @@ def fit(
     held = repeat * width * each + repeat * per_row
     return Fit(
         tuple(selector.steps),
-        selector.made,
+        selector.tiles,
         selector.full,
         selector.dtypes,
         line,
@@ -102,7 +103,7 @@ def in_matrix_tiles(
     each, per_row = _bytes_per_element(selector)
     width = min(BANK_ELEMS, space.size(Role.columns))
     return Fit(
-        tuple(selector.steps), selector.made, selector.full, selector.dtypes, False, 1, width,
+        tuple(selector.steps), selector.tiles, selector.full, selector.dtypes, False, 1, width,
         width * each + per_row,
     )  # fmt: skip
 
@@ -116,7 +117,7 @@ def in_strips(
     each, per_row = _bytes_per_element(selector)
     width = space.size(Role.columns)
     return Fit(
-        tuple(selector.steps), selector.made, selector.full, selector.dtypes, False, 1, width,
+        tuple(selector.steps), selector.tiles, selector.full, selector.dtypes, False, 1, width,
         width * each + per_row,
     )  # fmt: skip
 
@@ -156,11 +157,11 @@ def selected(
     full = {v: space.has(v, Role.columns) for v in space.of}
     if space.size(Role.columns) == 1:
         full = dict.fromkeys(full, True)
-    dtypes = {v: specs[v].dtype for v in space.of}
+    dtypes = {v: specs[v].dtype for v in (*space.of, *numbers)}
     selector = Selector(nodes, full, needed, numbers, dtypes, target)
     for node in nodes:
         if node.name in stored or not needed.get(node.name):
-            selector.make(node.name)
+            selector.keep(node.name)
     return selector
 
 
@@ -191,7 +192,7 @@ def shared_places(
         for value in step.reads:
             places.setdefault(value, value)
         for value in reversed(step.writes):  # reduce_res first: it may not lie where a bias is read
-            if value == step.operands["dst"]:
+            if value == value_of(step.operands["dst"]):
                 _release(step.reads, number, last, places, free, full, dtypes, resident)
             if value in places:  # written in part
                 continue

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from neuroncore.spec import row_major
 from neuroncore.targets import Target
-from nki_dtypes import bfloat16, bool_, float16, float32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.budget import Fit, fit, has_reduction, is_line
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.select import KNOWN
-from nkigen_lite.lower.sources import Source, seen_through, view_of
+from nkigen_lite.lower.sources import Source, array_source, seen_through, view_of
 from nkigen_lite.lower.spaces import Axes, Role, Space, clash, lay_node, solve
+from nkigen_lite.lower.table import refused
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
 
 _EARLY = (Kind.constant, Kind.view, Kind.matmul)
-_DTYPES = (float32, bfloat16, float16)
-_OF_BOOL = frozenset(
-    {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "convert", "reshape",
-     "broadcast_to", "where", "logical_and", "logical_or", "logical_xor"}
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +104,7 @@ class Plan:
         """The same before there are buffers: what groups write is in C order."""
         base = self.base_of(value)
         spec = self.graph.specs[base]
-        known = {base: Source(base, 0, spec.shape, row_major(spec.shape), spec.dtype)}
+        known = {base: array_source(base, spec.shape, spec.dtype)}
         return self.source(value, known)
 
 
@@ -155,11 +149,9 @@ class Planner:
         self.ready[node.name] = self.ready_of(node)
 
     def refuse_dtypes(self, node: Node) -> None:
-        """Engines compute in float32: integers of 32 bits would lose digits."""
-        taken = [self.specs[o].dtype for o in node.operands]
-        for dtype in (*taken, node.spec.dtype):
-            if dtype not in _DTYPES and (dtype is not bool_ or node.op not in _OF_BOOL):
-                raise cannot(node, f"no kernel is written for {dtype} here yet")
+        why = refused(node, tuple(self.specs[o].dtype for o in node.operands))
+        if why is not None:
+            raise cannot(node, why)
 
     def constant(self, node: Node) -> None:
         uniform = node.attrs["value"].uniform

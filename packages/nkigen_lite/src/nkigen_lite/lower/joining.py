@@ -12,11 +12,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space as Memory
-from neuroncore.spec import row_major
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.groups import Plan
 from nkigen_lite.lower.moving import fill, move
-from nkigen_lite.lower.sources import Source, box_of, seen_before, whole_source
+from nkigen_lite.lower.sources import Source, array_source, box_of, seen_before, whole_source
 from nkigen_lite.lower.writer import Writer
 
 
@@ -124,7 +123,7 @@ def seats(plan: Plan) -> dict[str, Seat]:
         (node,) = group.nodes
         shape, dtype = node.spec.shape, node.spec.dtype
         whole = found[node.name].place if node.name in found else (
-            Source("", 0, shape, row_major(shape), dtype)
+            array_source("", shape, dtype)
         )  # fmt: skip
         for operand, box in boxes(node, whole, graph):
             below = _below(plan, operand, box)

@@ -129,6 +129,8 @@ class _Kernel:
                 raise cannot(node, f"no kernel is written for {dtype} here yet")
         if any(o in self.plan.numbers for o in node.operands):
             raise cannot(node, "one of its matrices is a constant")
+        if any(self.source(o).look for o in node.operands if o not in self.kept):
+            raise cannot(node, "one of its matrices is the bits of another array")
 
     def epilogue(self, part: Part, stored: frozenset[str]) -> Epilogue:
         """The group of the part on tiles of the products; transposed where its result is kept."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuroncore.engines import Space as Memory
-from neuroncore.program import Access, Affine, whole
+from neuroncore.program import Access, Affine
+from nkigen_lite.lower.literals import literal, written_as
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.table import held_as
 from nkigen_lite.lower.tiles import parts
@@ -55,7 +56,7 @@ def move(writer: Writer, to: Source, source: Source) -> str:
 def in_hbm(source: Source) -> Access:
     """All of its elements; rank 0 is one element."""
     shape, strides = source.shape or (1,), source.strides or (1,)
-    return Access(source.buffer, Affine(source.offset), shape, strides)
+    return Access(source.buffer, Affine(source.offset), shape, strides, source.look)
 
 
 def fill(writer: Writer, to: Source, value: Any) -> None:
@@ -66,8 +67,7 @@ def fill(writer: Writer, to: Source, value: Any) -> None:
     width = min(num_columns, FILL_BYTES // dtype.itemsize)
     shape = (min(PARTITIONS, num_rows), width)
     tile = writer.allocate("numbers", shape, dtype, Memory.sbuf)
-    number = int(value) if dtype.is_integer else float(value)
-    writer.call("memset", dst=whole(tile), value=number)
+    writer.call("memset", dst=written_as(tile, value), value=literal(value, dtype))
     with ExitStack() as stack:
         start = Affine(to.offset)
         for size, stride in outer:
@@ -79,7 +79,7 @@ def fill(writer: Writer, to: Source, value: Any) -> None:
                     at += (c * columns.size + columns.start) * column
                     shape = (rows.size, columns.size)
                     writer.call(
-                        "dma_copy", dst=Access(to.buffer, at, shape, (row, column)),
+                        "dma_copy", dst=Access(to.buffer, at, shape, (row, column), to.look),
                         src=Access(tile.name, Affine(), shape, (tile.row, 1)),
                     )  # fmt: skip
 

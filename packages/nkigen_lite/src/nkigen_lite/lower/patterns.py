@@ -31,13 +31,15 @@ def in_machine_terms(graph: Graph) -> Graph:
 def _is_of_numbers(m: Match) -> bool:
     nodes = [m.build.by_name.get(o) for o in m.root.operands]
     numbers = [n.attrs["value"].uniform for n in nodes if n is not None and n.op == "constant"]
-    computed = m.root.record.kind in (Kind.elementwise, Kind.select)
+    computed = m.root.record.kind in (Kind.elementwise, Kind.select, Kind.view)
     known = 0 < len(numbers) == len(nodes) and all(n is not None for n in numbers)
     return computed and known
 
 
 def _number(m: Match) -> str:
     numbers = [np.asarray(m.build.by_name[o].attrs["value"].uniform) for o in m.root.operands]
+    if m.root.record.kind is Kind.view and m.root.op != "bitcast":
+        return m.fill(numbers[0], m.dtype, m.root.spec.shape)
     return m.fill(run_node(m.root, tuple(numbers), FLOAT32), m.dtype, m.root.spec.shape)
 
 

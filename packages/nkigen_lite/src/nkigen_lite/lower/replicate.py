@@ -55,12 +55,16 @@ class Replicas:
         many = PARTITIONS * columns * dtype.itemsize > BY_DMA_BYTES
         if not many or dtype not in _EXACT:
             every = Access(
-                source.buffer, Affine(source.offset), (PARTITIONS, columns), (0, stride)
+                source.buffer, Affine(source.offset), (PARTITIONS, columns), (0, stride),
+                source.look,
             )  # fmt: skip
             writer.call("dma_copy", dst=whole(made), src=every)
             return
         row = writer.allocate(f"{source.buffer}_row", (1, columns), dtype, Memory.sbuf)
-        one = Access(source.buffer, Affine(source.offset), (1, columns), (columns * stride, stride))
+        one = Access(
+            source.buffer, Affine(source.offset), (1, columns), (columns * stride, stride),
+            source.look,
+        )  # fmt: skip
         writer.call("dma_copy", dst=whole(row), src=one)
         ones = writer.allocate("ones", (1, PARTITIONS), dtype, Memory.sbuf)
         writer.call("memset", dst=whole(ones), value=1.0)

@@ -110,7 +110,10 @@ def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
         return False
     if left in plan.numbers or right in plan.numbers or specs[left].shape[-1] < 2:
         return False
-    return left in made or plan.planned_source(left).strides[-1] == 1
+    outside = [plan.planned_source(v) for v in (left, right) if v not in made]
+    if any(s.look is not None for s in outside):
+        return False
+    return left in made or outside[0].strides[-1] == 1
 
 
 def _tiles_join(plan: Plan, group: Group) -> bool:

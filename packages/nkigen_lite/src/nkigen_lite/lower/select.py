@@ -9,61 +9,30 @@ else needs disappear into a form, so every rounding of the program happens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
+from neuroncore.engines import Engine
 from neuroncore.enums import ReduceCmd
-from neuroncore.errors import Place
 from neuroncore.targets import Target
-from nki_dtypes import DType, float32, uint8
+from nki_dtypes import DType, float32, int32
 from nkigen_lite.ir import Node
+from nkigen_lite.lower import whole_numbers
+from nkigen_lite.lower.literals import is_by_bits, literal
 from nkigen_lite.lower.refuse import cannot
-from nkigen_lite.lower.table import ACTIVATIONS, ALU, COPIES, MIRRORED, REDUCTIONS, held_as
-
-Operand = str | float
-"""A value's name or a number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One instruction on a tile: tensors by the names of values."""
-
-    instruction: str
-    operands: Mapping[str, Operand]
-    attrs: Mapping[str, Any]
-    origin: Place | None
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Values that it needs."""
-        partly = self.instruction == "tensor_copy_predicated"
-        out = ("reduce_res",) if partly else ("dst", "reduce_res")
-        return tuple(v for k, v in self.operands.items() if isinstance(v, str) and k not in out)
-
-    @property
-    def writes(self) -> tuple[str, ...]:
-        """Values that it makes."""
-        return tuple(str(self.operands[k]) for k in ("dst", "reduce_res") if k in self.operands)
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One ALU operation with a number or one value per row."""
-
-    op: str
-    operand: Operand | None
-    reverse: bool = False
-
-    @property
-    def as_affine(self) -> tuple[str, Operand, float] | None:
-        """("scale" or "bias", operand, its sign) where the stage is one of x·s, x + b, x - b."""
-        if self.operand is None or self.reverse:
-            return None
-        known = {"multiply": ("scale", 1.0), "add": ("bias", 1.0), "subtract": ("bias", -1.0)}
-        if self.op not in known:
-            return None
-        what, sign = known[self.op]
-        return what, self.operand, sign
+from nkigen_lite.lower.steps import Operand, Seen, Stage, Step, Tile
+from nkigen_lite.lower.table import (
+    ACTIVATIONS,
+    ALU,
+    BITS,
+    COPIES,
+    EXACT,
+    MIRRORED,
+    REDUCTIONS,
+    TRUTHS,
+    held_as,
+    is_wide,
+)
 
 
 class Selector:
@@ -82,36 +51,57 @@ class Selector:
         self.dtypes = {v: held_as(d) for v, d in dtypes.items()}
         self.target = target
         self.steps: list[Step] = []
-        self.made: dict[str, str] = {}
-        """Value → the value whose tile holds it."""
+        self.made: dict[str, Tile] = {}
+        """Value → the tile that holds it."""
         self.negated: dict[str, str] = {}
         self.wide: dict[str, str] = {}
 
     # -- values -----------------------------------------------------------------------------------
 
-    def make(self, value: str) -> str:
+    def make(self, value: str) -> Tile:
         """The value as a tile; what it needs first."""
         if value not in self.nodes:
             return value
         if value not in self.made:
-            node = self.nodes[value]
-            for known, way in _WAYS:
-                if node.op in known:
-                    found = way(self, node)
-                    break
-            else:
-                raise cannot(node, "no engine operation is known for it")
+            found = self.way_of(self.nodes[value])(self, self.nodes[value])
             self.made.setdefault(value, found)
         return self.made[value]
+
+    def keep(self, value: str) -> None:
+        """The value as a tile of its own dtype."""
+        made = self.make(value)
+        if isinstance(made, Seen):
+            self.step("tensor_copy", self.nodes[value], {"dst": value, "src": made})
+            self.made[value] = value
+
+    @property
+    def tiles(self) -> dict[str, str]:
+        """Value → the value in whose tile it lies as it is."""
+        return {value: tile for value, tile in self.made.items() if isinstance(tile, str)}
+
+    def read(self, value: str) -> Tile:
+        """The value where an engine widens it to float32 by reading it."""
+        node = self.nodes.get(value)
+        if node is None or value in self.made or node.op != "convert":
+            return self.make(value)
+        (x,) = node.operands
+        same = x not in self.numbers and self.full[x] == self.full[value]
+        return self.read(x) if same and self.dtypes[value] is float32 else self.make(value)
 
     def operand(self, value: str) -> Operand:
         """A number, or the value as a tile."""
         return self.numbers[value] if value in self.numbers else self.make(value)
 
+    def dtype_of(self, tile: Tile) -> DType:
+        """What its elements are."""
+        return tile.dtype if isinstance(tile, Seen) else self.dtypes[tile]
+
     def is_single(self, value: str) -> bool:
         """Whether it may disappear into what needs it."""
-        fits = value in self.nodes and value not in self.made and self.users[value] == 1
-        return fits and self.dtypes[value] is float32
+        return self.is_needed_once(value) and self.dtypes[value] is float32
+
+    def is_needed_once(self, value: str) -> bool:
+        return value in self.nodes and value not in self.made and self.users[value] == 1
 
     def fresh(self, like: str, full: bool, dtype: DType, suffix: str) -> str:
         """A value that the graph does not have."""
@@ -123,6 +113,12 @@ class Selector:
         self, instruction: str, node: Node, operands: Mapping[str, Operand], **attrs: Any
     ) -> None:
         self.steps.append(Step(instruction, operands, attrs, node.origin))
+
+    def fill(self, node: Node, name: str, number: float) -> None:
+        """The number in every element of a tile."""
+        dtype = self.dtypes[name]
+        dst = Seen(name, int32) if is_by_bits(number, dtype) else name
+        self.step("memset", node, {"dst": dst, "value": literal(number, dtype)})
 
     # -- stages -----------------------------------------------------------------------------------
 
@@ -165,25 +161,25 @@ class Selector:
         """The stage's operand, made."""
         return self.of_rows(stage.operand) if isinstance(stage.operand, str) else stage.operand
 
-    def of_rows(self, value: str) -> str:
+    def of_rows(self, value: str) -> Tile:
         """One float32 number per row, as instructions take them."""
         made = self.make(value)
-        if self.dtypes[made] is float32:
+        if self.dtype_of(made) is float32:
             return made
-        if made not in self.wide:
-            name = self.wide[made] = self.fresh(made, False, float32, "_float32")
+        if value not in self.wide:
+            name = self.wide[value] = self.fresh(value, False, float32, "_float32")
             origin = self.nodes.get(value)
             place = origin.origin if origin else None
             self.steps.append(Step("tensor_copy", {"dst": name, "src": made}, {}, place))
-        return self.wide[made]
+        return self.wide[value]
 
     # -- ways -------------------------------------------------------------------------------------
 
-    def activation(self, node: Node) -> str:
+    def activation(self, node: Node) -> Tile:
         """op(x · scale + bias), with the sum of its results where one is needed."""
         (x,) = node.operands
         base, scale, bias = self.scaled(x)
-        operands: dict[str, Operand] = {"dst": node.name, "data": self.make(base), "scale": scale}
+        operands: dict[str, Operand] = {"dst": node.name, "data": self.read(base), "scale": scale}
         if bias is not None:
             operands["bias"] = bias
         attrs: dict[str, Any] = {"op": ACTIVATIONS[node.op]}
@@ -223,14 +219,14 @@ class Selector:
 
     def sum_of(self, node: Node) -> str | None:
         """A sum over the columns of what the node makes, not made yet."""
-        if not self.full[node.name] or node.spec.dtype is not float32:
+        if not self.full[node.name] or self.dtypes[node.name] is not float32:
             return None
         for other in self.nodes.values():
             if other.op == "sum" and other.operands == (node.name,) and not self.full[other.name]:
                 return other.name if other.name not in self.made else None
         return None
 
-    def negative_of(self, value: str) -> str:
+    def negative_of(self, value: str) -> Tile:
         """-value, one per row: a reduction negates its result for nothing."""
         if value in self.negated:
             return self.negated[value]
@@ -246,8 +242,10 @@ class Selector:
         self.negated[value] = name
         return name
 
-    def elementwise(self, node: Node) -> str:
+    def elementwise(self, node: Node) -> Tile:
         """tensor_scalar with one or two operations, scalar_tensor_tensor or tensor_tensor."""
+        if self.is_of_wide_integers(node):
+            return whole_numbers.exact(self, node)
         last = self.stage(node)
         if last is not None:
             base, before = self.stages(last[0], 1)
@@ -263,15 +261,27 @@ class Selector:
                 assert operand0 is not None
                 self.step(
                     "scalar_tensor_tensor", node,
-                    {"dst": node.name, "data": self.make(base), "operand0": operand0,
-                     "operand1": self.make(other)},
+                    {"dst": node.name, "data": self.read(base), "operand0": operand0,
+                     "operand1": self.read(other)},
                     op0=before[0].op, reverse0=before[0].reverse, op1=ALU[node.op],
                     reverse1=swapped,
                 )  # fmt: skip
                 return node.name
-        operands = {"dst": node.name, "data1": self.make(x), "data2": self.make(y)}
-        self.step("tensor_tensor", node, operands, op=ALU[node.op])
+        self.tensor_tensor(node, node.name, self.read(x), self.read(y), ALU[node.op])
         return node.name
+
+    def tensor_tensor(
+        self, node: Node, dst: str, x: Operand, y: Operand, op: str, exact: bool = False
+    ) -> None:
+        """Of two tiles: in float32 on VectorE, or on GpSimdE in 32-bit integers."""
+        engine = {"engine": Engine.gpsimd} if exact else {}
+        kinds = {self.dtype_of(t) for t in (dst, x, y) if not isinstance(t, (int, float))}
+        if not exact and all(map(is_wide, kinds)) and op not in BITS.values():
+            engine = {"engine": Engine.vector}  # GpSimdE would not compute in float32
+        self.step("tensor_tensor", node, {"dst": dst, "data1": x, "data2": y}, op=op, **engine)
+
+    def is_of_wide_integers(self, node: Node) -> bool:
+        return any(is_wide(self.dtypes[o]) for o in node.operands)
 
     def refuse_numbers(self, node: Node) -> None:
         if all(o in self.numbers for o in node.operands):
@@ -280,7 +290,7 @@ class Selector:
     def tensor_scalar(
         self, node: Node, base: str, stages: list[Stage], name: str | None = None
     ) -> None:
-        operands: dict[str, Operand] = {"dst": name or node.name, "data": self.make(base)}
+        operands: dict[str, Operand] = {"dst": name or node.name, "data": self.read(base)}
         attrs: dict[str, Any] = {}
         for number, stage in enumerate(stages):
             attrs |= {f"op{number}": stage.op, f"reverse{number}": stage.reverse}
@@ -289,75 +299,98 @@ class Selector:
                 operands[f"operand{number}"] = operand
         self.step("tensor_scalar", node, operands, **attrs)
 
-    def reciprocal(self, node: Node) -> str:
-        data = self.make(node.operands[0])
+    def reciprocal(self, node: Node) -> Tile:
+        data = self.read(node.operands[0])
         self.step("reciprocal", node, {"dst": node.name, "data": data})
         return node.name
 
-    def copy(self, node: Node) -> str:
-        """Nothing where the elements are the same, else a copy that rounds."""
+    def copy(self, node: Node) -> Tile:
+        """Nothing where the elements are the same, else a copy that rounds or repeats; what is
+        computed for it alone is rounded as it is written."""
         (x,) = node.operands
         if x in self.numbers:
-            self.step("memset", node, {"dst": node.name, "value": self.numbers[x]})
+            self.fill(node, node.name, self.numbers[x])
             return node.name
-        if self.full[x] != self.full[node.name]:
-            raise cannot(node, "it repeats one value per row over the columns")
-        made = self.make(x)
-        if self.dtypes[x] is self.dtypes[node.name]:
-            return made
-        if not _converts(self.dtypes[x], node.spec.dtype):
-            raise cannot(node, f"{self.dtypes[x]} to {node.spec.dtype} is not written yet")
-        self.step("tensor_copy", node, {"dst": node.name, "src": made})
+        if self.full[x] == self.full[node.name]:
+            if self.dtypes[x] is self.dtypes[node.name]:
+                return self.make(x)
+            if self.is_written_as(x, node):
+                return self.way_of(self.nodes[x])(self, replace(self.nodes[x], name=node.name))
+        self.step("tensor_copy", node, {"dst": node.name, "src": self.read(x)})
         return node.name
 
-    def where(self, node: Node) -> str:
+    def is_written_as(self, x: str, node: Node) -> bool:
+        """Whether what makes `x` can write it as `node`'s dtype at once."""
+        if not self.is_needed_once(x) or self.is_of_wide_integers(self.nodes[x]):
+            return False
+        if self.nodes[x].op in TRUTHS:
+            return True
+        op, value = self.nodes[x].op, self.nodes[x].operands[0]
+        reduces = op in REDUCTIONS and self.full[x] != self.full[value]
+        return self.is_single(x) and (op in _COMPUTES or reduces)
+
+    def where(self, node: Node) -> Tile:
         """The second choice everywhere, then the first where the condition holds."""
         condition, first, second = node.operands
-        mixed = [v for v in node.operands if v not in self.numbers and self.full[v] is not
-                 self.full[node.name]]  # fmt: skip
-        if condition in self.numbers or mixed:
-            raise cannot(node, "a condition or choice of one value per row is not written yet")
-        chosen, predicate = self.operand(first), self.make(condition)
+        if condition in self.numbers:
+            chosen = first if self.numbers[condition] else second
+            return self.copy(replace(node, operands=(chosen,)))
+        src, predicate = self.chosen(node, first), self.make(condition)
         if second in self.numbers:
-            self.step("memset", node, {"dst": node.name, "value": self.numbers[second]})
+            self.fill(node, node.name, self.numbers[second])
         else:
             self.step("tensor_copy", node, {"dst": node.name, "src": self.make(second)})
-        operands = {"dst": node.name, "src": chosen, "predicate": predicate}
+        operands = {"dst": node.name, "src": src, "predicate": predicate}
         self.step("tensor_copy_predicated", node, operands)
         return node.name
 
-    def reduced(self, node: Node) -> str:
-        if self.full[node.name] == self.full[node.operands[0]]:  # axes of one element
-            return self.make(node.operands[0])
-        made = self.make(node.operands[0])
+    def chosen(self, node: Node, value: str) -> Operand:
+        """A choice as tensor_copy_predicated takes it: a small number, or a tile."""
+        if value not in self.numbers:
+            return self.make(value)
+        dtype = self.dtypes[node.name]
+        if not is_by_bits(self.numbers[value], dtype):
+            return literal(self.numbers[value], dtype)
+        return whole_numbers.constant(self, node, self.numbers[value], dtype)
+
+    def reduced(self, node: Node) -> Tile:
+        (x,) = node.operands
+        if self.full[node.name] == self.full[x]:  # axes of one element
+            return self.make(x)
+        single = self.nodes.get(x)
+        adds = single is not None and node.op == "sum" and single.op in ACTIVATIONS
+        data = self.make(x) if adds else self.read(x)
         if node.name in self.made:  # the instruction that made the operand added it up
             return self.made[node.name]
-        self.reduction(node, node.name, data=made)
+        self.reduction(node, node.name, data=data)
         return node.name
 
     def reduction(
-        self, node: Node, name: str, negate: bool = False, data: str | None = None
+        self, node: Node, name: str, negate: bool = False, data: Tile | None = None
     ) -> None:
-        data = data or self.make(node.operands[0])
+        data = data or self.read(node.operands[0])
         self.step(
             "tensor_reduce", node, {"dst": name, "data": data}, op=REDUCTIONS[node.op],
             negate=negate,
         )  # fmt: skip
 
-
-def _converts(old: DType, new: DType) -> bool:
-    """Whether the machine's conversion is also NumPy's: between floats, and from bool (held as
-    uint8)."""
-    return (old.is_float or old is uint8) and new.is_float
+    def way_of(self, node: Node) -> Any:
+        """How the operation becomes steps."""
+        return next(way for known, way in _WAYS if node.op in known)
 
 
+_COMPUTES = frozenset({*ALU, *ACTIVATIONS, "negative", "abs", "reciprocal"})
 _WAYS = (
     (frozenset(ACTIVATIONS), Selector.activation),
     (frozenset({*ALU, "negative", "abs"}), Selector.elementwise),
     (frozenset({"reciprocal"}), Selector.reciprocal),
     (frozenset(REDUCTIONS), Selector.reduced),
     (frozenset({"where"}), Selector.where),
-    (COPIES, Selector.copy),
+    (frozenset(COPIES), Selector.copy),
+    (frozenset({*BITS, "invert"}), whole_numbers.bitwise),
+    (frozenset(EXACT), whole_numbers.exact),
+    (frozenset({"bitcast"}), whole_numbers.seen),
+    (frozenset({"low_bits"}), whole_numbers.low_bits),
 )
 KNOWN = frozenset().union(*(known for known, _ in _WAYS))
 """Operations that a group of tiles can hold."""

@@ -9,6 +9,7 @@ from neuroncore.spec import row_major
 from nki_dtypes import DType
 from nkigen_lite.ir import Node
 from nkigen_lite.lower.refuse import cannot
+from nkigen_lite.lower.table import held_as
 from nkigen_lite.strides import reshaped
 
 
@@ -21,6 +22,8 @@ class Source:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: DType
+    look: DType | None = None
+    """The dtype that accesses name, where it is not the buffer's."""
 
     @property
     def is_in_rows(self) -> bool:
@@ -31,7 +34,13 @@ class Source:
 
 def whole_source(buffer: Buffer, shape: tuple[int, ...]) -> Source:
     """All of a buffer, seen in `shape`: kernels have no rank 0."""
-    return Source(buffer.name, 0, shape, row_major(shape), buffer.dtype)
+    return array_source(buffer.name, shape, buffer.dtype)
+
+
+def array_source(name: str, shape: tuple[int, ...], dtype: DType) -> Source:
+    """A whole array in C order; bool is seen as the integers that it is on chip."""
+    held = held_as(dtype)
+    return Source(name, 0, shape, row_major(shape), held, held if held is not dtype else None)
 
 
 def box_of(
@@ -97,7 +106,13 @@ def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for n in shape if n != 1)
 
 
+def _bitcast(node: Node, source: Source) -> Source:
+    held = held_as(node.spec.dtype)
+    return replace(source, dtype=held, look=held)
+
+
 _VIEWS = {
+    "bitcast": _bitcast,
     "transpose": _transpose,
     "slice": _slice,
     "broadcast_to": _broadcast,

@@ -248,4 +248,5 @@ def _in_hbm(source: Source, at: Tile) -> Access:
     dims = [(at.partitions, at.rows * step), (at.rows, step), (source.shape[-1], along)]
     if at.rows == 1:
         del dims[1]
-    return Access(source.buffer, offset, tuple(n for n, _ in dims), tuple(s for _, s in dims))
+    shape, strides = tuple(n for n, _ in dims), tuple(s for _, s in dims)
+    return Access(source.buffer, offset, shape, strides, source.look)

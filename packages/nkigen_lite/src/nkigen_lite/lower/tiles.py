@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
 from nkigen_lite.lower.budget import PARTITIONS, Fit, shared_places
 from nkigen_lite.lower.replicate import Replicas
-from nkigen_lite.lower.select import Step
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.spaces import Role, Space
+from nkigen_lite.lower.steps import Operand, Seen, Step, value_of
 from nkigen_lite.lower.writer import Writer
 
 NARROW = 128
@@ -158,7 +159,7 @@ class Tiles:
             return
         for row in range(at.rows) if by_row else (None,):
             operands = {
-                name: self.on_chip(given, at, row, step) if isinstance(given, str) else given
+                name: self.operand(name, given, at, row, step)
                 for name, given in step.operands.items()
             }
             self.writer.call(step.instruction, step.origin, **operands, **attrs)
@@ -171,12 +172,8 @@ class Tiles:
 
     def spread(self, step: Step, at: Tile) -> None:
         """data op number, with each row's number for all its columns."""
-        number = self.on_chip(str(step.operands["operand0"]), at)
-        (partitions, rows), (down, along) = number.shape, number.strides
-        wide = Access(
-            number.buffer, number.offset, (partitions, rows, at.columns), (down, along, 0)
-        )  # fmt: skip
-        data = self.on_chip(str(step.operands["data"]), at)
+        wide = self.repeated(self.on_chip(str(step.operands["operand0"]), at), at, None)
+        data = self.operand("data", step.operands["data"], at, None, step)
         one, other = (wide, data) if step.attrs["reverse0"] else (data, wide)
         dst = self.on_chip(str(step.operands["dst"]), at, None, step)
         self.writer.call(
@@ -184,12 +181,38 @@ class Tiles:
         )  # fmt: skip
 
     def is_by_row(self, step: Step) -> bool:
-        if step.instruction == "tensor_reduce" or not self.fit.full[str(step.operands["dst"])]:
+        if step.instruction == "tensor_reduce" or not self.makes_tiles(step):
             return False
-        values = (v for v in step.operands.values() if isinstance(v, str))
-        return not all(self.fit.full[v] for v in values)
+        taken = (value_of(v) for k, v in step.operands.items() if not step.is_spread(k))
+        return not all(self.fit.full[v] for v in taken if v is not None)
+
+    def makes_tiles(self, step: Step) -> bool:
+        return self.fit.full[step.writes[0]]
 
     # -- accesses ---------------------------------------------------------------------------------
+
+    def operand(self, name: str, given: Operand, at: Tile, row: int | None, step: Step) -> Any:
+        """A number, or the tile: seen as another dtype, repeated over the columns."""
+        value = value_of(given)
+        if value is None:
+            return given
+        access = self.on_chip(value, at, row, step)
+        if self.makes_tiles(step) and not self.fit.full[value] and step.is_spread(name):
+            access = self.repeated(access, at, row)
+        if not isinstance(given, Seen):
+            return access
+        n = given.every
+        strides = tuple(s * n for s in access.strides)
+        return replace(access, dtype=given.dtype, offset=access.offset * n, strides=strides)
+
+    def repeated(self, access: Access, at: Tile, row: int | None) -> Access:
+        """One value per row in every column."""
+        down, along = access.strides[:2]
+        if at.rows > 1 and row is None:
+            shape, strides = (at.partitions, at.rows, at.columns), (down, along, 0)
+        else:
+            shape, strides = (at.partitions, at.columns), (down, 0)
+        return replace(access, shape=shape, strides=strides)
 
     def on_chip(
         self, value: str, at: Tile, row: int | None = None, step: Step | None = None
@@ -257,7 +280,8 @@ class Tiles:
             dims.append((at.columns, column))
         elif at.rows == 1:
             dims.append((1, 1))
-        return Access(source.buffer, offset, tuple(n for n, _ in dims), tuple(s for _, s in dims))
+        shape, strides = tuple(n for n, _ in dims), tuple(s for _, s in dims)
+        return Access(source.buffer, offset, shape, strides, source.look)
 
 
 def parts(size: int, tile: int) -> Iterator[Part]:

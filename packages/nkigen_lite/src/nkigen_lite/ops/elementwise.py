@@ -46,6 +46,20 @@ def _chosen_dtype(dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> DType:
     return first
 
 
+def _wide(dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> DType:
+    dtype = of_kinds(*_BITS)(dtypes, attrs)
+    if dtype.bits != 32:
+        raise misfit(f"{dtype} operands", expected="int32 or uint32")
+    return dtype
+
+
+def _narrower(dtypes: tuple[DType, ...], attrs: Mapping[str, Any]) -> DType:
+    old, new = of_kinds(*_BITS)(dtypes, attrs), attrs["dtype"]
+    if not new.is_integer or new.bits >= old.bits:
+        raise misfit(f"the low bits of {old} as {new}", expected="a narrower integer")
+    return given_dtype(dtypes, attrs)
+
+
 def _rsqrt(x: np.ndarray) -> np.ndarray:
     return 1 / np.sqrt(x)
 
@@ -84,6 +98,9 @@ _COMPARISONS: dict[str, Meaning] = {
     "equal": np.equal, "not_equal": np.not_equal, "less": np.less, "less_equal": np.less_equal,
     "greater": np.greater, "greater_equal": np.greater_equal,
 }  # fmt: skip
+_EXACT: dict[str, Meaning] = {
+    "exact_add": np.add, "exact_subtract": np.subtract, "exact_multiply": np.multiply,
+}  # fmt: skip
 _LOGICAL: dict[str, Meaning] = {
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
 }  # fmt: skip
@@ -100,6 +117,7 @@ ELEMENTWISE: tuple[Op, ...] = (
     *(_elementwise(n, f, _BITS, "x", "y") for n, f in _BITWISE.items()),
     *(_elementwise(n, f, (NumberKind.BOOL,), "x", "y") for n, f in _LOGICAL.items()),
     *(_compares(n, f) for n, f in _COMPARISONS.items()),
+    *(Op(n, Kind.elementwise, ("x", "y"), f, broadcast, _wide) for n, f in _EXACT.items()),
     _elementwise("divide", np.divide, _FLOAT, "x", "y"),
     _elementwise("invert", np.invert, _BITS, "x"),
     _elementwise("logical_not", np.logical_not, (NumberKind.BOOL,), "x"),
@@ -112,8 +130,13 @@ ELEMENTWISE: tuple[Op, ...] = (
         "convert", Kind.elementwise, ("x",), _cast, broadcast, given_dtype,
         {"dtype": DTYPE}, frozenset({"dtype"}),
     ),
+    Op(
+        "low_bits", Kind.elementwise, ("x",), _cast, broadcast, _narrower,
+        {"dtype": DTYPE}, frozenset({"dtype"}),
+    ),
 )  # fmt: skip
 """`cast` is NumPy's astype: floats become integers by truncation, integers wrap. `convert` is the
 machine's: floats are rounded to the nearest even integer, and everything saturates
-(`nki_dtypes.cast`). `decompose` leaves only `convert`. `sin_reduced` is the sine of |x| ≤ π, the
-range of the engine's; only `decompose` makes it."""
+(`nki_dtypes.cast`). `decompose` leaves only `convert`. Only `decompose` makes these: `sin_reduced`,
+the sine of |x| ≤ π, the range of the engine's; `low_bits`, an integer modulo the range of a
+narrower one; `exact_…`, arithmetic of 32-bit integers whose results need no more bits."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from nki_dtypes import bool_, float32, int32, uint32
+from nki_dtypes import bool_, float32, int32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.passes import integers, rounding, transcendental
+from nkigen_lite.passes import division, integers, rounding, transcendental
 from nkigen_lite.passes.expression import Expr, choose, expr, result
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
@@ -38,10 +38,6 @@ def is_engine_op(node: Node) -> bool:
 
 def _is_float(m: Match) -> bool:
     return m.dtype.is_float
-
-
-def _is_small_integer(m: Match) -> bool:
-    return m.dtype.is_integer and m.dtype.bits <= 16
 
 
 # --------------------------------------------------------------------- reductions
@@ -91,22 +87,17 @@ def _place(op: str) -> Callable[[Match], str]:
     """The least index of those that hold the extreme, or NaN."""
 
     def replacement(m: Match) -> str:
-        axis, x = m.root.attrs["axis"], expr(m, "x")
+        axis, x = m.root.attrs["axis"], Expr(m, m["x"])
+        x = x if integers.is_wide(m) else x.to(float32)
         shape = m.spec(x.value).shape
         extreme = x.call(op, axes=(axis,), keepdims=True)
-        is_found = (x == extreme) | (x != x)
+        is_found = (x == extreme) | (x != x) if m.spec(m["x"]).dtype.is_float else x == extreme
         along = tuple(n if d == axis else 1 for d, n in enumerate(shape))
         index = Expr(m, m.emit("iota", shape=along, axis=axis, dtype=float32))
         place = choose(is_found, index, float(shape[axis]))
         return result(m, place.call("min", axes=(axis,), keepdims=True))
 
     return replacement
-
-
-def _is_exact_place(m: Match) -> bool:
-    """float32 compares 32-bit integers only up to 2²⁴."""
-    dtype = m.spec(m["x"]).dtype
-    return dtype.is_float or dtype.bits <= 16
 
 
 # ---------------------------------------------------------------------- composites
@@ -136,31 +127,6 @@ def _one_over(m: Match) -> str:
     return m.shaped(m.emit("reciprocal", m["b"]))
 
 
-def _integer_quotient(m: Match) -> tuple[Expr, Expr, Expr]:
-    """Integers of 16 bits and their quotient, all exact in float32; 0 for a divisor of 0."""
-    a, b = expr(m, "a"), expr(m, "b")
-    quotient = rounding.rint_expr(a * b.call("reciprocal"))
-    quotient = choose(b == 0.0, 0.0, quotient)
-    rest = a - quotient * b
-    less = ((rest < 0.0) & (b > 0.0)) | ((rest > 0.0) & (b < 0.0))
-    return quotient - less.to(float32), a, b
-
-
-def _wrapped(m: Match, number: Expr) -> str:
-    """A whole float32 number as the result's integer type, modulo its range."""
-    return result(m, integers.wrapped(number.to(int32).bits(uint32), m.dtype))
-
-
-def _integer_floor_divide(m: Match) -> str:
-    quotient, _, _ = _integer_quotient(m)
-    return _wrapped(m, quotient)
-
-
-def _integer_mod(m: Match) -> str:
-    quotient, a, b = _integer_quotient(m)
-    return _wrapped(m, choose(b == 0.0, 0.0, a - quotient * b))
-
-
 # ---------------------------------------------------------------------------- cast
 
 
@@ -176,8 +142,13 @@ def _cast(m: Match) -> str:
         return rounding.trunc_expr(x.to(float32)).to(target).value
     if target.min <= source.min and source.max <= target.max:
         return x.to(target).value
-    wide = x if source is uint32 else (x if source.bits == 32 else x.to(int32)).bits(uint32)
-    return result(m, integers.wrapped(wide, target))
+    if target.bits < source.bits:
+        return x.call("low_bits", dtype=target).value
+    if target.bits == source.bits:
+        return x.bits(target).value
+    return x.to(int32).bits(target).value if target.bits == 32 else (
+        x.to(int32).call("low_bits", dtype=target).value
+    )  # fmt: skip
 
 
 def _not(m: Match) -> str:
@@ -190,8 +161,8 @@ RULES: tuple[Rule, ...] = (
     Rule("mean", of("mean", "x"), _mean),
     Rule("any", of("any", "x"), _truth("max")),
     Rule("all", of("all", "x"), _truth("min")),
-    Rule("argmax", of("argmax", "x"), _place("max"), _is_exact_place),
-    Rule("argmin", of("argmin", "x"), _place("min"), _is_exact_place),
+    Rule("argmax", of("argmax", "x"), _place("max")),
+    Rule("argmin", of("argmin", "x"), _place("min")),
     Rule("softmax", of("softmax", "x"), _softmax),
     Rule("rms_norm", of("rms_norm", "x"), _rms_norm),
     Rule("one_over", of("divide", 1.0, "b"), _one_over),
@@ -199,10 +170,19 @@ RULES: tuple[Rule, ...] = (
     Rule("floor_divide", of("floor_divide", "a", "b"), rounding.floor_divide, _is_float),
     Rule("mod", of("mod", "a", "b"), rounding.mod, _is_float),
     Rule(
-        "integer_floor_divide",
-        of("floor_divide", "a", "b"), _integer_floor_divide, _is_small_integer,
+        "quotient_by_shift",
+        of("floor_divide", "x", Constant_("n")), division.shifted_quotient,
+        division.is_by_power_of_two,
     ),
-    Rule("integer_mod", of("mod", "a", "b"), _integer_mod, _is_small_integer),
+    Rule(
+        "rest_by_mask",
+        of("mod", "x", Constant_("n")), division.masked_rest, division.is_by_power_of_two,
+    ),
+    Rule(
+        "integer_floor_divide",
+        of("floor_divide", "a", "b"), division.floor_divide, integers.is_integer,
+    ),
+    Rule("integer_mod", of("mod", "a", "b"), division.mod, integers.is_integer),
     Rule("rint", of("rint", "x"), rounding.whole(rounding.rint_expr)),
     Rule("floor", of("floor", "x"), rounding.whole(rounding.floor_expr)),
     Rule("ceil", of("ceil", "x"), rounding.whole(rounding.ceil_expr)),
@@ -225,12 +205,8 @@ RULES: tuple[Rule, ...] = (
         for op in ("add", "subtract", "multiply")
     ),
     *(
-        Rule(f"wide_{op}", of(op, "a", "b"), integers.comparison(op), integers.is_wide)
-        for op in integers.COMPARISONS
-    ),
-    *(
-        Rule(f"wide_{op}", of(op, "a", "b"), integers.extreme(op), integers.is_wide)
-        for op in ("maximum", "minimum")
+        Rule(f"wide_{op}", of(op, "x"), integers.extreme(op), integers.is_wide)
+        for op in ("max", "min")
     ),
     Rule("integer_negative", of("negative", "x"), integers.negative, integers.is_integer),
     Rule("integer_abs", of("abs", "x"), integers.absolute, integers.is_integer),

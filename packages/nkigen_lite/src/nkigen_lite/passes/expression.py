@@ -21,6 +21,12 @@ class Expr:
     def dtype(self) -> DType:
         return self.match.spec(self.value).dtype
 
+    @property
+    def number(self) -> Any:
+        """What a uniform constant is everywhere; None for another value."""
+        node = self.match.build.by_name.get(self.value)
+        return node.attrs["value"].uniform if node and node.op == "constant" else None
+
     def call(self, op: str, *others: Any, **attrs: Any) -> Expr:
         """An operation on this and others."""
         values = (o.value if isinstance(o, Expr) else self._constant(o) for o in others)

@@ -1,6 +1,7 @@
-"""Integer arithmetic on engines that compute in float32: exact up to 2²⁴, so in pieces beyond.
+"""Integer arithmetic: in float32 up to 2²⁴, beyond that in the 32-bit integers of GpSimdE.
 
-Sums and products wrap as NumPy's do. Bits are moved as uint32, whose right shift is the engines'.
+No document says what GpSimdE makes of a result beyond 32 bits: none is asked of it. Sums and
+products wrap as NumPy's do. Bits are moved as uint32, whose right shift is the engines'.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from nki_dtypes import DType, float32, int32, uint32
+from nki_dtypes import DType, bool_, float32, int32, uint32
 from nkigen_lite.passes.expression import Expr, choose, result
 from nkigen_lite.passes.rule import Match
 
 _HALF = 0xFFFF
+_TOP, _BELOW_TOP = 1 << 31, (1 << 31) - 1
+_EXACT_BITS = 24
+"""Of a float32."""
 MOST_SUMMED = 1 << 16
 """Elements whose bytes add up to less than 2²⁴."""
 
@@ -21,64 +25,49 @@ def _operand(m: Match, name: str) -> Expr:
     return Expr(m, m[name])
 
 
-def _bits(x: Expr) -> Expr:
+def bits_of(x: Expr) -> Expr:
     """As uint32, signs extended."""
     wide = x if x.dtype.bits == 32 else x.to(int32)
     return wide.bits(uint32)
 
 
 def wrapped(bits: Expr, dtype: DType) -> Expr:
-    """The low bits of a uint32 as an integer type."""
-    if dtype.bits == 32:
-        return bits.bits(dtype)
-    low = bits & ((1 << dtype.bits) - 1)
-    if dtype.min == 0:
-        return low.to(dtype)
-    sign = (low & (1 << (dtype.bits - 1))).to(float32)
-    return (low.to(float32) - sign * 2.0).to(dtype)
+    """The low bits of a 32-bit integer as an integer type."""
+    return bits.bits(dtype) if dtype.bits == 32 else bits.call("low_bits", dtype=dtype)
 
 
 def _halves(x: Expr) -> tuple[Expr, Expr]:
-    """High and low 16 bits as float32."""
-    return x.call("right_shift", 16).to(float32), (x & _HALF).to(float32)
+    """High and low 16 bits."""
+    return x.call("right_shift", 16), x & _HALF
 
 
-def _joined(high: Expr, low: Expr) -> Expr:
-    """high · 2¹⁶ + low modulo 2³², of whole float32 numbers from 0 to 2²⁴."""
-    low_bits = low.to(uint32)
-    carried = (high + low_bits.call("right_shift", 16).to(float32)).to(uint32)
-    return (carried & _HALF).call("left_shift", 16) | (low_bits & _HALF)
+def add(a: Expr, b: Expr) -> Expr:
+    """Without the top bits no sum has more than 32 bits; theirs is that of three bits."""
+    low = (a & _BELOW_TOP).call("exact_add", b & _BELOW_TOP)
+    return low.call("bitwise_xor", a.call("bitwise_xor", b) & _TOP)
 
 
-def _add(a: Expr, b: Expr) -> Expr:
-    (ah, al), (bh, bl) = _halves(a), _halves(b)
-    return _joined(ah + bh, al + bl)
-
-
-def _subtract(a: Expr, b: Expr) -> Expr:
-    """a + 2³² - b, each half kept positive by what it borrows."""
-    (ah, al), (bh, bl) = _halves(a), _halves(b)
-    return _joined((ah - bh) + float(_HALF), (al - bl) + float(_HALF + 1))
-
-
-def _times_half(x: Expr, half: Expr) -> Expr:
-    """Two whole numbers below 2¹⁶, modulo 2³²: by the bytes of the second, each product exact."""
-    bits = half.to(uint32)
-    high = (x * bits.call("right_shift", 8).to(float32)).to(uint32).call("left_shift", 8)
-    low = (x * (bits & 0xFF).to(float32)).to(uint32)
-    return _add(high, low)
+def subtract(a: Expr, b: Expr) -> Expr:
+    """With a's top bit and without b's no difference is negative."""
+    low = (a | _TOP).call("exact_subtract", b & _BELOW_TOP)
+    return low.call("bitwise_xor", a.call("bitwise_xor", b).call("bitwise_xor", _TOP) & _TOP)
 
 
 def _multiply(a: Expr, b: Expr) -> Expr:
+    """Products of halves have 32 bits; of the two that cross only the low half counts."""
+    if a.number is not None:
+        a, b = b, a
     (ah, al), (bh, bl) = _halves(a), _halves(b)
-    cross = _add(_times_half(ah, bl), _times_half(al, bh)).call("left_shift", 16)
-    return _add(_times_half(al, bl), cross)
+    cross = ah.call("exact_multiply", bl) & _HALF
+    if b.number is None or b.number > _HALF:
+        cross = cross.call("exact_add", al.call("exact_multiply", bh) & _HALF)
+    return add(al.call("exact_multiply", bl), cross.call("left_shift", 16))
 
 
 _IN_FLOAT32: dict[str, Callable[[Expr, Expr], Expr]] = {
     "add": Expr.__add__, "subtract": Expr.__sub__, "multiply": Expr.__mul__,
 }  # fmt: skip
-_IN_PIECES = {"add": _add, "subtract": _subtract, "multiply": _multiply}
+_IN_PIECES = {"add": add, "subtract": subtract, "multiply": _multiply}
 
 
 def is_integer(m: Match) -> bool:
@@ -86,22 +75,19 @@ def is_integer(m: Match) -> bool:
     return m.dtype.is_integer
 
 
-def is_wide(m: Match) -> bool:
-    """Whether the operands are 32-bit integers."""
-    dtype = m.spec(m.root.operands[0]).dtype
-    return dtype.is_integer and dtype.bits == 32
-
-
 def arithmetic(op: str) -> Callable[[Match], str]:
     """x op y modulo the type's range; in one piece where float32 holds every result."""
 
     def replacement(m: Match) -> str:
         a, b = _operand(m, "a"), _operand(m, "b")
-        fits = 2 * m.dtype.bits <= 16 or (m.dtype.bits <= 16 and op != "multiply")
-        if not fits:
-            return result(m, wrapped(_IN_PIECES[op](_bits(a), _bits(b)), m.dtype))
+        if m.dtype.bits == 32:
+            return result(m, wrapped(_IN_PIECES[op](bits_of(a), bits_of(b)), m.dtype))
+        if m.dtype.bits == 16 and op == "multiply":
+            wide = int32 if m.dtype.min < 0 else uint32
+            product = a.to(wide).call("exact_multiply", b.to(wide))
+            return result(m, wrapped(product, m.dtype))
         number = _IN_FLOAT32[op](a.to(float32), b.to(float32))
-        return result(m, wrapped(number.to(int32).bits(uint32), m.dtype))
+        return result(m, wrapped(number.to(int32), m.dtype))
 
     return replacement
 
@@ -111,12 +97,19 @@ def negative(m: Match) -> str:
     return m.shaped(m.emit("subtract", m.fill(0, m.dtype), m["x"]))
 
 
-def absolute(m: Match) -> str:
+def magnitude(x: Expr) -> Expr:
     """x or 0 - x; the least number stays, as in NumPy."""
-    x = _operand(m, "x")
-    if m.dtype.min == 0:
-        return m["x"]
-    return result(m, choose(x.to(float32) < 0.0, Expr(m, negative(m)), x))
+    if x.dtype.min == 0:
+        return x
+    if x.dtype.bits < 32:
+        return wrapped(x.to(float32).call("abs").to(int32), x.dtype)
+    zero = Expr(x.match, x.match.fill(0, uint32))
+    return choose(x < 0, wrapped(subtract(zero, bits_of(x)), x.dtype), x)
+
+
+def absolute(m: Match) -> str:
+    """|x|."""
+    return m.shaped(magnitude(_operand(m, "x")).value)
 
 
 def square(m: Match) -> str:
@@ -132,11 +125,11 @@ def sign(m: Match) -> str:
 def right_shift(m: Match) -> str:
     """The engines shift zeros in: below zero ones are put in their place."""
     x, count = _operand(m, "a"), _operand(m, "b")
-    places = _bits(count)
+    places = bits_of(count)
     ones = Expr(m, m.fill(0xFFFFFFFF, uint32))
     filled = ones.call("bitwise_xor", ones.call("right_shift", places))
-    shifted = _bits(x).call("right_shift", places)
-    return result(m, wrapped(choose(x.to(float32) < 0.0, shifted | filled, shifted), m.dtype))
+    shifted = bits_of(x).call("right_shift", places)
+    return result(m, wrapped(choose(x < 0, shifted | filled, shifted), m.dtype))
 
 
 def is_signed(m: Match) -> bool:
@@ -144,67 +137,66 @@ def is_signed(m: Match) -> bool:
     return m.dtype.is_integer and m.dtype.min < 0
 
 
-# ------------------------------------------------------------------ comparisons
+# ------------------------------------------------------------------- reductions
 
 
 def _ordered(x: Expr) -> Expr:
-    """Bits whose unsigned order is that of the numbers."""
-    bits = _bits(x)
-    return bits.call("bitwise_xor", 1 << 31) if x.dtype.min < 0 else bits
+    """Bits whose unsigned order is that of the numbers, and back."""
+    bits = bits_of(x)
+    return bits.call("bitwise_xor", _TOP) if x.dtype.min < 0 else bits
 
 
-def _less(a: Expr, b: Expr) -> Expr:
-    (ah, al), (bh, bl) = _halves(_ordered(a)), _halves(_ordered(b))
-    return (ah < bh) | ((ah == bh) & (al < bl))
-
-
-def _equal(a: Expr, b: Expr) -> Expr:
-    return _bits(a).call("bitwise_xor", _bits(b)).to(float32) == 0.0
-
-
-COMPARISONS: dict[str, Callable[[Expr, Expr], Expr]] = {
-    "equal": _equal,
-    "not_equal": lambda a, b: ~_equal(a, b),
-    "less": _less,
-    "less_equal": lambda a, b: ~_less(b, a),
-    "greater": lambda a, b: _less(b, a),
-    "greater_equal": lambda a, b: ~_less(a, b),
-}
-"""Of 32-bit integers, which float32 does not tell apart."""
-
-
-def comparison(op: str) -> Callable[[Match], str]:
-    """x op y."""
-    return lambda m: m.shaped(COMPARISONS[op](_operand(m, "a"), _operand(m, "b")).value)
+def is_wide(m: Match) -> bool:
+    """Whether the operands are 32-bit integers."""
+    dtype = m.spec(m.root.operands[0]).dtype
+    return dtype.is_integer and dtype.bits == 32
 
 
 def extreme(op: str) -> Callable[[Match], str]:
-    """The larger or the smaller."""
+    """The extreme of the high halves, then of the low halves of those that have it."""
 
     def replacement(m: Match) -> str:
-        a, b = _operand(m, "a"), _operand(m, "b")
-        chosen = (b, a) if op == "maximum" else (a, b)
-        return result(m, choose(_less(a, b), *chosen))
+        x = _operand(m, "x")
+        high, low = (half.to(float32) for half in _halves(_ordered(x)))
+        top = high.call(op, **m.root.attrs)
+        never = -1.0 if op == "max" else _HALF + 1.0
+        rest = choose(high == top, low, never).call(op, **m.root.attrs)
+        bits = top.to(uint32).call("left_shift", 16) | rest.to(uint32)
+        ordered = bits.call("bitwise_xor", _TOP) if m.dtype.min < 0 else bits
+        return result(m, wrapped(ordered, m.dtype))
 
     return replacement
 
 
-# ------------------------------------------------------------------------- sums
+def _count(m: Match) -> int:
+    shape = m.spec(m["x"]).shape
+    return prod(shape[a] for a in m.root.attrs["axes"])
 
 
 def is_summable(m: Match) -> bool:
     """Whether the sums of bytes stay exact."""
-    shape = m.spec(m["x"]).shape
-    return m.dtype.is_integer and prod(shape[a] for a in m.root.attrs["axes"]) <= MOST_SUMMED
+    return m.dtype.is_integer and _count(m) <= MOST_SUMMED
 
 
 def summed(m: Match) -> str:
-    """The sums of each byte, put together modulo the range."""
-    bits = _bits(_operand(m, "x"))
-    total: Expr | None = None
-    for place in range(0, m.dtype.bits, 8):
-        byte = (bits.call("right_shift", place) & 0xFF).to(float32)
-        part = byte.call("sum", **m.root.attrs).to(uint32).call("left_shift", place)
-        total = part if total is None else _add(total, part)
-    assert total is not None
-    return result(m, wrapped(total, m.dtype))
+    """The sums of pieces that float32 adds exactly, put together modulo the range."""
+    x, spare = _operand(m, "x"), max(0, _count(m) - 1).bit_length()
+    if _bits_of_narrower(m) + spare <= _EXACT_BITS:
+        total = x.to(float32).call("sum", **m.root.attrs).to(int32)
+        return result(m, wrapped(total, m.dtype))
+    bits, width = bits_of(x), min(16, _EXACT_BITS - spare)
+    found: Expr | None = None
+    for place in range(0, m.dtype.bits, width):
+        piece = (bits.call("right_shift", place) & ((1 << width) - 1)).to(float32)
+        part = piece.call("sum", **m.root.attrs).to(uint32).call("left_shift", place)
+        found = part if found is None else add(found, part)
+    assert found is not None
+    return result(m, wrapped(found, m.dtype))
+
+
+def _bits_of_narrower(m: Match) -> int:
+    """How many bits the summed numbers have: those of a narrower type that was widened."""
+    node = m.build.by_name.get(m["x"])
+    summed_value = node.operands[0] if node is not None and node.op == "convert" else m["x"]
+    dtype = m.spec(summed_value).dtype
+    return 1 if dtype is bool_ else dtype.bits
