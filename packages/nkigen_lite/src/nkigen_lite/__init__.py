@@ -1,4 +1,4 @@
-"""NumPy programs as tensor graphs for the NeuronCore."""
+"""NumPy functions as NKI kernels: traced, fused, checked, written, run."""
 
 from nkigen_lite.compile import Compiled, compile
 from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, trace

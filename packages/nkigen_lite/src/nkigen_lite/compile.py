@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from neuroncore.errors import LaunchError
 from neuroncore.program import Program, check, emit, execute_program
+from neuroncore.surface import VERSIONS
+from neuroncore.targets import resolve_target
+from nkigen_lite.errors import SpecError
+from nkigen_lite.explain import explained
 from nkigen_lite.frontend import trace
 from nkigen_lite.ir import Graph
 from nkigen_lite.ir.run import as_input
@@ -17,18 +22,27 @@ from nkigen_lite.lower import Plan, in_machine_terms, lower, returned
 from nkigen_lite.passes import canonicalize, decompose
 from nkigen_lite.stats import Stats, measure
 
+WRITTEN = VERSIONS[1:]
+"""The NKI versions that kernels can be written for: 0.1 is another language."""
+
 
 @dataclass(frozen=True)
 class Compiled:
     """A kernel. Called with arrays, it runs on the machine and gives what the function gives, also
     in arguments that the function writes to: the program returns them behind the outputs.
 
-    `graph` is what was traced, `plan` the groups that it became, `program` the checked program.
+    `passes` are the graphs from what was traced to what was lowered, by pass; `plan` the groups
+    that the last one became, `program` the checked program.
     """
 
-    graph: Graph
+    passes: Mapping[str, Graph]
     plan: Plan
     program: Program
+
+    @property
+    def graph(self) -> Graph:
+        """What was traced."""
+        return self.passes["traced"]
 
     @cached_property
     def source(self) -> str:
@@ -41,33 +55,17 @@ class Compiled:
         return measure(self.program)
 
     def explain(self) -> str:
-        """The groups, how they lie on chip, why operations were not fused, how elements move."""
-        lines = [f"group {number}: {group}" for number, group in enumerate(self.plan.groups)]
-        plan = self.plan
-        return "\n".join([*lines, *plan.strips, *map(str, plan.refusals), *plan.notes])
+        """What each pass made, the groups, why operations were not fused, what it costs: text."""
+        return explained(self)
 
     def __call__(self, *arrays: Any) -> Any:
         """NumPy in, NumPy out: one array, or a tuple. Raises SpecError for other dtypes or counts,
         BroadcastError for other shapes than those compiled for."""
-        given = self.inputs(*arrays)
-        results = execute_program(self.program, given)
-        graph, names = self.plan.graph, returned(self.plan.graph)
-        values = [
-            np.asarray(r).reshape(graph.specs[name].shape).view(graph.specs[name].storage)
-            for r, name in zip(results, names, strict=True)
-        ]
-        made = dict(zip(names, values, strict=True))
-        numbers = {v.name: number for number, v in enumerate(graph.inputs)}
-        for name, value in graph.writes:
-            arrays[numbers[name]][...] = made[value]
-        outputs = tuple(values[: len(graph.outputs)])
-        return outputs[0] if len(outputs) == 1 else outputs
+        return self.results(execute_program(self.program, self.inputs(*arrays)), arrays)
 
     def inputs(self, *arrays: Any) -> list[np.ndarray]:
         """The arrays as the kernel takes them: in storage dtypes, rank 0 as one element."""
         if len(arrays) != len(self.graph.inputs):
-            from nkigen_lite.errors import SpecError
-
             raise SpecError(
                 f"{self.graph.name} takes {len(self.graph.inputs)} arrays", got=str(len(arrays))
             )
@@ -76,6 +74,21 @@ class Compiled:
             for a, v in zip(arrays, self.graph.inputs, strict=True)
         ]
 
+    def results(self, given: Sequence[Any], arrays: Sequence[Any]) -> Any:
+        """What the program, or its source, gave for `arrays`, as the function gives it: one array
+        or a tuple; what the function leaves in its arguments is written there."""
+        graph, names = self.plan.graph, returned(self.plan.graph)
+        values = [
+            np.asarray(r).reshape(graph.specs[name].shape).view(graph.specs[name].storage)
+            for r, name in zip(given, names, strict=True)
+        ]
+        made = dict(zip(names, values, strict=True))
+        numbers = {v.name: number for number, v in enumerate(graph.inputs)}
+        for name, value in graph.writes:
+            arrays[numbers[name]][...] = made[value]
+        outputs = tuple(values[: len(graph.outputs)])
+        return outputs[0] if len(outputs) == 1 else outputs
+
 
 def compile(
     function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = "0.6"
@@ -83,13 +96,36 @@ def compile(
     """The kernel of `function` for arguments like `specs` (arrays, Specs, "f32[128, 512]").
 
     Raises TraceError and its kin for what cannot be traced, LoweringError for what cannot be
-    lowered yet, both at the user's line; ProgramError never, unless the fault is ours.
+    lowered yet, both at the user's line; LaunchError for a target or version that is none;
+    ProgramError never, unless the fault is ours.
 
     >>> kernel = compile(lambda x: x * 2 + 1, "f32[256, 512]")
     >>> kernel.stats.instructions, kernel.stats.dmas
     (3, 2)
     """
-    graph = trace(function, *specs)
-    program, plan = lower(in_machine_terms(decompose(canonicalize(graph))), target, nki)
+    check_version(nki)
+    known = resolve_target(target).name
+    return lowered(rewritten(trace(function, *specs)), known, nki)
+
+
+def rewritten(traced: Graph) -> dict[str, Graph]:
+    """The graph after every pass, by pass, in their order."""
+    passes = {"traced": traced, "canonicalized": canonicalize(traced)}
+    passes["decomposed"] = decompose(passes["canonicalized"])
+    return passes | {"in machine terms": in_machine_terms(passes["decomposed"])}
+
+
+def lowered(passes: Mapping[str, Graph], target: str, nki: str) -> Compiled:
+    """The kernel of the last pass's graph. Raises LoweringError."""
+    program, plan = lower(list(passes.values())[-1], target, nki)
     check(program)
-    return Compiled(graph, plan, program)
+    return Compiled(passes, plan, program)
+
+
+def check_version(nki: str) -> None:
+    """Raises LaunchError for a version that kernels cannot be written for."""
+    if nki not in WRITTEN:
+        raise LaunchError(
+            f"no kernel can be written for NKI {nki}", expected=f"one of {', '.join(WRITTEN)}",
+            got=repr(nki),
+        )  # fmt: skip

@@ -99,7 +99,10 @@ def _parsed(text: str) -> Spec:
     try:
         return Spec(tuple(int(n) for n in shape.split(",") if n.strip()), narrow(dtype))
     except (ValueError, TypeError) as unknown:
-        raise SpecError(f"{text!r}: {unknown}") from None
+        raise SpecError(
+            f"{text!r}: {getattr(unknown, 'what', unknown)}",
+            expected=getattr(unknown, "expected", None), hint=getattr(unknown, "hint", None),
+        ) from None  # fmt: skip
 
 
 def numpy_dtype(dtype: DType) -> np.dtype:

@@ -1,0 +1,187 @@
+"""The command: find the function, compile it, write the kernel, run it, explain it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from neuroncore.errors import KernelError, ProgramError
+from neuroncore.targets import resolve_target
+from nkigen_lite.cli.function import Named, find_function, match_specs, parse_name
+from nkigen_lite.cli.running import Found, RunError, check_runtime, compare, normal_inputs
+from nkigen_lite.cli.writing import check_place, headed, write_whole
+from nkigen_lite.compile import WRITTEN, Compiled, check_version, lowered, rewritten
+from nkigen_lite.explain import explained, passes_text
+from nkigen_lite.frontend import trace
+from nkigen_lite.ir import print_graph
+from nkigen_lite.spec import Spec
+
+_EXAMPLE = """\
+examples:
+  nkigen mlp.py:mlp --spec 'x=f32[512,1024]' --spec 'w=f32[1024,4096]' -o mlp_kernel.py
+  nkigen kernels.mlp:mlp --spec 'bf16[512,1024]' --spec 'bf16[1024,4096]' --target trn1 --nki 0.2
+  nkigen mlp.py:mlp --spec … --run           execute the kernel here, compare it with NumPy
+  nkigen mlp.py:mlp --spec … --explain       what was fused, what was not and why, what it costs
+
+The kernel goes to FILE, or to stdout. What --run and --explain say goes to stdout where the kernel
+goes to a file, else to stderr. A file that nkigen has written is written over; any other only with
+--force. The exit code is 1 where the function has no kernel or the kernel does not run, 2 for a
+mistake in the options.
+"""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command line of nkigen."""
+    parser = argparse.ArgumentParser(
+        "nkigen",
+        description="Write an NKI kernel for a NumPy function.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; imported as it is")
+    add(
+        "--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
+        help="shape and dtype of an argument, by name or in order: x=f32[1024,64], bf16[64], i32[]",
+    )  # fmt: skip
+    add("--target", default="trn2", help="trn1|inf2|gen2, trn2|gen3 (default) or trn3|gen4")
+    newest = WRITTEN[-1]
+    add("--nki", default=newest, metavar="VERSION",
+        help=f"NKI version, one of {', '.join(WRITTEN)} (default {newest})")  # fmt: skip
+    add("-o", "--output", type=Path, metavar="FILE", help="where to write the kernel")
+    add("--force", action="store_true", help="write over a file that nkigen did not write")
+    add("--run", action="store_true",
+        help="execute the kernel under nki-run on standard normal arrays; say how far it is from "
+        "NumPy in float64")  # fmt: skip
+    add("--seed", type=int, default=0, help="of the arrays of --run (default 0)")
+    add("--explain", action="store_true",
+        help="what each pass made, what was fused, what was not and why, the cost")  # fmt: skip
+    add("--output-format", choices=("text", "json"), default="text",
+        help="json: one object on stdout, with the source where no file is named")  # fmt: skip
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the exit code, or SystemExit from argparse."""
+    parser = make_parser()
+    given = parser.parse_args(argv)
+    try:
+        named = parse_name(given.function)
+        _check_options(given, named)
+        function = find_function(named)
+        specs = match_specs(function, given.spec)
+    except KernelError as mistake:
+        mistake.place = None  # of the command line, not of a program
+        parser.exit(2, f"nkigen: {mistake}\n")
+    except Exception as error:
+        _report(error)
+        return 1
+    try:
+        return _Job(given, named, function, specs).run()
+    except ProgramError as ours:
+        parser.exit(2, f"nkigen: our mistake, please report it with the function:\n{ours}\n")
+    except RunError as failed:
+        sys.stderr.write(f"nkigen: {failed}\n{failed.output}")
+    except Exception as error:
+        _report(error)
+    return 1
+
+
+def _check_options(given: argparse.Namespace, named: Named) -> None:
+    """Raises LaunchError for what cannot be done whatever the function is."""
+    check_version(given.nki)
+    resolve_target(given.target)
+    if given.output is not None:
+        check_place(given.output, Path(named.where) if named.is_file else None, given.force)
+    if given.run:
+        check_runtime()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Job:
+    """One kernel to write, from what the command line says."""
+
+    given: argparse.Namespace
+    named: Named
+    function: Callable[..., Any]
+    specs: list[Spec]
+
+    def run(self) -> int:
+        given = self.given
+        passes = rewritten(trace(self.function, *self.specs))
+        try:
+            kernel = lowered(passes, resolve_target(given.target).name, given.nki)
+        except KernelError:
+            if given.explain:
+                print(passes_text(passes), file=sys.stderr)
+            raise
+        program = kernel.program
+        text = headed(kernel.source, str(self.named), self.specs, program.target, program.nki)
+        if given.output is not None:
+            write_whole(given.output, text)
+        elif given.output_format == "text":
+            sys.stdout.write(text)
+        report = self.found(kernel, text) if given.run else []
+        if given.output_format == "json":
+            print(json.dumps(self.record(kernel, text, report), indent=1))
+        else:
+            self.say(kernel, report, sys.stderr if given.output is None else sys.stdout)
+        return 0
+
+    def found(self, kernel: Compiled, text: str) -> list[Found]:
+        """What --run finds of each result."""
+        return compare(kernel, text, self.function, normal_inputs(self.specs, self.given.seed))
+
+    def say(self, kernel: Compiled, report: list[Found], out: TextIO) -> None:
+        """What --explain and --run ask for, in text."""
+        if self.given.explain:
+            print(explained(kernel), file=out)
+        for found in report:
+            print(found, file=out)
+
+    def record(self, kernel: Compiled, text: str, report: list[Found]) -> dict[str, Any]:
+        """The same for machines."""
+        given, plan = self.given, kernel.plan
+        made: dict[str, Any] = {
+            "schema": "nkigen/1", "function": str(self.named), "kernel": kernel.program.name,
+            "specs": list(map(str, self.specs)), "target": kernel.program.target,
+            "nki": kernel.program.nki, "file": given.output and str(given.output),
+            "stats": dataclasses.asdict(kernel.stats),
+        }  # fmt: skip
+        if given.output is None:
+            made["source"] = text
+        if given.run:
+            made["run"] = {"seed": given.seed, "results": [_as_json(found) for found in report]}
+        if given.explain:
+            made["passes"] = {name: print_graph(graph) for name, graph in kernel.passes.items()}
+            made["groups"] = list(map(str, plan.groups))
+            made["refusals"] = list(map(str, plan.refusals))
+        return made
+
+
+def _as_json(found: Found) -> dict[str, Any]:
+    array = found.array
+    kind = {"dtype": str(array.dtype), "shape": array.shape}
+    return {"name": found.name} | kind | dataclasses.asdict(found.difference)
+
+
+def _report(error: Exception) -> None:
+    """A KernelError as it reads; anything else with the lines below the program's first."""
+    if isinstance(error, KernelError):
+        sys.stderr.write(f"nkigen: {type(error).__name__}: {error}\n")
+        return
+    trace_of = error.__traceback__
+    while trace_of is not None and _is_ours(trace_of.tb_frame.f_globals.get("__name__", "")):
+        trace_of = trace_of.tb_next
+    sys.stderr.write("".join(traceback.format_exception(type(error), error, trace_of)))
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("nkigen_lite", "importlib")
