@@ -9,6 +9,7 @@ kernel returns: since 0.2 the language documents no parameter that a kernel chan
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space as Memory
@@ -35,6 +36,8 @@ class Arrays:
         self.known: dict[str, Source] = {}
         self.direct = frozenset(self.graph.results) & plan.stored()
         self.seats = seats(plan)
+        taken = self.direct | self.seats.keys()
+        self.shown = {base: r for r, base in reshaped_results(plan) if base not in taken}
         for value in self.graph.inputs:
             shape = value.spec.shape
             made = writer.parameter(value.name, shape or (1,), value.spec.dtype)
@@ -60,10 +63,11 @@ class Arrays:
 
     def own(self, value: str) -> Source:
         """An array that holds nothing else."""
-        spec, result = self.graph.specs[value], value in self.direct
+        spec, result = self.graph.specs[value], value in self.direct or value in self.shown
         memory = Memory.shared_hbm if result else Memory.private_hbm
         name = "out" if result else f"{self.graph.by_name[value].op}_in_hbm"
-        made = self.writer.allocate(name, spec.shape or (1,), spec.dtype, memory)
+        shape = self.graph.specs[self.shown.get(value, value)].shape
+        made = self.writer.allocate(name, shape or (1,), spec.dtype, memory)
         return whole_source(made, spec.shape)
 
     def join(self, node: Node) -> None:
@@ -86,12 +90,25 @@ class Arrays:
 
     def result(self, value: str, taken: list[str]) -> str:
         """The name of an array that holds the value, and that is not `taken` by another result."""
-        if value in self.direct and (known := self.known[value].buffer) not in taken:
+        base = self.plan.base_of(value)
+        lies = value in self.direct or self.shown.get(base) == value
+        if lies and (known := self.known[base].buffer) not in taken:
             return known
         spec = self.graph.specs[value]
         made = self.writer.allocate("out", spec.shape or (1,), spec.dtype, Memory.shared_hbm)
         self.put(value, whole_source(made, spec.shape))
         return made.name
+
+
+def reshaped_results(plan: Plan) -> Iterator[tuple[str, str]]:
+    """(result, array) of results that are an array in another shape."""
+    stored = plan.stored()
+    for result in plan.graph.results:
+        value = result
+        while value in plan.views and plan.views[value].op == "reshape":
+            (value,) = plan.views[value].operands
+        if value != result and value in stored:
+            yield result, value
 
 
 def boxes(node: Node, whole: Source, graph: Graph) -> list[tuple[str, Source]]:

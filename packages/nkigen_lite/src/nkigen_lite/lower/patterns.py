@@ -13,6 +13,7 @@ from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph
 from nkigen_lite.ir.build import renumbered
 from nkigen_lite.ir.run import FLOAT32, run_node
+from nkigen_lite.lower.flatten import flatten
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
@@ -22,7 +23,7 @@ def in_machine_terms(graph: Graph) -> Graph:
 
     v2 = multiply(x0, 0.125); v3 = max(v2)   →   v2 = max(x0); v3 = multiply(v2, 0.125)
     """
-    return renumbered(rewrite(graph, RULES))
+    return flatten(renumbered(rewrite(graph, RULES)))
 
 
 # ----------------------------------------------------------------------- constants

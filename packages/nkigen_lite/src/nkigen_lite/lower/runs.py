@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from nkigen_lite.lower.budget import in_strips
 from nkigen_lite.lower.groups import Group, Plan
 from nkigen_lite.lower.replicate import replicas_of
 from nkigen_lite.lower.sources import Source, whole_source
-from nkigen_lite.lower.spaces import Space, strip_space
+from nkigen_lite.lower.spaces import Role, Space, strip_space
 from nkigen_lite.lower.strip_tile import BANK_ELEMS, PSUM_BANKS, Strip
 from nkigen_lite.lower.strips import Strips
 from nkigen_lite.lower.tiles import Tiles
@@ -83,8 +84,8 @@ def _lead(group: Group, plan: Plan) -> tuple[int, ...] | None:
 
 def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
     """Whether the group goes on with the rows of the run."""
-    lead = None if group.is_layout else _lead(group, plan)
-    if lead is None or (run and lead != _lead(run[0], plan)):
+    lead = None if group.is_layout else _lead(run[0] if run else group, plan)
+    if lead is None:
         return False
     made = {n for g in run for n in g.names}
     direct = False
@@ -98,9 +99,10 @@ def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
                 return False
     if run and not direct:
         return False
-    return _product_joins(plan, group.nodes[0], made) if group.is_matmul else (
-        _tiles_join(plan, group)
-    )  # fmt: skip
+    if group.is_matmul:
+        node = group.nodes[0]
+        return node.spec.shape[:-1] == lead and _product_joins(plan, node, made)
+    return _tiles_join(group, lead)
 
 
 def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
@@ -116,20 +118,20 @@ def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
     return left in made or outside[0].strides[-1] == 1
 
 
-def _tiles_join(plan: Plan, group: Group) -> bool:
-    space = _space(plan, group)
+def _tiles_join(group: Group, lead: tuple[int, ...]) -> bool:
+    space = _space(group, lead)
     if isinstance(space, str):
         return False
-    spread = [a.last for a in space.axes if a.role.name != "columns"]
+    spread = [a.last for a in space.axes if a.role is not Role.columns]
     return all(p in space.of[n.name] for n in group.nodes for p in spread)
 
 
-def _space(plan: Plan, group: Group) -> Space | str:
-    lead = _lead(group, plan) or ()
-    rank = len(lead) + 1
-    anchors = [v for v, s in group.axes.shapes.items() if len(s) == rank and s[:-1] == lead]
-    anchor = max(anchors, key=lambda v: group.axes.shapes[v][-1])
-    return strip_space(group.axes, anchor)
+def _space(group: Group, lead: tuple[int, ...]) -> Space | str:
+    shapes = group.axes.shapes
+    anchors = [v for v, s in shapes.items() if s[:-1] == lead and s[-1:] > (1,)]
+    if not anchors:
+        return "it has other rows"
+    return strip_space(group.axes, max(anchors, key=lambda v: shapes[v][-1]))
 
 
 def _strip(plan: Plan, groups: tuple[Group, ...]) -> Strip:
@@ -147,7 +149,16 @@ def _strip(plan: Plan, groups: tuple[Group, ...]) -> Strip:
     lead = _lead(groups[0], plan)
     assert lead is not None
     stages = tuple(g.nodes[0] if g.is_matmul else g for g in groups)
-    return Strip(stages, lead, frozenset(kept), frozenset(needed & made))
+    return Strip(stages, lead, frozenset(kept), frozenset(needed & made), _shared(groups, made))
+
+
+def _shared(groups: tuple[Group, ...], made: set[str]) -> frozenset[str]:
+    """The values from outside that several stages take row by row."""
+    taken: Counter[str] = Counter()
+    for group in groups:
+        rows = group.nodes[0].operands[:1] if group.is_matmul else group.axes.shapes
+        taken.update(v for v in rows if v not in made)
+    return frozenset(v for v, count in taken.items() if count > 1)
 
 
 def write_run(
@@ -169,11 +180,12 @@ def write_run(
             sources |= {o: source(o) for o in stage.operands if o not in made}
             made.add(stage.name)
             continue
-        space = _space(plan, stage)
+        space = _space(stage, strip.lead)
         assert isinstance(space, Space)
         mine = (strip.stored | strip.kept) & stage.names
         found = in_strips(stage.nodes, space, specs, numbers, target, frozenset(mine))
         outside = {v: source(v) for v in stage.axes.shapes if v not in stage.names | made}
+        sources |= outside
         replicas = replicas_of(writer, space, specs, numbers, outside)
         made |= stage.names
         stored = frozenset(mine & strip.stored)

@@ -23,12 +23,13 @@ PSUM_BANKS = 4
 @dataclass(frozen=True, slots=True)
 class Strip:
     """Which stages, on which rows: `lead` is (batch…, M). `kept` are values that a later stage
-    needs, `stored` those that leave the chip."""
+    needs, `stored` those that leave the chip, `shared` those from HBM that several stages need."""
 
     stages: tuple[Node | Group, ...]
     lead: tuple[int, ...]
     kept: frozenset[str]
     stored: frozenset[str]
+    shared: frozenset[str]
 
     @property
     def products(self) -> tuple[Node, ...]:
@@ -73,6 +74,13 @@ class StripTile:
         width = tiles.fit.columns
         here = Tile(self.at.row, self.at.partitions, self.at.rows, Affine(), width, batch)
         made = {w: step for step in tiles.fit.steps for w in step.writes}
+        for value in tiles.inputs:
+            if value in self.strip.shared - self.values.keys() - tiles.resident:
+                full, dtype = tiles.fit.full[value], tiles.fit.dtypes[value]
+                name = f"{self.sources[value].buffer}_tile"
+                self.values[value] = self.room(name, width if full else 1, dtype, full)
+                source = tiles.in_hbm(value, here)
+                self.writer.call("dma_copy", dst=self.values[value], src=source)
         tiles.bound = dict(self.values)
         held = {
             v: tiles.fit.made.get(v, v)
@@ -136,6 +144,7 @@ class StripTile:
         source = self.sources[value]
         made = self.room(f"{source.buffer}_tile", source.shape[-1], source.dtype)
         self.writer.call("dma_copy", dst=made, src=_in_hbm(source, self.at))
+        self.values[value] = made
         return made
 
     def store(self, value: str) -> None:
