@@ -63,8 +63,9 @@ def test_several_results_come_back_in_their_structure():
         (nl.nc(3), 4),
         (nl.spmd_dim(1, nl.nc(3)), 2 * nl.nc(2)),
         (3, nl.spmd_dim(2, nl.nc(2))),
+        (3, nl.spmd_dim(nl.nc(2), 2)),
     ],
-    ids=["ints", "cores", "cores of programs", "spmd_dim last"],
+    ids=["ints", "cores", "cores of programs", "spmd_dim last", "cores first"],
 )
 def test_a_grid_runs_one_program_per_point_over_shared_tensors(grid):
     np.testing.assert_array_equal(program_numbers[grid](3, 4), np.arange(12).reshape(3, 4))

@@ -15,6 +15,7 @@ from neuroncore.engines import Space
 from neuroncore.errors import AccessError
 from neuroncore.memory import View, window
 from neuroncore.spec import Spec
+from nki_beta1._fetched import fetched, put_back
 from nki_beta1._index import RULE, Index, as_affine, as_index, refuse_bounds, total
 from nki_beta1._mask import Region
 from nki_beta1._not_an_array import NotAnArray
@@ -64,11 +65,12 @@ class Access(OnElements, NotAnArray):
     def read(self) -> View:
         """The elements, gathered into a tensor of their own in the same memory."""
         flat = self._elements()
-        self.base.settle()
-        values = np.ascontiguousarray(self.base.array.reshape(-1)[flat])
-        spec = self.base.spec
+        base = fetched(self.base)
+        base.settle()
+        values = np.ascontiguousarray(base.array.reshape(-1)[flat])
+        spec = base.spec
         gathered = self.core.adopt(values, spec.space, False, self.base.name, spec.dtype)
-        self.core.moved(gathered, self.base, of=flat.reshape(-1))
+        self.core.moved(gathered, base, of=flat.reshape(-1))
         return gathered
 
     def write(self, values: View) -> None:
@@ -81,10 +83,12 @@ class Access(OnElements, NotAnArray):
                 rule=RULE,
             )
         self.core.about_to_write(self.base.storage)
-        self.base.settle()
-        at = np.unravel_index(flat, self.base.shape)
-        self.base.array[at] = values.array.reshape(self.shape)
-        self.core.moved(self.base, values, at=flat.reshape(-1))
+        base = fetched(self.base)
+        base.settle()
+        at = np.unravel_index(flat, base.shape)
+        base.array[at] = values.array.reshape(self.shape)
+        self.core.moved(base, values, at=flat.reshape(-1))
+        put_back(self.base, base)
 
     def _elements(self) -> np.ndarray:
         """Row-major element numbers in the base view."""
@@ -95,11 +99,10 @@ class Access(OnElements, NotAnArray):
 
     def is_same(self, other: Access) -> bool:
         """Whether both certainly name the same elements of the same tensor."""
-        mine, its = self.base, other.base
-        if mine.storage is not its.storage or mine.spec is not its.spec:
-            return False
-        indices = zip(self.indices, other.indices, strict=True)
-        return mine.offset == its.offset and all(a.identity == b.identity for a, b in indices)
+        indices = zip(self.indices, other.indices, strict=False)
+        return is_same_place(self.base, other.base) and all(
+            a.identity == b.identity for a, b in indices
+        )
 
     def __getitem__(self, key: Any) -> Any:
         """Raises AccessError: the elements stand where no view describes them."""
@@ -111,6 +114,16 @@ class Access(OnElements, NotAnArray):
 
     def __repr__(self) -> str:
         return f"<access of shape {self.shape} to {self.base!r}>"
+
+
+def is_same_place(a: View, b: View) -> bool:
+    """Whether two views certainly show the same elements of the same tensor."""
+    if a.storage is not b.storage or a.spec is not b.spec or a.offset != b.offset:
+        return False
+    one, other = a.dynamic, b.dynamic
+    return one is other or (
+        one is not None and other is not None and is_same_place(one.index, other.index)
+    )
 
 
 def _row_major(shape: tuple[int, ...]) -> list[int]:

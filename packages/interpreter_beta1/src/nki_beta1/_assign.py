@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.memory import View
-from nki_beta1._access import Access
+from nki_beta1._access import Access, is_same_place
 from nki_beta1._apply import cut, run
 from nki_beta1._elementwise import binary
 from nki_beta1._emit import merge
@@ -73,12 +74,7 @@ def _assign_tile(target: View, value: Tile) -> None:
 
 def is_same(target: View, value: Any) -> bool:
     """Whether `t[i] += v` puts back what the addition has already written."""
-    return (
-        not value.is_waiting
-        and value.storage is target.storage
-        and value.spec is target.spec
-        and value.offset == target.offset
-    )
+    return not value.is_waiting and is_same_place(value, target)
 
 
 def copy_into(dst: View, src: View) -> None:
@@ -90,7 +86,11 @@ def _scatter(target: Access, value: Any) -> None:
         return
     region = _selected(value, target.shape)
     if region is None:
-        _scatter_all(target, value)
+        whole = target.of(None)
+        if isinstance(whole, View):
+            assign(whole, value)
+        else:
+            _scatter_all(whole, value)
     elif not region.is_empty:
         part, source = target.of(region), region.of(fit(value, target.shape))
         if region.inside is None:
@@ -174,6 +174,10 @@ def add_to(target: View, value: Any) -> View:
 def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:
     """`target op= value`, in place; of a masked value, where its mask let it write."""
     region = _selected(value, target.shape)
+    whole = target.of(None) if region is None and isinstance(target, Access) else target
+    if whole is not target and isinstance(whole, View):
+        (add_to if op == "add" else partial(update, op))(whole, value)
+        return target
     if region is None or isinstance(target, View):
         assign(target, binary(op, target, value, mask=region, spread=spread))
     elif not region.is_empty:

@@ -252,6 +252,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
     """The tile with axes of extent 1 repeated: free axes as a view, partitions by copying."""
     wanted = tuple(int(n) for n in shape)
     core_of("broadcast_to").flush()
+    x = cut(x, None)
     if isinstance(x, View):
         x.detach()  # type: ignore[attr-defined]
     if wanted != common_shape(x, _Shaped(wanted)):

@@ -22,6 +22,7 @@ from neuroncore.errors import KernelError, Place, find_place
 from neuroncore.memory import Storage, View
 from neuroncore.options import Options
 from neuroncore.spec import make_spec, row_major
+from nki_beta1._fetched import fetched, put_back
 from nki_beta1._mask import Region
 from nki_beta1._moved import refuse_outside
 from nki_beta1._usage import Prepared, Usage, issue, kinds_of, prepared, remember
@@ -165,9 +166,11 @@ def merge(dst: View, values: View, inside: np.ndarray) -> None:
     core: Any = dst.core
     core.about_to_write(dst.storage)
     core.initialised.add(id(dst.storage))
-    dst.settle()
-    np.copyto(dst.array, values.array, where=inside)
-    core.moved(dst, values, inside, inside)
+    whole = fetched(dst)
+    whole.settle()
+    np.copyto(whole.array, fetched(values).array, where=inside)
+    core.moved(whole, values, inside, inside)
+    put_back(dst, whole)
 
 
 def emit(

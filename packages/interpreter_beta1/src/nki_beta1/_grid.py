@@ -70,18 +70,31 @@ class GridDim:
     cores: int = 1
 
     def __mul__(self, factor: int) -> GridDim:
-        return GridDim(self.count * factor, self.cores)
+        return spmd_dim(self, factor)
 
     __rmul__ = __mul__
 
 
 def nc(cores: int) -> GridDim:
     """A grid axis of physical cores."""
-    return GridDim(cores, cores)
+    if not _is_count(cores):
+        raise LaunchError("nl.nc takes a positive int", got=repr(cores), rule=RULE)
+    return GridDim(int(cores), int(cores))
 
 
-def spmd_dim(count: int, cores: GridDim) -> GridDim:
-    """`count` programs on every one of the cores."""
+def spmd_dim(outer: int | GridDim, inner: int | GridDim) -> GridDim:
+    """A grid axis over cores, with several programs on every one; one of both is nl.nc(n).
+
+    The order says which programs share a core; they run one after another here.
+    """
+    cores, count = (outer, inner) if isinstance(outer, GridDim) else (inner, outer)
+    if not isinstance(cores, GridDim) or isinstance(count, GridDim) or not _is_count(count):
+        raise LaunchError(
+            "nl.spmd_dim takes the cores and how many programs each of them has",
+            expected="nl.spmd_dim(n, nl.nc(m)) or nl.spmd_dim(nl.nc(m), n)",
+            got=f"{outer!r} and {inner!r}",
+            rule=RULE,
+        )
     return GridDim(int(count) * cores.count, cores.cores)
 
 

@@ -7,17 +7,25 @@ one element), and one per row (P, 1), where the tile's axis 0 is the access's ax
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Never
 
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import AccessError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import View
 from neuroncore.spec import Indirection
-from nki_beta1._access import Access, check_range, expressions, locate, uses_index
+from nki_beta1._access import (
+    Access,
+    check_range,
+    expressions,
+    is_same_place,
+    locate,
+    uses_index,
+)
+from nki_beta1._fetched import fetched
 from nki_beta1._index import Index
 from nki_beta1._mask import Region
-from nki_beta1._moved import RULE, Moved
+from nki_beta1._moved import RULE, Moved, rows_named_by_a_tile
 from nki_beta1._offset import Offset
 from nki_beta1._pattern import broadcast_shapes
 from nki_beta1._usage import issue, usage
@@ -44,8 +52,32 @@ class Indirect(Access):
         return _dynamic(self.base, indices, shape, self.dim, tile)
 
     def turned(self, order: tuple[int, ...]) -> View | Access:
-        raise AccessError("an indirect access cannot be transposed", hint="load it first",
-                          rule=RULE)  # fmt: skip
+        if self.tile.size > 1:
+            raise rows_named_by_a_tile(self.shape)
+        indices = [i.permuted(order) for i in self.indices]
+        shape = tuple([self.shape[axis] for axis in order])
+        return Indirect(self.base, indices, shape, self.dim, self.tile)
+
+    def read(self) -> View:
+        """The view itself: it finds its place when an instruction uses it."""
+        return self.of(None)  # type: ignore[return-value]
+
+    def _elements(self) -> Never:
+        raise AssertionError("which elements an indirect access has, its tile says")
+
+    def is_same(self, other: Access) -> bool:
+        return (
+            isinstance(other, Indirect)
+            and self.dim == other.dim
+            and is_same_place(self.tile, other.tile)
+            and super().is_same(other)
+        )
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.read()[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.read()[key] = value  # type: ignore[index]
 
 
 def indirect(base: View, items: list[Any]) -> View | Access:
@@ -58,6 +90,13 @@ def indirect(base: View, items: list[Any]) -> View | Access:
         raise AccessError(
             f"dimensions {at} are indexed with tiles",
             expected="a tile in one dimension, ints, slices and index expressions in the others",
+            rule=RULE,
+        )
+    if base.dynamic is not None:
+        raise AccessError(
+            "an access that a tile moves is indexed with another tile",
+            got=repr(base),
+            hint="take the part out first, with nl.load or nl.copy",
             rule=RULE,
         )
     dim, item = at[0], items[at[0]]
@@ -110,6 +149,7 @@ def _as_numbers(tile: View) -> View:
             rule=RULE,
         )
     tile.settle()
+    tile = fetched(tile)
     kind = tile.spec.dtype
     if kind.is_integer and kind.itemsize == 4:
         return tile

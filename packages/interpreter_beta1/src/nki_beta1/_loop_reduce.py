@@ -18,13 +18,13 @@ import linecache
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.errors import Place, ShapeError, SignatureError, UnsupportedError, place_of
-from neuroncore.memory import View, window
+from neuroncore.memory import View, resolve_scalar, window
 from neuroncore.memory.storage import INTEGER_POISON
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._apply import core_of, not_rectangular
@@ -32,6 +32,7 @@ from nki_beta1._assign import Joining, fit, without_ones
 from nki_beta1._create import refuse_unknown
 from nki_beta1._loops import kernel_frame, loops_around
 from nki_beta1._mask import region_of
+from nki_beta1._moved import refuse_outside
 
 RULE = "NKI 0.1: loop_reduce"
 
@@ -156,6 +157,10 @@ def _is_started(target: View, op: str, marks_it: bool) -> bool:
     Elements that no reduction has marked count as unwritten while they hold new memory's poison.
     """
     core: Any = target.core
+    if target.dynamic is not None:
+        core.need_values()
+        refuse_outside("nl.loop_reduce", [target], [0])
+        target = cast(View, resolve_scalar(target))
     target.settle()
     marked = core.reduced.get(id(target.storage))
     if marked is None:

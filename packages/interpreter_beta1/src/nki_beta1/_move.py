@@ -20,6 +20,7 @@ from nki_beta1._access import Access
 from nki_beta1._apply import apply, core_of, cut, not_rectangular, run
 from nki_beta1._assign import fit, without_ones
 from nki_beta1._create import refuse_unknown
+from nki_beta1._fetched import fetched
 from nki_beta1._mask import region_of
 from nki_beta1._matmul_mask import masked_matmul
 
@@ -211,6 +212,6 @@ def device_print(prefix: str, x: Any, *, mask: Any = None, **unknown: Any) -> No
     core.flush()
     core.need_values()
     region = region_of(mask, x.shape)
-    view = cut(x, region)
+    view = fetched(cut(x, region))
     view.settle()
     print(prefix, view.array)

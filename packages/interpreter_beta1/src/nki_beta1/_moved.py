@@ -7,7 +7,7 @@ the end of a row is an error, not the beginning of the next one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from neuroncore.enums import OobMode
 from neuroncore.errors import AccessError
 from neuroncore.memory import Dynamic, View
+from neuroncore.spec import Indirection
 
 RULE = "NKI 0.1: indirect memory access"
 
@@ -64,5 +65,38 @@ def _refuse_outside(instruction: str, view: View, moved: Moved) -> None:
         hint="the numbers come from a tile, and mask= names positions, not numbers: bring them "
         "into range first, or skip bad rows: nisa.dma_copy(…, oob_mode=nisa.oob_mode.skip)",
         instruction=instruction,
+        rule=RULE,
+    )
+
+
+def carried(view: View, array: np.ndarray) -> tuple[Moved, Indirection]:
+    """What moves a further view `array` of a view that a tile moves.
+
+    Raises AccessError for rows that a tile names one by one, and for elements of another size that
+    the number does not count.
+    """
+    moved, indirect = view.dynamic, view.spec.indirect
+    assert isinstance(moved, Moved) and indirect is not None
+    if indirect.kind != "scalar":
+        raise rows_named_by_a_tile(view.shape)
+    distance = moved.stride * view.array.itemsize
+    stride, rest = divmod(distance, array.itemsize)
+    if rest:
+        raise AccessError(
+            f"elements of {array.itemsize} bytes in an access that a tile moves by {distance}",
+            expected=f"steps of a multiple of {array.itemsize} bytes",
+            got=repr(view),
+            hint="view the tensor first, then index it",
+            rule=RULE,
+        )
+    return replace(moved, stride=stride), replace(indirect, stride=stride)
+
+
+def rows_named_by_a_tile(shape: tuple[int, ...]) -> AccessError:
+    return AccessError(
+        "a view of rows that an index tile names",
+        got=f"an access of shape {shape}",
+        hint="gather them first: tile = nl.load(x[rows, i_f]), then a view of the tile, or "
+        "nl.transpose(tile)",
         rule=RULE,
     )

@@ -12,7 +12,7 @@ def part(base: View, array: np.ndarray, spec: Spec) -> View:
     """What `base.derive` gives for `array`, where the spec has been found before."""
     view = _new(base.__class__)
     view.array, view.spec, view.storage = array, spec, base.storage
-    view.core, view.dynamic = base.core, None
+    view.core, view.dynamic = base.core, base.dynamic
     return view
 
 

@@ -11,16 +11,17 @@ import numpy as np
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import AccessError, ShapeError, UnsupportedError
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.memory import View
+from neuroncore.memory import Dynamic, View
 from nki_beta1 import _elementwise as elementwise
-from nki_beta1._access import access
+from nki_beta1._access import Access, access
 from nki_beta1._assign import add_to, assign, update, without_ones
 from nki_beta1._axes import Grid
 from nki_beta1._emit import Core, Waiting
 from nki_beta1._index import RULE, Index
-from nki_beta1._indirect import indirect
+from nki_beta1._indirect import Indirect, indirect
 from nki_beta1._mask import Region
 from nki_beta1._misfit import call_by_name, came_later, unknown_name
+from nki_beta1._moved import carried
 from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._offset import Offset
 from nki_dtypes import DType, bool_, tfloat32
@@ -158,7 +159,7 @@ class Tile(NotAnArray, View):
     def run_into(self, target: View) -> bool:
         """Execute the waiting instruction into `target` if the result is the same as copying."""
         waiting = self._waiting
-        if waiting is None or self.core.waiting is not self:
+        if waiting is None or self.core.waiting is not self or target.dynamic is not None:
             return False
         spec = target.spec
         if waiting.dtype is not spec.dtype or waiting.space is not spec.space or not spec.mutable:
@@ -247,6 +248,8 @@ class Tile(NotAnArray, View):
             self.detach()
         items = key if type(key) is tuple else tuple(key) if type(key) is Grid else (key,)
         kinds = [type(item) for item in items]
+        if Access in kinds or Indirect in kinds:
+            return self[tuple([i.read() if isinstance(i, Access) else i for i in items])]
         if Tile in kinds or Offset in kinds:
             return indirect(self, expanded(items, self.ndim))
         if Index in kinds:
@@ -300,6 +303,22 @@ class Tile(NotAnArray, View):
         """A view of all of this: of a value it is a value too, which `+=` does not write to."""
         view.is_value = self.is_value
         return view
+
+    def derive(
+        self, array: np.ndarray, start: int, dtype: DType | None = None,
+        dynamic: Dynamic | None = None, indirect: Any = None,
+    ) -> View:  # fmt: skip
+        """As View.derive; what a tile moves stays moved by it."""
+        if dynamic is None and self.dynamic is not None:
+            dynamic, indirect = carried(self, array)
+        return View.derive(self, array, start, dtype, dynamic, indirect)
+
+    def at_offset(self, offset: int, what: str) -> View:
+        fixed = View.derive(self, self.array, self.spec.start, self.spec.dtype)
+        return View.at_offset(fixed, offset, what)
+
+    def _settle_static(self) -> None:
+        self.settle()  # `derive` sees to dynamic offsets
 
     ap, broadcast, expand_dim = map(_came_later, ("ap", "broadcast", "expand_dim"))
     get_pattern, permute = _came_later("get_pattern"), _came_later("permute")

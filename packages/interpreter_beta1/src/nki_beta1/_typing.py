@@ -7,6 +7,8 @@ from typing import Any
 
 from neuroncore.errors import DTypeError, ShapeError
 from neuroncore.launch import running
+from nki_beta1._access import Access
+from nki_beta1._fetched import fetched
 
 
 class mutable:  # noqa: N801 - NKI's name
@@ -35,12 +37,14 @@ def scalar(tile: Any) -> int:
     core: Any = running("nt.scalar").core
     core.flush()
     core.need_values()
-    if tile.array.size != 1:
+    if isinstance(tile, Access):
+        tile = tile.read()
+    if tile.size != 1:
         raise ShapeError("nt.scalar takes one element", got=f"shape {tile.shape}", operand="tile")
     if not tile.spec.dtype.is_integer:
         raise DTypeError(f"nt.scalar of {tile.spec.dtype}", expected="an integer", operand="tile")
     tile.settle()
-    return int(tile.array.item())
+    return int(fetched(tile).array.item())
 
 
 def no_reorder() -> AbstractContextManager[None]:

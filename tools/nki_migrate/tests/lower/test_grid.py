@@ -2,6 +2,8 @@
 
 import textwrap
 
+import pytest
+
 from nki_migrate.engine import migrate_source
 from nki_migrate.request import Request
 
@@ -67,6 +69,14 @@ def test_launches_that_differ_are_left_to_a_human():
         """)
 
     assert any("differ in their grids" in f.message for f in result.findings)
+
+
+@pytest.mark.parametrize("axis", ["nl.spmd_dim(nl.nc(2), 2)", "nl.spmd_dim(2, nl.nc(2))",
+                                  "nl.nc(2) * 2"])  # fmt: skip
+def test_an_axis_over_cores_has_all_their_programs(axis):
+    result = migrate(f"copy[{axis}](a)\n")
+
+    assert "    for i in range(2 * 2):\n        tile = " in result.after
 
 
 def test_core_count_stays():

@@ -119,9 +119,10 @@ class _InKernelWords(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = self.index.canonical(node.func)
         if name == "nl.spmd_dim" and len(node.args) == 2:
-            cores = node.args[1]
-            count = cores.args[0] if isinstance(cores, ast.Call) and cores.args else cores
-            return ast.BinOp(self._expression(node.args[0]), ast.Mult(), self._expression(count))
+            one, other = map(self._expression, node.args)
+            return ast.BinOp(one, ast.Mult(), other)
+        if name == "nl.nc" and len(node.args) == 1:
+            return self._expression(node.args[0])
         if isinstance(node.func, ast.Name) and node.func.id in {"min", "max", "len", "int"}:
             node.args = [self._expression(a) for a in node.args]
             return node
