@@ -123,8 +123,8 @@ def in_strips(
 
 
 def is_line(space: Space) -> bool:
-    """Whether all values are one long axis."""
-    only = [a for a in space.axes if a.size > 1]
+    """Whether all values are one long axis, in loops at most."""
+    only = [a for a in space.axes if a.size > 1 and a.role is not Role.batch]
     return len(only) == 1 and only[0].role is Role.columns and space.size(Role.rows) == 1
 
 

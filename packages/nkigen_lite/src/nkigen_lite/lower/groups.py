@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from neuroncore.targets import Target
-from nkigen_lite.ir import Graph, Node
+from nki_dtypes import bfloat16, float16, float32
+from nkigen_lite.ir import Graph, Node, users
 from nkigen_lite.lower.budget import Fit, fit, has_reduction, is_line
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.select import KNOWN
 from nkigen_lite.lower.sources import Source, array_source, seen_through, view_of
-from nkigen_lite.lower.spaces import Axes, Role, Space, clash, lay_node, solve
-from nkigen_lite.lower.table import refused
+from nkigen_lite.lower.spaces import Axes, Role, Space, clash, is_across, lay_node, solve
+from nkigen_lite.lower.table import REDUCTIONS, refused
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
 
 _EARLY = (Kind.constant, Kind.view, Kind.matmul)
+_FLOATS = (float32, bfloat16, float16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,24 @@ class Refusal:
         return f"{self.node.name} = {self.node.op}: not in group {self.group}: {self.why}"
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """A reduction that is complete after the last tile only, and what is done to its result then: a
+    multiplication by a number, a rounding. See `nkigen_lite.lower.across`."""
+
+    node: Node
+    after: tuple[Node, ...] = ()
+
+    @property
+    def value(self) -> Node:
+        """What leaves the group."""
+        return (self.node, *self.after)[-1]
+
+    @property
+    def names(self) -> set[str]:
+        return {n.name for n in (self.node, *self.after)}
+
+
 @dataclass(slots=True)
 class Group:
     """Operations that become one kernel part, in order; a product of matrices stands alone, and so
@@ -41,6 +61,17 @@ class Group:
     space: Space | None = None
     fit: Fit | None = None
     is_layout: bool = False
+    ends: list[End] = field(default_factory=list)
+
+    @property
+    def late(self) -> set[str]:
+        """What is not known before the last tile."""
+        return {name for end in self.ends for name in end.names}
+
+    @property
+    def steps(self) -> list[Node]:
+        """What is done to every tile."""
+        return [n for n in self.nodes if n.name not in self.late]
 
     @property
     def is_matmul(self) -> bool:
@@ -111,9 +142,10 @@ class Plan:
 class Planner:
     """Walks the graph once; every operation joins the last group that it needs, or starts one."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
-        self.plan, self.target = Plan(graph), target
+    def __init__(self, graph: Graph, target: Target, across: bool) -> None:
+        self.plan, self.target, self.across = Plan(graph), target, across
         self.specs: dict[str, Spec] = graph.specs
+        self.used = users(graph)
         self.home: dict[str, int] = {}
         self.ready: dict[str, int] = {v.name: -1 for v in graph.inputs}
 
@@ -207,7 +239,9 @@ class Planner:
         late = next((o for o in outside if self.ready[o] >= number), None)
         if late is not None:
             return f"{late} looks at elements of the group in another order"
-        trial = Group([*group.nodes, node], group.axes.copy(), group.anchor)
+        trial = Group(
+            [*group.nodes, node], group.axes.copy(), group.anchor, ends=list(group.ends)
+        )  # fmt: skip
         why = self.settled(trial, node)
         if why is None:
             self.plan.groups[number] = trial
@@ -225,6 +259,9 @@ class Planner:
     def settled(self, group: Group, node: Node) -> str | None:
         """The group with its axes, space and fit after `node`; or why there is none."""
         axes = group.axes
+        why = self.ended(group, node)
+        if why is not None:
+            return why
         for operand in node.operands:
             if operand not in self.plan.numbers:
                 axes.add(operand, self.specs[operand].shape)
@@ -245,19 +282,53 @@ class Planner:
             return "it has axes that the group has not"
         return self.in_space(group)
 
+    def ended(self, group: Group, node: Node) -> str | None:
+        """The node among the group's ends if it is one; or why it and they are not one group."""
+        shape = self.specs[node.operands[0]].shape if node.operands else ()
+        known = node.op in REDUCTIONS and node.spec.dtype in _FLOATS
+        if self.across and known and is_across(node, shape):
+            group.ends.append(End(node))
+        for number, end in enumerate(group.ends):
+            if self.follows(node, end):
+                group.ends[number] = End(end.node, (*end.after, node))
+                return None
+        late = next((o for o in node.operands if o in group.late), None)
+        if late is not None:
+            return f"{late} is complete after the last tile only"
+        if group.ends and any(n.record.kind is Kind.reduce for n in group.steps):
+            return "one loop nest does not reduce columns and what lies before them"
+        return None
+
+    def follows(self, node: Node, end: End) -> bool:
+        """Whether the node is all that is done to a finished reduction: times a number, rounded."""
+        value = end.value.name
+        alone = len(self.used[value]) == 1 and value not in self.plan.graph.results
+        others = [o for o in node.operands if o != value]
+        scales = node.op == "multiply" and len(others) == 1 and others[0] in self.plan.numbers
+        return alone and value in node.operands and node.spec.dtype in _FLOATS and (
+            (scales and not end.after) or node.op == "convert"
+        )  # fmt: skip
+
     def in_space(self, group: Group) -> str | None:
-        found = solve(group.axes, group.anchor, self.sources(group))
+        role = Role.rows if group.ends else Role.columns
+        found = solve(group.axes, group.anchor, self.sources(group), role)
         if isinstance(found, str):
             return found
         group.space = found
         cut = is_line(found) and not has_reduction(group.nodes)
-        for node in group.nodes:
+        every = {a.last for a in found.axes}
+        for end in group.ends:
+            if not every <= set(found.of[end.node.operands[0]]):
+                return f"{end.node.name} reduces fewer axes than the group has"
+        for node in group.steps:
             mine = set(found.of[node.name])
             spread = [a for a in found.axes if cut or a.role is not Role.columns]
             missing = [a for a in spread if a.last not in mine]
             if missing:
                 return f"{node.name} would be computed again on every partition"
-        group.fit = fit(group.nodes, found, self.specs, self.plan.numbers, self.target)
+        needed = frozenset(e.node.operands[0] for e in group.ends)
+        tiles = found.without(group.late)
+        group.fit = fit(group.steps, tiles, self.specs, self.plan.numbers, self.target, needed)
         return group.fit.problem
 
     def sources(self, group: Group) -> dict[str, Source]:
@@ -279,6 +350,10 @@ def products_first(graph: Graph) -> list[Node]:
     return found
 
 
-def plan_groups(graph: Graph, target: Target) -> Plan:
-    """The graph as fusion groups. Raises LoweringError for what cannot be lowered."""
-    return Planner(graph, target).run()
+def plan_groups(graph: Graph, target: Target, across: bool = True) -> Plan:
+    """The graph as fusion groups. Raises LoweringError for what cannot be lowered.
+
+    `across`: reductions that keep axes behind the reduced ones end a group; else the reduced axes
+    are the columns, read element by element, and what follows may join.
+    """
+    return Planner(graph, target, across).run()

@@ -6,6 +6,7 @@ from neuroncore.program import Program
 from neuroncore.targets import resolve_target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph, Node
+from nkigen_lite.lower.across import write_across
 from nkigen_lite.lower.budget import fit, in_matrix_tiles
 from nkigen_lite.lower.chains import Part, parts_of
 from nkigen_lite.lower.contraction import OnChip, bytes_of
@@ -14,9 +15,11 @@ from nkigen_lite.lower.joining import Arrays
 from nkigen_lite.lower.matmul import Epilogue, Products
 from nkigen_lite.lower.refuse import LoweringError, cannot
 from nkigen_lite.lower.replicate import replicas_of
+from nkigen_lite.lower.roads import time_of
 from nkigen_lite.lower.runs import Run, write_run
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.spaces import matrix_space, solve
+from nkigen_lite.lower.splitting import keeps_inner_axes, split_reductions
 from nkigen_lite.lower.tiles import Tiles
 from nkigen_lite.lower.writer import Writer
 
@@ -27,8 +30,21 @@ def lower(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
     Raises LoweringError, at the user's line, for what cannot be lowered yet.
     """
     refuse(graph)
-    plan = plan_groups(graph, resolve_target(target))
-    return _Kernel(plan, Writer(graph.name, target, nki)).program(), plan
+    refused: list[LoweringError] = []
+    for apart in (False, True):
+        found: list[tuple[Program, Plan]] = []
+        split = split_reductions(graph, apart)
+        for across in (True, False) if keeps_inner_axes(split) else (True,):
+            try:
+                plan = plan_groups(split, resolve_target(target), across)
+                found.append((_Kernel(plan, Writer(graph.name, target, nki)).program(), plan))
+            except LoweringError as why:
+                refused.append(why)
+        if found:
+            return min(found, key=lambda f: time_of(f[0])) if len(found) > 1 else found[0]
+        if split == split_reductions(graph, not apart):
+            break
+    raise refused[0]
 
 
 def refuse(graph: Graph) -> None:
@@ -92,6 +108,11 @@ class _Kernel:
         """Element-wise operations and row reductions, from HBM to HBM."""
         sources = {v: self.source(v) for v in group.axes.shapes if v not in group.names}
         sources |= {v: self.arrays.known[v] for v in stored}
+        if group.ends:
+            specs, numbers = self.graph.specs, self.plan.numbers
+            road = write_across(self.writer, group, sources, specs, numbers, stored)
+            self.plan.notes.append(f"{', '.join(e.value.name for e in group.ends)}: {road}")
+            return
         space = solve(group.axes, group.anchor, sources)
         if isinstance(space, str):
             raise cannot(group.nodes[0], space)

@@ -116,6 +116,14 @@ def _lay_reshape(axes: Axes, node: Node) -> str | None:
     return None
 
 
+def is_across(node: Node, shape: tuple[int, ...]) -> bool:
+    """Whether a reduction of an operand of `shape` keeps axes behind those that it reduces."""
+    gone = {d for d in node.attrs.get("axes", ()) if shape[d] != 1}
+    return bool(gone) and any(
+        n != 1 and d not in gone for d, n in enumerate(shape) if d > min(gone)
+    )
+
+
 def clash(axes: Axes, value: str) -> str | None:
     """Why the value cannot be part of the space; None where it can."""
     mine = [a for a in axes.of(value) if a is not None]
@@ -149,6 +157,10 @@ class Space:
         mine = set(self.of[value])
         return any(a.role is role and a.last in mine for a in self.axes)
 
+    def without(self, values: Collection[str]) -> Space:
+        """The space as if it had not these values."""
+        return Space(self.axes, {v: p for v, p in self.of.items() if v not in values})
+
     def strides(self, source: Source, value: str, role: Role) -> tuple[int, ...]:
         """How far one step along each axis of the role moves in HBM."""
         places = self.of[value]
@@ -164,11 +176,14 @@ class Space:
         return f"({shown or 'one element'})"
 
 
-def solve(axes: Axes, anchor: str, sources: dict[str, Source]) -> Space | str:
+def solve(
+    axes: Axes, anchor: str, sources: dict[str, Source], reduced_as: Role = Role.columns
+) -> Space | str:
     """The space of a group whose `anchor` has all axes; `sources` are what is read or written.
 
-    Reduced axes are the columns; without any, the last axis. Of the others the longest is the rows:
-    it fills the most partitions. Returns why where there is no such space.
+    Reduced axes are the columns (or what `reduced_as` says); without any, the last axis. Of the
+    others the longest is the rows: it fills the most partitions. Returns why where there is no such
+    space.
     """
     order = [p for p in axes.of(anchor) if p is not None]
     sizes = {p: n for p, n in zip(axes.of(anchor), axes.shapes[anchor], strict=True) if p}
@@ -178,9 +193,13 @@ def solve(axes: Axes, anchor: str, sources: dict[str, Source]) -> Space | str:
     gone = [group for group in merged if group[0] in reduced]
     if len(gone) > 1:
         return "it reduces axes that do not lie together"
-    columns = gone[0] if gone else merged[-1] if merged else None
-    rest = [g for g in merged if g is not columns]
+    by_columns = gone and reduced_as is Role.columns
+    kept = [g for g in merged if g not in gone]
+    columns = gone[0] if by_columns else kept[-1] if kept else None
+    rest = [g for g in merged if g is not columns and (by_columns or g not in gone)]
     rows = max(rest, key=lambda g: prod(sizes[p] for p in g), default=None)
+    if gone and reduced_as is Role.rows:
+        rows = gone[0]
     found = []
     for group in merged:
         role = Role.columns if group is columns else Role.rows if group is rows else Role.batch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from neuroncore.engines import Space
@@ -11,6 +12,15 @@ from neuroncore.errors import Place
 from neuroncore.program import Affine, Allocate, Buffer, Loop, Program, Statement, make_call
 from neuroncore.program.naming import RESERVED
 from nki_dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a program was written."""
+
+    buffers: dict[str, Buffer]
+    blocks: tuple[tuple[Statement, ...], ...]
+    taken: frozenset[str]
 
 
 class Writer:
@@ -56,6 +66,19 @@ class Writer:
         body = tuple(self._blocks.pop())
         self._taken.discard(variable)
         self._blocks[-1].append(Loop(variable, 0, trips, body))
+
+    def mark(self) -> Mark:
+        """Where the program is now; `go_back` makes it so again."""
+        blocks = tuple(map(tuple, self._blocks))
+        return Mark(dict(self.buffers), blocks, frozenset(self._taken))
+
+    def since(self, mark: Mark) -> tuple[Statement, ...]:
+        """What was added to the block that was open then, and is open now."""
+        return tuple(self._blocks[-1][len(mark.blocks[-1]) :])
+
+    def go_back(self, mark: Mark) -> None:
+        self.buffers, self._taken = dict(mark.buffers), set(mark.taken)
+        self._blocks = [list(block) for block in mark.blocks]
 
     def finish(self, results: tuple[str, ...]) -> Program:
         """The program that returns these buffers."""

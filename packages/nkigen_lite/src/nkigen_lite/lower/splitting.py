@@ -1,0 +1,174 @@
+"""Reductions of several axes, or of long ones, as reductions after one another.
+
+Axes that do not lie together are reduced from the last to the first; a long row of few is cut into
+rows for all partitions, and what they give is reduced again. In between is float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from nki_dtypes import float32
+from nkigen_lite.ir import Builder, Graph, Node, users
+from nkigen_lite.ir.build import renumbered
+from nkigen_lite.lower.spaces import is_across
+from nkigen_lite.lower.table import REDUCTIONS
+
+PARTITIONS = 128
+LONG = 13312
+"""Elements of a row beyond which two float32 tiles of it do not fit into SBUF twice."""
+
+FEW = 8
+"""So few rows leave most partitions idle: worth cutting from SHORT elements on."""
+
+SHORT = 8192
+
+TILE = 2048
+"""Elements of the rows that a long one is cut into: a tile of 1 MiB."""
+
+
+def keeps_inner_axes(graph: Graph) -> bool:
+    """Whether some reduction leaves axes behind the reduced ones."""
+    specs = graph.specs
+    known = (n for n in graph.nodes if n.op in REDUCTIONS)
+    return any(is_across(n, specs[n.operands[0]].shape) for n in known)
+
+
+def split_reductions(graph: Graph, apart: bool = False) -> Graph:
+    """The graph with every sum, maximum and minimum as reductions of axes that lie together, or
+    (`apart`) of one axis each, as views in another order need them."""
+    build, new, used = Builder(graph.name), dict[str, str](), users(graph)
+    for value in graph.inputs:
+        new[value.name] = build.input(value.spec, value.name)
+    for node in graph.nodes:
+        operands = tuple(new[o] for o in node.operands)
+        squeezed = _without_kept_axes(node, graph, used)
+        if squeezed is not None:
+            new[node.name] = _Split(build, squeezed, apart).reduced(new[squeezed.operands[0]])
+        elif node.op in REDUCTIONS and node.spec.dtype.is_float:
+            new[node.name] = _Split(build, node, apart).reduced(operands[0])
+        else:
+            new[node.name] = build.emit(node.op, *operands, origin=node.origin, **node.attrs)
+    outputs = tuple(new[o] for o in graph.outputs)
+    return renumbered(build.finish(outputs, tuple((name, new[v]) for name, v in graph.writes)))
+
+
+def _without_kept_axes(
+    node: Node, graph: Graph, used: Mapping[str, tuple[Node, ...]]
+) -> Node | None:
+    """A reshape that only drops the axes that a reduction kept: the reduction without them."""
+    before = graph.by_name.get(node.operands[0]) if node.op == "reshape" else None
+    if before is None or before.op not in REDUCTIONS or not before.attrs["keepdims"]:
+        return None
+    gone = before.attrs["axes"]
+    left = tuple(n for d, n in enumerate(before.spec.shape) if d not in gone)
+    alone = len(used[before.name]) == 1 and before.name not in graph.results
+    if not alone or left != node.spec.shape or not node.spec.dtype.is_float:
+        return None
+    return replace(
+        before, name=node.name, spec=node.spec, attrs={**before.attrs, "keepdims": False}
+    )
+
+
+class _Split:
+    """One reduction."""
+
+    def __init__(self, build: Builder, node: Node, apart: bool) -> None:
+        self.build, self.node, self.apart = build, node, apart
+
+    def emit(self, op: str, value: str, **attrs: object) -> str:
+        return self.build.emit(op, value, origin=self.node.origin, **attrs)
+
+    def reduced(self, value: str) -> str:
+        """The result; the node itself where its axes lie together and are not long."""
+        node, shape = self.node, self.build.specs[value].shape
+        runs = runs_of(shape, node.attrs["axes"])
+        if self.apart:
+            runs = [(d,) for run in runs for d in run]
+        if len(runs) < 2 and not (runs and self.is_long(shape, runs[0])):
+            return self.emit(node.op, value, **node.attrs)
+        value = self.widened(value)
+        for run in reversed(runs):
+            value = self.run(value, run)
+        if self.build.specs[value].shape != node.spec.shape:
+            value = self.emit("reshape", value, shape=node.spec.shape)
+        if self.build.specs[value].dtype is not node.spec.dtype:
+            value = self.emit("convert", value, dtype=node.spec.dtype)
+        return value
+
+    def widened(self, value: str) -> str:
+        """Sums are rounded once, at the end."""
+        if self.node.op != "sum" or self.build.specs[value].dtype is float32:
+            return value
+        return self.emit("convert", value, dtype=float32)
+
+    def is_long(self, shape: tuple[int, ...], run: tuple[int, ...]) -> bool:
+        """Whether the run is the end of rows that are cut."""
+        if any(n != 1 for n in shape[run[-1] + 1 :]):
+            return False
+        length, rows = prod(shape[d] for d in run), prod(shape[: run[0]])
+        return length > LONG or (rows <= FEW and length >= SHORT)
+
+    def run(self, value: str, run: tuple[int, ...]) -> str:
+        """Neighbouring axes reduced, with one element each left."""
+        shape = self.build.specs[value].shape
+        if not self.is_long(shape, run):
+            return self.emit(self.node.op, value, axes=run, keepdims=True)
+        length = prod(shape[d] for d in run)
+        after = tuple(1 if d in run else n for d, n in enumerate(shape))
+        flat = self.emit("reshape", value, shape=(*shape[: run[0]], length))
+        return self.emit("reshape", self.cut(flat), shape=after)
+
+    def cut(self, value: str) -> str:
+        """(..., N) reduced to (..., 1): as rows, what is left of it joined to what they give."""
+        *outer, length = self.build.specs[value].shape
+        count = rows_of(length, prod(outer))
+        each = length // count
+        parts = []
+        main = self.part(value, 0, count * each)
+        rows = self.emit("reshape", main, shape=(*outer, count, each))
+        parts.append(self.emit(self.node.op, rows, axes=(len(outer) + 1,), keepdims=False))
+        if length % count:
+            rest = self.part(value, count * each, length % count)
+            parts.append(self.emit(self.node.op, rest, axes=(len(outer),), keepdims=True))
+        made = parts[0]
+        if len(parts) > 1:
+            made = self.build.emit(
+                "concatenate", *parts, axis=len(outer), origin=self.node.origin
+            )  # fmt: skip
+        last = len(outer)
+        if self.is_long(self.build.specs[made].shape, (last,)):
+            return self.cut(made)
+        return self.emit(self.node.op, made, axes=(last,), keepdims=True)
+
+    def part(self, value: str, start: int, count: int) -> str:
+        shape = self.build.specs[value].shape
+        if count == shape[-1]:
+            return value
+        zeros, ones = (0,) * (len(shape) - 1), (1,) * len(shape)
+        return self.emit(
+            "slice", value, starts=(*zeros, start), sizes=(*shape[:-1], count), steps=ones
+        )  # fmt: skip
+
+
+def runs_of(shape: tuple[int, ...], axes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The axes with more than one element, those together that nothing kept lies between."""
+    runs: list[tuple[int, ...]] = []
+    between = True
+    for d, n in enumerate(shape):
+        if d in axes and n != 1:
+            runs = [*runs, (d,)] if between else [*runs[:-1], (*runs[-1], d)]
+            between = False
+        elif n != 1:
+            between = True
+    return runs
+
+
+def rows_of(length: int, outer: int) -> int:
+    """How many rows a long row is cut into: enough for all partitions, none too long; a number that
+    divides it where there is one nearby."""
+    least = max(2, -(-length // TILE), -(-PARTITIONS // outer))
+    divisors = (n for n in range(least, 2 * least + 1) if length % n == 0)
+    return next(divisors, least)
