@@ -111,7 +111,7 @@ def test_an_unknown_backend_names_the_known_ones():
     with pytest.raises(ChoiceError) as error:
         use("beta3")
 
-    assert "expected: one of absent, beta1, beta2, hollow, neuron" in str(error.value)
+    assert "expected: one of absent, beta1, beta2, hollow, nkigen-lite, neuron" in str(error.value)
     assert "did you mean 'beta" in str(error.value)
 
 
@@ -164,7 +164,7 @@ def test_a_broken_backend_is_named_and_harms_no_other(name, message):
 
 
 def test_backends_lists_names_without_loading_any():
-    assert list(backends()) == ["absent", "beta1", "beta2", "hollow", "neuron"]
+    assert list(backends()) == ["absent", "beta1", "beta2", "hollow", "nkigen-lite", "neuron"]
     assert "beta1" in backends()
-    assert len(backends()) == 5
+    assert len(backends()) == 6
     assert backends().get("beta9") is None

@@ -78,7 +78,7 @@ def _language_of(
     """For a version without a language: the one in question if it speaks it, else who does."""
     backend = registry.get(otherwise)
     if backend is None or (backend is not NEURON and wish.nki not in backend.versions):
-        others = [b for b in loadable(registry) if b is not NEURON and wish.nki in b.versions]
+        others = [b for b in loadable(registry) if _is_language(b) and wish.nki in b.versions]
         backend = others[0] if len(others) == 1 else registry[otherwise]
     return backend, _version(backend, wish, registry)
 
@@ -88,7 +88,7 @@ def _version(backend: Backend, wish: Wish, registry: Mapping[str, Backend]) -> s
         return NEURON.require(wish.nki)
     if wish.nki in backend.versions:
         return str(wish.nki)
-    speakers = [b.name for b in loadable(registry) if wish.nki in b.versions]
+    speakers = [b.name for b in loadable(registry) if _is_language(b) and wish.nki in b.versions]
     hint = f"backend {' or '.join(map(repr, speakers))} speaks it" if speakers else None
     if isinstance(wish.nki, float | int):
         hint = f'versions are strings: nki="{wish.nki}"'
@@ -98,6 +98,11 @@ def _version(backend: Backend, wish: Wish, registry: Mapping[str, Backend]) -> s
         got=repr(wish.nki),
         hint=hint,
     )
+
+
+def _is_language(backend: Backend) -> bool:
+    """Whether a version alone may mean it: not the vendor's package, not a generator of kernels."""
+    return backend is not NEURON and getattr(backend, "is_language", True)
 
 
 def describe(choice: Choice) -> str:

@@ -17,6 +17,7 @@ from neuroncore.options import Options
 from nki_runtime._check import Checker
 from nki_runtime._choice import DEFAULT_BACKEND
 from nki_runtime._detect import detect_languages
+from nki_runtime._function import function_of
 from nki_runtime._instrument import instrumented
 from nki_runtime._recorder import Recorder
 from nki_runtime._report import render_usage, report
@@ -31,12 +32,18 @@ examples:
   nki-run --nki 0.2 --target trn1 softmax.py  another version, another device
   nki-run --option uninitialized=zero softmax.py --rows 128
   nki-run -m kernels.bench --rows 128         a module, as with python -m
+  nki-run softmax.py:softmax 'x=f32[256,512]' one function, on an array of this shape
+  nki-run --backend nkigen-lite mlp.py:mlp 'f32[64,128]' 'w=f32[128,256]'
+                                              a NumPy function, as the kernel made of it
   nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
   nki-run --trace softmax.pftrace softmax.py  where the time of its kernels would go
   nki-run --check memory,capacity softmax.py  what runs here and may fail on a device
 
-Everything after SCRIPT or MODULE goes to the program. The exit code is the program's: 1 after an
-error in a kernel, or where --check found one; 2 for a mistake in the options of nki-run itself.
+Everything after SCRIPT or MODULE goes to the program. After FILE.py:FUNCTION or MODULE:FUNCTION
+come its arguments, by name or in order: DTYPE[SHAPE] is an array of standard normal numbers (the
+same ones each time), FILE.npy what it holds, all else a Python number or text. The exit code is the
+program's: 1 after an error in a kernel, or where --check found one; 2 for a mistake in the options
+of nki-run itself.
 Where an option is left out, NKI_RUNTIME, NKI_RUNTIME_VERSION, NEURON_PLATFORM_TARGET_OVERRIDE,
 NKI_PRECISE_FP and NKI_SIMULATOR are read.
 """
@@ -63,7 +70,8 @@ def make_parser() -> argparse.ArgumentParser:
     """The command line of nki-run."""
     parser = argparse.ArgumentParser(
         "nki-run",
-        usage="nki-run [options] SCRIPT [ARGS ...]\n       nki-run [options] -m MODULE [ARGS ...]",
+        usage="nki-run [options] SCRIPT [ARGS ...]\n       nki-run [options] -m MODULE [ARGS ...]\n"
+        "       nki-run [options] FILE.py:FUNCTION [[NAME=]VALUE ...]",
         description="Run a program that imports nki (or neuronxcc.nki) on this computer.",
         epilog=_EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -74,7 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
         default="auto",
         metavar="NAME",
         help="auto (default: what the program imports: neuronxcc is beta1, nki is beta2), "
-        "beta1, beta2, or neuron for the vendor's package",
+        "beta1, beta2, nkigen-lite for NumPy functions, or neuron for the vendor's package",
     )
     parser.add_argument("--nki", metavar="VERSION", help="NKI version, such as 0.6")
     parser.add_argument("--target", help="trn1|inf2|gen2, trn2|gen3 or trn3|gen4")
@@ -192,10 +200,13 @@ def _program(
     name, *args = words
     if given.module is not None:
         return Module(name), args
-    script = Script(name)
+    function = function_of(name)
+    script = function or Script(name)
     source = script.source()
     if source is None or not source.is_file():
-        parser.error(f"can't open {name!r}: no such file")
+        what = name if function is None else function.where
+        kind = "file" if function is None or what.endswith(".py") else "module"
+        parser.error(f"can't open {what!r}: no such {kind}")
     return script, args
 
 

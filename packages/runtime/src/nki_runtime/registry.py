@@ -86,7 +86,7 @@ def _mend(point: EntryPoint) -> str | None:
 
 def _unknown(name: str, registry: Registry) -> UnknownBackendError:
     near = get_close_matches(name, list(registry), n=1)
-    missing = {"beta1": "nki-beta1", "beta2": "nki-beta2"}.get(name)
+    missing = {"beta1": "nki-beta1", "beta2": "nki-beta2", "nkigen-lite": "nkigen-lite"}.get(name)
     hint = f"pip install {missing}" if missing else f"did you mean {near[0]!r}?" if near else None
     return UnknownBackendError(
         f"no backend is called {name!r}", expected=f"one of {', '.join(registry)}", hint=hint
