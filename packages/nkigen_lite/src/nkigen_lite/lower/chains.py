@@ -44,18 +44,30 @@ def parts_of(plan: Plan, target: Target) -> list[Part | Run]:
     """The plan's groups: as strips where that keeps values on chip that would go through HBM, else
     products joined with the groups that alone use them."""
     parts: list[Part | Run] = []
-    single: list[Group] = []
-    number = 0
-    while number < len(plan.groups):
-        run = longest_run(plan, number, target)
-        groups = list(run.groups) if run else plan.groups[number : number + 1]
-        number += len(groups)
-        if run is None or not _crossing(plan, groups, target):
-            single += groups
-        else:
+    single, waiting = list[Group](), list(plan.groups)
+    while waiting:
+        run = longest_run(plan, waiting, target)
+        if run is None:
+            single.append(waiting.pop(0))
+            continue
+        used = {id(g) for g in (*run.groups, *run.before)}
+        waiting = [g for g in waiting if id(g) not in used]
+        single += run.before
+        if _crossing(plan, list(run.groups), target):
             parts += [*_fused(plan, single, target), run]
             single = []
+            _settle(plan, run)
+        else:
+            single += run.groups
     return parts + _fused(plan, single, target)
+
+
+def _settle(plan: Plan, run: Run) -> None:
+    """Forget why groups were apart that the run puts together."""
+    inside = {plan.groups.index(g) for g in run.groups}
+    plan.refusals[:] = [
+        r for r in plan.refusals if not (r.group in inside and r.node.name in run.names)
+    ]
 
 
 def _crossing(plan: Plan, groups: list[Group], target: Target) -> bool:

@@ -45,26 +45,27 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class OnChip:
-    """(K, X) in SBUF: chunk c of `main` (128, chunks, X) holds rows 128·c …; `rest` what is left
-    of K."""
+    """(K, X) in SBUF: `chunks` chunks of 128 rows of K in `main` (128, chunks…, X), from chunk
+    `first` on; the `left` rows behind them in `rest` (rows…, X), from partition `partition` on."""
 
     main: Buffer | None
     rest: Buffer | None
-
-    @property
-    def chunks(self) -> int:
-        return self.main.shape[1] if self.main else 0
+    chunks: int
+    left: int
+    first: int = 0
+    partition: int = 0
 
     def chunk(self, number: Affine, start: Affine, count: int) -> Access:
         """Columns of one chunk of 128 rows of K."""
         assert self.main is not None
-        offset = number * self.main.shape[2] + start
+        offset = (number + self.first) * self.main.shape[2] + start
         return Access(self.main.name, offset, (PARTITIONS, count), (self.main.row, 1))
 
     def remainder(self, start: Affine, count: int) -> Access:
         """Columns of the rows of K behind the last full chunk."""
         assert self.rest is not None
-        return Access(self.rest.name, start, (self.rest.shape[0], count), (self.rest.row, 1))
+        offset = start + self.partition * self.rest.row
+        return Access(self.rest.name, offset, (self.left, count), (self.rest.row, 1))
 
 
 def matrix_of(source: Source, batch: tuple[Affine, ...], transposed: bool) -> Matrix:
@@ -93,7 +94,7 @@ def place(writer: Writer, name: str, num_k: int, num_x: int, dtype: DType) -> On
         writer.allocate(name, (PARTITIONS, chunks, num_x), dtype, Memory.sbuf) if chunks else None
     )
     rest = writer.allocate(f"{name}_rest", (left, num_x), dtype, Memory.sbuf) if left else None
-    return OnChip(main, rest)
+    return OnChip(main, rest, chunks, left)
 
 
 def load(writer: Writer, matrix: Matrix, name: str) -> OnChip:
@@ -128,7 +129,7 @@ def _straight(writer: Writer, matrix: Matrix, made: OnChip) -> None:
             writer.call("dma_copy", dst=target, src=source)
     if made.rest is not None:
         offset = matrix.offset + made.chunks * PARTITIONS * step
-        shape = (made.rest.shape[0], x)
+        shape = (made.left, x)
         source = Access(matrix.buffer, offset, shape, (step, matrix.along_x))
         writer.call("dma_copy", dst=whole(made.rest), src=source)
 
@@ -152,7 +153,7 @@ def turn(writer: Writer, rows: Access, made: OnChip, start: Affine, steps: tuple
     each = rows.shape[1]
     dtype = writer.buffers[rows.buffer].dtype
     most = COPY_BANKS * BANK_BYTES // (PARTITIONS * dtype.itemsize)
-    for group in parts(each, min(each, most)):
+    for group in parts(each, min(each, max(1, most // max(1, made.chunks)))):
         with writer.loop("t", group.tiles) as t:
             first = t * group.size + group.start
             turner = _Turner(writer, rows, first, group.size, start + first * steps[1], steps)
@@ -162,7 +163,7 @@ def turn(writer: Writer, rows: Access, made: OnChip, start: Affine, steps: tuple
                     chunk = k * part.size + part.start
                     turner.turn(made.main, chunk, part.size, PARTITIONS)
             if made.rest is not None:
-                turner.turn(made.rest, Affine(made.chunks), 1, made.rest.shape[0])
+                turner.turn(made.rest, Affine(made.chunks), 1, made.left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,7 +222,7 @@ class Products:
                     )
                     self.column(name, left, rights, inner, start + inner, PARTITIONS, target)
         if made.rest is not None:
-            count = made.rest.shape[0]
+            count = made.left
             start = Affine(full)
             rights = [self.right(n, (), start, count) for n in self.nodes]
             target = made.remainder(Affine(), self.m)

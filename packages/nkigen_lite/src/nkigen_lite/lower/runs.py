@@ -36,12 +36,13 @@ Sources = Callable[[str], Source]
 @dataclass(frozen=True, slots=True)
 class Run:
     """Groups of a plan that become one strip: `rows` rows in each partition at a time, and
-    `turns` such tiles that take turns."""
+    `turns` such tiles that take turns. `before` are groups between them that come first."""
 
     groups: tuple[Group, ...]
     strip: Strip
     rows: int
     turns: int
+    before: tuple[Group, ...]
 
     @property
     def names(self) -> set[str]:
@@ -54,22 +55,34 @@ class Run:
         return f"strip of {self.rows} x 128 rows{turns}: {made}"
 
 
-def longest_run(plan: Plan, first: int, target: Target) -> Run | None:
-    """The longest run of groups from `first` on that fits on chip; None for less than two."""
-    last = first
-    for last in range(first, len(plan.groups)):
-        if not _joins(plan, plan.groups[first:last], plan.groups[last]):
+def longest_run(plan: Plan, groups: list[Group], target: Target) -> Run | None:
+    """The longest run that begins with the first of the groups, in order, and fits on chip; None
+    for less than two."""
+    run, before = [groups[0]], list[tuple[int, Group]]()
+    if not _joins(plan, [], groups[0]):
+        return None
+    for group in groups[1:]:
+        if _joins(plan, run, group):
+            run.append(group)
+        elif _depends(plan, group, run):
             break
-    else:
-        last += 1
-    for end in range(last, first + 1, -1):
-        groups = tuple(plan.groups[first:end])
-        if any(g.is_matmul for g in groups):
-            strip = _strip(plan, groups)
-            found = _fitting(plan, strip, target)
-            if found is not None:
-                return Run(groups, strip, *found)
+        else:
+            before.append((len(run), group))
+    for end in range(len(run), 1, -1):
+        found = tuple(run[:end])
+        if any(g.is_matmul for g in found):
+            strip = _strip(plan, found)
+            shape = _fitting(plan, strip, target)
+            if shape is not None:
+                early = tuple(g for place, g in before if place < end)
+                return Run(found, strip, *shape, early)
     return None
+
+
+def _depends(plan: Plan, group: Group, run: list[Group]) -> bool:
+    """Whether the group needs, directly or through a view, what the run makes."""
+    made = {n for g in run for n in g.names}
+    return any(plan.base_of(o) in made for n in group.nodes for o in n.operands)
 
 
 def _lead(group: Group, plan: Plan) -> tuple[int, ...] | None:

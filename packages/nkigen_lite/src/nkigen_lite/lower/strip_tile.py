@@ -9,7 +9,7 @@ from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import DType, float32
 from nkigen_lite.ir import Node
-from nkigen_lite.lower.contraction import PARTITIONS, OnChip, multiply, place, turn
+from nkigen_lite.lower.contraction import OnChip, multiply, place, turn
 from nkigen_lite.lower.groups import Group
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.tiles import Tile, Tiles, parts
@@ -116,9 +116,7 @@ class StripTile:
         if _banks(self.at.rows, columns) > PSUM_BANKS:
             made = self.copied_product(node, left, right)
         else:
-            shorter = _turned_is_shorter(self.at.rows, columns, right)
-            way = self.turned_product if shorter else self.natural_product
-            made = way(node, left, right)
+            made = self.natural_product(node, left, right)
             if not self.strip.in_psum(node):
                 source, made = made, self.room("product_rows", columns, node.spec.dtype)
                 self.writer.call("tensor_copy", dst=made, src=source)
@@ -173,32 +171,6 @@ class StripTile:
         made = self.writer.allocate("product", shape, float32, Memory.psum, node.origin)
         return made, pitch
 
-    def turned_product(self, node: Node, left: OnChip, right: OnChip) -> Access:
-        """Results with their columns on partitions, for all rows at once, and transposed back."""
-        columns, every = node.spec.shape[-1], self.at.rows * self.at.partitions
-        product = self.writer.allocate(
-            "product", (columns, every), float32, Memory.psum, node.origin
-        )  # fmt: skip
-        multiply(
-            self.writer, whole(product), right, (Affine(), columns), left, (Affine(), every)
-        )  # fmt: skip
-        across = self.writer.allocate("across", (columns, every), float32, Memory.sbuf)
-        self.writer.call("tensor_copy", dst=whole(across), src=whole(product))
-        made = self.writer.allocate(
-            "turned_product", (self.at.partitions, self.at.rows * PARTITIONS), float32, Memory.psum
-        )  # fmt: skip
-        for t in range(self.at.rows):
-            into = (self.at.partitions, columns)
-            self.writer.call(
-                "nc_transpose",
-                dst=Access(made.name, Affine(t * PARTITIONS), into, (made.row, 1)),
-                data=Access(
-                    across.name, Affine(t * self.at.partitions), (columns, self.at.partitions),
-                    (across.row, 1),
-                ),
-            )  # fmt: skip
-        return _rows_of(made, self.at, columns, PARTITIONS)
-
     def copied_product(self, node: Node, left: OnChip, right: OnChip) -> Access:
         """Results in SBUF, bank by bank."""
         columns = node.spec.shape[-1]
@@ -228,14 +200,6 @@ def _pitch(rows: int, columns: int) -> int:
 
 def _banks(rows: int, columns: int) -> int:
     return -(-rows * _pitch(rows, columns) // BANK_ELEMS)
-
-
-def _turned_is_shorter(rows: int, columns: int, right: OnChip) -> bool:
-    """Whether columns on partitions, transposed back, is fewer instructions than rows."""
-    chunks = right.chunks + (right.rest is not None)
-    if columns > PARTITIONS or rows * PARTITIONS > BANK_ELEMS:
-        return False
-    return chunks + 1 + rows < rows * chunks
 
 
 def _rows_of(made: Buffer, at: Tile, columns: int, pitch: int) -> Access:

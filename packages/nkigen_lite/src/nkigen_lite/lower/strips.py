@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 
 from neuroncore.program import Affine
 from nkigen_lite.ir import Node
-from nkigen_lite.lower.contraction import OnChip, load, matrix_of
+from nkigen_lite.lower.contraction import PARTITIONS, OnChip, load, matrix_of
+from nkigen_lite.lower.pairs import load_pair
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.strip_tile import Strip, StripTile
 from nkigen_lite.lower.tiles import Tile, Tiles, parts, row_parts
@@ -51,7 +52,9 @@ class Strips:
             _, partitions, each = strips[0]
             for places in self.batches(tuple(batches), self.turns):
                 tiles = [Tile(Affine(), partitions, each, Affine(), 0, b) for b in places]
-                self.together([(t, self.rights(t.batch, varying=True)) for t in tiles])
+                self.together(self.neighbours(tiles) if len(tiles) == 2 else [
+                    self.tile(t, self.rights(t.batch, varying=True)) for t in tiles
+                ])  # fmt: skip
             return
         for (batch,) in self.batches(tuple(batches), 1):
             rights = self.rights(batch, varying=True)
@@ -61,11 +64,11 @@ class Strips:
                         first = (t * group.size + group.start) * part.size + part.start
                         rows = [first + i * part.size for i in range(group.size)]
                         tiles = [Tile(r, partitions, each, Affine(), 0, batch) for r in rows]
-                        self.together([(tile, rights) for tile in tiles])
+                        self.together([self.tile(tile, rights) for tile in tiles])
 
     def batches(self, sizes: tuple[int, ...], turns: int) -> Iterator[list[Batch]]:
         """Places in the batch axes, up to `turns` of the longest axis at once, in their loops."""
-        longest = max(range(len(sizes)), key=sizes.__getitem__, default=0)
+        longest = _longest(sizes)
         with ExitStack() as stack:
             variables = [
                 Affine() if d == longest else stack.enter_context(self.writer.loop("batch", n))
@@ -91,16 +94,64 @@ class Strips:
                 found[name] = load(self.writer, matrix, "right")
         return found
 
-    def together(self, places: list[tuple[Tile, dict[str, OnChip]]]) -> None:
+    def tile(self, at: Tile, rights: dict[str, OnChip]) -> StripTile:
+        return StripTile(
+            self.writer, self.strip, self.sources, self.tiles, at, self.shared | rights
+        )  # fmt: skip
+
+    def neighbours(self, places: list[Tile]) -> list[StripTile]:
+        """The tiles of two neighbours in the longest batch axis, with what they read in common
+        loads."""
+        first, second = (self.tile(at, {}) for at in places)
+        rows = first.at.rows * first.at.partitions
+        for product in self.strip.products:
+            left, right = product.operands
+            if left in self.sources and left not in first.turned.keys() | self.strip.shared:
+                matrix = matrix_of(self.sources[left], first.at.batch, transposed=True)
+                pair = load_pair(
+                    self.writer, matrix.columns(first.at.row, rows), self.step(left), "turned_rows",
+                    first.at.rows, lambda partitions, each: (1, partitions),
+                )  # fmt: skip
+                if pair is not None:
+                    first.turned[left], second.turned[left] = pair
+            if right not in first.rights:
+                pair = self.right_pair(right, first.at.batch, second.at.batch)
+                first.rights, second.rights = (
+                    {**tile.rights, right: one}
+                    for tile, one in zip((first, second), pair, strict=True)
+                )  # fmt: skip
+        return [first, second]
+
+    def right_pair(self, name: str, first: Batch, second: Batch) -> tuple[OnChip, OnChip]:
+        one, other = (matrix_of(self.sources[name], b, transposed=False) for b in (first, second))
+        both = load_pair(
+            self.writer,
+            one,
+            self.step(name),
+            "right",
+            PARTITIONS,
+            lambda partitions, each: (each, 1),
+        )
+        if both is None:
+            both = load(self.writer, one, "right"), load(self.writer, other, "right")
+        return both
+
+    def step(self, value: str) -> int:
+        """From one place of the longest batch axis to the next, in elements."""
+        source, sizes = self.sources[value], self.strip.lead[:-1]
+        axis = _longest(sizes) - (len(sizes) - (len(source.shape) - 2))
+        return source.strides[axis] if axis >= 0 and source.shape[axis] != 1 else 0
+
+    def together(self, tiles: list[StripTile]) -> None:
         """Tiles that take turns: each up to its next product."""
-        tiles = [
-            StripTile(self.writer, self.strip, self.sources, self.tiles, at, self.shared | rights)
-            for at, rights in places
-        ]
         for turn in _turns(self.strip):
             for tile in tiles:
                 for number in turn:
                     tile.stage(number)
+
+
+def _longest(sizes: tuple[int, ...]) -> int:
+    return max(range(len(sizes)), key=sizes.__getitem__, default=0)
 
 
 def _turns(strip: Strip) -> Iterator[list[int]]:
