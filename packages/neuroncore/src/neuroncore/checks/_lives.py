@@ -36,7 +36,6 @@ class Life:
     made: int
     first: int | None = None
     last: int = -1
-    last_place: Place | None = None
 
     def __str__(self) -> str:
         return f"{self.name} {self.shape} {self.dtype}"
@@ -72,9 +71,9 @@ class LivesWatcher(Watcher):
         self._now += 1
         for view in event.views.values():
             if isinstance(view, View):
-                self._used(view, event.place)
+                self._used(view)
                 if view.dynamic is not None:
-                    self._used(view.dynamic.index, event.place)
+                    self._used(view.dynamic.index)
 
     def moved(
         self,
@@ -86,14 +85,14 @@ class LivesWatcher(Watcher):
         self._now += 1
         for view in (dst, src):
             if view is not None:
-                self._used(view, None)
+                self._used(view)
 
-    def _used(self, view: View, place: Place | None) -> None:
+    def _used(self, view: View) -> None:
         notes = view.storage.notes
         life = notes.get(self) if notes else None
         if life is not None:
             life.first = self._now if life.first is None else life.first
-            life.last, life.last_place = self._now, place
+            life.last = self._now
 
     def returned(self, value: Any) -> None:
         launch = RUNNING.get()

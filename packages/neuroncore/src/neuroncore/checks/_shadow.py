@@ -18,10 +18,14 @@ class Shadow:
 
     __slots__ = ("entries", "unit")
 
-    def __init__(self, storage: Storage, fill: Any, kind: Any = np.bool_) -> None:
-        self.unit = storage.flat.itemsize
-        shape = storage.flat.shape
-        self.entries = np.full(shape, fill, kind) if fill else np.zeros(shape, kind)
+    def __init__(self, unit: int, count: int, fill: Any, kind: Any = np.bool_) -> None:
+        self.unit = unit
+        self.entries = np.full(count, fill, kind) if fill else np.zeros(count, kind)
+
+    @classmethod
+    def beside(cls, storage: Storage, fill: Any, kind: Any = np.bool_) -> Shadow:
+        """One entry per element of the storage."""
+        return cls(storage.flat.itemsize, storage.flat.size, fill, kind)
 
     def of(self, view: View) -> np.ndarray | None:
         """The entries behind a static view, in its shape; those of wide elements on a last axis.
@@ -35,7 +39,7 @@ class Shadow:
         width, strides = view.array.itemsize, view.array.strides
         start = first_byte(view)
         if width != self.unit:
-            self._refine(gcd(width, start, *strides))
+            self.refine(gcd(width, start, *strides))
         unit, size = self.unit, self.entries.itemsize
         shape, steps = view.array.shape, tuple([s // unit * size for s in strides])
         if width != unit:
@@ -47,7 +51,7 @@ class Shadow:
         elements, valid = dynamic_rows(view)
         width = view.array.itemsize
         if width % self.unit:
-            self._refine(gcd(width, self.unit))
+            self.refine(gcd(width, self.unit))
         return self.entries.reshape(-1, width // self.unit), elements[valid]
 
     def get(self, view: View) -> np.ndarray | None:
@@ -89,7 +93,8 @@ class Shadow:
             numbers = numbers[np.broadcast_to(where, elements.shape)[valid]]
         entries[numbers] = value
 
-    def _refine(self, unit: int) -> None:
+    def refine(self, unit: int) -> None:
+        """Have entries for no more than `unit` bytes each, a divisor of what they are for now."""
         unit = gcd(unit, self.unit)
         if unit != self.unit:
             self.entries = np.repeat(self.entries, self.unit // unit)

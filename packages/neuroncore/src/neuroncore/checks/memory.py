@@ -20,8 +20,8 @@ import numpy as np
 
 from neuroncore.checks._shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.checks._tensors import described, label
+from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
-from neuroncore.effects import Touch
 from neuroncore.engines import Engine
 from neuroncore.instructions import Call, MaskBehaviour
 from neuroncore.memory import Storage, View
@@ -40,17 +40,15 @@ class _Content:
 
     def flags(self, storage: Storage) -> Shadow:
         if isinstance(self.written, bool):
-            self.written = Shadow(storage, self.written)
+            self.written = Shadow.beside(storage, self.written)
         return self.written
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What one call does to memory: names of operands that it reads, and that it writes."""
+    """What one call does to memory."""
 
-    reads: tuple[str, ...]
-    writes: tuple[str, ...]
-    covers: bool
+    touched: Touched
     carries: bool
     """Whether what it makes of undefined elements is undefined, instead of a finding."""
     by_element: bool
@@ -75,20 +73,25 @@ class Memory(Watcher):
         plan = self._plans.get(call)
         if plan is None:
             plan = self._plans[call] = _plan(call)
-        chosen = None if plan.covers else call.record.chooses(call, views)
+        touched = plan.touched
+        chosen = None if touched.covers else call.record.chooses(call, views)
         undefined: list[np.ndarray] = []
-        for name in plan.reads:
-            view = _operand(views, name)
+        for name in touched.reads:
+            view = operand_of(views, name)
             if not isinstance(view, View):
                 continue
             content = _content(self, view.storage)
-            if content.written is not True and (chosen is None or name not in plan.writes):
+            if content.written is not True and (chosen is None or name not in touched.writes):
                 missing = self._missing(event, view, content)
-                if missing is not None and plan.carries and _same_rows(view, views[plan.writes[0]]):
+                if (
+                    missing is not None
+                    and plan.carries
+                    and _same_rows(view, views[touched.writes[0]])
+                ):
                     undefined.append(missing)
                 elif missing is not None:
                     self._report(event, name, view, missing)
-        for name in plan.writes:
+        for name in touched.writes:
             view = views[name]
             content = _content(self, view.storage)
             if content.written is not True or undefined:
@@ -141,7 +144,7 @@ class Memory(Watcher):
                 return None
             missing = np.logical_not(_per_element(flags, view))
         if event.mask is not None:
-            missing = np.logical_and(missing, _kept(event.mask, view.shape))
+            missing = np.logical_and(missing, kept(event.mask, view.shape))
         return missing if missing.any() else None
 
     def _write(
@@ -197,40 +200,15 @@ class Memory(Watcher):
 
 
 def _plan(call: Call) -> _Plan:
-    reads, writes = [], []
-    for effect in call.effects:
-        if effect.is_register:
-            continue
-        if effect.touch is not Touch.write and not _begins(call, effect.touch):
-            reads.append(effect.operand)
-        if effect.touch is not Touch.read:
-            writes.append(effect.operand)
-    reads.sort(key=lambda name: "." not in name)  # indices first: what they say decides the rest
+    touched = touched_by(call)
     carries = (
         call.version == (0, 1)
-        and bool(writes)
+        and bool(touched.writes)
         and call.engine in (Engine.vector, Engine.scalar)
         and call.record.name not in _BETWEEN_ROWS
     )
     by_element = call.record.mask in (MaskBehaviour.elementwise, MaskBehaviour.reduction)
-    return _Plan(tuple(reads), tuple(writes), call.record.covers(call), carries, by_element)
-
-
-def _begins(call: Call, touch: Touch) -> bool:
-    """Whether an accumulation overwrites what was not written before, so that it reads nothing."""
-    return touch is Touch.accumulate and call.attrs.get("accumulate", True) is None
-
-
-def _operand(views: Any, name: str) -> View | Any:
-    """The operand of that name, or the index tile of a dynamic one: its poison is looked up here
-    and by the instruction alike.
-    """
-    operand, _, index = name.partition(".")
-    if not index:
-        return views[operand]
-    tile = views[operand].dynamic.index
-    tile.settle()
-    return tile
+    return _Plan(touched, carries, by_element)
 
 
 def _content(watcher: Memory, storage: Storage) -> _Content:
@@ -261,15 +239,6 @@ def _defined(plan: _Plan, undefined: list[np.ndarray], shape: tuple[int, ...]) -
             rows = np.any(missing.reshape(len(missing), -1), axis=1)
             lost |= rows.reshape((-1,) + (1,) * (len(shape) - 1))
     return np.logical_not(lost)
-
-
-def _kept(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Where elements of an operand of this shape count, if only `mask` of the result is kept."""
-    if shape == mask.shape:
-        return mask
-    if shape[0] == mask.shape[0] and all(n == 1 for n in shape[1:]):
-        return np.any(mask.reshape(len(mask), -1), axis=1).reshape(shape)
-    return np.ones(shape, np.bool_)
 
 
 def _tensors(value: Any) -> Iterator[View]:

@@ -64,7 +64,7 @@ class _Tensor:
     def of(self, touch: Touch, storage: Storage) -> Shadow:
         """Numbers of accesses, -1 where there is none."""
         if touch not in self.first:
-            self.first[touch] = Shadow(storage, -1, np.int32)
+            self.first[touch] = Shadow.beside(storage, -1, np.int32)
         return self.first[touch]
 
 

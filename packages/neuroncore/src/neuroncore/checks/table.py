@@ -39,7 +39,9 @@ CHECKS: dict[str, Check] = {
     for check in (
         Check("memory", "no instruction reads an element that nothing has written", Memory),
         Check("capacity", "what is alive at any moment fits SBUF and the banks of PSUM", Capacity),
-        Check("overlap", "no two tensors at addresses share bytes while both are alive", Overlap),
+        Check(
+            "overlap", "no tensor at an address is read after another has written over it", Overlap
+        ),
         Check("race", "no two accesses to the same HBM bytes conflict without an order", Race),
         Check("device", "every instruction keeps to what a device accepts and defines", Device),
         Check("subset", "a version's compiler takes the kernels' source", source=check_script),
