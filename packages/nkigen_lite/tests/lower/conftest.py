@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import nki_runtime
-from nkigen_lite.compile import Compiled, compile
+from nkigen_lite.compile import Compiled, compile, lowered, rewritten
+from nkigen_lite.ir import Graph
 
 _ROUNDING = {"float32": 2**-24, "bfloat16": 2**-9, "float16": 2**-12}
 
@@ -95,6 +96,16 @@ def _exactly(tmp_path: Path) -> Callable[..., Compiled]:
 def _in_32_bits(array: np.ndarray) -> np.ndarray:
     narrow = {"int64": np.int32, "uint64": np.uint32, "float64": np.float32}
     return array.astype(narrow.get(array.dtype.name, array.dtype))
+
+
+@pytest.fixture(name="of_graph", scope="session")
+def _of_graph() -> Callable[[Graph], Compiled]:
+    """A graph as a kernel."""
+
+    def make(graph: Graph) -> Compiled:
+        return lowered(rewritten(graph), "trn2", "0.6")
+
+    return make
 
 
 @pytest.fixture(name="normal")

@@ -99,7 +99,7 @@ def in_matrix_tiles(
     target: Target, stored: frozenset[str],
 ) -> Fit:  # fmt: skip
     """Steps of a group whose tiles are those of products: one row a partition, one bank wide."""
-    selector = selected(nodes, space, specs, numbers, target, stored)
+    selector = selected(nodes, space, specs, numbers, target, stored, alone=True)
     each, per_row = _bytes_per_element(selector)
     width = min(BANK_ELEMS, space.size(Role.columns))
     return Fit(
@@ -147,7 +147,7 @@ def column_values(
 
 def selected(
     nodes: list[Node], space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
-    target: Target, stored: frozenset[str],
+    target: Target, stored: frozenset[str], alone: bool = False,
 ) -> Selector:  # fmt: skip
     """The group's instructions, and what it knows of their values."""
     needed = dict.fromkeys(stored, 1)
@@ -161,7 +161,7 @@ def selected(
     selector = Selector(nodes, full, needed, numbers, dtypes, target)
     for node in nodes:
         if node.name in stored or not needed.get(node.name):
-            selector.keep(node.name)
+            selector.keep(node.name, alone)
     return selector
 
 

@@ -13,6 +13,7 @@ from nkigen_lite.lower.select import KNOWN
 from nkigen_lite.lower.sources import Source, array_source, seen_through, view_of
 from nkigen_lite.lower.spaces import Axes, Role, Space, clash, is_across, lay_node, solve
 from nkigen_lite.lower.table import REDUCTIONS, refused
+from nkigen_lite.lower.tables import Table, table_of
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
 
@@ -93,14 +94,16 @@ class Plan:
     """A graph as groups in the order in which they run.
 
     `views` are values that are only other looks at arrays in HBM: value → (node, operand).
-    `numbers` are constants with one element everywhere. `strips` say which groups became one,
-    `refusals` why there is more than one, `notes` which way elements are moved.
+    `numbers` are constants with one element everywhere, `tables` all others. `strips` say
+    which groups became one, `refusals` why there is more than one, `notes` which way elements are
+    moved.
     """
 
     graph: Graph
     groups: list[Group] = field(default_factory=list)
     views: dict[str, Node] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     strips: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -155,7 +158,7 @@ class Planner:
         return self.plan
 
     def place(self, node: Node) -> None:
-        if node.op == "constant":
+        if node.op in ("constant", "iota"):
             self.constant(node)
         elif node.op == "matmul":
             self.start(node, "a product of matrices")
@@ -186,12 +189,12 @@ class Planner:
             raise cannot(node, why)
 
     def constant(self, node: Node) -> None:
-        uniform = node.attrs["value"].uniform
-        if uniform is None:
-            raise cannot(node, "arrays of different numbers cannot be written into a kernel yet",
-                         hint="pass the array as an argument")  # fmt: skip
-        self.plan.numbers[node.name] = float(uniform)
         self.ready[node.name] = -1
+        uniform = node.attrs["value"].uniform if node.op == "constant" else None
+        if uniform is None:
+            self.plan.tables[node.name] = table_of(node)
+        else:
+            self.plan.numbers[node.name] = float(uniform)
 
     def ready_of(self, node: Node) -> int:
         return max((self.ready[o] for o in node.operands), default=-1)

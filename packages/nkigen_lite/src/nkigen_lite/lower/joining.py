@@ -17,6 +17,7 @@ from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.groups import Plan
 from nkigen_lite.lower.moving import fill, move
 from nkigen_lite.lower.sources import Source, array_source, box_of, seen_before, whole_source
+from nkigen_lite.lower.tables import write_table
 from nkigen_lite.lower.writer import Writer
 
 
@@ -42,6 +43,8 @@ class Arrays:
             shape = value.spec.shape
             made = writer.parameter(value.name, shape or (1,), value.spec.dtype)
             self.known[value.name] = whole_source(made, shape)
+        for name, table in plan.tables.items():
+            self.known[name] = write_table(writer, table, self.graph.by_name[name])
 
     def source(self, value: str) -> Source:
         """The value where it lies, or what it is a view of."""

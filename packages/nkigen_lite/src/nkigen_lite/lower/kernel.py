@@ -161,9 +161,6 @@ class _Kernel:
         specs, numbers = self.graph.specs, self.plan.numbers
         names = {n.name for n in part.products}
         found = in_matrix_tiles(group.nodes, space, specs, numbers, self.target, stored)
-        for value in stored:
-            if found.made.get(value, value) != value:
-                raise cannot(self.graph.by_name[value], "it is a product under another name")
         group.space, group.fit = space, found
         outside = [v for v in group.axes.shapes if v not in group.names | names]
         sources = {v: self.source(v) for v in outside}

@@ -67,10 +67,10 @@ class Selector:
             self.made.setdefault(value, found)
         return self.made[value]
 
-    def keep(self, value: str) -> None:
-        """The value as a tile of its own dtype."""
+    def keep(self, value: str, alone: bool = False) -> None:
+        """The value as a tile of its own dtype, `alone`: and of its own name."""
         made = self.make(value)
-        if isinstance(made, Seen):
+        if isinstance(made, Seen) or (alone and made != value):
             self.step("tensor_copy", self.nodes[value], {"dst": value, "src": made})
             self.made[value] = value
 

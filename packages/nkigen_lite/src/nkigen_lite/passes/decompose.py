@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from nki_dtypes import bool_, float32, int32
+from nki_dtypes import DType, bool_, float32, int32, uint32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.passes import division, integers, rounding, transcendental
+from nkigen_lite.passes import division, integers, products, rounding, transcendental, triangles
 from nkigen_lite.passes.expression import Expr, choose, expr, result
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
@@ -25,7 +25,7 @@ def decompose(graph: Graph) -> Graph:
 _LACKING = frozenset(rule_op for rule_op in (
     "sin", "cos", "log1p", "expm1", "power", "divide", "floor_divide", "mod", "floor", "ceil",
     "rint", "trunc", "mean", "any", "all", "argmax", "argmin", "cast", "logical_not", "softmax",
-    "rms_norm",
+    "rms_norm", "tril", "triu",
 ))  # fmt: skip
 
 
@@ -130,6 +130,16 @@ def _one_over(m: Match) -> str:
 # ---------------------------------------------------------------------------- cast
 
 
+def _cut(whole: Expr, target: DType) -> Expr:
+    """Whole float32 numbers as integers; those of 32 bits that the target has not wrap, as they do
+    where NumPy converts to a wider integer first."""
+    if target is int32:
+        return whole.to(int32)
+    if target is uint32:
+        return choose(whole < 0.0, whole.to(int32).bits(uint32), whole.to(uint32))
+    return whole.to(int32).call("low_bits", dtype=target)
+
+
 def _cast(m: Match) -> str:
     """NumPy's astype by the machine's conversions, which round and saturate."""
     source, target = m.spec(m["x"]).dtype, m.dtype
@@ -139,7 +149,7 @@ def _cast(m: Match) -> str:
     if target.is_float or source is bool_:
         return x.to(target).value
     if source.is_float:
-        return rounding.trunc_expr(x.to(float32)).to(target).value
+        return _cut(rounding.trunc_expr(x.to(float32)), target).value
     if target.min <= source.min and source.max <= target.max:
         return x.to(target).value
     if target.bits < source.bits:
@@ -163,6 +173,9 @@ RULES: tuple[Rule, ...] = (
     Rule("all", of("all", "x"), _truth("min")),
     Rule("argmax", of("argmax", "x"), _place("max")),
     Rule("argmin", of("argmin", "x"), _place("min")),
+    Rule("tril", of("tril", "x"), triangles.half(upper=False)),
+    Rule("triu", of("triu", "x"), triangles.half(upper=True)),
+    Rule("triangle", of("constant"), triangles.of_numbers, triangles.is_triangle),
     Rule("softmax", of("softmax", "x"), _softmax),
     Rule("rms_norm", of("rms_norm", "x"), _rms_norm),
     Rule("one_over", of("divide", 1.0, "b"), _one_over),
@@ -208,6 +221,12 @@ RULES: tuple[Rule, ...] = (
         Rule(f"wide_{op}", of(op, "x"), integers.extreme(op), integers.is_wide)
         for op in ("max", "min")
     ),
+    Rule("matmul_of_narrow", of("matmul", "a", "b"), products.of_narrow_floats,
+         products.is_narrow_float),
+    Rule("integer_matmul", of("matmul", "a", "b"), products.of_integers, products.is_of_integers),
+    Rule("integer_prod", of("prod", "x"), products.product, integers.is_integer),
+    Rule("power_of_two", of("power", 2, "y"), products.power_of_two, integers.is_integer),
+    Rule("integer_power", of("power", "x", "y"), products.power, products.is_power),
     Rule("integer_negative", of("negative", "x"), integers.negative, integers.is_integer),
     Rule("integer_abs", of("abs", "x"), integers.absolute, integers.is_integer),
     Rule("integer_square", of("square", "x"), integers.square, integers.is_integer),

@@ -1,0 +1,69 @@
+"""Products of integers and of fp8: of matrices, along rows, powers."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+
+
+def anything(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
+    """Numbers of the whole range, the least and the greatest among them."""
+    info = np.iinfo(dtype)
+    rng = np.random.default_rng([seed, *shape])
+    found = rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return np.where(rng.random(shape) < 0.2, rng.choice([info.min, info.max], shape), found).astype(
+        dtype
+    )
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", [(1, 1, 1), (129, 33, 5), (7, 257, 130)], ids=str)
+def test_matrices_of_integers_wrap(exactly, dtype, shape):
+    rows, terms, columns = shape
+    exactly(lambda a, b: a @ b, anything(dtype, rows, terms), anything(dtype, terms, columns))
+
+
+@pytest.mark.parametrize("terms", [1024, 1025, 2100])
+def test_many_terms_of_int8(exactly, terms):
+    a, b = np.full((3, terms), -128, np.int8), np.full((terms, 2), -128, np.int8)
+    b[:5] = 127
+    exactly(lambda a, b: a @ b, a, b)
+
+
+def test_products_of_integers_in_a_longer_program(exactly):
+    a, b = anything("int8", 40, 20), anything("int8", 20, 30)
+    exactly(lambda a, b: ((a @ b) * 3 + 1, (a @ b).max(-1), (a @ b) > 5), a, b)
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3", "float8_e4m3fn", "float8_e5m2"])
+def test_matrices_of_fp8_are_summed_in_float32(exactly, name):
+    kind = getattr(ml_dtypes, name)
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-2, 3, shape).astype(kind) for shape in ((130, 3), (3, 20)))
+    exactly(lambda a, b: a @ b, a, b)
+
+
+@pytest.mark.parametrize("dtype", [*TYPES, "bool"])
+@pytest.mark.parametrize("columns", [1, 2, 5, 128])
+def test_products_of_rows_wrap(exactly, dtype, columns):
+    x = anything("uint8", 130, columns) > 3 if dtype == "bool" else anything(dtype, 130, columns)
+    exactly(lambda x: x.prod(-1), x)
+
+
+def test_products_of_rows_of_floats(lowers, normal):
+    lowers(lambda x: (x.prod(-1), x.prod(-1, keepdims=True) + 1), normal(130, 9), roundings=64)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_powers_of_small_integers(exactly, dtype):
+    x, y = anything(dtype, 130, 20), anything(dtype, 130, 20, seed=1)
+    exactly(lambda x, y: x**y, x, y)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+def test_powers_of_two(exactly, dtype):
+    y = (np.arange(130 * 3) % np.iinfo(dtype).bits).reshape(130, 3).astype(dtype)
+    exactly(lambda y: 2**y, y)
