@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine
+from neuroncore.targets import resolve_target
 from nkigen_lite.lower.literals import literal, written_as
+from nkigen_lite.lower.reorder import (
+    CARRIERS,
+    RUN_BYTES,
+    Pieces,
+    Reorder,
+    Step,
+    by_copies,
+    by_transposes,
+)
+from nkigen_lite.lower.roads import Road, fastest
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.table import held_as
 from nkigen_lite.lower.tiles import parts
 from nkigen_lite.lower.writer import Writer
 
 PARTITIONS = 128
+MANY = 2048
+"""Elements from which on other roads than a DMA are looked at: fewer take less time than those
+have latency."""
+
 FILL_BYTES = 4 * 1024
 """Bytes per partition of the tile that holds a number many times."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An axis of elements: `size` of them, one step along it is `to` and `source` elements."""
-
-    size: int
-    to: int
-    source: int
 
 
 def steps_of(to: Source, source: Source) -> tuple[Step, ...]:
@@ -48,9 +54,36 @@ def steps_of(to: Source, source: Source) -> tuple[Step, ...]:
 
 
 def move(writer: Writer, to: Source, source: Source) -> str:
-    """`to` = `source`, elements of the same shape; says by which road."""
-    writer.call("dma_copy", dst=in_hbm(to), src=in_hbm(source))
-    return "one DMA from HBM to HBM"
+    """`to` = `source`, elements of the same shape, by the fastest road; says which."""
+
+    def straight() -> None:
+        writer.call("dma_copy", dst=in_hbm(to), src=in_hbm(source))
+
+    roads = [Road("one DMA from HBM to HBM", straight)]
+    axes = steps_of(to, source)
+    if prod(a.size for a in axes) >= MANY and _run_bytes(axes, to) < RUN_BYTES:
+        roads += [Road(name, Reorder(writer, to, source, p).write)
+                  for name, p in _plans(axes, to.dtype.itemsize, writer.target)]  # fmt: skip
+    return fastest(writer, roads)
+
+
+def _run_bytes(axes: Sequence[Step], to: Source) -> int:
+    """Bytes that lie together on both sides."""
+    together = axes and axes[-1].to == axes[-1].source == 1
+    return (axes[-1].size if together else 1) * to.dtype.itemsize
+
+
+def _plans(axes: Sequence[Step], itemsize: int, target: str) -> Iterator[tuple[str, Pieces]]:
+    """The ways through SBUF. A step backwards is left to the DMA."""
+    if any(a.to <= 0 or a.source < 0 for a in axes):
+        return
+    copies = by_copies(axes, itemsize)
+    if copies is not None:
+        yield "reordered in SBUF by copies", copies
+    if itemsize in CARRIERS and resolve_target(target).generation >= 3:
+        turned = by_transposes(axes, itemsize)
+        if turned is not None:
+            yield "turned around by TensorE", turned
 
 
 def in_hbm(source: Source) -> Access:
