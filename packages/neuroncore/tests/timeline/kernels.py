@@ -74,10 +74,50 @@ for i in range(16):
     dma_copy(dst=out[128*i : 128*i + 128, 0:256], src=second[:, :])
 """
 
+READ_BY_STORES = """
+t = buffer(float32[128, 512], sbuf)
+s = buffer(float32[128, 512], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, 0:512])
+tensor_scalar(dst=s[:, :], data=t[:, :], operand0=2.0, op0=multiply)
+for i in range(31):
+    dma_copy(dst=out[128*i : 128*i + 128, 0:512], src=s[:, :])
+for j in range(40):
+    tensor_tensor(dst=t[:, :], data1=t[:, :], data2=s[:, :], op=add)
+dma_copy(dst=out[3968:4096, 0:512], src=t[:, :])
+"""
+
+READ_BY_MATMULS = """
+w = buffer(bfloat16[128, 128], sbuf)
+m = buffer(bfloat16[128, 512], sbuf)
+b = buffer(bfloat16[128, 512], sbuf)
+p = buffer(float32[128, 512], psum)
+memset(dst=w[:, :], value=1.0)
+memset(dst=m[:, :], value=1.0)
+for i in range(200):
+    nc_matmul(dst=p[:, :], stationary=w[:, :], moving=m[:, :])
+for j in range(30):
+    activation(dst=b[:, 0:128], data=w[:, :], scale=1.0, op=copy)
+dma_copy(dst=out[0:128, 0:64], src=x[0:128, 0:64])
+"""
+
+READ_BY_A_SLOW_LANE = """
+t = buffer(float32[128, 64], sbuf)
+s = buffer(float32[128, 64], sbuf)
+memset(dst=t[:, :], value=0.0)
+dma_copy(dst=out[0:128, 0:64], src=t[:, :])
+for i in range(60):
+    tensor_copy(dst=s[:, :], src=t[:, :], engine=vector)
+memset(dst=t[:, :], value=1.0, engine=gpsimd)
+activation(dst=s[:, :], data=t[:, :], scale=1.0, op=copy)
+"""
+
 ALL = {
     "tiled copy": TILED_COPY,
     "matmul": MATMUL,
     "carried": CARRIED,
     "columns": COLUMNS,
     "addressed": ADDRESSED,
+    "read by stores": READ_BY_STORES,
+    "read by matmuls": READ_BY_MATMULS,
+    "read by a slow lane": READ_BY_A_SLOW_LANE,
 }

@@ -7,6 +7,10 @@ import pytest
 from neuroncore.timeline import estimate
 
 from .kernels import ALL, program
+from .random_kernels import random_program
+
+SEEDS = (1, 8, 17, 25, 27, 29)
+"""Of random kernels; their loops repeat."""
 
 
 def facts(timeline):
@@ -30,6 +34,19 @@ def test_a_loop_that_repeats_itself_takes_as_long_as_all_its_iterations(name, ta
     assert carried.occupancy() == played.occupancy()
     # The last period stands for all, and nobody waits for its last result.
     assert carried.by_line() == pytest.approx(played.by_line(), abs=0.04)
+
+
+@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_carried_periods_leave_what_played_ones_leave(seed, target, mode):
+    kernel = random_program(seed, target)
+
+    carried = estimate(kernel, mode=mode)
+    played = estimate(kernel, mode=mode, skip_periods=False, verified=True)
+
+    assert facts(carried) == facts(played)
+    assert carried.occupancy() == played.occupancy()
 
 
 @pytest.mark.parametrize("mode", ["as_written", "compiled"])

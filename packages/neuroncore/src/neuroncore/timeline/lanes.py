@@ -45,6 +45,6 @@ class Warmth:
         self.busy += interval
         return interval
 
-    def state(self, base: int) -> tuple[int, int, bool]:
+    def state(self, base: int) -> tuple[int, int, bool] | None:
         """What the future depends on, relative to `base`."""
-        return base - self.since, self.busy, self.cold
+        return (base - self.since, self.busy, self.cold) if self.window else None

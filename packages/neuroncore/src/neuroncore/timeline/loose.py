@@ -48,7 +48,7 @@ def loose_pass(state: State, site: Site) -> Step:
         lane.last, lane.end = bar, max(lane.end, end)
         lane.busy += interval
         state.num_ops += 1
-        done(end + semaphore, bar, state.age)
+        done(end + semaphore, bar)
 
     return play
 
@@ -82,6 +82,6 @@ def loose_matmul(state: State, site: Site) -> Step:
         lane.end = max(lane.end, end)
         state.num_ops += 2 * len(passes)
         state.flops += flops
-        wait.done(end + semaphore, lane.last, state.age)
+        wait.done(end + semaphore, lane.last)
 
     return play

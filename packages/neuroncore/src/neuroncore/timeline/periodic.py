@@ -10,6 +10,7 @@ playing every iteration gives the same state.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from neuroncore.timeline.compile import Body, Compiler
@@ -17,7 +18,7 @@ from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, SCALAR, TENSOR
 from neuroncore.timeline.sites import Step
 from neuroncore.timeline.state import State
-from neuroncore.timeline.tracks import NOBODY, Region, Track
+from neuroncore.timeline.tracks import NOBODY, Events, Region, Track
 
 FEWEST = 6
 """Loops of fewer iterations are simply played."""
@@ -65,7 +66,6 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
             if overfull:
                 compiler.forget()
             done += 1
-            state.age += 1
             if periods.looking and done < count - 1:
                 done += periods.carry(done, count - done)
         failed += not periods.carried
@@ -92,7 +92,6 @@ class _Seen:
     done: int
     time: int
     floor: int
-    age: int
     num_bars: int
     counts: list[int]
     stalls: list[dict[tuple[int, int], int]]
@@ -135,6 +134,9 @@ class Periods:
             self.seen[key] = now
             self._count_look()
             return 0
+        if self._hides_reads(before):
+            self.seen[key] = now
+            return 0
         self.looking, self.carried = False, True
         period = done - before.done
         times = left // period
@@ -142,6 +144,21 @@ class Periods:
             self._forward(before, now, times)
             return times * period
         return 0
+
+    def _hides_reads(self, before: _Seen) -> bool:
+        """Whether an old read of a region that moves may hide what the period read of it.
+
+        A region keeps the two latest reads. Those of a period are known where none from before it
+        is later than its beginning.
+        """
+        first, floor = before.num_bars, before.floor
+        return any(
+            region.toucher >= first > region.writer
+            and (region.reader < first or (region.reader2 < first and region.read2 > floor))
+            for track, step in self.moves.values()
+            if step or track.copies > 1
+            for region in track.regions.values()
+        )
 
     def _count_look(self) -> None:
         self.looking = len(self.seen) + len(self.sketches) < LOOKED
@@ -185,7 +202,7 @@ class Periods:
         slots = {id(track): track.turns for track, _ in self.moves.values()}
         stalls = [dict(lane.stalls) for lane in state.lanes]
         counts = state.counts()
-        return _Seen(done, time, floor, state.age, len(state.bars), counts, stalls, slots)
+        return _Seen(done, time, floor, len(state.bars), counts, stalls, slots)
 
     def _forward(self, before: _Seen, now: _Seen, times: int) -> None:
         """Let `times` periods pass."""
@@ -198,7 +215,7 @@ class Periods:
                 lane.stalls[key] = total + times * (total - old.get(key, 0))
         for n in self.lanes:
             state.lanes[n].later(by)
-        if SCALAR in self.lanes:
+        if SCALAR in self.lanes and state.table_there > now.floor:
             state.table_there += by
         if TENSOR in self.lanes:
             state.weights_free += by
@@ -208,7 +225,7 @@ class Periods:
             gaps.repeat(before.floor, now.floor, times)
         for track, step in self.moves.values():
             turns = track.turns - before.slots[id(track)]
-            _carry_regions(track, step * period, turns, before.age, times, length)
+            _carry_regions(track, step * period, turns, before.num_bars, times, length)
         for access in self.accesses:
             access.regions.clear()
 
@@ -231,16 +248,19 @@ def _relative(region: Region, track: Track, moved: int, time: int, floor: int) -
     return slot, parts, written, read, read2
 
 
-def _carry_regions(track: Track, moved: int, turns: int, age: int, times: int, length: int) -> None:
-    """What the skipped periods would have touched, with their times."""
-    touched = [region for region in track.regions.values() if region.age >= age]
-    last = [(region, region.times()) for region in touched]
-    rotates = turns % track.copies
-    # Without movement a period touches the same regions again: only the last one is seen.
-    first = times if not moved and not rotates else 1
-    for count in range(first, times + 1):
-        for region, then in last:
+def _carry_regions(
+    track: Track, moved: int, turns: int, first: int, times: int, length: int
+) -> None:
+    """Do to the regions what the skipped periods would have done, as the bars from `first` on did.
+
+    What a period does not touch keeps its times.
+    """
+    period = [(r, events) for r in track.regions.values() if (events := Events.since(r, first))]
+    # Without movement periods touch the same regions again: of each only the last one is seen.
+    again = track.copies // gcd(track.copies, turns)
+    for count in range(1 if moved else max(1, times - again + 1), times + 1):
+        for region, events in period:
             parts = tuple([p.moved(moved * count) for p in region.parts])
             slot = (region.slot + turns * count) % track.copies
-            track.region(slot, parts).set_times(then, length * count)
+            track.region(slot, parts).take(events, length * count)
     track.rotate(turns * times)

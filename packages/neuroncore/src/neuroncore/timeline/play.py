@@ -56,7 +56,7 @@ def engine_pass(state: State, site: Site) -> Step:
         lane.free, lane.last, lane.end = free, bar, end
         lane.busy += interval
         state.num_ops += 1
-        done(end + semaphore, bar, state.age)
+        done(end + semaphore, bar)
 
     return play
 
@@ -129,8 +129,8 @@ def matmul(state: State, site: Site) -> Step:
         lane.end = end
         state.num_ops += 2 * len(passes)
         state.flops += flops
-        weights.done(end + semaphore, lane.last, state.age)
-        wait.done(end + semaphore, lane.last, state.age)
+        weights.done(end + semaphore, lane.last)
+        wait.done(end + semaphore, lane.last)
 
     return play
 
@@ -179,7 +179,7 @@ def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
         state.num_ops += 1
         state.hbm_bytes += hbm
         state.moved_bytes += moved
-        done(complete + release, bar, state.age)
+        done(complete + release, bar)
 
     return play
 

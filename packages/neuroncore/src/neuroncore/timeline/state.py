@@ -141,8 +141,6 @@ class State:
         """(first bar, last bar, times, ticks): periods that were carried forward, not played."""
         self.made: list[tuple[int, str]] = []
         """On-chip buffers that came to life, each with the number of the bar that followed."""
-        self.age = 0
-        """Counts iterations, so that regions know when they were touched last."""
 
     @property
     def shared(self) -> list[Gaps]:

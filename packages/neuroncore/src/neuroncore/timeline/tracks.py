@@ -8,6 +8,7 @@ another. Times are ticks at which whoever waits may start.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from typing import NamedTuple
 
 from neuroncore.effects import Footprint
 
@@ -23,11 +24,12 @@ class Region:
     """Bytes that some access names, with their last write and the reads since.
 
     `read` is the latest release among readers, `read2` the latest among those on other lanes than
-    that one's: an in-order lane does not wait for itself. `writer`, `reader`, `reader2` are bars.
+    that one's: an in-order lane does not wait for itself. `writer`, `reader`, `reader2` are bars,
+    `toucher` is the latest.
     """
 
     __slots__ = (
-        "age", "others", "parts", "read", "read2", "reader", "reader2", "rlane", "slot",
+        "others", "parts", "read", "read2", "reader", "reader2", "rlane", "slot", "toucher",
         "wlane", "writer", "written",
     )  # fmt: skip
 
@@ -35,10 +37,9 @@ class Region:
         self.parts = parts
         self.slot = slot
         self.others: list[Region] = []
-        self.age = 0
         self.written = self.read = self.read2 = 0
         self.wlane = self.rlane = NOBODY
-        self.writer = self.reader = self.reader2 = NOBODY
+        self.writer = self.reader = self.reader2 = self.toucher = NOBODY
 
     def was_read(self, lane: int, release: int, bar: int) -> None:
         """An instruction on `lane` reads it and lets go at `release`."""
@@ -57,25 +58,68 @@ class Region:
         self.read = self.read2 = 0
         self.reader = self.reader2 = self.rlane = NOBODY
 
-    def times(self) -> tuple[int, ...]:
-        """When and by whom it was touched."""
-        return (
-            self.written, self.read, self.read2, self.wlane, self.rlane,
-            self.writer, self.reader, self.reader2, self.age,
-        )  # fmt: skip
+    def was_read_as(self, other: Events, later: int) -> None:
+        """The reads of `other`, `later` ticks after them."""
+        read, read2 = other.read + later, other.read2 + later if other.read2 else 0
+        if other.rlane == self.rlane:
+            self._second(read2, other.reader2)
+            if read > self.read:
+                self.read, self.reader = read, other.reader
+        elif read >= self.read:
+            first = self.read, self.reader
+            self.read, self.reader, self.rlane = read, other.reader, other.rlane
+            self.read2, self.reader2 = read2, other.reader2
+            self._second(*first)
+        else:
+            self._second(read, other.reader)
 
-    def set_times(self, times: tuple[int, ...], later: int) -> None:
+    def _second(self, read: int, reader: int) -> None:
+        if read > self.read2:
+            self.read2, self.reader2 = read, reader
+
+    def take(self, events: Events, later: int) -> None:
         """Touched as another region was, `later` ticks after it."""
-        (written, read, read2, self.wlane, self.rlane,
-         self.writer, self.reader, self.reader2, self.age) = times  # fmt: skip
-        self.written, self.read, self.read2 = [
-            t + later if t else 0 for t in (written, read, read2)
-        ]
+        self.toucher = max(self.toucher, events.writer, events.reader)
+        if events.written:
+            self.was_written(events.wlane, events.written + later, events.writer)
+        if events.read:
+            self.was_read_as(events, later)
 
     @property
     def latest(self) -> int:
         """When the last that touched it lets go."""
         return max(self.written, self.read)
+
+
+class Events(NamedTuple):
+    """What a stretch of time did to a region: its last write, if any, and the reads since.
+
+    Times of 0 say that there was none. As in a region, `read2` is the latest on another lane.
+    """
+
+    written: int
+    wlane: int
+    writer: int
+    read: int
+    rlane: int
+    reader: int
+    read2: int
+    reader2: int
+
+    @classmethod
+    def since(cls, region: Region, bar: int) -> Events | None:
+        """What the bars from `bar` on did to it; None where they did nothing."""
+        wrote = region.writer >= bar
+        if region.toucher < bar:
+            return None
+        write = (region.written, region.wlane, region.writer) if wrote else (0, NOBODY, NOBODY)
+        read = read2 = (0, NOBODY)
+        rlane = NOBODY
+        if region.reader >= bar:
+            read, rlane = (region.read, region.reader), region.rlane
+        if region.reader2 >= bar:
+            read2 = region.read2, region.reader2
+        return cls(*write, read[0], rlane, read[1], *read2)
 
 
 class Family:
@@ -173,7 +217,8 @@ class Track:
         if found is None:
             if len(self.regions) == self.full and self.overfull is not None:
                 self.overfull.append(self)
-            found = self.regions[key] = self._made(parts, slot)
+            found = self.regions[key] = Region(parts, slot)
+            self._link(found)
         return found
 
     def forget(self, before: int) -> None:
@@ -188,11 +233,13 @@ class Track:
         for cache in self.caches:
             cache.clear()
         for (slot, parts), region in kept.items():
-            self.regions[slot, parts] = again = self._made(parts, slot)
-            again.set_times(region.times(), 0)
+            self.regions[slot, parts] = region
+            region.others = []
+            self._link(region)
 
-    def _made(self, parts: Parts, slot: int) -> Region:
-        made = Region(parts, slot)
+    def _link(self, made: Region) -> None:
+        """Make a new region known to those that share bytes with it."""
+        parts, slot = made.parts, made.slot
         period = parts[0].strides[0] if len(parts) == 1 and parts[0].strides else 0
         if len(parts) != 1:
             period = IRREGULAR
@@ -210,7 +257,6 @@ class Track:
         if family is None:
             family = self.families[key] = Family(period)
         family.add(made)
-        return made
 
 
 def share_bytes(a: Parts, b: Parts) -> bool:

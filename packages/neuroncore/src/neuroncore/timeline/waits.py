@@ -63,11 +63,11 @@ class Wait:
         self.bar, self.why = bar, why
         return ready
 
-    def done(self, release: int, bar: int, age: int) -> None:
+    def done(self, release: int, bar: int) -> None:
         """The instruction lets go of everything at `release`."""
         lane, reads = self.lane, len(self.reads)
         for number, region in enumerate(self.regions):
-            region.age = age
+            region.toucher = bar
             if number < reads:
                 region.was_read(lane, release, bar)
             else:
