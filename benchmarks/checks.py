@@ -73,7 +73,7 @@ def main() -> None:
         every.append(ratios)
         print(f"{backend + '/' + case.kernel:32}" + "".join(f"{ratio:10.2f}" for ratio in ratios))
     columns = list(zip(*every, strict=True))
-    print(f"{'geometric mean':32}" + "".join(f"{geometric_mean(c):10.2f}" for c in columns))
+    print(f"{'geometric mean':32}" + "".join(f"{geometric_mean(list(c)):10.2f}" for c in columns))
     print(
         f"{f'largest (bound on memory {BOUND})':32}" + "".join(f"{max(c):10.2f}" for c in columns)
     )

@@ -1,0 +1,87 @@
+"""The generator's workloads: NumPy functions, what they are compiled for, and their bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def rmsnorm(x: Any, w: Any) -> Any:
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * w
+
+
+def chain(x: Any, y: Any) -> Any:
+    return np.sqrt(np.abs((np.exp(np.tanh(x) * y) + x) * (y - x)) + 1.0) * y
+
+
+def line(x: Any) -> Any:
+    return x * 2.0 + 1.0
+
+
+def mm(a: Any, b: Any) -> Any:
+    return np.matmul(a, b)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    s = np.matmul(q, np.transpose(k, (0, 1, 3, 2))) * (1.0 / math.sqrt(q.shape[-1]))
+    return np.matmul(softmax(s), v)
+
+
+def gated(x: Any, wg: Any, wu: Any, wd: Any) -> Any:
+    g = np.matmul(x, wg)
+    return np.matmul(g / (1 + np.exp(-g)) * np.matmul(x, wu), wd)
+
+
+def reverse_axes(x: Any) -> Any:
+    return np.transpose(x, (3, 2, 1, 0))
+
+
+def weight_transpose(x: Any) -> Any:
+    return np.transpose(x, (0, 2, 3, 4, 1))
+
+
+def strided(x: Any) -> Any:
+    return x[:, :, 0:27:2, 0:27:2]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A function on arrays of these specs; bounds and least are (instructions, HBM MiB)."""
+
+    name: str
+    function: Callable[..., Any]
+    specs: tuple[str, ...]
+    at_most: tuple[int, float]
+    least: tuple[int, float]
+
+
+WORKLOADS = (
+    Workload("softmax", softmax, ("f32[1024, 1024]",), (36, 8.1), (28, 8.0)),
+    Workload("rmsnorm", rmsnorm, ("f32[1024, 1024]", "f32[1024]"), (38, 8.1), (34, 8.004)),
+    Workload("chain", chain, ("f32[1024, 1024]",) * 2, (53, 12.1), (48, 12.0)),
+    Workload("line", line, ("f32[1048576]",), (14, 8.1), (12, 8.0)),
+    Workload("matmul", mm, ("f32[2048, 2048]",) * 2, (1500, 49.0), (1456, 48.0)),
+    Workload("attention", attention, ("f32[1, 8, 512, 64]",) * 3, (430, 4.1), (390, 4.0)),
+    Workload(
+        "gated MLP", gated,
+        ("f32[512, 1024]", "f32[1024, 4096]", "f32[1024, 4096]", "f32[4096, 1024]"),
+        (1025, 53.0), (933, 52.0),
+    ),
+    Workload(
+        "LM head", mm, ("bf16[1, 2048]", "bf16[2048, 128256]"), (5000, 511.0), (4801, 501.249)
+    ),
+    Workload("reverse axes", reverse_axes, ("f32[2, 8, 128, 64]",), (27, 1.1), (24, 1.0)),
+    Workload(
+        "weight transpose", weight_transpose, ("f32[1152, 3, 2, 16, 16]",), (30, 13.6), (27, 13.5)
+    ),
+    Workload("strided slice", strided, ("f32[1, 16, 32, 32]",), (3, 0.08), (1, 0.024)),
+)  # fmt: skip
