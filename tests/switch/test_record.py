@@ -184,6 +184,43 @@ def test_imported_kernels_report_and_are_not_cached_instrumented(record, facts, 
     assert not (tmp_path / "__pycache__").exists()
 
 
+BY_PATH = """\
+import nki, numpy as np, runpy
+kernels = runpy.run_path("kernels.py")
+kernels["double"](np.ones((128, 4), np.float32))
+print(runpy.run_path("kernels.py", run_name="__main__")["__name__"])
+"""
+
+
+def test_kernels_of_a_file_that_runpy_runs_report_too(record, facts, tmp_path):
+    (tmp_path / "kernels.py").write_text(NEW, encoding="utf-8")
+
+    done = record(BY_PATH)
+
+    assert (done.stdout, done.stderr) == ("4096.0\n__main__\n", "")
+    (kernel,) = facts()["kernels"]
+    assert (kernel["file"], kernel["kernel"], kernel["runs"]) == ("kernels.py", "double", 2)
+
+
+def test_a_kernel_that_cannot_report_is_named(record, facts, tmp_path):
+    (tmp_path / "kernels.py").write_text(NEW, encoding="utf-8")
+    plain = "import nki\nexec(compile(open('kernels.py').read(), 'kernels.py', 'exec'))\n"
+
+    done = record(plain)
+
+    assert (facts()["kernels"], done.returncode) == ([], 0)
+    assert done.stderr == (
+        "nki-run: --record: nothing is known of kernel double: its source was neither run as a "
+        "script nor imported\n"
+    )
+
+
+def test_the_file_may_be_read_by_whom_other_new_files_may(record, tmp_path):
+    record(NEW)
+
+    assert (tmp_path / "facts.json").stat().st_mode == (tmp_path / "program.py").stat().st_mode
+
+
 def test_a_missing_folder_is_refused_before_the_program_runs(record):
     done = record(NEW, file="nowhere/facts.json")
 

@@ -8,6 +8,7 @@ the program changes: results, line numbers and tracebacks are those of the plain
 from __future__ import annotations
 
 import ast
+import runpy
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -207,8 +208,15 @@ def instrumented() -> Iterator[None]:
     finder = _Finder()
     sys.meta_path.insert(0, finder)
     token = _recording.set(True)
+    vars(runpy)["compile"] = _compile_for_runpy
     try:
         yield
     finally:
+        del vars(runpy)["compile"]
         _recording.reset(token)
         sys.meta_path.remove(finder)
+
+
+def _compile_for_runpy(source: bytes, path: str, mode: str) -> CodeType:
+    """What runpy finds under the name `compile` for files that a program runs by run_path."""
+    return compile_script(source, path)

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import json
 import linecache
-import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from neuroncore.errors import Place
+from neuroncore.launch import RUNNING
 from neuroncore.observe import Evaluation, Watcher
+from nki_runtime._files import write_whole
 
 SCHEMA = "nki-facts/1"
 DISTINCT_KEPT = 256
@@ -55,8 +55,16 @@ class Recorder(Watcher):
     def __init__(self) -> None:
         self._kernels: dict[tuple[str, str], dict[Place, _Expression]] = {}
         self._runs: dict[tuple[str, str], set[int]] = {}
+        self._silent: dict[int, str] = {}
+        """Launches that no expression has been seen of, by number: their kernel."""
+
+    def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        launch = RUNNING.get()
+        if launch is not None:
+            self._silent[launch.number] = launch.kernel
 
     def evaluated(self, evaluation: Evaluation) -> None:
+        self._silent.pop(evaluation.run, None)
         place = evaluation.place
         key = (place.file, evaluation.kernel)
         self._runs.setdefault(key, set()).add(evaluation.run)
@@ -64,6 +72,10 @@ class Recorder(Watcher):
         if described:
             expressions = self._kernels.setdefault(key, {})
             expressions.setdefault(place, _Expression()).add(described, evaluation)
+
+    def silent(self) -> list[str]:
+        """The kernels that ran and of which nothing is known, each once."""
+        return list(dict.fromkeys(self._silent.values()))
 
     def facts(self, relative_to: Path) -> dict[str, Any]:
         """The facts file's content; paths below `relative_to` are made relative."""
@@ -85,20 +97,15 @@ class Recorder(Watcher):
     def write(self, path: Path) -> None:
         """Write the facts file whole or not at all."""
         text = json.dumps(self.facts(Path.cwd()), indent=1) + "\n"
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_whole(path, lambda aside: aside.write_text(text))
 
 
 def describe(value: Any) -> dict[str, Any]:
     """The facts of one value: a tensor's shape, dtype and memory, or a compile-time value."""
     if _is_compile_time(value):
         return {"value": list(value) if isinstance(value, tuple) else value}
+    if not hasattr(type(value), "shape"):  # modules and proxies may answer any name, at any cost
+        return {}
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if not isinstance(shape, tuple) or dtype is None:
         return {}

@@ -17,6 +17,7 @@ from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher, watch_everywhere
 from neuroncore.program import Program, Recorder, check, reroll
 from neuroncore.timeline import Timeline, estimate
+from nki_runtime._files import write_whole
 
 MOST_SLICES = 500_000
 """Micro-ops of a kernel up to which every one is written; beyond, carried periods are marked."""
@@ -156,13 +157,3 @@ def _perfetto() -> ModuleType:
             hint="pip install 'nki-runtime[trace]'",
         ) from None
     return _perfetto
-
-
-def write_whole(file: Path, write: Any) -> None:
-    """Let `write` fill a file beside `file` that takes its place when it is complete."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        write(temporary)
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)

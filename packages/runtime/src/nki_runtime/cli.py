@@ -187,6 +187,11 @@ def _recording(parser: argparse.ArgumentParser, file: Path | None) -> Iterator[N
             yield
     finally:
         recorder.write(file)
+        for kernel in recorder.silent():
+            sys.stderr.write(
+                f"nki-run: --record: nothing is known of kernel {kernel}: its source was neither "
+                "run as a script nor imported\n"
+            )
 
 
 def _program(
