@@ -66,7 +66,7 @@ STAGES = {
     ),
     8: Stage(
         "kernel programs, effects, timeline, nkigen-lite",
-        ("tests/programs", "packages/nkigen_lite/tests"),
+        ("tests/programs", "tests/generated", "packages/nkigen_lite/tests"),
     ),
 }
 

@@ -1,0 +1,48 @@
+"""No pass reads source text: other names in the NumPy program give the same kernel."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from generated import FOLDER, Example, examples
+
+# Kernels and files are named after these.
+KEPT = {example.name for example in examples()}
+
+
+def bindings(tree: ast.AST) -> Iterator[tuple[int, int, str]]:
+    """(line, column, name) wherever the program binds a name of its own, or may use it."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name):
+                yield node.lineno, node.col_offset, name
+            case ast.FunctionDef(name=name):
+                yield node.lineno, node.col_offset + len("def "), name
+            case ast.alias(asname=str(name), end_col_offset=int(end)):
+                yield node.lineno, end - len(name), name
+
+
+def renamed(text: str) -> str:
+    """The program with other names for imports, arguments, variables and helpers, line by line."""
+    lines = text.splitlines(keepends=True)
+    for row, column, name in sorted(bindings(ast.parse(text)), reverse=True):
+        if name not in KEPT:
+            line = lines[row - 1]
+            lines[row - 1] = f"{line[:column]}other_{line[column:]}"
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda e: e.name)
+def test_renaming_every_import_and_variable_gives_the_same_kernel(example: Example, tmp_path: Path):
+    for file in {path.name for path in FOLDER.glob("*.py")} - {e.kernel for e in examples()}:
+        (tmp_path / file).write_text(renamed((FOLDER / file).read_text(encoding="utf-8")))
+    assert "other_np." in (tmp_path / example.function.partition(":")[0]).read_text()
+
+    arguments = {f"other_{name}": given for name, given in example.arguments.items()}
+    replace(example, arguments=arguments).generate(tmp_path / "kernel.py", folder=tmp_path)
+
+    assert (tmp_path / "kernel.py").read_bytes() == (FOLDER / example.kernel).read_bytes()

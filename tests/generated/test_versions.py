@@ -1,0 +1,85 @@
+"""Kernels of the benchmark's functions, small: every version's compiler takes them, checks pass."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks import generator
+
+import nki_runtime
+import nkigen_lite
+from neuroncore.checks import CHECKS, watching
+from nkigen_lite import as_spec
+from nkigen_lite.cli.running import normal_inputs
+from nkigen_lite.compile import Compiled
+
+VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
+
+# Tiles that are full and tiles that are not, at sizes that take a blink.
+SMALL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "softmax": (generator.softmax, ("f32[300, 130]",)),
+    "rmsnorm": (generator.rmsnorm, ("f32[300, 130]", "f32[130]")),
+    "chain": (generator.chain, ("bf16[130, 70]", "bf16[130, 70]")),
+    "line": (generator.line, ("f32[70000]",)),
+    "matmul": (generator.mm, ("f32[200, 300]", "f32[300, 520]")),
+    "attention": (generator.attention, ("f32[1, 2, 130, 64]",) * 3),
+    "gated": (
+        generator.gated, ("f32[130, 128]", "f32[128, 256]", "f32[128, 256]", "f32[256, 128]")
+    ),
+    "lm_head": (generator.mm, ("bf16[1, 256]", "bf16[256, 1100]")),
+    "reverse_axes": (generator.reverse_axes, ("f32[2, 3, 40, 20]",)),
+    "weight_transpose": (generator.weight_transpose, ("f32[6, 3, 2, 4, 5]",)),
+    "strided": (generator.strided, ("f32[1, 16, 32, 32]",)),
+}  # fmt: skip
+
+
+def made(name: str, version: str) -> Compiled:
+    function, specs = SMALL[name]
+    return nkigen_lite.compile(function, *specs, nki=version)
+
+
+def written(kernel: Compiled, folder: Path) -> Path:
+    path = folder / "written_kernel.py"
+    path.write_text(kernel.source, encoding="utf-8")
+    return path
+
+
+def test_every_function_of_the_benchmark_is_here():
+    assert {w.function for w in generator.WORKLOADS} == {f for f, _ in SMALL.values()}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", SMALL)
+def test_the_versions_compiler_takes_the_source(name, version, tmp_path):
+    path = written(made(name, version), tmp_path)
+
+    assert CHECKS["subset"].source is not None
+    assert CHECKS["subset"].source(path, version) == []
+
+
+@pytest.mark.parametrize("version", ["0.2", "0.6"])
+@pytest.mark.parametrize("name", SMALL)
+def test_nothing_is_found_in_a_run(name, version, tmp_path):
+    kernel = made(name, version)
+    path = written(kernel, tmp_path)
+    arrays = normal_inputs([as_spec(spec) for spec in SMALL[name][1]], seed=0)
+
+    with nki_runtime.use(nki=version, target="trn2"):
+        spec = importlib.util.spec_from_file_location("written_kernel", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        with watching("memory", "capacity", "device", "race") as report:
+            found = getattr(module, kernel.program.name)(*kernel.inputs(*arrays))
+
+    assert str(report) == "nothing found"
+    results = kernel.results(found if isinstance(found, tuple) else (found,), arrays)
+    ours = results if isinstance(results, tuple) else (results,)
+    again = kernel(*arrays)
+    for mine, programs in zip(ours, again if isinstance(again, tuple) else (again,), strict=True):
+        assert np.array_equal(mine, programs)
