@@ -22,59 +22,45 @@ def attention(x0, x1, x2):
     assert x2.shape == (4, 256, 64)
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
     for batch in range(2):
-        right_rest = nl.ndarray((64, 256), dtype=nl.float32, buffer=nl.sbuf)
-        x1_tile = nl.ndarray((128, 2, 64), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x1_tile, x1.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch))
-        turned = nl.ndarray((64, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned[:, 0, :], x1_tile[:, 0, :])
-        nisa.nc_transpose(turned[:, 1, :], x1_tile[:, 1, :])
-        nisa.tensor_copy(right_rest.ap(pattern=[[256, 64], [1, 2], [2, 128]], offset=0), turned)
-        right = nl.ndarray((128, 2, 64), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(right, x2.ap(pattern=[[64, 128], [8192, 2], [1, 64]], offset=32768*batch))
-        right_rest_2 = nl.ndarray((64, 256), dtype=nl.float32, buffer=nl.sbuf)
-        x1_tile_2 = nl.ndarray((128, 2, 64), dtype=nl.float32, buffer=nl.sbuf)
+        turned_rows = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        x0_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            x1_tile_2,
-            x1.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch + 16384),
+            x0_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
+            x0.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
         )
-        turned_2 = nl.ndarray((64, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_2[:, 0, :], x1_tile_2[:, 0, :])
-        nisa.nc_transpose(turned_2[:, 1, :], x1_tile_2[:, 1, :])
-        nisa.tensor_copy(right_rest_2.ap(pattern=[[256, 64], [1, 2], [2, 128]], offset=0), turned_2)
-        right_2 = nl.ndarray((128, 2, 64), dtype=nl.float32, buffer=nl.sbuf)
+        turned = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(turned[:, 0, :], x0_tile[:, 0, :])
+        nisa.nc_transpose(turned[:, 1, :], x0_tile[:, 1, :])
+        nisa.tensor_copy(turned_rows.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0), turned)
+        right = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        x1_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            right_2,
-            x2.ap(pattern=[[64, 128], [8192, 2], [1, 64]], offset=32768*batch + 16384),
+            x1_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
+            x1.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
         )
-        x0_tile = nl.ndarray((128, 2, 64), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x0_tile, x0.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch))
-        turned_rows_rest = nl.ndarray((64, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_3 = nl.ndarray((64, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_3[:, 0, :], x0_tile[:, 0, :])
-        nisa.nc_transpose(turned_3[:, 1, :], x0_tile[:, 1, :])
-        nisa.tensor_copy(
-            turned_rows_rest.ap(pattern=[[256, 64], [128, 2], [1, 128]], offset=0),
-            turned_3,
+        turned_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(turned_2[:, 0, :], x1_tile[:, 0, :])
+        nisa.nc_transpose(turned_2[:, 1, :], x1_tile[:, 1, :])
+        nisa.tensor_copy(right.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), turned_2)
+        right_2 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(
+            right_2.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
+            x2.ap(pattern=[[64, 128], [16384, 2], [8192, 2], [1, 64]], offset=32768*batch),
         )
         product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:13
-        nisa.nc_matmul(product[:, 0:256], turned_rows_rest[:, 0:128], moving=right_rest)
-        nisa.nc_matmul(product[:, 256:512], turned_rows_rest[:, 128:256], moving=right_rest)
-        x0_tile_2 = nl.ndarray((128, 2, 64), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            x0_tile_2,
-            x0.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch + 16384),
-        )
-        turned_rows_rest_2 = nl.ndarray((64, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_4 = nl.ndarray((64, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_4[:, 0, :], x0_tile_2[:, 0, :])
-        nisa.nc_transpose(turned_4[:, 1, :], x0_tile_2[:, 1, :])
-        nisa.tensor_copy(
-            turned_rows_rest_2.ap(pattern=[[256, 64], [128, 2], [1, 128]], offset=0),
-            turned_4,
-        )
+        nisa.nc_matmul(product[:, 0:256], turned_rows[0:64, 0, 0:128], moving=right[0:64, 0, :])
+        nisa.nc_matmul(product[:, 256:512], turned_rows[0:64, 0, 128:256], moving=right[0:64, 0, :])
         product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:13
-        nisa.nc_matmul(product_2[:, 0:256], turned_rows_rest_2[:, 0:128], moving=right_rest_2)
-        nisa.nc_matmul(product_2[:, 256:512], turned_rows_rest_2[:, 128:256], moving=right_rest_2)
+        nisa.nc_matmul(
+            product_2[:, 0:256],
+            turned_rows[64:128, 0, 0:128],
+            moving=right[64:128, 0, :],
+        )
+        nisa.nc_matmul(
+            product_2[:, 256:512],
+            turned_rows[64:128, 0, 128:256],
+            moving=right[64:128, 0, :],
+        )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
         maximum_of_rows = nl.ndarray(  # from attention.py:8
@@ -118,21 +104,25 @@ def attention(x0, x1, x2):
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.reciprocal(reciprocal_of_rows, exp_of_rows)  # from attention.py:8
-        turned_rows = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_5 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_5[:, 0, :], exp_tile[:, 0, 0:128])
-        nisa.nc_transpose(turned_5[:, 1, :], exp_tile[:, 1, 0:128])
-        nisa.nc_transpose(turned_5[:, 2, :], exp_tile[:, 0, 128:256])
-        nisa.nc_transpose(turned_5[:, 3, :], exp_tile[:, 1, 128:256])
+        turned_rows_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        turned_3 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(turned_3[:, 0, :], exp_tile[:, 0, 0:128])
+        nisa.nc_transpose(turned_3[:, 1, :], exp_tile[:, 1, 0:128])
+        nisa.nc_transpose(turned_3[:, 2, :], exp_tile[:, 0, 128:256])
+        nisa.nc_transpose(turned_3[:, 3, :], exp_tile[:, 1, 128:256])
         nisa.tensor_copy(
-            turned_rows.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-            turned_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            turned_rows_2.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            turned_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_3 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         for k in range(2):
-            nisa.nc_matmul(product_3[:, 0:64], turned_rows[:, k, 0:128], moving=right[:, k, :])
+            nisa.nc_matmul(product_3[:, 0:64], turned_rows_2[:, k, 0:128], moving=right_2[:, k, :])
         for k in range(2):
-            nisa.nc_matmul(product_3[:, 64:128], turned_rows[:, k, 128:256], moving=right[:, k, :])
+            nisa.nc_matmul(
+                product_3[:, 64:128],
+                turned_rows_2[:, k, 128:256],
+                moving=right_2[:, k, :],
+            )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
         maximum_of_rows_2 = nl.ndarray(  # from attention.py:8
@@ -180,24 +170,28 @@ def attention(x0, x1, x2):
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.reciprocal(reciprocal_of_rows_2, exp_of_rows_2)  # from attention.py:8
-        turned_rows_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_6 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_6[:, 0, :], exp_tile_2[:, 0, 0:128])
-        nisa.nc_transpose(turned_6[:, 1, :], exp_tile_2[:, 1, 0:128])
-        nisa.nc_transpose(turned_6[:, 2, :], exp_tile_2[:, 0, 128:256])
-        nisa.nc_transpose(turned_6[:, 3, :], exp_tile_2[:, 1, 128:256])
+        turned_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        turned_4 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(turned_4[:, 0, :], exp_tile_2[:, 0, 0:128])
+        nisa.nc_transpose(turned_4[:, 1, :], exp_tile_2[:, 1, 0:128])
+        nisa.nc_transpose(turned_4[:, 2, :], exp_tile_2[:, 0, 128:256])
+        nisa.nc_transpose(turned_4[:, 3, :], exp_tile_2[:, 1, 128:256])
         nisa.tensor_copy(
-            turned_rows_2.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-            turned_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            turned_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            turned_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_4 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         for k in range(2):
-            nisa.nc_matmul(product_4[:, 0:64], turned_rows_2[:, k, 0:128], moving=right_2[:, k, :])
+            nisa.nc_matmul(
+                product_4[:, 0:64],
+                turned_rows_3[:, k, 0:128],
+                moving=right_2[:, k + 2, :],
+            )
         for k in range(2):
             nisa.nc_matmul(
                 product_4[:, 64:128],
-                turned_rows_2[:, k, 128:256],
-                moving=right_2[:, k, :],
+                turned_rows_3[:, k, 128:256],
+                moving=right_2[:, k + 2, :],
             )
         multiply_tile = nl.ndarray(  # from attention.py:14
             (128, 2, 64),
