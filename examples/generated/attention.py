@@ -1,4 +1,4 @@
-"""Attention, every head by itself."""
+"""Causal attention, every head by itself."""
 
 import numpy as np
 
@@ -9,6 +9,8 @@ def softmax(x):
 
 
 def attention(q, k, v):
-    """q, k, v: (heads, tokens, d)."""
-    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
-    return softmax(scores) @ v
+    """q, k, v: (heads, tokens, d). Every token sees itself and those before it."""
+    tokens, d = q.shape[-2:]
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(d)
+    seen = np.tril(np.ones((tokens, tokens), bool))
+    return softmax(np.where(seen, scores, -np.inf)) @ v

@@ -20,6 +20,55 @@ def attention(x0, x1, x2):
     assert x0.shape == (4, 256, 64)
     assert x1.shape == (4, 256, 64)
     assert x2.shape == (4, 256, 64)
+    iota_in_hbm = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
+    row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
+    nisa.iota(row, [[1, 256]])  # from attention.py:16
+    nisa.dma_copy(iota_in_hbm.ap(pattern=[[256, 1], [1, 256]], offset=0), row)
+    iota_in_hbm_2 = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
+    row_2 = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
+    nisa.iota(row_2, [[1, 256]])  # from attention.py:16
+    nisa.dma_copy(iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0), row_2)
+    where_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
+    iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+    iota_in_hbm_2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(iota_in_hbm_2_row, iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0))
+    ones = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.memset(ones, 1.0)
+    copies = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(copies, ones, moving=iota_in_hbm_2_row)
+    nisa.tensor_copy(iota_in_hbm_2_rows, copies)
+    iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(iota_in_hbm_tile, iota_in_hbm.ap(pattern=[[2, 128], [1, 2]], offset=0))
+    nisa.tensor_scalar(  # from attention.py:16
+        iota_in_hbm_tile,
+        iota_in_hbm_tile,
+        op0=nl.add,
+        operand0=0.0,
+    )
+    less_equal_tile = nl.ndarray(  # from attention.py:16
+        (128, 2, 256),
+        dtype=nl.uint8,
+        buffer=nl.sbuf,
+    )
+    nisa.tensor_scalar(  # from attention.py:16
+        less_equal_tile[:, 0, :],
+        iota_in_hbm_2_rows,
+        op0=nl.less_equal,
+        operand0=iota_in_hbm_tile[:, 0:1],
+    )
+    nisa.tensor_scalar(  # from attention.py:16
+        less_equal_tile[:, 1, :],
+        iota_in_hbm_2_rows,
+        op0=nl.less_equal,
+        operand0=iota_in_hbm_tile[:, 1:2],
+    )
+    memset_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)  # from attention.py:16
+    nisa.memset(memset_tile, 0)  # from attention.py:16
+    nisa.tensor_copy_predicated(memset_tile, 1, predicate=less_equal_tile)  # from attention.py:16
+    nisa.dma_copy(
+        where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        memset_tile,
+    )
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
     for batch in range(2):
         turned_rows = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -47,10 +96,10 @@ def attention(x0, x1, x2):
             right_2.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
             x2.ap(pattern=[[64, 128], [16384, 2], [8192, 2], [1, 64]], offset=32768*batch),
         )
-        product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:13
+        product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(product[:, 0:256], turned_rows[0:64, 0, 0:128], moving=right[0:64, 0, :])
         nisa.nc_matmul(product[:, 256:512], turned_rows[0:64, 0, 128:256], moving=right[0:64, 0, :])
-        product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:13
+        product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
             product_2[:, 0:256],
             turned_rows[64:128, 0, 0:128],
@@ -61,8 +110,31 @@ def attention(x0, x1, x2):
             turned_rows[64:128, 0, 128:256],
             moving=right[64:128, 0, :],
         )
+        multiply_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(  # from attention.py:14
+            multiply_tile,
+            product.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            op0=nl.multiply,
+            operand0=0.125,
+        )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+        where_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        nisa.dma_copy(
+            where_in_hbm_tile,
+            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        )
+        memset_tile_2 = nl.ndarray(  # from attention.py:16
+            (128, 2, 256),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
+        )
+        nisa.memset(memset_tile_2, float("-inf"))  # from attention.py:16
+        nisa.tensor_copy_predicated(  # from attention.py:16
+            memset_tile_2,
+            multiply_tile,
+            predicate=where_in_hbm_tile,
+        )
         maximum_of_rows = nl.ndarray(  # from attention.py:8
             (128, 2),
             dtype=nl.float32,
@@ -71,24 +143,16 @@ def attention(x0, x1, x2):
         nisa.tensor_reduce(  # from attention.py:8
             maximum_of_rows,
             nl.maximum,
-            data=product.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            data=memset_tile_2,
             axis=(2,),
-        )
-        nisa.tensor_scalar(  # from attention.py:8
-            maximum_of_rows,
-            maximum_of_rows,
-            op0=nl.multiply,
-            operand0=0.125,
-            op1=nl.multiply,
-            operand1=-1.0,
+            negate=True,
         )
         exp_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile[:, 0, :],
             nl.exp,
-            data=product[:, 0:256],
+            data=memset_tile_2[:, 0, :],
             bias=maximum_of_rows[:, 0:1],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -96,9 +160,8 @@ def attention(x0, x1, x2):
         nisa.activation(  # from attention.py:8
             exp_tile[:, 1, :],
             nl.exp,
-            data=product[:, 256:512],
+            data=memset_tile_2[:, 1, :],
             bias=maximum_of_rows[:, 1:2],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -114,7 +177,7 @@ def attention(x0, x1, x2):
             turned_rows_2.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             turned_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_3 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        product_3 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(product_3[:, 0:64], turned_rows_2[:, k, 0:128], moving=right_2[:, k, :])
         for k in range(2):
@@ -123,8 +186,31 @@ def attention(x0, x1, x2):
                 turned_rows_2[:, k, 128:256],
                 moving=right_2[:, k, :],
             )
+        multiply_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(  # from attention.py:14
+            multiply_tile_2,
+            product_2.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            op0=nl.multiply,
+            operand0=0.125,
+        )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+        where_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        nisa.dma_copy(
+            where_in_hbm_tile_2,
+            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        )
+        memset_tile_3 = nl.ndarray(  # from attention.py:16
+            (128, 2, 256),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
+        )
+        nisa.memset(memset_tile_3, float("-inf"))  # from attention.py:16
+        nisa.tensor_copy_predicated(  # from attention.py:16
+            memset_tile_3,
+            multiply_tile_2,
+            predicate=where_in_hbm_tile_2,
+        )
         maximum_of_rows_2 = nl.ndarray(  # from attention.py:8
             (128, 2),
             dtype=nl.float32,
@@ -133,16 +219,9 @@ def attention(x0, x1, x2):
         nisa.tensor_reduce(  # from attention.py:8
             maximum_of_rows_2,
             nl.maximum,
-            data=product_2.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            data=memset_tile_3,
             axis=(2,),
-        )
-        nisa.tensor_scalar(  # from attention.py:8
-            maximum_of_rows_2,
-            maximum_of_rows_2,
-            op0=nl.multiply,
-            operand0=0.125,
-            op1=nl.multiply,
-            operand1=-1.0,
+            negate=True,
         )
         exp_of_rows_2 = nl.ndarray(  # from attention.py:8
             (128, 2),
@@ -152,9 +231,8 @@ def attention(x0, x1, x2):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 0, :],
             nl.exp,
-            data=product_2[:, 0:256],
+            data=memset_tile_3[:, 0, :],
             bias=maximum_of_rows_2[:, 0:1],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -162,9 +240,8 @@ def attention(x0, x1, x2):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 1, :],
             nl.exp,
-            data=product_2[:, 256:512],
+            data=memset_tile_3[:, 1, :],
             bias=maximum_of_rows_2[:, 1:2],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -180,7 +257,7 @@ def attention(x0, x1, x2):
             turned_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             turned_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_4 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        product_4 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(
                 product_4[:, 0:64],
@@ -193,34 +270,34 @@ def attention(x0, x1, x2):
                 turned_rows_3[:, k, 128:256],
                 moving=right_2[:, k + 2, :],
             )
-        multiply_tile = nl.ndarray(  # from attention.py:14
+        multiply_tile_3 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_tensor(  # from attention.py:14
-            multiply_tile,
+        nisa.tensor_tensor(  # from attention.py:16
+            multiply_tile_3,
             product_3.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             out.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch),
-            multiply_tile,
+            multiply_tile_3,
         )
-        multiply_tile_2 = nl.ndarray(  # from attention.py:14
+        multiply_tile_4 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_tensor(  # from attention.py:14
-            multiply_tile_2,
+        nisa.tensor_tensor(  # from attention.py:16
+            multiply_tile_4,
             product_4.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             out.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch + 16384),
-            multiply_tile_2,
+            multiply_tile_4,
         )
     return out

@@ -1,4 +1,4 @@
-"""A transformer block: RMS norm, attention with rotary embedding, gated feed-forward network."""
+"""A transformer block: RMS norm, causal attention with rotary embedding, gated MLP."""
 
 import numpy as np
 from attention import attention

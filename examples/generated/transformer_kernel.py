@@ -47,6 +47,14 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     assert x9.shape == (256, 512)
     assert x10.shape == (256, 512)
     assert x11.shape == (512, 256)
+    iota_in_hbm = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
+    row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
+    nisa.iota(row, [[1, 256]])  # from attention.py:16
+    nisa.dma_copy(iota_in_hbm.ap(pattern=[[256, 1], [1, 256]], offset=0), row)
+    iota_in_hbm_2 = nl.ndarray((256,), dtype=nl.float32, buffer=nl.private_hbm)
+    row_2 = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
+    nisa.iota(row_2, [[1, 256]])  # from attention.py:16
+    nisa.dma_copy(iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0), row_2)
     matmul_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     matmul_in_hbm_2 = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     matmul_in_hbm_3 = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
@@ -335,6 +343,47 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             concatenate_in_hbm_2.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32),
             multiply_in_hbm_4_tile,
         )
+    where_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
+    iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+    iota_in_hbm_2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(iota_in_hbm_2_row, iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0))
+    ones_2 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.memset(ones_2, 1.0)
+    copies_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(copies_2, ones_2, moving=iota_in_hbm_2_row)
+    nisa.tensor_copy(iota_in_hbm_2_rows, copies_2)
+    iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(iota_in_hbm_tile, iota_in_hbm.ap(pattern=[[2, 128], [1, 2]], offset=0))
+    nisa.tensor_scalar(  # from attention.py:16
+        iota_in_hbm_tile,
+        iota_in_hbm_tile,
+        op0=nl.add,
+        operand0=0.0,
+    )
+    less_equal_tile = nl.ndarray(  # from attention.py:16
+        (128, 2, 256),
+        dtype=nl.uint8,
+        buffer=nl.sbuf,
+    )
+    nisa.tensor_scalar(  # from attention.py:16
+        less_equal_tile[:, 0, :],
+        iota_in_hbm_2_rows,
+        op0=nl.less_equal,
+        operand0=iota_in_hbm_tile[:, 0:1],
+    )
+    nisa.tensor_scalar(  # from attention.py:16
+        less_equal_tile[:, 1, :],
+        iota_in_hbm_2_rows,
+        op0=nl.less_equal,
+        operand0=iota_in_hbm_tile[:, 1:2],
+    )
+    memset_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)  # from attention.py:16
+    nisa.memset(memset_tile, 0)  # from attention.py:16
+    nisa.tensor_copy_predicated(memset_tile, 1, predicate=less_equal_tile)  # from attention.py:16
+    nisa.dma_copy(
+        where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        memset_tile,
+    )
     reshape_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     for batch in range(2):
         turned_rows_2 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -365,7 +414,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             right_5.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
             matmul_in_hbm_3.ap(pattern=[[256, 128], [64, 2], [32768, 2], [1, 64]], offset=128*batch),
         )
-        product_4 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:13
+        product_4 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
             product_4[:, 0:256],
             turned_rows_2[0:64, 0, 0:128],
@@ -376,7 +425,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_2[0:64, 0, 128:256],
             moving=right_4[0:64, 0, :],
         )
-        product_5 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:13
+        product_5 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
             product_5[:, 0:256],
             turned_rows_2[64:128, 0, 0:128],
@@ -387,8 +436,31 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_2[64:128, 0, 128:256],
             moving=right_4[64:128, 0, :],
         )
+        multiply_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(  # from attention.py:14
+            multiply_tile_2,
+            product_4.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            op0=nl.multiply,
+            operand0=0.125,
+        )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+        where_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        nisa.dma_copy(
+            where_in_hbm_tile,
+            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        )
+        memset_tile_2 = nl.ndarray(  # from attention.py:16
+            (128, 2, 256),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
+        )
+        nisa.memset(memset_tile_2, float("-inf"))  # from attention.py:16
+        nisa.tensor_copy_predicated(  # from attention.py:16
+            memset_tile_2,
+            multiply_tile_2,
+            predicate=where_in_hbm_tile,
+        )
         maximum_of_rows = nl.ndarray(  # from attention.py:8
             (128, 2),
             dtype=nl.float32,
@@ -397,24 +469,16 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.tensor_reduce(  # from attention.py:8
             maximum_of_rows,
             nl.maximum,
-            data=product_4.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            data=memset_tile_2,
             axis=(2,),
-        )
-        nisa.tensor_scalar(  # from attention.py:8
-            maximum_of_rows,
-            maximum_of_rows,
-            op0=nl.multiply,
-            operand0=0.125,
-            op1=nl.multiply,
-            operand1=-1.0,
+            negate=True,
         )
         exp_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile[:, 0, :],
             nl.exp,
-            data=product_4[:, 0:256],
+            data=memset_tile_2[:, 0, :],
             bias=maximum_of_rows[:, 0:1],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -422,9 +486,8 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.activation(  # from attention.py:8
             exp_tile[:, 1, :],
             nl.exp,
-            data=product_4[:, 256:512],
+            data=memset_tile_2[:, 1, :],
             bias=maximum_of_rows[:, 1:2],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -440,7 +503,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             turned_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_6 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        product_6 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(product_6[:, 0:64], turned_rows_3[:, k, 0:128], moving=right_5[:, k, :])
         for k in range(2):
@@ -449,8 +512,31 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 turned_rows_3[:, k, 128:256],
                 moving=right_5[:, k, :],
             )
+        multiply_tile_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.tensor_scalar(  # from attention.py:14
+            multiply_tile_3,
+            product_5.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            op0=nl.multiply,
+            operand0=0.125,
+        )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+        where_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        nisa.dma_copy(
+            where_in_hbm_tile_2,
+            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        )
+        memset_tile_3 = nl.ndarray(  # from attention.py:16
+            (128, 2, 256),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
+        )
+        nisa.memset(memset_tile_3, float("-inf"))  # from attention.py:16
+        nisa.tensor_copy_predicated(  # from attention.py:16
+            memset_tile_3,
+            multiply_tile_3,
+            predicate=where_in_hbm_tile_2,
+        )
         maximum_of_rows_2 = nl.ndarray(  # from attention.py:8
             (128, 2),
             dtype=nl.float32,
@@ -459,16 +545,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.tensor_reduce(  # from attention.py:8
             maximum_of_rows_2,
             nl.maximum,
-            data=product_5.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
+            data=memset_tile_3,
             axis=(2,),
-        )
-        nisa.tensor_scalar(  # from attention.py:8
-            maximum_of_rows_2,
-            maximum_of_rows_2,
-            op0=nl.multiply,
-            operand0=0.125,
-            op1=nl.multiply,
-            operand1=-1.0,
+            negate=True,
         )
         exp_of_rows_2 = nl.ndarray(  # from attention.py:8
             (128, 2),
@@ -478,9 +557,8 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 0, :],
             nl.exp,
-            data=product_5[:, 0:256],
+            data=memset_tile_3[:, 0, :],
             bias=maximum_of_rows_2[:, 0:1],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -488,9 +566,8 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 1, :],
             nl.exp,
-            data=product_5[:, 256:512],
+            data=memset_tile_3[:, 1, :],
             bias=maximum_of_rows_2[:, 1:2],
-            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -506,7 +583,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
             turned_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
-        product_7 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
+        product_7 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(
                 product_7[:, 0:64],
@@ -519,45 +596,45 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 turned_rows_4[:, k, 128:256],
                 moving=right_5[:, k + 2, :],
             )
-        multiply_tile_2 = nl.ndarray(  # from attention.py:14
+        multiply_tile_4 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_tensor(  # from attention.py:14
-            multiply_tile_2,
+        nisa.tensor_tensor(  # from attention.py:16
+            multiply_tile_4,
             product_6.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch),
-            multiply_tile_2,
+            multiply_tile_4,
         )
-        multiply_tile_3 = nl.ndarray(  # from attention.py:14
+        multiply_tile_5 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_tensor(  # from attention.py:14
-            multiply_tile_3,
+        nisa.tensor_tensor(  # from attention.py:16
+            multiply_tile_5,
             product_7.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch + 64),
-            multiply_tile_3,
+            multiply_tile_5,
         )
     out = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.shared_hbm)
     x8_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
     x8_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(x8_row, x8.ap(pattern=[[256, 1], [1, 256]], offset=0))
-    ones_2 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.memset(ones_2, 1.0)
-    copies_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies_2, ones_2, moving=x8_row)
-    nisa.tensor_copy(x8_rows, copies_2)
+    ones_3 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.memset(ones_3, 1.0)
+    copies_3 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(copies_3, ones_3, moving=x8_row)
+    nisa.tensor_copy(x8_rows, copies_3)
     right_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(right_6, x5.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     right_7 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
@@ -587,7 +664,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     for k in range(2):
         nisa.nc_matmul(product_8[:, 256:512], turned_rows_5[:, k, 128:256], moving=right_6[:, k, :])
     add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    multiply_tile_4 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     x0_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(x0_tile_2, x0.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.tensor_tensor(  # from transformer.py:26
@@ -625,7 +702,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         scale=0.00390625,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
-        multiply_tile_4[:, 0, :],
+        multiply_tile_6[:, 0, :],
         add_tile[:, 0, :],
         op0=nl.multiply,
         operand0=square_of_rows_2[:, 0:1],
@@ -633,7 +710,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         operand1=x8_rows,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
-        multiply_tile_4[:, 1, :],
+        multiply_tile_6[:, 1, :],
         add_tile[:, 1, :],
         op0=nl.multiply,
         operand0=square_of_rows_2[:, 1:2],
@@ -642,10 +719,10 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     )
     turned_rows_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     turned_7 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_7[:, 0, :], multiply_tile_4[:, 0, 0:128])
-    nisa.nc_transpose(turned_7[:, 1, :], multiply_tile_4[:, 1, 0:128])
-    nisa.nc_transpose(turned_7[:, 2, :], multiply_tile_4[:, 0, 128:256])
-    nisa.nc_transpose(turned_7[:, 3, :], multiply_tile_4[:, 1, 128:256])
+    nisa.nc_transpose(turned_7[:, 0, :], multiply_tile_6[:, 0, 0:128])
+    nisa.nc_transpose(turned_7[:, 1, :], multiply_tile_6[:, 1, 0:128])
+    nisa.nc_transpose(turned_7[:, 2, :], multiply_tile_6[:, 0, 128:256])
+    nisa.nc_transpose(turned_7[:, 3, :], multiply_tile_6[:, 1, 128:256])
     nisa.tensor_copy(
         turned_rows_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         turned_7.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
@@ -668,7 +745,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_6[:, k, 128:256],
             moving=right_8[:, k, :],
         )
-    multiply_tile_5 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_7 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
     silu_tile = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
     nisa.activation(  # from mlp.py:9
         silu_tile,
@@ -676,21 +753,21 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         data=product_9.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
     )
     nisa.tensor_tensor(  # from mlp.py:10
-        multiply_tile_5,
+        multiply_tile_7,
         silu_tile,
         data2=product_10.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
         op=nl.multiply,
     )
     turned_rows_7 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
     turned_8 = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_8[:, 0, :], multiply_tile_5[:, 0, 0:128])
-    nisa.nc_transpose(turned_8[:, 1, :], multiply_tile_5[:, 1, 0:128])
-    nisa.nc_transpose(turned_8[:, 2, :], multiply_tile_5[:, 0, 128:256])
-    nisa.nc_transpose(turned_8[:, 3, :], multiply_tile_5[:, 1, 128:256])
-    nisa.nc_transpose(turned_8[:, 4, :], multiply_tile_5[:, 0, 256:384])
-    nisa.nc_transpose(turned_8[:, 5, :], multiply_tile_5[:, 1, 256:384])
-    nisa.nc_transpose(turned_8[:, 6, :], multiply_tile_5[:, 0, 384:512])
-    nisa.nc_transpose(turned_8[:, 7, :], multiply_tile_5[:, 1, 384:512])
+    nisa.nc_transpose(turned_8[:, 0, :], multiply_tile_7[:, 0, 0:128])
+    nisa.nc_transpose(turned_8[:, 1, :], multiply_tile_7[:, 1, 0:128])
+    nisa.nc_transpose(turned_8[:, 2, :], multiply_tile_7[:, 0, 128:256])
+    nisa.nc_transpose(turned_8[:, 3, :], multiply_tile_7[:, 1, 128:256])
+    nisa.nc_transpose(turned_8[:, 4, :], multiply_tile_7[:, 0, 256:384])
+    nisa.nc_transpose(turned_8[:, 5, :], multiply_tile_7[:, 1, 256:384])
+    nisa.nc_transpose(turned_8[:, 6, :], multiply_tile_7[:, 0, 384:512])
+    nisa.nc_transpose(turned_8[:, 7, :], multiply_tile_7[:, 1, 384:512])
     nisa.tensor_copy(
         turned_rows_7.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
         turned_8.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
