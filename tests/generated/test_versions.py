@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import generator
+from benchmarks import generator_workloads as generator
 
 import nki_runtime
 import nkigen_lite
