@@ -99,6 +99,9 @@ METHODS = {
     "view": (lambda t: t.view(nl.int32), lambda a: np.ascontiguousarray(a).view(np.int32)),
     "expand_dims": (lambda t: t.expand_dims(1), lambda a: a[:, None]),
     "broadcast_to": (lambda t: t.broadcast_to((P, F)), lambda a: a),
+    "nl.broadcast_to": (lambda t: nl.broadcast_to(t, shape=(P, F)), lambda a: a),
+    "nl.expand_dims": (lambda t: nl.expand_dims(t, 1), lambda a: a[:, None]),
+    "nl.static_cast": (lambda t: nl.static_cast(t, nl.int32), lambda a: a.astype(np.int32)),
 }
 
 
