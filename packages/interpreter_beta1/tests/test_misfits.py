@@ -1,6 +1,5 @@
 """Wrong arguments, operators and names: an error of the kernel with a caret, never Python's own."""
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -245,106 +244,6 @@ def test_what_the_kernel_raises_itself_stays_as_it_is():
 
     with pytest.raises(ValueError, match=r"^nl\.exp\(\) takes a 'Tile'$"):
         kernel(X)
-
-
-# -- every function, every parameter, every kind of value -----------------------------------------
-
-FUNCTIONS = {n: f for n, f in vars(nl).items() if inspect.isfunction(f) and n in nl.__all__}
-
-FITTING = {
-    "axis": lambda t, x: 1,
-    "condition": lambda t, x: t,
-    "constant": lambda t, x: np.ones((8, 16), np.float32),
-    "cores": lambda t, x: nl.nc(1),
-    "count": lambda t, x: 1,
-    "dst": lambda t, x: nl.ndarray((8, 16), dtype=nl.float32, buffer=nl.shared_hbm),
-    "dtype": lambda t, x: nl.float32,
-    "fill_value": lambda t, x: 1.0,
-    "indices": lambda t, x: nisa.iota(
-        nl.arange(8)[:, None] * 0 + nl.arange(4)[None, :], dtype=nl.uint32
-    ),
-    "loop_indices": lambda t, x: [0],
-    "n": lambda t, x: 8,
-    "op": lambda t, x: np.add,
-    "prefix": lambda t, x: "x",
-    "program_axes": lambda t, x: [],
-    "rate": lambda t, x: 0.5,
-    "seed": lambda t, x: 3,
-    "shape": lambda t, x: (8, 16),
-    "size": lambda t, x: 8,
-    "start": lambda t, x: 0,
-}
-"""A value that suits the parameter of that name; a tile suits the others."""
-
-VALUES = {
-    "None": lambda t, x: None,
-    "text": lambda t, x: "text",
-    "int": lambda t, x: 3,
-    "negative": lambda t, x: -5,
-    "float": lambda t, x: 2.5,
-    "object": lambda t, x: object(),
-    "array": lambda t, x: np.ones((8, 16), np.float32),
-    "list": lambda t, x: [1, 2],
-    "tile": lambda t, x: t,
-    "HBM": lambda t, x: x,
-    "index": lambda t, x: nl.arange(8)[:, None],
-    "mask": lambda t, x: nl.arange(8)[:, None] < 4,
-    "ufunc": lambda t, x: np.exp,
-    "class": lambda t, x: int,
-    "access": lambda t, x: t[nl.arange(8)[:, None], nl.arange(99)[None, :]],
-    "tiles": lambda t, x: (t, t),
-    "bool": lambda t, x: True,
-    "module": lambda t, x: nl,
-    "dtype": lambda t, x: nl.float32,
-    "grid": lambda t, x: nl.mgrid[0:8, 0:16],
-    "memory": lambda t, x: nl.psum,
-    "slice": lambda t, x: slice(0, 3),
-    "scalar": lambda t, x: np.float32(2),
-    "blocks": lambda t, x: nl.ndarray((2, nl.par_dim(8), 16), dtype=nl.float32),
-}
-
-
-def parameters_of(function):
-    """The parameters' names, and those that have to be given."""
-    named = [
-        p
-        for p in inspect.signature(function).parameters.values()
-        if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
-    ]
-    return [p.name for p in named], [p.name for p in named if p.default is p.empty]
-
-
-def has_its_name_twice(error):
-    """Such as "local_gather: local_gather takes no mask"."""
-    if error is None or error.instruction is None:
-        return False
-    short = error.instruction.rpartition(".")[2]
-    return error.what.startswith((f"{short} ", f"{error.instruction} "))
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_no_argument_makes_python_complain(name):
-    """Whatever an argument is: the function takes it, or says in an error of ours why not."""
-    parameters, required = parameters_of(FUNCTIONS[name])
-
-    for wrong in parameters:
-        for value in VALUES.values():
-            given = {p: FITTING.get(p, lambda t, x: t) for p in required} | {wrong: value}
-            error = outcome(
-                lambda t, x, given=given: FUNCTIONS[name](
-                    **{p: make(t, x) for p, make in given.items()}
-                )
-            )
-            assert error is None or error.place.file == __file__
-            assert not has_its_name_twice(error)
-
-
-@pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("symbol", ["+", "//", "@", "**", "<", "&", "<<"])
-def test_no_operand_makes_python_complain(symbol, value):
-    error = outcome(lambda t, x: eval(f"t {symbol} v", {"t": t, "v": VALUES[value](t, x)}))
-
-    assert error is None or isinstance(error, KernelError)
 
 
 def test_a_refused_operator_is_unsupported():

@@ -10,7 +10,7 @@ import numpy as np
 from neuroncore.alu import AluOp
 from neuroncore.core import as_dtype
 from neuroncore.engines import Space
-from neuroncore.errors import AttributeValueError, ShapeError, SignatureError
+from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions import INSTRUCTIONS, Call, Instruction, MaskBehaviour
 from neuroncore.instructions.reduce import reduced_axes
 from neuroncore.launch import RUNNING, running
@@ -20,6 +20,7 @@ from nki_beta1._access import Access
 from nki_beta1._emit import Core, Waiting, check, emit, wait
 from nki_beta1._mask import RULE as MASK_RULE
 from nki_beta1._mask import Region, region_of
+from nki_beta1._operands import kind_of_number, misfitting, takes
 from nki_beta1._usage import VERSION, Usage, issue, remember, usage
 from nki_dtypes import DType
 
@@ -113,7 +114,10 @@ def outcome(
     over: str, dtype: Any, space: Space | None,
 ) -> _Outcome:  # fmt: skip
     """What the instruction gives for these inputs; raises what is wrong with their kinds."""
-    _check_kinds(record, inputs)
+    for field, value in inputs.items():
+        kind = full_spec(value)
+        if not takes(record.operands[field], kind):
+            raise misfitting(record, field, value)
     used = usage(core, record, given)
     specs = {f: full_spec(inputs.get(f)) for f in record.operands}
     shape, kind, where = record.result(
@@ -132,7 +136,7 @@ def _kind(value: Any) -> Any:
         return value.spec.settled
     if isinstance(value, Access):
         return value.base.spec.settled, value.shape
-    return value.__class__
+    return kind_of_number(value)
 
 
 def _under_mask(
@@ -158,28 +162,6 @@ def run(name: str, operands: Mapping[str, Any], given: Mapping[str, Any]) -> Non
 def on_chip_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A 1-D result has one element per partition: tiles have at least two dimensions."""
     return (*shape, 1) if len(shape) == 1 else shape
-
-
-def _check_kinds(record: Instruction, inputs: Mapping[str, Any]) -> None:
-    for field, value in inputs.items():
-        operand = record.operands[field]
-        if isinstance(value, (View, Access)) and operand.tile:
-            continue
-        if value is None and operand.optional:
-            continue
-        if operand.number and isinstance(value, (int, float, np.number)):
-            continue
-        kinds = ["a tile"] * operand.tile + ["a number"] * operand.number
-        raise SignatureError(
-            f"{field} cannot be a {type(value).__name__}",
-            expected=" or ".join(kinds),
-            got=repr(value).partition("\n")[0][:80],
-            hint="arrays become tensors as arguments of the kernel"
-            if isinstance(value, np.ndarray)
-            else None,
-            operand=field,
-            instruction=record.name,
-        )
 
 
 # -- what a mask does, by MaskBehaviour -----------------------------------------------------------

@@ -110,7 +110,17 @@ def shared_constant(constant: Any, dtype: Any = None, **unknown: Any) -> Tile:
 def shared_identity_matrix(n: int, dtype: Any = np.uint8, **unknown: Any) -> Tile:
     """The n x n identity as an HBM tensor."""
     refuse_unknown("shared_identity_matrix", unknown)
-    return shared_constant(np.eye(n, dtype=np.float32), dtype)
+    try:
+        identity = np.eye(n, dtype=np.float32)
+    except (MemoryError, ValueError):
+        raise CapacityError(
+            "an identity matrix that is too large for this computer",
+            got=f"{n} rows and columns",
+            operand="n",
+            position=0,
+            instruction="nl.shared_identity_matrix",
+        ) from None
+    return shared_constant(identity, dtype)
 
 
 def as_space(buffer: Any) -> Space:

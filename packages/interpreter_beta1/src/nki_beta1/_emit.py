@@ -25,7 +25,8 @@ from neuroncore.spec import make_spec, row_major
 from nki_beta1._fetched import fetched, put_back
 from nki_beta1._mask import Region
 from nki_beta1._moved import refuse_outside
-from nki_beta1._usage import Prepared, Usage, issue, kinds_of, prepared, remember
+from nki_beta1._operands import kinds_of
+from nki_beta1._usage import Prepared, Usage, issue, prepared, remember
 from nki_dtypes import DType
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ def check(
     if found is None:
         shape, dtype, space = result
         kinds[used.output] = make_spec(shape, row_major(shape), dtype, space, core.stored_as(dtype))
-        found = prepared(core, used, kinds)
+        found = prepared(core, used, kinds, operands)
         remember(core, key, found)
     if found.moving:
         refuse_outside(used.record.name, operands, found.moving)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from neuroncore.errors import LaunchError, UnsupportedError
 from neuroncore.launch import RUNNING, running
 from nki_beta1._trace_once import turns
@@ -115,7 +117,7 @@ def grid_shape(grid: Any) -> tuple[int, ...]:
 
 
 def _is_count(n: Any) -> bool:
-    return hasattr(n, "__index__") and not isinstance(n, bool) and int(n) > 0
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0
 
 
 def program_id(axis: int) -> int:
@@ -146,7 +148,7 @@ def _check_axis(what: str, axis: int, grid: tuple[int, ...]) -> None:
         raise LaunchError(
             f"nl.{what}({axis}): the kernel was launched "
             + (f"with a grid of {len(grid)} axes" if grid else "without a grid"),
-            expected=f"a launch such as kernel[{', '.join(['n'] * (axis + 1))}](…)",
+            expected="a launch with a grid, such as kernel[n, m](…), and one of its axes",
             got=f"grid {grid}",
             rule=RULE,
         )

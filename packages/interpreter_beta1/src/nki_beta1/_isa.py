@@ -26,6 +26,7 @@ from nki_beta1._mask import Mask, Region, region_of
 from nki_beta1._matmul_mask import masked_matmul
 from nki_beta1._move import in_dtype
 from nki_beta1._names import Limits
+from nki_beta1._operands import misfitting
 from nki_beta1._usage import usage
 from nki_dtypes import float32
 
@@ -56,6 +57,7 @@ def _into(record: Instruction) -> Body:
 
     def body(given: dict[str, Any]) -> None:
         core_of(record.name).flush()
+        _tile(record, given, output)
         region = region_of(given.get("mask"), given[output].shape)
         if region is not None and region.inside is not None:
             raise not_rectangular(record.name, region)
@@ -68,6 +70,14 @@ def _into(record: Instruction) -> Body:
         run(record.name, operands, {f: v for f, v in given.items() if f in record.attrs})
 
     return body
+
+
+def _tile(record: Instruction, given: dict[str, Any], field: str) -> Any:
+    """An operand of which something is asked before the instruction sees it: a tile."""
+    value = given[field]
+    if not isinstance(value, (View, Access)):
+        raise misfitting(record, field, value)
+    return value
 
 
 def _number(value: Any) -> Any:
@@ -84,12 +94,14 @@ def _nc_matmul(given: dict[str, Any]) -> Any:
     """stationaryᵀ · moving in float32, in PSUM; `+=` of it accumulates there."""
     inputs = {f: _in_sbuf(given.pop(f)) for f in ("stationary", "moving")}
     mask = given.pop("mask")
-    given["perf_mode"] = _PERF_MODES.get(given["perf_mode"], given["perf_mode"])
+    mode = given["perf_mode"]
+    given["perf_mode"] = _PERF_MODES.get(mode, mode) if isinstance(mode, _NAME) else mode
     return masked_matmul(inputs, given | {"accumulate": False}, mask)
 
 
 # 0.1 has no enumeration of modes; the vendor's own kernels write the name (double_row_matmul).
 _PERF_MODES = {None: MatmulPerfMode.none, "double_row_gen3": MatmulPerfMode.double_row}
+_NAME = (str, type(None))
 
 
 def _in_sbuf(value: Any) -> Any:
@@ -118,18 +130,32 @@ def _memset(given: dict[str, Any]) -> Any:
     """A new SBUF tile of `shape` with one value everywhere."""
     core = core_of("memset")
     record = INSTRUCTIONS["memset"]
-    shape = on_chip_shape(tuple(int(n) for n in given["shape"]))
+    shape = on_chip_shape(_sizes(given["shape"]))
     used = usage(core, record, {"engine": given["engine"]})
     return emit(core, used, {"value": given["value"]},
                 result=(shape, as_dtype(given["dtype"]), Space.sbuf),
                 region=region_of(given["mask"], shape))  # fmt: skip
 
 
+def _sizes(shape: Any) -> tuple[int, ...]:
+    """A shape, checked; what fits is seen where the tile is made."""
+    sizes = shape if isinstance(shape, (tuple, list)) else ()
+    if sizes and all(isinstance(n, (int, np.integer)) and n > 0 for n in sizes):
+        return tuple(map(int, sizes))
+    raise ShapeError(
+        "a shape is a tuple of positive ints",
+        got=repr(shape).partition("\n")[0][:80],
+        operand="shape",
+        position=0,
+        instruction="memset",
+    )
+
+
 def _dma_copy(given: dict[str, Any]) -> None:
     """Copy between HBM and SBUF; a mask selects a rectangle of both."""
     core = core_of("dma_copy")
     core.flush()
-    dst, src = given["dst"], given["src"]
+    dst, src = (_tile(INSTRUCTIONS["dma_copy"], given, field) for field in ("dst", "src"))
     region = region_of(given["mask"], dst.shape)
     if region is not None and region.inside is not None:
         raise not_rectangular("dma_copy", region)
@@ -179,7 +205,8 @@ def _affine_select(given: dict[str, Any]) -> Any:
             instruction="affine_select",
         )
     difference, op = predicate.comparison
-    tile = elementwise.to_sbuf(given["on_true_tile"])
+    record, core = INSTRUCTIONS["affine_select"], core_of("affine_select")
+    tile = elementwise.to_sbuf(_tile(record, given, "on_true_tile"))
     if len(difference.shape) != len(tile.shape):
         raise ShapeError(
             f"pred has {len(difference.shape)} index axes, on_true_tile {len(tile.shape)}",
@@ -187,7 +214,6 @@ def _affine_select(given: dict[str, Any]) -> Any:
             instruction="affine_select",
         )
     pattern = affine_pattern(difference, "pred", "affine_select", tile.shape)
-    record, core = INSTRUCTIONS["affine_select"], core_of("affine_select")
     core.flush()
     kind = elementwise.dtype_of(tile) if given["dtype"] is None else as_dtype(given["dtype"])
     inputs = {"on_true_tile": cut(tile, None), "on_false_value": given["on_false_value"]}

@@ -20,6 +20,7 @@ import numpy as np
 from neuroncore.core import as_dtype
 from neuroncore.errors import (
     OUR_PACKAGES,
+    CapacityError,
     DTypeError,
     KernelError,
     Place,
@@ -53,10 +54,19 @@ def explained(wrong: Exception) -> KernelError | None:
         return None
     place = place_of(site.tb_frame, site.tb_lasti)
     if inside is not None:
-        return _bad_argument(inside.tb_frame, place)
+        return _bad_argument(inside.tb_frame, place) or _too_large(wrong, place)
     if not isinstance(wrong, (TypeError, AttributeError)):
         return None  # the kernel's own assert or raise
     return _bad_call(str(wrong), place) or _bad_value(str(wrong), place)
+
+
+def _too_large(wrong: Exception, place: Place) -> CapacityError | None:
+    """A number or a tensor that nothing here can hold."""
+    if isinstance(wrong, OverflowError):
+        return CapacityError("a number is too large", got=str(wrong), place=place)
+    if isinstance(wrong, MemoryError):
+        return CapacityError("a tensor is too large for this computer", place=place)
+    return None
 
 
 def _site(trace: TracebackType | None) -> tuple[TracebackType | None, TracebackType | None]:
@@ -190,6 +200,7 @@ _KINDS: dict[str, Kind] = {
 _KINDS_OF: dict[tuple[str, str], Kind] = {
     ("nl.where", "x"): _OPERAND, ("nl.mod", "x"): _OPERAND, ("nl.matmul", "y"): _TILE,
     ("nl.fmod", "x"): _VALUE, ("nl.fmod", "y"): _VALUE,
+    ("nl.atomic_rmw", "value"): _VALUE,
     ("nl.broadcast_to", "shape"): ("a tuple of compile-time ints",
                                    lambda v: isinstance(v, (tuple, list)) and _are_whole(v)),
     ("t.broadcast_to", "shape"): ("a tuple of compile-time ints",
@@ -246,12 +257,15 @@ def _misfitting(
 _WORDS = {
     "Tile": "a tile",
     "Access": "an access to a tile",
+    "Indirect": "an access to a tile",
     "Index": "an index expression",
     "Offset": "an index that the device moves",
     "Mask": "a mask",
     "Blocks": "a tensor with block dimensions",
     "Grid": "an nl.mgrid",
     "Space": "a memory",
+    "Engine": "an engine",
+    "GridDim": "an axis of a launch grid",
 }
 """What the language's values are called in errors."""
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from neuroncore.errors import DTypeError, ShapeError
+import numpy as np
+
+from neuroncore.errors import DTypeError, ShapeError, SignatureError
 from neuroncore.launch import running
+from neuroncore.memory import View
 from nki_beta1._access import Access
 from nki_beta1._fetched import fetched
 
@@ -32,8 +35,16 @@ def scalar(tile: Any) -> int:
     On the device a register; 0.1 had it behind an experimental flag of nki.jit. A Python number
     stays one. Raises ShapeError for more elements, DTypeError for floats.
     """
-    if isinstance(tile, (bool, int)):
+    if isinstance(tile, (bool, int, np.integer)):
         return int(tile)
+    if not isinstance(tile, (View, Access)):
+        raise SignatureError(
+            f"nt.scalar of a {type(tile).__name__}",
+            expected="a tile of one integer, or an int",
+            got=repr(tile).partition("\n")[0][:80],
+            operand="tile",
+            position=0,
+        )
     core: Any = running("nt.scalar").core
     core.flush()
     core.need_values()

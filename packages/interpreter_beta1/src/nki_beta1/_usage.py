@@ -15,10 +15,10 @@ import numpy as np
 from neuroncore.engines import Engine, Space
 from neuroncore.errors import Place, find_place
 from neuroncore.instructions import Call, Instruction, plan
-from neuroncore.memory import View
 from neuroncore.observe import Event
 from neuroncore.spec import Spec
 from nki_beta1._moved import refuse_outside, skips
+from nki_beta1._operands import Kind, kinds_of, misfitting, takes
 
 if TYPE_CHECKING:
     from nki_beta1._emit import Core
@@ -28,9 +28,6 @@ PLANS_KEPT = 1 << 16
 
 _LOOK_AT_VALUES = frozenset({"dropout", "local_gather", "nc_n_gather", "rand2", "sequence_bounds"})
 """Instructions that refuse some values: what is wrong shows when they run, not when called."""
-
-Kind = Spec | type | None
-"""What an operand contributes to a signature: a tensor its spec, a number its type."""
 
 
 class Usage:
@@ -126,25 +123,20 @@ class Prepared:
         )  # fmt: skip
 
 
-def prepared(core: Core, used: Usage, kinds: Sequence[Kind]) -> Prepared:
+def prepared(core: Core, used: Usage, kinds: Sequence[Kind], operands: Sequence[Any]) -> Prepared:
     """The remembered verdict on operands of these kinds; raises what is wrong with them."""
     key = (used, *kinds)
     found = core.plans.get(key)
     if found is None:
+        for field, kind, value in zip(used.fields, kinds, operands, strict=True):
+            if not takes(used.record.operands[field], kind):
+                raise misfitting(used.record, field, value)
         adds = used.attrs.get("accumulate") is True
         options = core.accumulating if adds else core.options
         specs = dict(zip(used.fields, kinds, strict=True))
         found = Prepared(Call(used.record, specs, used.attrs, core.target, options, VERSION))
         remember(core, key, found)
     return found
-
-
-def kinds_of(operands: Sequence[Any]) -> list[Kind]:
-    """The kinds of operands; a tensor that waits for its value gets it now."""
-    return [
-        v.spec.settled if isinstance(v, View) else None if v is None else v.__class__
-        for v in operands
-    ]
 
 
 def issue(
@@ -158,7 +150,7 @@ def issue(
 
     `mask` says which elements of the result the caller keeps, where it isn't all of them.
     """
-    ready = prepared(core, used, kinds_of(operands))
+    ready = prepared(core, used, kinds_of(operands), operands)
     if ready.moving:
         refuse_outside(used.record.name, operands, ready.moving)
     if core.lent or core.masked:

@@ -106,7 +106,10 @@ class NeuronCore:
                 self.layouts[key] = spec
         sizes = spec.shape
         take = self.pool.elements if space.on_chip else elements
-        flat = take(prod(sizes), spec.storage)
+        try:
+            flat = take(prod(sizes), spec.storage)
+        except (MemoryError, ValueError, OverflowError):
+            raise _too_large(sizes, spec.dtype) from None
         storage = Storage(flat, sizes, spec.dtype, space, name, address, fresh=True)
         return self._view(flat.reshape(sizes), spec, storage, place)
 
@@ -288,6 +291,16 @@ def _integers(given: Any) -> tuple[int, ...]:
     if not isinstance(given, (tuple, list)):
         return ()
     return tuple(given) if all(isinstance(n, (int, np.integer)) for n in given) else ()
+
+
+def _too_large(sizes: tuple[int, ...], kind: DType) -> CapacityError:
+    return CapacityError(
+        f"a tensor of {prod(sizes) * kind.itemsize / 2**30:.3g} GiB",
+        expected="one that the memory of this computer holds",
+        got=f"shape {sizes}, {kind}",
+        operand="shape",
+        position=0,
+    )
 
 
 def _sizes(shape: Sequence[int]) -> tuple[int, ...]:

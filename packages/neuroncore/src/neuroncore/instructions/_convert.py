@@ -71,11 +71,29 @@ def whole(operand: str) -> Callable[[Any], int]:
     """A compile-time int."""
 
     def convert(value: Any) -> int:
-        if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if is_whole and -(2**63) <= value < 2**63:
             return int(value)
         raise AttributeValueError(
-            f"{operand} is not an int",
-            expected="a compile-time int",
+            f"{operand} is " + ("too large" if is_whole else "not an int"),
+            expected="a compile-time int of at most 64 bits" if is_whole else "a compile-time int",
+            got=repr(value)[:80],
+            operand=operand,
+            rule="NKI: compile-time constants",
+        )
+
+    return convert
+
+
+def wholes(operand: str) -> Callable[[Any], tuple[int, ...]]:
+    """Compile-time ints, a tuple or list of them."""
+
+    def convert(value: Any) -> tuple[int, ...]:
+        if isinstance(value, (tuple, list)):
+            return tuple(map(whole(operand), value))
+        raise AttributeValueError(
+            f"{operand} is no tuple of ints",
+            expected="a tuple or list of compile-time ints",
             got=repr(value)[:80],
             operand=operand,
             rule="NKI: compile-time constants",

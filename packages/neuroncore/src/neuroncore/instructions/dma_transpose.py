@@ -15,7 +15,7 @@ from neuroncore.effects import reads, writes
 from neuroncore.engines import HBM, SBUF, Engine, Space
 from neuroncore.enums import DgeMode, OobMode
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
-from neuroncore.instructions._convert import member, whole
+from neuroncore.instructions._convert import member, whole, wholes
 from neuroncore.instructions._dma_transpose_limits import (
     AXES,
     RULE,
@@ -81,7 +81,7 @@ def _chooses(c: Call, views: Mapping[str, Any]) -> np.ndarray | None:
 
 
 def _axes(value: Any) -> tuple[int, ...] | None:
-    return None if value is None else tuple(whole("axes")(a) for a in value)
+    return None if value is None else wholes("axes")(value)
 
 
 def _priority(value: Any) -> int | None:

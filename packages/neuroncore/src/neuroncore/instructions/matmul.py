@@ -21,7 +21,7 @@ from neuroncore.errors import (
     UnsupportedError,
     Violation,
 )
-from neuroncore.instructions._convert import flag, member
+from neuroncore.instructions._convert import flag, member, wholes
 from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._matmul_limits import (
     INPUTS,
@@ -56,8 +56,8 @@ def _tri(value: Any) -> bool | None:
     return None if value is None else flag(value)
 
 
-def _placement(value: Any) -> tuple[int, ...]:
-    return () if value is None else tuple(int(n) for n in value)
+def _placement(operand: str) -> Callable[[Any], tuple[int, ...]]:
+    return lambda value: () if value is None else wholes(operand)(value)
 
 
 def nc_matmul(c: Call) -> Callable[..., None]:
@@ -225,8 +225,8 @@ NC_MATMUL = Instruction(
         "is_moving_onezero": Attr(False, flag),
         "is_transpose": Attr(False, flag),
         "accumulate": Attr(None, _tri),
-        "tile_position": Attr((), _placement),
-        "tile_size": Attr((), _placement),
+        "tile_position": Attr((), _placement("tile_position")),
+        "tile_size": Attr((), _placement("tile_size")),
         "perf_mode": Attr(MatmulPerfMode.none, member(MatmulPerfMode, "perf_mode")),
     },
     limits=[

@@ -70,7 +70,7 @@ def range_select(c: Call) -> Callable[..., None]:
 
 def _whole_start(value: Any) -> int:
     """0.2 prints the default as 0.0."""
-    if isinstance(value, (int, float, np.number)) and value == int(value):
+    if isinstance(value, (int, float, np.number)) and value % 1 == 0:
         return int(value)
     raise AttributeValueError(
         f"range_start {value!r} is not a whole number", expected="a compile-time int",
@@ -79,8 +79,11 @@ def _whole_start(value: Any) -> int:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, (int, float, np.number)):
-        return float(value)
+    try:
+        if isinstance(value, (int, float, np.number)):
+            return float(value)
+    except (OverflowError, TypeError):  # too large, or complex
+        pass
     raise AttributeValueError(
         "on_false_value is not a number", got=repr(value)[:80], operand="on_false_value",
         rule=f"{_RULE}, on_false_value",

@@ -1,0 +1,64 @@
+"""Which values an instruction takes as operands, and the error for others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from neuroncore.errors import SignatureError
+from neuroncore.instructions import Instruction, Operand
+from neuroncore.memory import View
+from neuroncore.spec import Spec
+
+Kind = Spec | type | None
+"""What an operand contributes to a signature: a tensor its spec, a number its type."""
+
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_)
+_LARGEST = int(np.finfo(np.float64).max)
+
+
+def kinds_of(operands: Sequence[Any]) -> list[Kind]:
+    """The kinds of operands; a tensor that waits for its value gets it now."""
+    return [
+        v.spec.settled if isinstance(v, View) else None if v is None else kind_of_number(v)
+        for v in operands
+    ]
+
+
+def kind_of_number(value: Any) -> type:
+    """The class of an operand that is no tensor; raises SignatureError for an int beyond floats."""
+    kind = value.__class__
+    if kind is int and not -_LARGEST <= value <= _LARGEST:
+        raise SignatureError(
+            f"a number of {value.bit_length()} bits",
+            expected=f"numbers up to {np.finfo(np.float64).max:.3g}",
+            rule="NKI 0.1: numbers",
+        )
+    return kind
+
+
+def takes(operand: Operand, kind: Kind) -> bool:
+    """Whether a value of that kind may stand for the operand."""
+    if isinstance(kind, Spec):
+        return operand.tile
+    if kind is None:
+        return operand.optional
+    return operand.number and issubclass(kind, _NUMBERS)
+
+
+def misfitting(record: Instruction, field: str, value: Any) -> SignatureError:
+    """The error for a value that is not of its operand's kind."""
+    operand = record.operands[field]
+    kinds = ["a tile"] * operand.tile + ["a number"] * operand.number
+    return SignatureError(
+        f"{field} cannot be " + ("None" if value is None else f"a {type(value).__name__}"),
+        expected=" or ".join(kinds),
+        got=repr(value).partition("\n")[0][:80],
+        hint="arrays become tensors as arguments of the kernel"
+        if isinstance(value, np.ndarray)
+        else None,
+        operand=field,
+        instruction=record.name,
+    )
