@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from members import ROOT
-from nki_coverage import NAMES, Name, known_names, modelled, modules_of, render
+from nki_coverage import NAMES, PARTLY, Name, known_names, modelled, modules_of, render
 
 from neuroncore.errors import UnsupportedError
 from neuroncore.surface import VERSIONS
@@ -218,3 +218,10 @@ def test_the_table_holds_every_version():
 
     assert versions == set(VERSIONS)
     assert NAMES.is_file()
+
+
+def test_what_is_partly_there_is_there():
+    known = {(n.module, n.name): n for n in known_names()}
+
+    for module, name, version in PARTLY:
+        assert modelled(MODULES[version], known[module, name]) == "yes"

@@ -246,3 +246,104 @@ def test_a_transposing_load_of_three_dimensions_says_what_to_do():
 
     assert error.what == "src has 3 dimensions"
     assert error.hint == "index the leading dimensions: x[b, i_p, i_f]"
+
+
+# -- what to do -----------------------------------------------------------------------------------
+
+Y = np.ones((128, 64), np.float32)
+HINTS = {
+    "half an index": (
+        lambda t, x: t[nl.arange(128)[:, None] + 0.5, nl.arange(64)[None, :]],
+        "indices are whole numbers: divide with //, or write an int"),
+    "a tile times an index": (
+        lambda t, x: t[nl.arange(128)[:, None], nl.arange(64)[None, :] * t[0, 0]],
+        "one number of a tile moves an index by + only: n[0, 0] + nl.arange(F)[None, :]"),
+    "another width": (lambda t, x: t + t[:, 0:32], "cut both to equal extents, such as t[:, 0:n]"),
+    "another rank": (lambda t, x: nl.add(t, t.reshape((128, 2, 32))),
+                     "give both the same rank: t.reshape(shape), or t.expand_dims(axis)"),
+    "past the last row": (lambda t, x: nl.load(x[128, :]),
+                          "end the loop before it, or clamp with min(…) where the last tile is "
+                          "ragged"),
+    "past the last column": (lambda t, x: t[:, 64], "end the loop before it, or clamp with min(…) "
+                             "where the last tile is ragged"),
+    "unequal K": (lambda t, x: nl.matmul(t, t),
+                  "cut both to one K; take nl.transpose(y) of a y of shape (N, K); "
+                  "transpose_x=True takes an x of shape (K, M)"),
+    "unequal K of a transposed x": (
+        lambda t, x: nl.matmul(t, t[0:64, :], transpose_x=True),
+        "cut both to one K; take nl.transpose(y) of a y of shape (N, K)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_the_error_says_what_to_do(name):
+    expression, hint = HINTS[name]
+
+    assert error_of(expression, Y).hint == hint
+
+
+def test_a_matmul_speaks_of_the_operands_that_it_was_given():
+    error = error_of(lambda t, x: nl.matmul(t, t), Y)
+
+    assert error.what == "K is 64 in x and 128 in y"
+    assert error.got == "x (128, 64), y (128, 64)"
+
+
+MAKERS = {
+    "ndarray": ((4, 4),),
+    "zeros": ((4, 4),),
+    "ones": ((4, 4),),
+    "full": ((4, 4), 2),
+    "zeros_like": (),
+    "empty_like": (),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_an_output_made_in_a_loop_is_named_as_it_was_called(name):
+    def body(t, x):
+        for _ in nl.affine_range(2):
+            getattr(nl, name)(*(MAKERS[name] or (x,)), dtype=nl.float32, buffer=nl.shared_hbm)
+
+    error = error_of(body)
+    assert error.instruction == f"nl.{name}"
+    assert error.what == "a tensor in SHARED_HBM is made inside the loop over _"
+
+
+def deeper(depth, tile):
+    return deeper(depth + 1, tile)
+
+
+def to_a_depth(depth, tile):
+    return tile if depth == 0 else to_a_depth(depth - 1, tile) * 2.0
+
+
+def test_recursion_without_end_is_shown_where_the_kernel_enters_it():
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        return deeper(0, tile)
+
+    with pytest.raises(LaunchError, match="kernel kernel recurses without end") as caught:
+        kernel(X)
+    _, line, carets, *_ = str(caught.value).splitlines()
+    assert line[carets.index("^") : carets.rindex("^") + 1] == "deeper(0, tile)"
+
+
+def test_recursion_that_ends_is_pythons_own():
+    @nki.jit
+    def kernel(x):
+        return stored(to_a_depth(3, nl.load(x)))
+
+    np.testing.assert_array_equal(kernel(X), 8 * X)
+
+
+@pytest.mark.parametrize("result", [5, (1, 2), "text", []], ids=repr)
+def test_a_kernel_without_any_tensor_among_its_results_is_refused(result):
+    @nki.jit
+    def kernel(x):
+        return result
+
+    with pytest.raises(LaunchError, match=r"kernel kernel returns .* and no tensor") as caught:
+        kernel(X)
+    assert "^" in str(caught.value)

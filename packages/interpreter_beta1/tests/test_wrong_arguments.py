@@ -320,7 +320,7 @@ ACTIONS = {
     "t[v:]": lambda t, v: t[v:],
     "t[...] = v": lambda t, v: t.__setitem__(Ellipsis, v),
     "t[i, j] = v": lambda t, v: t.__setitem__(tuple(nl.mgrid[0:P, 0:F]), v),
-    "t[moved] = v": lambda t, v: VALUES["moved"](t, None).__setitem__(Ellipsis, v),
+    "t[moved] = v": lambda t, v: t[:, column(nl.int32)[0, 0]].__setitem__(Ellipsis, v),
     "t[v] = 1": lambda t, v: t.__setitem__(v, 1.0),
     "i + v": lambda t, v: nl.arange(P)[:, None] + v,
     "i < v": lambda t, v: nl.arange(P)[:, None] < v,

@@ -40,7 +40,7 @@ def ndarray(
     Raises PartitionError for more than 128 partitions, CapacityError for what does not fit.
     """
     refuse_unknown("ndarray", unknown)
-    return _make(shape, as_dtype(dtype), buffer, name)[0]
+    return _make("ndarray", shape, as_dtype(dtype), buffer, name)[0]
 
 
 def zeros(
@@ -54,7 +54,7 @@ def zeros(
 ) -> Tile | Blocks:
     """A new tensor of zeros; writing them lazily saves the device time and changes no value."""
     refuse_unknown("zeros", unknown)
-    return _filled(shape, dtype, 0, buffer, name)
+    return _filled("zeros", shape, dtype, 0, buffer, name)
 
 
 def ones(
@@ -62,7 +62,7 @@ def ones(
 ) -> Tile | Blocks:
     """A new tensor of ones."""
     refuse_unknown("ones", unknown)
-    return _filled(shape, dtype, 1, buffer, name)
+    return _filled("ones", shape, dtype, 1, buffer, name)
 
 
 def full(
@@ -76,7 +76,7 @@ def full(
 ) -> Tile | Blocks:
     """A new tensor with one value everywhere."""
     refuse_unknown("full", unknown)
-    return _filled(shape, dtype, fill_value, buffer, name)
+    return _filled("full", shape, dtype, fill_value, buffer, name)
 
 
 def zeros_like(
@@ -84,7 +84,7 @@ def zeros_like(
 ) -> Tile | Blocks:
     """Zeros in the shape and, unless told otherwise, the dtype and memory of a."""
     refuse_unknown("zeros_like", unknown)
-    return _filled(_shape_of(a), _or(dtype, a.dtype), 0, _or(buffer, a.buffer), name)
+    return _filled("zeros_like", _shape_of(a), _or(dtype, a.dtype), 0, _or(buffer, a.buffer), name)
 
 
 def empty_like(
@@ -92,7 +92,8 @@ def empty_like(
 ) -> Tile | Blocks:
     """A new tensor in the shape and, unless told otherwise, the dtype and memory of a."""
     refuse_unknown("empty_like", unknown)
-    return _make(_shape_of(a), as_dtype(_or(dtype, a.dtype)), _or(buffer, a.buffer), name)[0]
+    kind = as_dtype(_or(dtype, a.dtype))
+    return _make("empty_like", _shape_of(a), kind, _or(buffer, a.buffer), name)[0]
 
 
 def shared_constant(constant: Any, dtype: Any = None, **unknown: Any) -> Tile:
@@ -161,9 +162,11 @@ def _shape_of(a: Any) -> tuple[int, ...]:
     return (*a.shape[: a.depth], ParDim(a.shape[a.depth]), *a.shape[a.depth + 1 :])
 
 
-def _filled(shape: Sequence[int], dtype: Any, value: float, buffer: Any, name: str) -> Any:
+def _filled(
+    what: str, shape: Sequence[int], dtype: Any, value: float, buffer: Any, name: str
+) -> Any:
     kind, space = as_dtype(dtype), as_space(buffer)
-    made, is_new = _make(shape, kind, buffer, name)
+    made, is_new = _make(what, shape, kind, buffer, name)
     if isinstance(made, Blocks):
         made.fill(value)
     elif space not in HBM:
@@ -176,13 +179,15 @@ def _filled(shape: Sequence[int], dtype: Any, value: float, buffer: Any, name: s
     return made
 
 
-def _make(shape: Sequence[int], kind: DType, buffer: Any, name: str) -> tuple[Tile | Blocks, bool]:
+def _make(
+    what: str, shape: Sequence[int], kind: DType, buffer: Any, name: str
+) -> tuple[Tile | Blocks, bool]:
     """The tensor, and whether this program of the grid is the one that made it."""
-    core, space = core_of("ndarray"), as_space(buffer)
+    core, space = core_of(what), as_space(buffer)
     sizes: tuple[Any, ...] = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     at = [n for n, size in enumerate(sizes) if isinstance(size, ParDim)]
     if space in HBM:
-        return _in_hbm(sizes, kind, space, name)
+        return _in_hbm(what, sizes, kind, space, name)
     if len(at) > 1:
         raise ShapeError("a shape has one partition dimension", got=repr(sizes), operand="shape")
     depth = at[0] if at else 0
@@ -225,7 +230,7 @@ def _placed(
     return made
 
 
-def _at_top_level() -> None:
+def _at_top_level(what: str) -> None:
     """Raise MemorySpaceError where the running function makes an output inside a loop."""
     frame = kernel_frame()
     around = repeated_around(frame.f_code, frame.f_lasti)
@@ -235,15 +240,17 @@ def _at_top_level() -> None:
             expected="outputs of the kernel, made outside all loops",
             hint="make it before the loop, with an axis for the loop's index",
             operand="buffer",
-            instruction="nl.ndarray",
+            instruction=f"nl.{what}",
             rule="NKI 0.1: shared_hbm",
         )
 
 
-def _in_hbm(sizes: tuple[int, ...], kind: DType, space: Space, name: str) -> tuple[Any, bool]:
-    launch = running("nl.ndarray")
+def _in_hbm(
+    what: str, sizes: tuple[int, ...], kind: DType, space: Space, name: str
+) -> tuple[Any, bool]:
+    launch = running(f"nl.{what}")
     if space is Space.shared_hbm:
-        _at_top_level()
+        _at_top_level(what)
     if space is not Space.shared_hbm:
         return launch.core.allocate(sizes, kind, space, name), True
     known = len(launch.shared)

@@ -141,6 +141,9 @@ def common_shape(x: Any, y: Any) -> tuple[int, ...]:
         "shapes do not broadcast",
         expected="equal ranks, and on every axis equal extents or 1",
         got=f"{x.shape} and {y.shape}",
+        hint="cut both to equal extents, such as t[:, 0:n]"
+        if len(x.shape) == len(y.shape)
+        else "give both the same rank: t.reshape(shape), or t.expand_dims(axis)",
         rule=RULE,
     )
 

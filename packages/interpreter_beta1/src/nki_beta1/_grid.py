@@ -117,7 +117,7 @@ def grid_shape(grid: Any) -> tuple[int, ...]:
 
 
 def _is_count(n: Any) -> bool:
-    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and n > 0
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool) and bool(n > 0)
 
 
 def program_id(axis: int) -> int:

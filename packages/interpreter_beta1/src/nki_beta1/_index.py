@@ -254,10 +254,17 @@ def as_index(value: Any, rank: int = 0) -> Index:
             f"an index expression meets a {type(value).__name__}",
             expected="ints and other index expressions",
             got=repr(value)[:80],
-            hint="indices that the device computes (a tile as an index) are not modelled",
+            hint=_INSTEAD.get(type(value).__name__),
             rule=RULE,
         )
     return Index((1,) * rank, found, (0,) * rank)
+
+
+_INSTEAD = {
+    "Tile": "one number of a tile moves an index by + only: n[0, 0] + nl.arange(F)[None, :]",
+    "float": "indices are whole numbers: divide with //, or write an int",
+}
+"""What to write for a value that index expressions do not take."""
 
 
 def _combine(a: Index, b: Any, function: Callable[..., np.ndarray], sign: int | None) -> Index:

@@ -16,7 +16,9 @@ from neuroncore.backend import CURRENT, Choice
 from neuroncore.errors import (
     KernelError,
     LaunchError,
+    Place,
     UnsupportedError,
+    place_of,
 )
 from neuroncore.instructions import KernelWarning
 from neuroncore.launch import RUNNING, execute
@@ -170,10 +172,11 @@ def launch(
         except KernelError as error:
             reword(error)
             raise
-        except RecursionError:
+        except RecursionError as endless:
             raise LaunchError(
                 f"kernel {function.__name__} recurses without end",
                 hint="write the repetition as a loop over nl.affine_range",
+                place=_place_in(function, endless),
                 rule="NKI 0.1: kernels do not recurse",
             ) from None
         finally:
@@ -191,6 +194,14 @@ def launch(
         is_mutable=lambda parameter: writes_arguments or parameter in mutable,
         explain=explained,
     )
+
+
+def _place_in(function: Callable[..., Any], wrong: BaseException) -> Place | None:
+    """Where the kernel itself stood when something went wrong below it."""
+    code, trace = getattr(inspect.unwrap(function), "__code__", None), wrong.__traceback__
+    while trace is not None and trace.tb_frame.f_code is not code:
+        trace = trace.tb_next
+    return None if trace is None else place_of(trace.tb_frame, trace.tb_lasti)
 
 
 def _check_call(

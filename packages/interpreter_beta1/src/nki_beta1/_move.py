@@ -189,9 +189,26 @@ def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unk
     """x @ y in float32, in PSUM; x is (K, M) with transpose_x, else (M, K) and transposed first."""
     refuse_unknown("matmul", unknown)
     core_of("matmul").flush()
+    if len(x.shape) == len(y.shape) == 2 and x.shape[0 if transpose_x else 1] != y.shape[0]:
+        raise _unequal_k(x, y, transpose_x)
     x, y = elementwise.to_sbuf(x), elementwise.to_sbuf(y)
     stationary = x if transpose_x else elementwise.copy(transpose(x))
     return masked_matmul({"stationary": stationary, "moving": y}, {"accumulate": False}, mask)
+
+
+def _unequal_k(x: Any, y: Any, transpose_x: bool) -> ShapeError:
+    shape = "(K, M)" if transpose_x else "(M, K)"
+    other = "" if transpose_x else "; transpose_x=True takes an x of shape (K, M)"
+    return ShapeError(
+        f"K is {x.shape[0 if transpose_x else 1]} in x and {y.shape[0]} in y",
+        expected=f"x {shape}, y (K, N)",
+        got=f"x {x.shape}, y {y.shape}",
+        hint=f"cut both to one K; take nl.transpose(y) of a y of shape (N, K){other}",
+        operand="y",
+        position=1,
+        instruction="nl.matmul",
+        rule="NKI 0.1: nl.matmul",
+    )
 
 
 def expand_dims(data: Any, axis: int) -> Any:

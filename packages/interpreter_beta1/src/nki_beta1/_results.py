@@ -17,10 +17,23 @@ from nki_beta1._not_an_array import NotAnArray
 
 
 def check_results(function: Callable[..., Any], result: Any) -> None:
-    """Raise for a result that is no tensor in HBM; numbers that the kernel computed may go."""
+    """Raise for a result that is no tensor in HBM; beside tensors, numbers may go."""
+    _check_each(function, result)
+    if result is not None and next(_tensors(result), None) is None:
+        raise LaunchError(
+            f"kernel {function.__name__} returns {described(result)} and no tensor",
+            expected="a tensor in HBM, or nothing",
+            got=repr(result).partition("\n")[0][:80],
+            hint="what a kernel computes is stored to nl.ndarray(…, buffer=nl.shared_hbm)",
+            place=_place_of_return(function),
+            rule=_OUTPUTS,
+        )
+
+
+def _check_each(function: Callable[..., Any], result: Any) -> None:
     if isinstance(result, (tuple, list, dict)):
         for part in result.values() if isinstance(result, dict) else result:
-            check_results(function, part)
+            _check_each(function, part)
     elif isinstance(result, View) and result.buffer is Space.private_hbm:
         raise MemorySpaceError(
             f"kernel {function.__name__} returns a tensor in PRIVATE_HBM",

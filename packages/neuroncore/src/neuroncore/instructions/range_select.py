@@ -70,7 +70,9 @@ def range_select(c: Call) -> Callable[..., None]:
 
 def _whole_start(value: Any) -> int:
     """0.2 prints the default as 0.0."""
-    if isinstance(value, (int, float, np.number)) and value % 1 == 0:
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return int(value)
     raise AttributeValueError(
         f"range_start {value!r} is not a whole number", expected="a compile-time int",

@@ -109,7 +109,9 @@ def _position(view: View, dim: int, item: Any, size: int) -> int:
             f"index {item} is outside dimension {dim}",
             expected=f"0 <= index < {size}",
             got=f"{item} on a tensor of shape {view.shape}",
-            hint=f"negative indices came with NKI 0.6: write {at + size}" if counts_back else None,
+            hint=f"negative indices came with NKI 0.6: write {at + size}"
+            if counts_back
+            else "end the loop before it, or clamp with min(…) where the last tile is ragged",
             rule=RULE,
         )
     return at
