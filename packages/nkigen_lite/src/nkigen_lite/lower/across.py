@@ -52,17 +52,12 @@ class Accumulated(Tiles):
 
     # -- tiles ------------------------------------------------------------------------------------
 
-    def store(self, value: str, at: Tile) -> None:
-        for name in sorted(self.stored):
-            if self.fit.made.get(name, name) != value:
-                continue
-            if name in self.outputs:
-                self.writer.call(
-                    "dma_copy", dst=self.in_hbm(name, at), src=self.on_chip(value, at)
-                )  # fmt: skip
-            for end in self.ends:
-                if end.node.operands[0] == name:
-                    self.add(end.node, self.on_chip(value, at), at)
+    def store_as(self, name: str, value: str, at: Tile) -> None:
+        if name in self.outputs:
+            super().store_as(name, value, at)
+        for end in self.ends:
+            if end.node.operands[0] == name:
+                self.add(end.node, self.on_chip(value, at), at)
 
     def add(self, node: Node, tile: Access, at: Tile) -> None:
         """One tile more, element by element on VectorE."""

@@ -7,7 +7,7 @@ from neuroncore.targets import resolve_target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.across import write_across
-from nkigen_lite.lower.budget import fit, in_matrix_tiles
+from nkigen_lite.lower.budget import in_matrix_tiles
 from nkigen_lite.lower.chains import Part, parts_of
 from nkigen_lite.lower.contraction import OnChip, bytes_of
 from nkigen_lite.lower.groups import Group, Plan, plan_groups
@@ -18,9 +18,10 @@ from nkigen_lite.lower.replicate import replicas_of
 from nkigen_lite.lower.roads import time_of
 from nkigen_lite.lower.runs import Run, write_run
 from nkigen_lite.lower.sources import Source
-from nkigen_lite.lower.spaces import matrix_space, solve
+from nkigen_lite.lower.spaces import matrix_space
 from nkigen_lite.lower.splitting import keeps_inner_axes, split_reductions
 from nkigen_lite.lower.tiles import Tiles
+from nkigen_lite.lower.turning import write_tiles
 from nkigen_lite.lower.writer import Writer
 
 
@@ -108,22 +109,11 @@ class _Kernel:
         """Element-wise operations and row reductions, from HBM to HBM."""
         sources = {v: self.source(v) for v in group.axes.shapes if v not in group.names}
         sources |= {v: self.arrays.known[v] for v in stored}
-        if group.ends:
-            specs, numbers = self.graph.specs, self.plan.numbers
-            road = write_across(self.writer, group, sources, specs, numbers, stored)
-            self.plan.notes.append(f"{', '.join(e.value.name for e in group.ends)}: {road}")
-            return
-        space = solve(group.axes, group.anchor, sources)
-        if isinstance(space, str):
-            raise cannot(group.nodes[0], space)
+        write = write_across if group.ends else write_tiles
         specs, numbers = self.graph.specs, self.plan.numbers
-        found = fit(group.nodes, space, specs, numbers, self.target, stored)
-        if found.problem is not None:
-            raise cannot(group.nodes[0], found.problem)
-        group.space, group.fit = space, found
-        outside = {v: s for v, s in sources.items() if v not in group.names}
-        replicas = replicas_of(self.writer, space, specs, numbers, outside)
-        Tiles(self.writer, space, found, sources, stored, replicas).run()
+        road = write(self.writer, group, sources, specs, numbers, stored)
+        if road is not None:
+            self.plan.notes.append(f"{', '.join(sorted(stored))}: {road}")
 
     def products(self, part: Part, stored: frozenset[str]) -> None:
         """Products of matrices, and the group that works on them in PSUM."""

@@ -126,9 +126,7 @@ class Tiles:
         self.buffers = {}
         for value in self.inputs:
             if value not in self.resident and value not in self.bound:
-                self.writer.call(
-                    "dma_copy", dst=self.on_chip(value, at), src=self.in_hbm(value, at)
-                )
+                self.load(value, at)
         made = {self.fit.made.get(v, v): v for v in sorted(self.stored)}
         last = {v: number for number, s in enumerate(self.fit.steps) for v in s.writes}
         for number, step in enumerate(self.fit.steps):
@@ -140,13 +138,19 @@ class Tiles:
             if value in made and value not in self.bound:
                 self.store(value, at)
 
+    def load(self, value: str, at: Tile) -> None:
+        """The value's tile, from its array."""
+        self.writer.call("dma_copy", dst=self.on_chip(value, at), src=self.in_hbm(value, at))
+
     def store(self, value: str, at: Tile) -> None:
         """Every array that holds the value, from its tile."""
         for name in sorted(self.stored):
             if self.fit.made.get(name, name) == value:
-                self.writer.call(
-                    "dma_copy", dst=self.in_hbm(name, at), src=self.on_chip(value, at)
-                )  # fmt: skip
+                self.store_as(name, value, at)
+
+    def store_as(self, name: str, value: str, at: Tile) -> None:
+        """One array, from the tile that holds it."""
+        self.writer.call("dma_copy", dst=self.in_hbm(name, at), src=self.on_chip(value, at))
 
     def step(self, step: Step, at: Tile) -> None:
         """One instruction, or one for each row of a partition where it takes one value per row."""
