@@ -45,9 +45,9 @@ def test_a_short_axis_over_a_long_line_is_a_loop(lowers, normal):
 
 
 def test_a_long_axis_lies_on_partitions(lowers, normal):
-    kernel = lowers(lambda x: x.sum(0), normal(1000, 512), roundings=64)
+    kernel = lowers(lambda x: x.sum(0), normal(9000, 64), roundings=64)
 
-    assert kernel.stats.hbm_bytes == 4 * (1000 * 512 + 512)
+    assert kernel.stats.hbm_bytes == 4 * (9000 * 64 + 64)
     assert "rows on partitions, each tile by ones on TensorE: " in kernel.explain()
 
 
@@ -111,10 +111,20 @@ def test_every_target_takes_the_kernel(lowers, normal, target):
 
 
 def test_the_fastest_road_is_told_with_the_others():
-    explained = compile(lambda x: x.sum(0), "f32[1024, 1024]").explain()
+    explained = compile(lambda x: x.sum(0), "bf16[1024, 1024]").explain()
 
     assert "each tile by ones on TensorE: " in explained
     assert "(not rows on partitions, added on VectorE: " in explained
+    assert "reductions after the last tile: " in explained
+    assert "(not of rows: " in explained
+
+
+def test_what_follows_a_reduction_of_columns_may_join_it():
+    """So the columns are turned into rows."""
+    explained = compile(lambda x: np.exp(x - x.max(0)), "f32[512, 512]").explain()
+
+    assert "reductions of rows: " in explained
+    assert "columns turned into rows by TensorE: " in explained
 
 
 def test_reading_element_by_element_is_left_behind():
