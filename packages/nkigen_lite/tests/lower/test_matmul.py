@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nkigen_lite.compile import compile
-from nkigen_lite.lower import LoweringError
+from nkigen_lite.lower import matmul
 
 
 def mm(a: Any, b: Any) -> Any:
@@ -125,6 +125,16 @@ def test_every_version_has_source_of_its_own(version):
     assert f"NKI {version}." in kernel.source
 
 
-def test_a_contracted_axis_beyond_sbuf_is_refused():
-    with pytest.raises(LoweringError, match="too long for SBUF"):
-        compile(mm, "f32[128, 65536]", "f32[65536, 512]")
+@pytest.mark.parametrize(("m", "n"), [(1, 3), (130, 513), (400, 1100)])
+def test_a_contracted_axis_beyond_sbuf_comes_by_in_parts(lowers, normal, m, n, monkeypatch):
+    monkeypatch.setattr(matmul, "LONG_TERMS", 256)
+    monkeypatch.setattr(matmul.Products, "block", lambda products: None)
+    a, b = normal(m, 600), normal(600, n, seed=1)
+
+    lowers(lambda a, b: np.tanh(a @ b / 64), a, b, roundings=64)
+
+
+def test_a_very_long_contracted_axis_fits():
+    stats = compile(mm, "f32[128, 65536]", "f32[65536, 512]").stats
+
+    assert stats.hbm_bytes == 4 * (128 * 65536 + 65536 * 512 + 128 * 512)

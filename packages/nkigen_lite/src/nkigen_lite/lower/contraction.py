@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
@@ -37,10 +37,11 @@ class Matrix:
 
     def columns(self, start: Affine, count: int) -> Matrix:
         """`count` of the columns X."""
-        offset = self.offset + start * self.along_x
-        return Matrix(
-            self.buffer, offset, self.num_k, count, self.along_k, self.along_x, self.dtype
-        )  # fmt: skip
+        return replace(self, offset=self.offset + start * self.along_x, num_x=count)
+
+    def terms(self, start: Affine, count: int) -> Matrix:
+        """`count` of the rows K."""
+        return replace(self, offset=self.offset + start * self.along_k, num_k=count)
 
 
 @dataclass(frozen=True, slots=True)

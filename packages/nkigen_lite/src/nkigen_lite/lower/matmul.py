@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -32,8 +32,15 @@ BANK_ELEMS = 512
 PLACES = 2
 """What is loaded or stored in a loop needs room twice, so that transfers and work overlap."""
 
+LONG_TERMS, LONG_COLUMNS, LONG_BANKS = 1024, 1024, 6
+"""Where K does not fit: terms and columns at a time, and PSUM banks for the sums of a block."""
+
 RESULT_BYTES = 4 * 1024
 """Room for results, per partition: two banks."""
+
+
+BankOfProducts = Callable[[Affine, int], dict[str, Access]]
+"""(first column, columns) → the products there, in PSUM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,11 @@ class Products:
         with ExitStack() as stack:
             batch = tuple(stack.enter_context(self.writer.loop("batch", n)) for n in shape)
             block = self.block()
+            if block is None and isinstance(self.left, OnChip):
+                raise cannot(self.nodes[0], f"its contracted axis of {self.k} is too long for SBUF")
+            if block is None:
+                self.write_in_terms(batch)
+                return
             stays = self.left_stays(block)
             kept = self.whole_left(batch) if stays else None
             for part in parts(self.n, block):
@@ -80,8 +92,9 @@ class Products:
                     rights = [self.right(n, batch, start, part.size) for n in self.nodes]
                     self.rows(batch, kept, rights, start, part.size)
 
-    def block(self) -> int:
-        """Columns of the right matrices that are on chip at once: all, or what fits twice."""
+    def block(self) -> int | None:
+        """Columns of the right matrices that are on chip at once: all, or what fits twice; None
+        where not even 128 fit."""
         each = bytes_of(self.k, 1, self.dtype) * len(self.nodes)
         left = 0 if isinstance(self.left, OnChip) else self.left_bytes(min(self.m, PARTITIONS))
         free = self.free - PLACES * (left + RESULT_BYTES)
@@ -89,7 +102,7 @@ class Products:
             return self.n
         most = free // PLACES // each
         if most < min(self.n, PARTITIONS):
-            raise cannot(self.nodes[0], f"its contracted axis of {self.k} is too long for SBUF")
+            return None
         return min(self.n, 1 << (most.bit_length() - 1))  # whole banks, loads and stores
 
     def left_bytes(self, rows: int) -> int:
@@ -105,9 +118,9 @@ class Products:
     def whole_left(self, batch: tuple[Affine, ...]) -> OnChip:
         if isinstance(self.left, OnChip):
             return self.left
-        return load(self.writer, self.leftmatrix_of(batch), "left")
+        return load(self.writer, self.left_matrix(batch), "left")
 
-    def leftmatrix_of(self, batch: tuple[Affine, ...]) -> Matrix:
+    def left_matrix(self, batch: tuple[Affine, ...]) -> Matrix:
         assert isinstance(self.left, Source)
         return matrix_of(self.left, batch, transposed=True)
 
@@ -124,13 +137,76 @@ class Products:
                 first = r * PARTITIONS + part.start
                 left, at = kept, first
                 if left is None:
-                    matrix = self.leftmatrix_of(batch).columns(first, part.size)
+                    matrix = self.left_matrix(batch).columns(first, part.size)
                     left, at = load(self.writer, matrix, "left"), Affine()
                 wide = self.result_columns(columns)
                 for group in parts(columns, wide):
                     with self.writer.loop("part", group.tiles) as p:
-                        place = (start, p * wide + group.start, group.size)
-                        self.results(batch, (left, at), rights, (first, part.size), place)
+                        inner = p * wide + group.start
+                        self.results(
+                            batch, self.products((left, at), rights, part.size, inner),
+                            (first, part.size), (start + inner, group.size),
+                        )  # fmt: skip
+
+    def write_in_terms(self, batch: tuple[Affine, ...]) -> None:
+        """Blocks of results that stay in PSUM while their terms come by, some of K at a time."""
+        columns = min(self.n, LONG_COLUMNS)
+        rows = max(1, LONG_BANKS // (len(self.nodes) * -(-columns // BANK_ELEMS))) * PARTITIONS
+        for down in parts(self.m, rows):
+            with self.writer.loop("row", down.tiles) as r:
+                first = r * rows + down.start
+                for across in parts(self.n, columns):
+                    with self.writer.loop("block", across.tiles) as c:
+                        start = c * columns + across.start
+                        self.terms(batch, (first, down.size), (start, across.size))
+
+    def terms(
+        self, batch: tuple[Affine, ...], rows: tuple[Affine, int], columns: tuple[Affine, int]
+    ) -> None:
+        """One block of results: all its terms, then stored."""
+        writer, banks = self.writer, -(-columns[1] // BANK_ELEMS)
+        tiles = [
+            (p.start + t * p.size, p.size)
+            for p in parts(rows[1], PARTITIONS)
+            for t in range(p.tiles)
+        ]
+        sums = {
+            (node.name, start): writer.allocate(
+                "product", (size, banks * BANK_ELEMS), float32, Memory.psum, node.origin
+            )
+            for node in self.nodes
+            for start, size in tiles
+        }
+        for part in parts(self.k, LONG_TERMS):
+            with writer.loop("term", part.tiles) as t:
+                k = (t * LONG_TERMS + part.start, part.size)
+                left = load(writer, self.left_matrix(batch).columns(*rows).terms(*k), "left")
+                for node in self.nodes:
+                    matrix = matrix_of(self.rights[node.name], batch, transposed=False)
+                    right = load(writer, matrix.columns(*columns).terms(*k), "right")
+                    for start, size in tiles:
+                        self.add(sums[node.name, start], left, (start, size), right, columns[1])
+        for start, size in tiles:
+
+            def products(at: Affine, width: int, start: int = start) -> dict[str, Access]:
+                return {
+                    n.name: _columns(sums[n.name, start], at, width) for n in self.nodes
+                }  # fmt: skip
+
+            self.results(batch, products, (rows[0] + start, size), columns)
+
+    def add(
+        self, into: Buffer, left: OnChip, rows: tuple[int, int], right: OnChip, columns: int
+    ) -> None:
+        """Some terms of a tile's results, bank by bank."""
+        for part in parts(columns, BANK_ELEMS):
+            with self.writer.loop("bank", part.tiles) as b:
+                at = b * BANK_ELEMS + part.start
+                access = _columns(into, at, part.size)
+                first, size = rows
+                multiply(
+                    self.writer, access, left, (Affine(first), size), right, (at, part.size)
+                )  # fmt: skip
 
     def result_columns(self, columns: int) -> int:
         """Columns of one store."""
@@ -138,11 +214,11 @@ class Products:
         return min(columns, BANK_ELEMS * banks)
 
     def results(
-        self, batch: tuple[Affine, ...], left: tuple[OnChip, Affine], rights: list[OnChip],
-        rows: tuple[Affine, int], columns: tuple[Affine, Affine, int],
+        self, batch: tuple[Affine, ...], products: BankOfProducts, rows: tuple[Affine, int],
+        columns: tuple[Affine, int],
     ) -> None:  # fmt: skip
         """One row of results: bank by bank into a tile, then stored."""
-        writer, (start, inner, width) = self.writer, columns
+        writer, (start, width) = self.writer, columns
         names = self.epilogue.stored if self.epilogue else (self.nodes[0].name,)
         made = {
             name: writer.allocate(
@@ -154,20 +230,16 @@ class Products:
         for part in parts(width, BANK_ELEMS):
             with writer.loop("bank", part.tiles) as b:
                 at = b * BANK_ELEMS + part.start
-                results = {
-                    node.name: self.product(node, left, right, rows[1], (inner + at, part.size))
-                    for node, right in zip(self.nodes, rights, strict=True)
-                }
                 targets = {
                     name: Access(t.name, at, (rows[1], part.size), (t.row, 1))
                     for name, t in made.items()
                 }
-                tile = Tile(rows[0], rows[1], 1, start + inner + at, part.size, batch)
-                self.finish(results, targets, tile)
+                tile = Tile(rows[0], rows[1], 1, start + at, part.size, batch)
+                self.finish(products(at, part.size), targets, tile)
         for name, tile_of in made.items():
             output = self.outputs[name]
             offset = Affine(output.offset) + rows[0] * output.strides[-2]
-            offset += (start + inner) * output.strides[-1]
+            offset += start * output.strides[-1]
             for variable, stride in zip(batch, output.strides, strict=False):
                 offset += variable * stride
             shape = (rows[1], width)
@@ -175,23 +247,25 @@ class Products:
             source = Access(tile_of.name, Affine(), shape, (tile_of.row, 1))
             writer.call("dma_copy", self.nodes[0].origin, dst=target, src=source)
 
-    def product(
-        self, node: Node, left: tuple[OnChip, Affine], right: OnChip, rows: int,
-        columns: tuple[Affine, int],
-    ) -> Buffer:  # fmt: skip
-        into = self.writer.allocate(
-            "product", (rows, columns[1]), float32, Memory.psum, node.origin
-        )  # fmt: skip
-        multiply(self.writer, whole(into), left[0], (left[1], rows), right, columns)
-        return into
+    def products(
+        self, left: tuple[OnChip, Affine], rights: list[OnChip], rows: int, inner: Affine
+    ) -> BankOfProducts:
+        """What makes a bank of each product, `inner` columns into the right matrices."""
 
-    def finish(
-        self, results: Mapping[str, Buffer], targets: Mapping[str, Access], at: Tile
-    ) -> None:
+        def made(at: Affine, width: int) -> dict[str, Access]:
+            found: dict[str, Access] = {}
+            for node, right in zip(self.nodes, rights, strict=True):
+                shape = (rows, width)
+                into = self.writer.allocate("product", shape, float32, Memory.psum, node.origin)
+                columns = (inner + at, width)
+                multiply(self.writer, whole(into), left[0], (left[1], rows), right, columns)
+                found[node.name] = whole(into)
+            return found
+
+        return made
+
+    def finish(self, values: Mapping[str, Access], targets: Mapping[str, Access], at: Tile) -> None:
         """The products of one tile through the epilogue, or only out of PSUM."""
-        values = {
-            name: Access(b.name, Affine(), b.shape, (b.row, 1)) for name, b in results.items()
-        }
         if self.epilogue is None:
             ((name, source),) = values.items()
             self.writer.call("tensor_copy", dst=targets[name], src=source)
@@ -233,11 +307,15 @@ class Products:
         self, name: str, left: OnChip, rights: list[OnChip], inner: Affine, start: Affine,
         count: int, target: Access,
     ) -> None:  # fmt: skip
-        results: dict[str, Buffer] = {}
+        results: dict[str, Access] = {}
         for node, right in zip(self.nodes, rights, strict=True):
             into = self.writer.allocate(
                 "product", (count, self.m), float32, Memory.psum, node.origin
             )  # fmt: skip
             multiply(self.writer, whole(into), right, (inner, count), left, (Affine(), self.m))
-            results[node.name] = into
+            results[node.name] = whole(into)
         self.finish(results, {name: target}, Tile(start, count, 1, Affine(), self.m, ()))
+
+
+def _columns(buffer: Buffer, start: Affine, count: int) -> Access:
+    return Access(buffer.name, start, (buffer.shape[0], count), (buffer.row, 1))
