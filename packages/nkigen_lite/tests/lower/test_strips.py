@@ -184,6 +184,12 @@ def test_what_stays_on_chip_may_also_be_a_result(lowers, normal):
     lowers(both, q, k, v, roundings=64)
 
 
+def test_a_result_is_also_multiplied_for_two_heads(lowers, normal):
+    x, w = normal(2, 100, 32), normal(2, 32, 40, seed=1)
+
+    lowers(lambda x, w: (t := np.tanh(x), t @ w), x, w, roundings=64)
+
+
 def test_a_product_wider_than_psum(lowers, normal):
     x, w = normal(140, 20), normal(20, 5000, seed=1)
 

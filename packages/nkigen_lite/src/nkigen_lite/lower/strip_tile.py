@@ -36,6 +36,13 @@ class Strip:
         """The products of matrices, in order."""
         return tuple(s for s in self.stages if isinstance(s, Node))
 
+    @property
+    def made(self) -> frozenset[str]:
+        """The values that its stages make."""
+        return frozenset(
+            name for s in self.stages for name in ([s.name] if isinstance(s, Node) else s.names)
+        )
+
     def in_psum(self, product: Node) -> bool:
         """Whether only groups need the product, and not beyond the strip."""
         by_product = {p.operands[0] for p in self.products}

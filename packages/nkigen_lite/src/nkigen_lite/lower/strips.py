@@ -106,7 +106,8 @@ class Strips:
         rows = first.at.rows * first.at.partitions
         for product in self.strip.products:
             left, right = product.operands
-            if left in self.sources and left not in first.turned.keys() | self.strip.shared:
+            known = first.turned.keys() | self.strip.shared | self.strip.made
+            if left not in known:
                 matrix = matrix_of(self.sources[left], first.at.batch, transposed=True)
                 pair = load_pair(
                     self.writer, matrix.columns(first.at.row, rows), self.step(left), "turned_rows",
