@@ -1,0 +1,1 @@
+"""How far generated kernels are from float64, operation by operation."""

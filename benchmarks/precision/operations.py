@@ -1,0 +1,171 @@
+"""Each operation: its meaning in float64, the inputs it is measured on, and the stated error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from benchmarks.precision import inputs
+from benchmarks.precision.inputs import Inputs
+
+import nkigen_lite
+from nkigen_lite.ulps import ulp
+
+Unit = Callable[..., np.ndarray]
+"""(dtype, exact result, *inputs in float64) → what an error is counted in, per element."""
+
+
+def of_the_element(dtype: Any, exact: np.ndarray, *given: np.ndarray) -> np.ndarray:
+    """ulps of the element"""
+    return ulp(exact, dtype)
+
+
+def absolute(dtype: Any, exact: np.ndarray, *given: np.ndarray) -> np.ndarray:
+    """absolute"""
+    return np.ones_like(exact)
+
+
+def of_the_argument(dtype: Any, exact: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """ulps of x"""
+    return ulp(x, dtype)
+
+
+def of_the_sum(dtype: Any, exact: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """ulps of Σ\\|x\\|"""
+    return ulp(np.abs(x).sum(-1), dtype)
+
+
+def of_the_mean(dtype: Any, exact: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """ulps of the mean of \\|x\\|"""
+    return ulp(np.abs(x).mean(-1), dtype)
+
+
+def of_the_products(dtype: Any, exact: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """ulps of Σ\\|a\\|\\|b\\|"""
+    return ulp(np.abs(a) @ np.abs(b), dtype)
+
+
+def of_the_row(dtype: Any, exact: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """ulps of the row's largest"""
+    return ulp(np.abs(exact).max(-1, keepdims=True), dtype)
+
+
+def of_the_exponent(dtype: Any, exact: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """2 + \\|y ln x\\| ulps of the element"""
+    with np.errstate(all="ignore"):
+        return ulp(exact, dtype) * (2 + np.abs(y * np.log(np.abs(x))))
+
+
+def of_the_distance(dtype: Any, exact: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """an ulp of the element, and 7 + max - x of its float32"""
+    away = x.max(-1, keepdims=True) - x
+    return ulp(exact, dtype) + (7 + away) * ulp(exact, np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is measured.
+
+    function: as a user writes it; exact: its meaning on float64 arrays, the function itself where
+    NumPy has it. at_most: dtype of the inputs → the stated bound, in `unit` of the result's dtype.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: Inputs
+    at_most: Mapping[str, float]
+    unit: Unit = of_the_element
+    exact: Callable[..., Any] | None = None
+
+    def truth(self, *arrays: np.ndarray) -> np.ndarray:
+        """The result for these numbers in float64."""
+        wide = (a.astype(np.float64) for a in arrays)
+        with np.errstate(all="ignore"):
+            return np.asarray((self.exact or self.function)(*wide))
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, e) / (1 + e)
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    return x * np.vectorize(lambda v: math.erfc(-v / math.sqrt(2)) / 2, otypes=[np.float64])(x)
+
+
+def _softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def _rmsnorm(x: Any) -> Any:
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6)
+
+
+def _layernorm(x: Any) -> Any:
+    away = x - np.mean(x, axis=-1, keepdims=True)
+    return away / np.sqrt(np.mean(away * away, axis=-1, keepdims=True) + 1e-5)
+
+
+def each(float32: float, narrow: float = 0.51) -> dict[str, float]:
+    """The bound in float32, and where that is rounded once to fewer bits: half an ulp and a bit."""
+    return {"float32": float32, "bfloat16": narrow, "float16": narrow}
+
+
+ENGINE = each(4)
+"""NumPy's own float32 functions, which stand for the engines', are within 4 ulps."""
+TURN = {"float32": 3e-7, "bfloat16": 2**-9 + 3e-7, "float16": 2**-12 + 3e-7}
+"""Of numbers up to 1: 3e-7, and half an ulp of narrower results."""
+
+OPERATIONS = (
+    Operation("x + y, x - y", lambda x, y: x - y, inputs.pairs, each(0.5, 0.5)),
+    Operation("x * y", lambda x, y: x * y, inputs.pairs, each(0.5, 0.5)),
+    Operation("x / y", lambda x, y: x / y, inputs.divisors, each(1.5)),
+    Operation("1 / x", lambda x: 1 / x, inputs.reciprocals, each(0.5, 0.5)),
+    Operation("x // y", lambda x, y: x // y, inputs.quotients, each(0, 0)),
+    Operation("x % y", lambda x, y: x % y, inputs.quotients, each(0, 0)),
+    Operation("floor", np.floor, inputs.halves, each(0, 0)),
+    Operation("ceil", np.ceil, inputs.halves, each(0, 0)),
+    Operation("rint", np.rint, inputs.halves, each(0, 0)),
+    Operation("trunc", np.trunc, inputs.halves, each(0, 0)),
+    Operation("maximum", np.maximum, inputs.pairs, each(0, 0)),
+    Operation("where", lambda x, y: np.where(x < y, x, y), inputs.pairs, each(0, 0)),
+    Operation("square", np.square, inputs.anything, each(0.5, 0.5)),
+    Operation("x ** 3", lambda x: x**3, inputs.cubes, each(1.5)),
+    Operation("x ** y", lambda x, y: x**y, inputs.powers, each(2), unit=of_the_exponent),
+    Operation("sqrt", np.sqrt, inputs.roots, each(0.5, 0.5)),
+    Operation("rsqrt", nkigen_lite.rsqrt, inputs.roots, each(1.5), exact=lambda x: 1 / np.sqrt(x)),
+    Operation("exp", np.exp, inputs.exponents, ENGINE),
+    Operation("log", np.log, inputs.logarithms, ENGINE),
+    Operation("expm1", np.expm1, inputs.around_zero, each(5)),
+    Operation("log1p", np.log1p, inputs.above_minus_one, each(5)),
+    Operation("tanh", np.tanh, inputs.around_zero, ENGINE),
+    Operation("sin", np.sin, inputs.angles, TURN, unit=absolute),
+    Operation("cos", np.cos, inputs.angles, TURN, unit=absolute),
+    Operation("sigmoid", nkigen_lite.sigmoid, inputs.exponents, each(6), exact=_sigmoid),
+    Operation("silu", nkigen_lite.silu, inputs.exponents, each(6), exact=lambda x: x * _sigmoid(x)),
+    Operation("erf", nkigen_lite.erf, inputs.around_zero, ENGINE, exact=_erf),
+    Operation(
+        "gelu", nkigen_lite.gelu, inputs.around_zero, ENGINE, unit=of_the_argument, exact=_gelu
+    ),
+    Operation("max", lambda x: np.max(x, axis=-1), inputs.rows, each(0, 0)),
+    Operation("sum", lambda x: np.sum(x, axis=-1), inputs.rows, each(8), unit=of_the_sum),
+    Operation("mean", lambda x: np.mean(x, axis=-1), inputs.rows, each(8), unit=of_the_mean),
+    Operation("var", lambda x: np.var(x, axis=-1), inputs.rows, each(16)),
+    Operation("std", lambda x: np.std(x, axis=-1), inputs.rows, each(16)),
+    Operation("prod", lambda x: np.prod(x, axis=-1), inputs.short_rows, each(16)),
+    Operation(
+        "a @ b", np.matmul, inputs.matrices,
+        {"float32": 8, "bfloat16": 8, "float16": 0.51}, unit=of_the_products,
+    ),
+    Operation("softmax", _softmax, inputs.rows, each(1), unit=of_the_distance),
+    Operation("rms norm", _rmsnorm, inputs.rows, {"float32": 8}),
+    Operation("layer norm", _layernorm, inputs.rows, {"float32": 8}, unit=of_the_row),
+)  # fmt: skip
