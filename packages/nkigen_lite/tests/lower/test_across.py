@@ -105,6 +105,13 @@ def test_elements_in_another_order_are_reduced_axis_by_axis(lowers, normal):
     lowers(lambda x: x[:, ::2, 1:].sum((1, 2)), normal(130, 30, 5), roundings=256)
 
 
+def test_products_and_integers(lowers, normal):
+    lowers(lambda x: (x.prod(0), x.prod((0, 2))), 1 + normal(20, 9, 5) / 8, roundings=256)
+    x = np.arange(-3000, 3000, dtype=np.int32).reshape(40, 3, 50) * 70001
+    lowers(lambda x: (x.max(0), x.min((0, 2)), x[:, ::2].max()), x)
+    lowers(lambda x: (x.any((0, 2)), x.all(0), x.any()), x % 3 > 0)
+
+
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 def test_every_target_takes_the_kernel(lowers, normal, target):
     lowers(lambda x: (x.sum(0), x.max(0)), normal(200, 140), roundings=200, target=target)

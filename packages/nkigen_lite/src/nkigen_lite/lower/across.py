@@ -26,6 +26,7 @@ from nkigen_lite.lower.replicate import Replicas, replicas_of
 from nkigen_lite.lower.roads import Road, fastest
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.spaces import Axis, Role, Space, solve
+from nkigen_lite.lower.splitting import ROUNDED
 from nkigen_lite.lower.table import REDUCTIONS
 from nkigen_lite.lower.tiles import Part, Tile, Tiles, parts, row_parts
 from nkigen_lite.lower.writer import Writer
@@ -84,7 +85,7 @@ class Accumulated(Tiles):
 
     def held_as(self, node: Node) -> DType:
         """The accumulator's dtype."""
-        return float32 if node.op == "sum" else self.fit.dtypes[node.operands[0]]
+        return float32 if node.op in ROUNDED else self.fit.dtypes[node.operands[0]]
 
     def result(self, end: End, total: Buffer) -> Buffer:
         """What leaves the group, of the total: scaled and rounded, in SBUF."""

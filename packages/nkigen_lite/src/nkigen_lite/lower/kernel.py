@@ -44,11 +44,12 @@ def _fastest_plan(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
     """Reductions that keep inner axes end their group, or are those of rows: what is faster."""
     found: list[tuple[float, str, Program, Plan]] = []
     refused: list[LoweringError] = []
+    times: dict[str, float] = {}
     two = keeps_inner_axes(graph)
     for across, name in ((True, "after the last tile"), (False, "of rows")) if two else _ONE:
         try:
             plan = plan_groups(graph, resolve_target(target), across)
-            program = _Kernel(plan, Writer(graph.name, target, nki)).program()
+            program = _Kernel(plan, Writer(graph.name, target, nki, times)).program()
         except LoweringError as why:
             refused.append(why)
             continue

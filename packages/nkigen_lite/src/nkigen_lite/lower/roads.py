@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space
-from neuroncore.program import Allocate, Call, Program, Statement, walk
+from neuroncore.program import Allocate, Call, Program, Statement, print_program, walk
 from neuroncore.timeline import estimate
 from nkigen_lite.lower.refuse import LoweringError
 from nkigen_lite.lower.writer import Writer
@@ -57,7 +57,10 @@ def predicted_us(writer: Writer, body: tuple[Statement, ...]) -> float:
     program = Program(
         writer.name, given, (*held, *body), (), target=writer.target, nki=writer.nki
     )  # fmt: skip
-    return time_of(program)
+    text = print_program(program)
+    if text not in writer.times:
+        writer.times[text] = time_of(program)
+    return writer.times[text]
 
 
 def time_of(program: Program) -> float:

@@ -24,6 +24,7 @@ FEW = 8
 """So few rows leave most partitions idle: worth cutting from SHORT elements on."""
 
 SHORT = 8192
+ROUNDED = frozenset({"sum", "prod"})
 
 TILE = 2048
 """Elements of the rows that a long one is cut into: a tile of 1 MiB."""
@@ -37,7 +38,7 @@ def keeps_inner_axes(graph: Graph) -> bool:
 
 
 def split_reductions(graph: Graph, apart: bool = False) -> Graph:
-    """The graph with every sum, maximum and minimum as reductions of axes that lie together, or
+    """The graph with every reduction as reductions of axes that lie together, or
     (`apart`) of one axis each, as views in another order need them."""
     build, new, used = Builder(graph.name), dict[str, str](), users(graph)
     for value in graph.inputs:
@@ -47,7 +48,7 @@ def split_reductions(graph: Graph, apart: bool = False) -> Graph:
         squeezed = _without_kept_axes(node, graph, used)
         if squeezed is not None:
             new[node.name] = _Split(build, squeezed, apart).reduced(new[squeezed.operands[0]])
-        elif node.op in REDUCTIONS and node.spec.dtype.is_float:
+        elif node.op in REDUCTIONS:
             new[node.name] = _Split(build, node, apart).reduced(operands[0])
         else:
             new[node.name] = build.emit(node.op, *operands, origin=node.origin, **node.attrs)
@@ -65,7 +66,7 @@ def _without_kept_axes(
     gone = before.attrs["axes"]
     left = tuple(n for d, n in enumerate(before.spec.shape) if d not in gone)
     alone = len(used[before.name]) == 1 and before.name not in graph.results
-    if not alone or left != node.spec.shape or not node.spec.dtype.is_float:
+    if not alone or left != node.spec.shape:
         return None
     return replace(
         before, name=node.name, spec=node.spec, attrs={**before.attrs, "keepdims": False}
@@ -99,8 +100,9 @@ class _Split:
         return value
 
     def widened(self, value: str) -> str:
-        """Sums are rounded once, at the end."""
-        if self.node.op != "sum" or self.build.specs[value].dtype is float32:
+        """Sums and products are rounded once, at the end."""
+        dtype = self.build.specs[value].dtype
+        if self.node.op not in ROUNDED or dtype is float32 or not dtype.is_float:
             return value
         return self.emit("convert", value, dtype=float32)
 

@@ -26,8 +26,12 @@ class Mark:
 class Writer:
     """Statements are added to the innermost open loop."""
 
-    def __init__(self, name: str, target: str, nki: str) -> None:
+    def __init__(
+        self, name: str, target: str, nki: str, times: dict[str, float] | None = None
+    ) -> None:
         self.name, self.target, self.nki = name, target, nki
+        self.times: dict[str, float] = {} if times is None else times
+        """Predicted microseconds by the text of a program: what was tried once is known."""
         self.parameters: list[Buffer] = []
         self.buffers: dict[str, Buffer] = {}
         self._blocks: list[list[Statement]] = [[]]
