@@ -57,7 +57,9 @@ def explicit(points: Sequence[Point]) -> list[Point]:
 def closing_lines(
     model: Model, predictions: Sequence[Prediction], left_out: Sequence[Prediction]
 ) -> Iterator[str]:
-    """Sections, ladders, bottlenecks, percentages; last the explicit points on one line."""
+    """Sections, ladders, bottlenecks, percentages; last the explicit points on one line: all of
+    them, and those that gave no constant.
+    """
     points: list[Point] = [p.point for p in predictions]
     for section in sorted({p.section for p in points}):
         mine = [p for p in predictions if p.point.section == section]
@@ -71,11 +73,11 @@ def closing_lines(
         yield f"leave one family out, independent points: {summary_text(independent(left_out))}"
         yield f"leave one family out: {summary_text(left_out)}"
     known = [p for p in predictions if p.point.is_explicit]
-    yield f"independent points, that gave no constant: {summary_text(independent(known))}"
     closed = [p for p in predictions if not p.point.is_explicit]
     if closed:
         yield f"through the closed compiler (sections 3, 6, 7): {summary_text(closed)}"
-    yield summary_text(known)
+    apart = summary_text(independent(known))
+    yield f"{summary_text(known)}; of those that gave no constant {apart}"
 
 
 def independent(predictions: Sequence[Prediction]) -> list[Prediction]:
@@ -91,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mode", choices=("as_written", "compiled"),
                       help="for times of whole programs, instead of each point's own")  # fmt: skip
     made.add_argument("--leave-one-family-out", action="store_true",
-                      help="fit the free constants without each family and predict it")  # fmt: skip
+                      help="predict each family without what was read off it")  # fmt: skip
     made.add_argument("--speed", action="store_true", help="time the timeline itself")
     made.add_argument("--write", type=Path, metavar="FILE", help="a dated page of the table")
     return made

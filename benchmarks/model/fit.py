@@ -1,15 +1,15 @@
-"""Free constants fitted on points, and families of points predicted by what the others say.
+"""Families of points predicted without what was read off them.
 
-The loss is the mean absolute log error of the points and a weak pull to what documents suggest.
-Coordinate descent: every constant in turn, a coarse grid and then a golden section around its best;
-nothing is random.
+A constant that the left-out family alone gave goes back to what other documents say of it
+(`otherwise` in costs.json). Where they say nothing it is looked for on the points of the other
+families, from 0 on: one constant after the other, a coarse grid and a finer one, mean absolute log
+error. Nothing is random; what the others do not feel stays 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, log, sqrt
 from statistics import fmean
 
 from benchmarks.model.points import Point
@@ -18,18 +18,15 @@ from benchmarks.model.predict import Model, Prediction
 from neuroncore.timeline import Constants, constants
 from neuroncore.work import costs
 
-Free = tuple[str, str]
+Given = tuple[str, str]
 """Name of a constant and the generation it is for, or "all"."""
 
-PULL = 0.02
-"""Weight of the mean distance from the priors (log) beside the mean error."""
-SPREAD = log(2)
-"""How far from its value a constant is looked for, as a log ratio."""
-GRID = 5
-SECTIONS = 5
-SWEEPS = 2
-
-_GOLDEN = (sqrt(5) - 1) / 2
+GRID = (0.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+"""Where a constant of which nothing is known is looked for, in its unit."""
+FINER = (0.5, 0.71, 1.0, 1.41, 2.0)
+"""Around the best of these."""
+FELT = 1e-6
+"""A value is better than a smaller one only if the mean error lessens by more."""
 
 
 @dataclass(slots=True)
@@ -39,39 +36,32 @@ class Fitter:
     known: dict[tuple[str, tuple[tuple[str, float], ...]], float] = field(default_factory=dict)
     models: dict[tuple[tuple[str, float], ...], Model] = field(default_factory=dict)
 
-    def fit(self, points: Sequence[Point], start: Constants | None = None) -> Constants:
-        """`start` (None: those of costs.json) with its free constants fitted on `points`.
-
-        A constant of a generation without points keeps its prior.
-        """
-        best = start = start or constants()
-        devices = {p.device for p in points}
-        for free in start.free:
-            best = best.but(*free, prior(*free, start))
-        mine = [free for free in start.free if free[1] == "all" or free[1] in devices]
-        for sweep in range(SWEEPS):
-            for free in mine:
-                best = self._best(best, free, points, SPREAD / 2**sweep)
+    def fit(self, points: Sequence[Point], start: Constants, free: Sequence[Given]) -> Constants:
+        """`start` with its `free` constants, 0 at first, as they suit `points` best."""
+        best = start
+        for given in free:
+            best = best.but(*given, 0.0)
+        for given in free:
+            best = self._best(best, given, GRID, points)
+        for given in free:
+            about = value_of(best, given)
+            best = self._best(best, given, [about * factor for factor in FINER], points)
         return best
 
     def _best(
-        self, now: Constants, free: Free, points: Sequence[Point], spread: float
+        self, now: Constants, given: Given, values: Sequence[float], points: Sequence[Point]
     ) -> Constants:
-        center = log(value_of(now, free))
-
-        def loss(at: float) -> float:
-            return self.loss(now.but(*free, exp(at)), points)
-
-        step = 2 * spread / (GRID - 1)
-        low = min((center - spread + step * n for n in range(GRID)), key=loss)
-        found = golden(loss, low - step, low + step)
-        return now.but(*free, exp(min((center, low, found), key=loss)))
+        best, least = now, self.loss(now, points)
+        for value in values:
+            other = now.but(*given, value)
+            loss = self.loss(other, points)
+            if loss < least - FELT:
+                best, least = other, loss
+        return best
 
     def loss(self, values: Constants, points: Sequence[Point]) -> float:
-        """Mean absolute log error and the pull to the priors."""
-        error = fmean(self._error(point, values) for point in points)
-        away = [abs(log(value_of(values, f) / prior(*f, values))) for f in values.free]
-        return error + PULL * (fmean(away) if away else 0.0)
+        """Mean absolute log error."""
+        return fmean(self._error(point, values) for point in points)
 
     def _error(self, point: Point, values: Constants) -> float:
         at = tuple(sorted(values.at(point.device).items()))
@@ -86,41 +76,40 @@ class Fitter:
         return Model(values, timelines=shared)
 
 
-def golden(loss: Callable[[float], float], low: float, high: float) -> float:
-    """Where `loss` is least between low and high, if it has one valley there."""
-    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_a, at_b = loss(a), loss(b)
-    for _ in range(SECTIONS):
-        if at_a <= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - _GOLDEN * (high - low)
-            at_a = loss(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + _GOLDEN * (high - low)
-            at_b = loss(b)
-    return a if at_a <= at_b else b
-
-
-def value_of(values: Constants, free: Free) -> float:
+def value_of(values: Constants, given: Given) -> float:
     """The constant's value for its generation."""
-    name, target = free
+    name, target = given
     return values.values[name][target]
 
 
-def prior(name: str, target: str, values: Constants) -> float:
-    """What documents suggest for a free constant; its value where they say nothing."""
-    said = costs()["constants"][name].get("prior")
-    if isinstance(said, Mapping):
-        said = said.get(target)
-    return values.values[name][target] if said is None else said
+def given_by(points: Sequence[Point]) -> set[Given]:
+    """The constants that were read off these points, for their generation where it matters."""
+    values = constants().values
+    return {
+        (name, p.device if p.device in values[name] else "all") for p in points for name in p.gives
+    }
+
+
+def without(points: Sequence[Point], family: str, fitter: Fitter) -> Constants:
+    """The constants as they are where nobody has seen the points of `family`."""
+    others = [p for p in points if p.family != family]
+    lost = given_by([p for p in points if p.family == family]) - given_by(others)
+    now, unknown = constants(), []
+    for name, target in sorted(lost):
+        said = costs()["constants"][name].get("otherwise")
+        if isinstance(said, Mapping):
+            said = said[target]
+        if said is None:
+            unknown.append((name, target))
+        else:
+            now = now.but(name, target, said)
+    return fitter.fit([p for p in others if not p.reference], now, unknown) if unknown else now
 
 
 def leave_one_family_out(points: Sequence[Point]) -> list[Prediction]:
-    """Each family predicted by constants fitted on the others."""
+    """Each family predicted by constants that were not read off it."""
     fitter, found = Fitter(), []
     for family in dict.fromkeys(p.family for p in points):
-        others = [p for p in points if p.family != family and not p.reference]
-        model = Model(fitter.fit(others))
+        model = Model(without(points, family, fitter))
         found += [model.predict(p) for p in points if p.family == family]
     return found

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from benchmarks.model.__main__ import main
 from benchmarks.model.counts import count
-from benchmarks.model.fit import Fitter, golden
+from benchmarks.model.fit import Fitter, given_by, without
 from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction, disorders, summary
 from benchmarks.model.table import order_lines, point_line
@@ -206,26 +206,57 @@ def test_a_line_shows_both_numbers_in_the_unit_of_the_source():
     assert " ".join(line.split()) == "u02 trn2 2.551 us 2.43 us +5.0 % (± 0.4 %)"
 
 
-def test_golden_section_finds_the_bottom_of_a_valley():
-    assert golden(lambda x: abs(x - 0.3), 0.0, 1.0) == pytest.approx(0.3, abs=0.05)
+def explicit(*families: str) -> list[Point]:
+    return [p for p in POINTS.values() if p.family in families]
 
 
-def test_a_fit_lessens_the_error_on_its_points():
-    slower = replace(POINTS["c14"], value=POINTS["c14"].value * 1.4)
+def test_a_constant_goes_back_to_what_other_documents_say_where_its_family_is_left_out():
+    points = explicit("dma curve", "trn1 guide tensor", "kernel optimization micro")
+
+    values = without(points, "trn1 guide tensor", Fitter())
+
+    assert values.at("trn1")["LOAD_LATENCY"] == constants().at("trn2")["LOAD_LATENCY"]
+    assert values.at("trn1")["TENSOR_LATENCY"] == 400  # the other family shows it too
+    changed = {name for name in values.values if values.values[name] != constants().values[name]}
+    assert changed == {"LOAD_LATENCY"}
+
+
+def test_a_constant_that_nothing_else_tells_is_none_where_its_family_is_left_out():
+    points = explicit("trn1 guide dma", "trn1 guide tensor")
+
+    assert without(points, "trn1 guide dma", Fitter()).at("trn1")["DMA_DESCRIPTOR_MIN"] == 0
+
+
+def test_a_constant_that_no_document_tells_is_looked_for_on_the_other_points():
+    slow = replace(POINTS["c14"], value=POINTS["c14"].value + 4)
+    start = constants().but("DMA_TO_CONSUMER", "all", 0)
     fitter = Fitter()
 
-    fitted = fitter.fit([slower])
+    fitted = fitter.fit([slow], start, [("DMA_TO_CONSUMER", "all")])
 
-    assert abs(Model(fitted).predict(slower).error) < abs(Model().predict(slower).error)
-    assert fitter.loss(fitted, [slower]) < fitter.loss(constants(), [slower])
+    assert fitted.at("trn1")["DMA_TO_CONSUMER"] > 0
+    assert fitter.loss(fitted, [slow]) < fitter.loss(start, [slow])
 
 
-def test_the_last_line_sums_up_the_explicit_points(capsys):
+@pytest.mark.parametrize("family", dict.fromkeys(p.family for p in POINTS.values() if p.gives))
+def test_nothing_that_a_left_out_family_alone_gave_is_kept(family):
+    mine = given_by(explicit(family))
+    others = given_by([p for p in POINTS.values() if p.family != family])
+    table = costs()["constants"]
+
+    for name, target in mine - others:
+        said = table[name].get("otherwise")
+        value = constants().values[name][target]
+        assert said is None or (said[target] if isinstance(said, dict) else said) != value
+
+
+def test_the_last_line_sums_up_the_explicit_points_and_those_that_gave_no_constant(capsys):
     assert main(["--section", "4"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["a1", "a2"]
-    assert re.fullmatch(r"median \d+\.\d % p90 \d+\.\d % \(2 points\)", lines[-1])
+    share = r"median \d+\.\d % p90 \d+\.\d % \(2 points\)"
+    assert re.fullmatch(f"{share}; of those that gave no constant {share}", lines[-1])
 
 
 def test_the_table_is_written_as_a_page(tmp_path, capsys):

@@ -8,6 +8,9 @@ activation table is loaded) is the timeline's.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,7 +24,7 @@ class Pass:
     """One trip of data through a vector, scalar or gpsimd engine."""
 
     engine: Engine
-    interval: int
+    interval: float
     table: str | None = None
     """The activation table set that must be loaded first."""
     fast: bool = False
@@ -33,7 +36,7 @@ class LoadStationary:
     """Columns of the stationary matrix into the PE array; may overlap the multiply before it."""
 
     columns: int
-    interval: int
+    interval: float
     engine: Engine = Engine.tensor
 
 
@@ -42,7 +45,7 @@ class MultiplyMoving:
     """Columns of the moving matrix streamed through the PE array."""
 
     columns: int
-    interval: int
+    interval: float
     flops: int
     engine: Engine = Engine.tensor
 
@@ -69,6 +72,20 @@ def costs() -> dict[str, Any]:
     return json.loads(files("neuroncore").joinpath("costs.json").read_text())
 
 
-def constant(name: str) -> int:
-    """One fixed cost in cycles, by its name in costs.json."""
-    return costs()["constants"][name]["value"]
+def constant(name: str) -> float:
+    """One fixed cost in cycles, by its name in costs.json or as `charging` says."""
+    charged = _CHARGED.get()
+    return costs()["constants"][name]["value"] if charged is None else charged[name]
+
+
+@contextmanager
+def charging(values: Mapping[str, float]) -> Iterator[None]:
+    """Inside, instructions cost what these constants say instead of those of costs.json."""
+    before = _CHARGED.set(values)
+    try:
+        yield
+    finally:
+        _CHARGED.reset(before)
+
+
+_CHARGED: ContextVar[Mapping[str, float] | None] = ContextVar("_CHARGED", default=None)

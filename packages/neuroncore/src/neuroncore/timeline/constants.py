@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 from typing import Any
 
+from neuroncore.errors import AttributeValueError
 from neuroncore.targets import resolve_target
 from neuroncore.work import costs
 
@@ -19,8 +21,6 @@ class Constants:
     """Name → generation (or ALL) → value, in the units of costs.json."""
 
     values: Mapping[str, Mapping[str, float]]
-    free: tuple[tuple[str, str], ...]
-    """(name, generation) of those that documents leave open: fitted on published measurements."""
 
     def at(self, target: str) -> dict[str, float]:
         """Name → value on `target`; raises LaunchError for an unknown one."""
@@ -28,8 +28,24 @@ class Constants:
         return {key: by.get(name, by.get(ALL, 0.0)) for key, by in self.values.items()}
 
     def but(self, name: str, target: str, value: float) -> Constants:
-        """The same constants with one changed; `target` is ALL for a value that is shared."""
-        changed = {**self.values[name], target: value}
+        """The same constants with one changed on `target`, or on every generation (ALL).
+
+        Raises AttributeValueError for an unknown name and for what is no time (negative, NaN,
+        infinite), LaunchError for an unknown target.
+        """
+        if name not in self.values:
+            raise AttributeValueError(
+                f"{name!r} is not a constant of the timeline",
+                expected=" or ".join(self.values), operand="name",
+            )  # fmt: skip
+        if not 0 <= value < inf:
+            raise AttributeValueError(
+                f"{name} cannot be {value}", expected="a number that is not negative",
+                operand="value",
+            )  # fmt: skip
+        if target == ALL:
+            return replace(self, values={**self.values, name: {ALL: value}})
+        changed = {**self.values[name], resolve_target(target).name: value}
         return replace(self, values={**self.values, name: changed})
 
 
@@ -37,15 +53,7 @@ class Constants:
 def constants() -> Constants:
     """The constants of costs.json."""
     table = costs()["constants"]
-    values = {name: _by_target(row["value"]) for name, row in table.items()}
-    free = [
-        (name, target)
-        for name, row in table.items()
-        if row.get("fitted")
-        for target in values[name]
-        if target in row.get("fitted_for", values[name])
-    ]
-    return Constants(values, tuple(free))
+    return Constants({name: _by_target(row["value"]) for name, row in table.items()})
 
 
 def machine(target: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from neuroncore.timeline.hoist import hoisted
 from neuroncore.timeline.periodic import loop_player
 from neuroncore.timeline.result import Timeline
 from neuroncore.timeline.state import State
+from neuroncore.work import charging
 
 MODES = ("as_written", "compiled")
 
@@ -52,10 +53,11 @@ def estimate(
     core = NeuronCore(program.target, watchers=())
     facts = machine(core.target.name)
     values = (constants or published()).at(core.target.name)
-    plays = [
-        _play(each, core, Clock(facts, values), int(facts["dma_queues"]), how, skip_periods)
-        for each, how in _ways(program, mode)
-    ]
+    with charging(values):
+        plays = [
+            _play(each, core, Clock(facts, values), int(facts["dma_queues"]), how, skip_periods)
+            for each, how in _ways(program, mode)
+        ]
     state, compiler = min(plays, key=lambda pair: max(lane.end for lane in pair[0].lanes))
     peaks = {
         "tflops": facts["peak_tflops"],

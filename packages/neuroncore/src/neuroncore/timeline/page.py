@@ -44,8 +44,6 @@ def _counts(rows: Mapping[str, Any]) -> Iterator[str]:
         names = [f"`{name}`" for name, row in rows.items() if row["confidence"] == kind]
         if names:
             yield f"- {kind}: {', '.join(names)}"
-    fitted = [f"`{name}`" for name, row in rows.items() if row.get("fitted")]
-    yield f"- fitted on published measurements, from a published value: {', '.join(fitted)}"
 
 
 def _table(rows: Mapping[str, Any], unit: str) -> Iterator[str]:
@@ -55,9 +53,10 @@ def _table(rows: Mapping[str, Any], unit: str) -> Iterator[str]:
     for name, row in rows.items():
         cells = [f"`{name}`", *(_value(row["value"], target) for target in names)]
         cells += [row[unit]] if unit else []
-        fitted = f", fitted (from {_text(row['prior'])})" if row.get("fitted") else ""
-        note = f"; {row['note']}" if "note" in row else ""
-        yield "| " + " | ".join([*cells, row["confidence"] + fitted, row["source"] + note]) + " |"
+        said = [row["source"], *([row["note"]] if "note" in row else [])]
+        if "otherwise" in row:
+            said.append(f"otherwise {_text(row['otherwise'])} ({row['otherwise_source']})")
+        yield "| " + " | ".join([*cells, row["confidence"], "; ".join(said)]) + " |"
 
 
 def _value(value: Any, target: str) -> str:
