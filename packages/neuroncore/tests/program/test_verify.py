@@ -18,6 +18,7 @@ from neuroncore.program import (
     Loop,
     Program,
     check,
+    initialised,
     make_call,
     parse_program,
     peaks,
@@ -188,6 +189,49 @@ def test_reading_what_nothing_has_written_is_found_with_the_iteration():
 
     assert said(body) == ["src reads 16384 of 16384 elements of t that nothing has written "
                           "(at i = 3)"]  # fmt: skip
+
+
+RAGGED = """
+t = buffer(float32[128, 512], sbuf)
+dma_copy(dst=t[0:100, :], src=x[0:100, :])
+s = buffer(float32[128, 512], sbuf)
+memset(dst=s[:, :], value=1.0)
+tensor_scalar(dst=s[:, :], data=t[:, :], operand0=2.0, op0=multiply)
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "what"),
+    [
+        ("dma_copy(dst=x[0:100, :], src=s[0:100, :])", None),
+        ("dma_copy(dst=x[:, :], src=s[:, :])", "src reads 14336 of 65536 elements of s"),
+        ("tensor_reduce(dst=t[:, 0:1], data=s[:, :], op=add, axis=1)\n"
+         "dma_copy(dst=x[0:101, 0:1], src=t[0:101, 0:1])", "src reads 1 of 101 elements of t"),
+        ("memset(dst=s[:, :], value=0.0)\ndma_copy(dst=x[:, :], src=s[:, :])", None),
+        ("nc_transpose(dst=t[0:32, 0:32], data=s[96:128, 0:32], engine=vector)",
+         "data reads 896 of 1024 elements of s"),
+    ],
+    ids=["cut-off", "stored", "reduced", "written-over", "between-rows"],
+)  # fmt: skip
+def test_0_1_carries_undefined_elements_to_where_they_leave_their_row(end, what):
+    text = str(program(RAGGED.format(end=end)))
+
+    found = [f.violation.what for f in verify(parse_program(text.replace("0.6", "0.1")))]
+    newer = [f.violation.what for f in verify(parse_program(text))]
+
+    assert found == ([] if what is None else [f"{what} that nothing has written"])
+    assert newer[0] == "data reads 14336 of 65536 elements of t that nothing has written"
+
+
+@pytest.mark.parametrize("version", ["0.1", "0.6"])
+def test_boxes_take_as_written_what_0_1_makes_of_undefined_elements(monkeypatch, version):
+    monkeypatch.setattr(initialised, "PLAYED_CALLS", 0)
+    text = str(program(RAGGED.format(end="dma_copy(dst=x[0:100, :], src=s[0:100, :])")))
+
+    found = verify(parse_program(text.replace("0.6", version)))
+
+    assert len(found) == (version == "0.6")
 
 
 def test_memory_allocated_in_a_loop_is_new_in_every_iteration():

@@ -4,10 +4,7 @@ What a tensor holds before its first write is undefined on a device: the machine
 maximum, a select or an integer may hide. Every element of a read is looked up in flags that writes
 set, one per element (per byte where views see the bytes in other sizes).
 
-In 0.1 a masked load leaves the rest of its tile undefined, and kernels compute on the whole tile
-until a masked store cuts the rest off again. There, what VectorE and ScalarE make of undefined
-elements is undefined, too, and not yet a finding: it is one where it leaves its partition, for HBM,
-TensorE or GpSimdE.
+In 0.1 undefined elements are carried through VectorE and ScalarE (see neuroncore._carried).
 """
 
 from __future__ import annotations
@@ -18,18 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore._carried import carries, comes_by_element, defined
 from neuroncore.checks._shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.checks._tensors import described, label
 from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
-from neuroncore.engines import Engine
-from neuroncore.instructions import Call, MaskBehaviour
+from neuroncore.instructions import Call
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 
 RULE = "NKI language guide: the content of a new tensor is undefined"
-_BETWEEN_ROWS = frozenset({"nc_transpose", "nc_stream_shuffle"})
-"""What VectorE moves from partition to partition; all else that it and ScalarE do stays in rows."""
 
 
 @dataclass(slots=True)
@@ -96,7 +91,7 @@ class Memory(Watcher):
             content = _content(self, view.storage)
             if content.written is not True or undefined:
                 where = event.mask if chosen is None else chosen
-                self._write(view, content, where, _defined(plan, undefined, view.shape))
+                self._write(view, content, where, defined(plan.by_element, undefined, view.shape))
 
     def moved(
         self,
@@ -148,17 +143,17 @@ class Memory(Watcher):
         return missing if missing.any() else None
 
     def _write(
-        self, view: View, content: _Content, where: np.ndarray | None, defined: np.ndarray | None
+        self, view: View, content: _Content, where: np.ndarray | None, sound: np.ndarray | None
     ) -> None:
-        if defined is None and where is None and is_whole(view):
+        if sound is None and where is None and is_whole(view):
             content.written = True
-        elif defined is None:
+        elif sound is None:
             content.flags(view.storage).put(view, True, where)
         else:
-            kept = defined if where is None else np.logical_and(defined, where)
-            lost = np.logical_not(defined)
+            chosen = sound if where is None else np.logical_and(sound, where)
+            lost = np.logical_not(sound)
             lost = lost if where is None else np.logical_and(lost, where)
-            content.flags(view.storage).put(view, True, kept)
+            content.flags(view.storage).put(view, True, chosen)
             content.flags(view.storage).put(view, False, lost)
 
     def _report(self, event: Event, name: str, view: View, missing: np.ndarray | None) -> None:
@@ -201,14 +196,7 @@ class Memory(Watcher):
 
 def _plan(call: Call) -> _Plan:
     touched = touched_by(call)
-    carries = (
-        call.version == (0, 1)
-        and bool(touched.writes)
-        and call.engine in (Engine.vector, Engine.scalar)
-        and call.record.name not in _BETWEEN_ROWS
-    )
-    by_element = call.record.mask in (MaskBehaviour.elementwise, MaskBehaviour.reduction)
-    return _Plan(touched, carries, by_element)
+    return _Plan(touched, carries(call) and bool(touched.writes), comes_by_element(call))
 
 
 def _content(watcher: Memory, storage: Storage) -> _Content:
@@ -225,20 +213,6 @@ def _per_element(flags: np.ndarray | None, view: View) -> np.ndarray:
 def _same_rows(view: View, result: View) -> bool:
     """Whether row p of a result is made of row p of an operand."""
     return view.shape[0] == result.shape[0]
-
-
-def _defined(plan: _Plan, undefined: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray | None:
-    """Which elements of a result are defined: one by one where sizes agree, else by rows."""
-    if not undefined:
-        return None
-    lost = np.zeros(shape, np.bool_)
-    for missing in undefined:
-        if plan.by_element and missing.size == lost.size:
-            lost |= missing.reshape(shape)
-        else:
-            rows = np.any(missing.reshape(len(missing), -1), axis=1)
-            lost |= rows.reshape((-1,) + (1,) * (len(shape) - 1))
-    return np.logical_not(lost)
 
 
 def _tensors(value: Any) -> Iterator[View]:

@@ -3,7 +3,8 @@
 A small program is played: one flag per byte and buffer, every iteration. For a large one, each
 buffer keeps the smallest box around what has been written so far, loops taken as a whole: it tells
 reads that reach outside of every earlier write, and misses holes. Where an index decides what is
-written, everything is taken as written.
+written, everything is taken as written. In 0.1 undefined elements are carried through VectorE and
+ScalarE (see neuroncore._carried); by boxes, what comes of them is taken as written.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from neuroncore._carried import carries, comes_by_element, defined
 from neuroncore.core import NeuronCore
 from neuroncore.effects import Touch
 from neuroncore.engines import Engine, Space
@@ -38,6 +40,9 @@ class Touches:
     group: Access | None
     is_matmul: bool
     """Whether what it writes in PSUM counts as written by a matmul."""
+    carries: bool
+    """Whether what it makes of undefined elements is undefined, instead of a finding."""
+    by_element: bool
 
 
 def touches(call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str) -> Touches:
@@ -57,7 +62,10 @@ def touches(call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: st
             (reads if effect.touch is Touch.read else writes).append((effect.operand, access))
     reads += [(f"index of {n}", a.indirect.index) for n, a in mine.items() if a.indirect]
     group = mine.get("dst") if call.attrs.get("accumulate") is True else None
-    return Touches(tuple(reads), tuple(writes), group, made.engine is Engine.tensor)
+    return Touches(
+        tuple(reads), tuple(writes), group, made.engine is Engine.tensor, carries(made),
+        comes_by_element(made),
+    )  # fmt: skip
 
 
 def uninitialised(program: Program, sound: set[int], core: NeuronCore) -> Iterator[Finding]:
@@ -143,34 +151,50 @@ class _Exact(_Reader):
 
     def call(self, call: Call, values: dict[str, int]) -> None:
         touched = self.touches(call)
+        undefined: list[np.ndarray] = []
         for operand, access in touched.reads:
-            if self.written[access.buffer] is True:
+            missing = self.missing(access, values)
+            if missing is None:
                 continue
-            flags = self.flags(self.written, access, values)
-            missing = flags.size - int(np.count_nonzero(flags))
-            lost = not flags.any() if access.indirect is not None else missing > 0
-            if lost and id(call) not in self.findings:
-                width = seen_as(access, self.buffers[access.buffer]).itemsize
+            if touched.carries and all(access.shape[0] == w.shape[0] for _, w in touched.writes):
+                undefined.append(missing)
+            elif id(call) not in self.findings:
                 at = ", ".join(f"{n} = {v}" for n, v in values.items())
-                elements = f"{-(-missing // width)} of {access.size} elements"
+                elements = f"{np.count_nonzero(missing)} of {access.size} elements"
                 self.report(call, operand, access, elements, f" (at {at})" if at else "")
         group = touched.group
         unsure = group is not None and self.matmul[group.buffer] is not True
         if group is not None and unsure and not self.flags(self.matmul, group, values).all():
             self.report_group(call)
         for _, access in touched.writes:
-            self.mark(self.written, access, values)
+            sound = defined(touched.by_element, undefined, access.shape)
+            self.mark(self.written, access, values, sound)
             if touched.is_matmul and access.buffer in self.matmul:
                 self.mark(self.matmul, access, values)
 
-    def mark(self, of: Flags, access: Access, values: dict[str, int]) -> None:
-        """The access's bytes have been written."""
-        if of[access.buffer] is True:
-            return
-        if access.indirect is None and self.is_whole(access):
-            of[access.buffer] = True
-        else:
-            self.flags(of, access, values)[...] = True
+    def missing(self, access: Access, values: dict[str, int]) -> np.ndarray | None:
+        """The elements of a read that nothing has written, in its shape; None where there is none.
+
+        Of what an index names, all or nothing.
+        """
+        if self.written[access.buffer] is True:
+            return None
+        flags = self.flags(self.written, access, values)
+        if access.indirect is not None:
+            return None if flags.any() else np.ones(access.shape, np.bool_)
+        return None if flags.all() else np.logical_not(flags.all(axis=-1))
+
+    def mark(
+        self, of: Flags, access: Access, values: dict[str, int], sound: np.ndarray | None = None
+    ) -> None:
+        """The access's bytes have been written, with something defined where `sound`."""
+        if sound is not None and access.indirect is None:
+            self.flags(of, access, values)[...] = sound[..., None]
+        elif of[access.buffer] is not True:
+            if access.indirect is None and self.is_whole(access):
+                of[access.buffer] = True
+            else:
+                self.flags(of, access, values)[...] = True
 
     def is_whole(self, access: Access) -> bool:
         """Whether it names each element of its buffer once."""
@@ -225,7 +249,7 @@ class _Boxes(_Reader):
     def call(self, call: Call, ranges: Ranges) -> None:
         touched = self.touches(call)
         first = {name: (low, low) for name, (low, _) in ranges.items()}
-        for operand, access in touched.reads:
+        for operand, access in () if touched.carries else touched.reads:
             if not _inside(self.box(access, first), self.written[access.buffer], access):
                 self.report(call, operand, access, "elements")
         group = touched.group
