@@ -110,6 +110,81 @@ def test_mistakes_of_several_statements_are_told_at_once():
     assert str(caught.value).startswith("4 mistakes in a program\n\ntext.py:3:16: q is not a buf")
 
 
+def mistakes(body: str, head: str = 'program("trn2", "0.6")\ndef p(x: float32[128, 64]):\n'):
+    """Line and words of everything that is wrong with a program."""
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").splitlines())
+    with pytest.raises(ProgramMistakesError) as caught:
+        parse_program(f"{head}{lines}    return x\n")
+    return [(e.place.line, e.what) for e in caught.value.errors if e.place]
+
+
+def test_contradictory_bounds_are_told_beside_bounds_that_cannot_be_read():
+    loops = "".join(
+        f"for i in range({bounds}):\n    memset(dst=x[:, :], value=0.0)\n"
+        for bounds in ("5, 2", "0, 10, 0", "0, 10, -1")
+    )
+
+    assert [m for m in mistakes(loops) if "memset" not in m[1] and "HBM" not in m[1]] == [
+        (3, "loop i never runs"),
+        (5, "a loop needs bounds and a positive step"),
+        (7, "a loop needs bounds and a positive step"),
+    ]
+
+
+def test_memory_that_does_not_fit_is_told_beside_a_dtype_that_is_none():
+    text = """
+a = buffer(float32[128, 40000], sbuf)
+b = buffer(float32[128, 40000], sbuf)
+c = buffer(float33[128, 8], sbuf)
+memset(dst=a[:, :], value=0.0)
+memset(dst=b[:, :], value=0.0)
+memset(dst=c[:, :], value=0.0)
+tensor_tensor(dst=b[:, :], data1=a[:, :], data2=b[:, 0:7], op=add)
+"""
+    found = [(line, what.partition("\n")[0]) for line, what in mistakes(text)]
+
+    assert found == [
+        (4, "320000 bytes per partition of SBUF are held at once"),
+        (5, "'float33' is not an NKI dtype"),
+        (9, "data2 has 7 elements per partition, dst 40000"),
+    ]
+
+
+def test_mistakes_of_one_statement_are_told_at_once():
+    text = """
+t = buffer(float33[128, z], sbuf, address=(y, 0.5), size=3)
+tensor_tensor(dst=q[:, :], data1=x[i, j:j], data2=x.ap([[1], [k, 2]]), op=plus, mode=3)
+"""
+    found = mistakes(text, 'program("trn2")\n@jit\ndef p(x: float32[128, 64], *y):\n')
+
+    assert [(line, what.partition("\n")[0]) for line, what in found] == [
+        (1, "not a target and an NKI version"),
+        (2, "not a parameter"),
+        (3, "not a parameter"),
+        (4, "'float33' is not an NKI dtype"),
+        (4, "not a literal"),
+        (4, "not a literal"),
+        (4, "not an int"),
+        (4, "no argument size"),
+        (5, "q is not a buffer"),
+        (5, "i is not a loop variable here"),
+        (5, "j is not a loop variable here"),
+        (5, "j is not a loop variable here"),
+        (5, "not 2 ints"),
+        (5, "not a literal"),
+        (5, "'plus' is not an ALU operation"),
+        (5, "no argument mode"),
+    ]
+
+
+def test_what_a_second_buffer_of_a_name_is_used_for_is_no_mistake_of_its_own():
+    (found, second) = mistakes(
+        "t = buffer(float32[128, 8], sbuf)\nt = buffer(float32[128, 16], sbuf)\n"
+        "memset(dst=t[:, 0:16], value=0.0)\nmemset(dst=q[:, :], value=0.0)\n"
+    )
+    assert (found, second) == ((4, "t is already a buffer"), (6, "q is not a buffer"))
+
+
 def test_every_mistake_has_its_caret():
     with pytest.raises(ProgramMistakesError) as caught:
         parse_program(GOOD.replace("op=add", "op=plus").replace("src=x", "src=y"))

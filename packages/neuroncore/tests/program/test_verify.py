@@ -234,6 +234,15 @@ def test_boxes_take_as_written_what_0_1_makes_of_undefined_elements(monkeypatch,
     assert len(found) == (version == "0.6")
 
 
+def test_content_is_judged_although_the_version_is_none():
+    text = str(program(T + "dma_copy(dst=x[:, :], src=t[:, :])")).replace('"0.6"', '"seven"')
+
+    assert [f.violation.what for f in verify(parse_program(text))] == [
+        "NKI seven is no version",
+        "src reads 65536 of 65536 elements of t that nothing has written",
+    ]
+
+
 def test_memory_allocated_in_a_loop_is_new_in_every_iteration():
     body = (
         "for i in range(2):\n    t = buffer(float32[128, 2], sbuf)\n"

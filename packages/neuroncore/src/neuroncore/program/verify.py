@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
 from neuroncore.errors import LaunchError
@@ -17,7 +19,7 @@ from neuroncore.surface import VERSIONS
 STRICT = Options(start_partition="error")
 """A start partition that may not compile is a finding."""
 
-_LARGEST = "trn3"  # a program for an unknown target is judged by what no generation takes
+LARGEST = "trn3"  # a program for an unknown target is judged by what no generation takes
 
 
 def verify(program: Program, options: Options | None = None, content: bool = True) -> list[Finding]:
@@ -29,7 +31,7 @@ def verify(program: Program, options: Options | None = None, content: bool = Tru
     findings, sound, core = _calls(program, options or STRICT)
     findings += over_capacity(program, core.target, core.free_bytes_of(Space.sbuf))
     if content:
-        findings += uninitialised(program, sound, core)
+        findings += uninitialised(replace(program, nki=_version(program)), sound, core)
     return findings
 
 
@@ -50,8 +52,8 @@ def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int],
         core = NeuronCore(program.target, options, watchers=())
     except LaunchError as unknown:
         findings.append(found(None, as_violation(unknown), program.places.get("target")))
-        core = NeuronCore(_LARGEST, options, watchers=())
-    nki = program.nki if program.nki in VERSIONS else VERSIONS[-1]
+        core = NeuronCore(LARGEST, options, watchers=())
+    nki = _version(program)
     more, sound = structure(program, core)
     findings += more
     buffers = program.buffers()
@@ -62,3 +64,8 @@ def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int],
                 sound.discard(id(statement))
             findings += wrong
     return findings, sound, core
+
+
+def _version(program: Program) -> str:
+    """The version that judges it: the newest where its own is none."""
+    return program.nki if program.nki in VERSIONS else VERSIONS[-1]
