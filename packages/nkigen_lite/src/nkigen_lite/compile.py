@@ -64,7 +64,8 @@ class Compiled:
         return self.results(execute_program(self.program, self.inputs(*arrays)), arrays)
 
     def inputs(self, *arrays: Any) -> list[np.ndarray]:
-        """The arrays as the kernel takes them: in storage dtypes, rank 0 as one element."""
+        """The arrays as the kernel takes them: in storage dtypes, rank 0 as one element, none
+        without elements."""
         if len(arrays) != len(self.graph.inputs):
             raise SpecError(
                 f"{self.graph.name} takes {len(self.graph.inputs)} arrays", got=str(len(arrays))
@@ -72,6 +73,7 @@ class Compiled:
         return [
             np.ascontiguousarray(as_input(a, v.spec, v.name)).reshape(v.spec.shape or (1,))
             for a, v in zip(arrays, self.graph.inputs, strict=True)
+            if v.spec.size
         ]
 
     def results(self, given: Sequence[Any], arrays: Sequence[Any]) -> Any:
@@ -83,10 +85,12 @@ class Compiled:
             for r, name in zip(given, names, strict=True)
         ]
         made = dict(zip(names, values, strict=True))
+        for name in {*graph.outputs, *(v for _, v in graph.writes)} - made.keys():
+            made[name] = np.zeros(graph.specs[name].shape, graph.specs[name].storage)
         numbers = {v.name: number for number, v in enumerate(graph.inputs)}
         for name, value in graph.writes:
             arrays[numbers[name]][...] = made[value]
-        outputs = tuple(values[: len(graph.outputs)])
+        outputs = tuple(made[name] for name in graph.outputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
 

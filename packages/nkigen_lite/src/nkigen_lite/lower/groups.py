@@ -191,6 +191,8 @@ class Planner:
     def constant(self, node: Node) -> None:
         self.ready[node.name] = -1
         uniform = node.attrs["value"].uniform if node.op == "constant" else None
+        if not node.spec.size:
+            return  # nothing reads it
         if uniform is None:
             self.plan.tables[node.name] = table_of(node)
         else:

@@ -41,8 +41,9 @@ class Arrays:
         self.shown = {base: r for r, base in reshaped_results(plan) if base not in taken}
         for value in self.graph.inputs:
             shape = value.spec.shape
-            made = writer.parameter(value.name, shape or (1,), value.spec.dtype)
-            self.known[value.name] = whole_source(made, shape)
+            if value.spec.size:
+                made = writer.parameter(value.name, shape or (1,), value.spec.dtype)
+                self.known[value.name] = whole_source(made, shape)
         for name, table in plan.tables.items():
             self.known[name] = write_table(writer, table, self.graph.by_name[name])
 
@@ -82,6 +83,8 @@ class Arrays:
     def put(self, value: str, place: Source, into: str | None = None) -> None:
         """The value copied to `place`, unless it is made there."""
         base = self.plan.base_of(value)
+        if not self.graph.specs[value].size:
+            return
         seat = self.seats.get(base)
         if seat is not None and seat.into == into:
             return

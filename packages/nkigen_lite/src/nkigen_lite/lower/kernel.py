@@ -30,7 +30,6 @@ def lower(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
 
     Raises LoweringError, at the user's line, for what cannot be lowered yet.
     """
-    refuse(graph)
     try:
         return _fastest_plan(split_reductions(graph), target, nki)
     except LoweringError:
@@ -65,20 +64,12 @@ def _fastest_plan(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
 _ONE = ((True, ""),)
 
 
-def refuse(graph: Graph) -> None:
-    """Whole graphs that no kernel can be."""
-    for value, spec in graph.specs.items():
-        if not spec.size:
-            node = graph.by_name.get(value)
-            if node is not None:
-                raise cannot(node, "it has no elements")
-            raise LoweringError(f"{value} has no elements", got=str(spec))
-
-
 def returned(graph: Graph) -> tuple[str, ...]:
-    """What a kernel returns: the outputs, then what else is left in written arguments."""
+    """What a kernel returns: the outputs, then what else is left in written arguments. Arrays
+    without elements are no parameters and no results: no tensor is."""
     left = dict.fromkeys(value for _, value in graph.writes)
-    return (*graph.outputs, *(v for v in left if v not in graph.outputs))
+    every = (*graph.outputs, *(v for v in left if v not in graph.outputs))
+    return tuple(v for v in every if graph.specs[v].size)
 
 
 class _Kernel:

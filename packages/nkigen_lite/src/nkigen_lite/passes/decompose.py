@@ -221,6 +221,8 @@ RULES: tuple[Rule, ...] = (
         Rule(f"wide_{op}", of(op, "x"), integers.extreme(op), integers.is_wide)
         for op in ("max", "min")
     ),
+    Rule("matmul_of_nothing", of("matmul", "a", "b"), products.of_nothing,
+         products.has_no_terms),
     Rule("matmul_of_narrow", of("matmul", "a", "b"), products.of_narrow_floats,
          products.is_narrow_float),
     Rule("integer_matmul", of("matmul", "a", "b"), products.of_integers, products.is_of_integers),

@@ -13,6 +13,16 @@ _MOST_TERMS = {8: 256, 7: 1024}
 """Products of numbers of so many bits that float32 adds exactly: 256 · 255², 1024 · 128² ≤ 2²⁴."""
 
 
+def has_no_terms(m: Match) -> bool:
+    """Whether every sum of the product is empty."""
+    return m.spec(m["a"]).shape[-1] == 0
+
+
+def of_nothing(m: Match) -> str:
+    """Zeros."""
+    return m.fill(0, m.dtype, m.root.spec.shape)
+
+
 def is_narrow_float(m: Match) -> bool:
     """Whether matrices are of fp8, or float32 under another name."""
     dtype = m.spec(m.root.operands[0]).dtype
@@ -71,8 +81,8 @@ def _part(x: Expr, axis: int, start: int, count: int) -> Expr:
 
 
 def is_of_integers(m: Match) -> bool:
-    """Whether there is a sum of integers to be made."""
-    return m.dtype.is_integer and m.spec(m["a"]).shape[-1] > 0
+    """Whether integers are added up."""
+    return m.dtype.is_integer
 
 
 # ------------------------------------------------------------------------- factors
