@@ -94,6 +94,18 @@ def fit(
     )
 
 
+MOST_TILES = 3
+"""Tiles that one operation takes besides its operands, at most."""
+
+
+def surely_fits(nodes: list[Node], space: Space, target: Target) -> bool:
+    """Whether `fit` would find no problem, without choosing instructions."""
+    columns, count = space.size(Role.columns), len(space.of)
+    width = columns if has_reduction(nodes) else 1
+    usable = NeuronCore(target.name, watchers=()).free_bytes_of(Memory.sbuf)
+    return 4 * count * (columns + MOST_TILES * width) <= usable // PLACES
+
+
 def in_matrix_tiles(
     nodes: list[Node], space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float],
     target: Target, stored: frozenset[str],

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from neuroncore.targets import Target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph, Node, users
-from nkigen_lite.lower.budget import Fit, fit, has_reduction, is_line
+from nkigen_lite.lower.budget import Fit, fit, has_reduction, is_line, surely_fits
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.select import KNOWN
 from nkigen_lite.lower.sources import Source, array_source, seen_through, view_of
@@ -331,6 +331,8 @@ class Planner:
             missing = [a for a in spread if a.last not in mine]
             if missing:
                 return f"{node.name} would be computed again on every partition"
+        if surely_fits(group.steps, found, self.target):
+            return None
         needed = frozenset(e.node.operands[0] for e in group.ends)
         tiles = found.without(group.late)
         group.fit = fit(group.steps, tiles, self.specs, self.plan.numbers, self.target, needed)

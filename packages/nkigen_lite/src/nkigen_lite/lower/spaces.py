@@ -50,8 +50,10 @@ class Axes:
                 self.parent[value, d] = (value, d)
 
     def find(self, point: Point) -> Point:
-        while self.parent[point] != point:
-            point = self.parent[point]
+        parent = self.parent
+        while (above := parent[point]) != point:
+            parent[point] = parent[above]  # half as far the next time
+            point = above
         return point
 
     def of(self, value: str) -> tuple[Point | None, ...]:
