@@ -23,6 +23,7 @@ from members import ROOT
 
 MIGRATED_EXAMPLES = ("beta1", "beta1_todo")
 GOLDEN = "golden"  # every folder of this name under packages, tools and tests
+GENERATED = "examples/generated"  # committed too, and held by stage 8
 SETTLED = (0, 1)  # nki-migrate: done, or done with findings left for a person
 
 
@@ -53,10 +54,11 @@ def migrate(tree: Tree, example: str) -> None:
 
 
 def collect_golden(tree: Tree) -> None:
-    """Copy every committed golden file."""
-    listed = ("git", "ls-files", "-z", "packages", "tools", "tests")
+    """Copy every committed golden file and generated kernel."""
+    listed = ("git", "ls-files", "-z", "packages", "tools", "tests", GENERATED)
     done = subprocess.run(listed, cwd=tree.root, capture_output=True, text=True, check=True)
-    for name in (n for n in done.stdout.split("\0") if GOLDEN in Path(n).parts):
+    names = done.stdout.split("\0")
+    for name in (n for n in names if GOLDEN in Path(n).parts or n.startswith(f"{GENERATED}/")):
         copy = tree.answers / "golden-files" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copyfile(tree.root / name, copy)

@@ -14,10 +14,12 @@ import pytest
 from generated import FOLDER, Example, examples
 
 import nki_runtime
+import nkigen_lite
+from neuroncore.checks import CHECKS
 from nkigen_lite.ulps import difference
 
 EVERY = pytest.mark.parametrize("example", examples(), ids=lambda e: e.name)
-CHECKS = "memory,capacity,subset,device,race"
+NAMES = "memory,capacity,subset,device,race"
 
 
 @EVERY
@@ -74,7 +76,7 @@ def test_the_kernel_is_as_near_to_numpy_as_its_example_says(example: Example, im
 @EVERY
 def test_the_kernel_passes_every_check_of_nki_run(example: Example):
     specs = [spec for spec, _ in example.arguments.values()]
-    command = (sys.executable, "-m", "nki_runtime", "--check", CHECKS)
+    command = (sys.executable, "-m", "nki_runtime", "--check", NAMES)
     kernel = f"{example.kernel}:{example.name}"
 
     done = subprocess.run(
@@ -82,3 +84,15 @@ def test_the_kernel_passes_every_check_of_nki_run(example: Example):
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("version", ["0.2", "0.3", "0.4", "0.5", "0.6"])
+@EVERY
+def test_every_versions_compiler_takes_the_source(example, version, imports, tmp_path):
+    function = getattr(load(example.function.partition(":")[0]), example.name)
+    specs = [spec for spec, _ in example.arguments.values()]
+    path = tmp_path / "kernel.py"
+    path.write_text(nkigen_lite.compile(function, *specs, nki=version).source)
+
+    assert CHECKS["subset"].source is not None
+    assert CHECKS["subset"].source(path, version) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from nkigen_lite.lower import Plan
     from nkigen_lite.stats import Stats
 
+_ARRAY = re.compile(r"'([\w+/]{24})[\w+/=]+'")
+"""The bytes of a constant, as graphs print them."""
+
 
 def explained(kernel: Compiled) -> str:
     """Everything about a kernel but its source."""
@@ -21,10 +25,10 @@ def explained(kernel: Compiled) -> str:
 
 
 def passes_text(passes: Mapping[str, Graph]) -> str:
-    """Every pass's graph; one that changed nothing is named only."""
+    """Every pass's graph; one that changed nothing is named only, arrays are cut short."""
     parts, before = [], ""
     for name, graph in passes.items():
-        text = print_graph(graph)
+        text = _ARRAY.sub(r"'\1…'", print_graph(graph))
         parts.append(f"== {name} ==\n" + ("(as before)\n" if text == before else text))
         before = text
     return "\n".join(parts)

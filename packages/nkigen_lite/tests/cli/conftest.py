@@ -48,6 +48,10 @@ def halved(x, y):
     return x + y
 
 
+def lower(x):
+    return np.where(np.tri(64, dtype=bool), x, 0)
+
+
 NUMBER = 3
 """
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from neuroncore.errors import LaunchError, Place
 from nkigen_lite import compile
 from nkigen_lite.cli import writing
 from nkigen_lite.lower.refuse import cannot
@@ -93,6 +94,24 @@ def test_explain_shows_passes_groups_refusals_and_cost(nkigen, folder):
     ]  # fmt: skip
     assert "products of matrices stand alone (program.py:13)" in said.out
     assert "us predicted" in said.out
+
+
+def test_arrays_in_the_program_are_cut_short_where_they_are_explained(nkigen, folder):
+    said = nkigen("program.py:lower", "--spec", "f32[64,64]", "--explain", "-o", "kernel.py")
+
+    assert "…', bool_[64, 64])" in said.out
+    assert max(map(len, said.out.splitlines())) < 200
+
+
+def test_a_refusal_that_is_of_no_line_names_none(nkigen, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [__file__])
+    monkeypatch.setattr(sys.modules["nkigen_lite.compile"], "lower", refuse_everything)
+
+    assert nkigen(*LINE).err == "nkigen: LaunchError: no\n"
+
+
+def refuse_everything(graph, target, nki):
+    raise LaunchError("no", place=Place(__file__, 1))
 
 
 def test_reports_stay_out_of_a_kernel_that_goes_to_stdout(nkigen):

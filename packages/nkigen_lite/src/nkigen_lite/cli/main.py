@@ -161,8 +161,8 @@ class _Job:
             made["run"] = {"seed": given.seed, "results": [_as_json(found) for found in report]}
         if given.explain:
             made["passes"] = {name: print_graph(graph) for name, graph in kernel.passes.items()}
-            made["groups"] = list(map(str, plan.groups))
-            made["refusals"] = list(map(str, plan.refusals))
+            for part in ("groups", "strips", "refusals", "notes"):
+                made[part] = list(map(str, getattr(plan, part)))
         return made
 
 
@@ -175,6 +175,8 @@ def _as_json(found: Found) -> dict[str, Any]:
 def _report(error: Exception) -> None:
     """A KernelError as it reads; anything else with the lines below the program's first."""
     if isinstance(error, KernelError):
+        if error.place is not None and error.place.file in (sys.argv[0], "<frozen runpy>"):
+            error.place = None  # nobody's line
         sys.stderr.write(f"nkigen: {type(error).__name__}: {error}\n")
         return
     trace_of = error.__traceback__
