@@ -6,6 +6,7 @@ view only when it is used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -162,7 +163,7 @@ _forms: dict[Any, _Form] = {}
 _FORMS_KEPT = 1 << 14
 
 
-def access(base: View, items: list[Any]) -> View | Access:
+def access(base: View, items: Sequence[Any]) -> View | Access:
     """`base[items]`, one item per dimension of the machine's view, at least one an Index.
 
     Slices are allowed before the first or after the last index expression; they become axes there.
@@ -190,7 +191,7 @@ def access(base: View, items: list[Any]) -> View | Access:
         view = _remembered(base, consts, form)
         if view is not None:
             return view
-        return Access(base, items, form.shape) if form.is_plain else _slowly(base, items)
+        return Access(base, list(items), form.shape) if form.is_plain else _slowly(base, items)
     found = _slowly(base, items)
     if isinstance(found, View):
         if len(_forms) >= _FORMS_KEPT:
@@ -199,12 +200,12 @@ def access(base: View, items: list[Any]) -> View | Access:
     return found
 
 
-def _slowly(base: View, items: list[Any]) -> View | Access:
+def _slowly(base: View, items: Sequence[Any]) -> View | Access:
     indices = expressions(base, items)
     return locate(base, indices, broadcast_shapes(*(i.shape for i in indices)))
 
 
-def _form(base: View, items: list[Any], consts: list[int], found: View) -> _Form:
+def _form(base: View, items: Sequence[Any], consts: list[int], found: View) -> _Form:
     bounds = [i.bounds for i in expressions(base, items)]
     strides = base.spec.strides
     dims = tuple(
@@ -261,7 +262,7 @@ def _place(space: Space, consts: list[int]) -> Any:
 _SBUF, _PSUM = Space.sbuf, Space.psum  # looking a member up in its Enum costs 60 ns
 
 
-def expressions(base: View, items: list[Any]) -> list[Index]:
+def expressions(base: View, items: Sequence[Any]) -> list[Index]:
     """Every item as an index expression over the axes of the access."""
     rank = max(i.rank for i in items if isinstance(i, Index))
     first = next(n for n, i in enumerate(items) if isinstance(i, Index))

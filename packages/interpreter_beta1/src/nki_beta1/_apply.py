@@ -21,7 +21,7 @@ from nki_beta1._emit import Core, Waiting, check, emit, wait
 from nki_beta1._mask import RULE as MASK_RULE
 from nki_beta1._mask import Region, region_of
 from nki_beta1._operands import kind_of_number, misfitting, takes
-from nki_beta1._usage import VERSION, Usage, issue, remember, usage
+from nki_beta1._usage import VERSION, Prepared, Usage, issue, remember, usage
 from nki_dtypes import DType
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 def core_of(what: str) -> Core:
     """The core of the running kernel; raises LaunchError outside one."""
     launch = RUNNING.get()
-    core = (launch or running(f"nl.{what}")).core
-    assert isinstance(core, Core)
-    return core
+    return (launch or running(f"nl.{what}")).core  # type: ignore[return-value]
 
 
 def full_spec(value: Any) -> Spec | type | None:
@@ -86,27 +84,31 @@ def apply(
     for i, value in enumerate(operands):
         if isinstance(value, Access):
             operands[i] = cut(value, None)
-    if not found.is_checked:
+    ready = found.ready
+    if ready is None:
         ready = check(core, used, operands, found.result)
         is_same_next_time = not any(isinstance(value, Access) for value in inputs.values())
-        found.is_checked = is_same_next_time and not ready.moving
-    return wait(Waiting(core, used, operands, found.result, None))
+        if is_same_next_time and not ready.moving:
+            found.ready = ready
+    if ready.moving:  # where to, is seen when it runs
+        return wait(Waiting(core, used, operands, found.result, None))
+    return wait(Waiting(core, used, operands, found.result, None, False, ready))
 
 
 class _Outcome:
     """What operands of certain kinds give: `result` is shape, dtype and memory of the tile.
 
-    `over` is the shape that a mask is about. `is_checked` is set once the call without a mask was
-    found legal.
+    `over` is the shape that a mask is about. `ready` is the verdict on the call without a mask,
+    once it was found legal.
     """
 
-    __slots__ = ("is_checked", "over", "result", "used")
+    __slots__ = ("over", "ready", "result", "used")
 
     def __init__(
         self, used: Usage, result: tuple[tuple[int, ...], DType, Space], over: tuple[int, ...]
     ) -> None:
         self.used, self.result, self.over = used, result, over
-        self.is_checked = False
+        self.ready: Prepared | None = None
 
 
 def outcome(

@@ -23,6 +23,7 @@ from nki_beta1._iota import compared, index_tile
 from nki_beta1._mask import Mask
 from nki_beta1._misfit import described
 from nki_beta1._offset import Offset
+from nki_beta1._repeated import remember_calls
 from nki_dtypes import DType, bool_, float32, int8, int16, int32, promote
 
 RULE = "NKI 0.1: broadcasting"
@@ -49,9 +50,24 @@ def binary(
 
     Raises ShapeError where shapes do not broadcast, SignatureError where neither is a tile.
     """
+    core = core_of(name)
+    key = None
+    if mask is None and x.__class__ is core.view_class and y.__class__ in (x.__class__, float):
+        core.flush()  # what x or y may still be waiting for
+        key = (binary, name, x.spec, y.spec if y.__class__ is x.__class__ else float, dtype, spread)
+        known = core.plans.get(key)
+        if known is not None:
+            return known.again(core, x, y)
+    result = _binary(name, x, y, dtype, mask, spread)
+    if key is not None:
+        remember_calls(core, key, result, x, y)
+    return result
+
+
+def _binary(name: str, x: Any, y: Any, dtype: Any, mask: Any, spread: bool) -> Any:
     x, y = _as_operand(x, name), _as_operand(y, name)
     _check(name, x, y)
-    core_of(name).flush()  # what x or y may still be waiting for
+    core_of(name).flush()
     if name in _ON_TRUTH and all(is_number(v) or dtype_of(v) is bool_ for v in (x, y)):
         name = _ON_TRUTH[name]
     op = ALU_OPS[name]

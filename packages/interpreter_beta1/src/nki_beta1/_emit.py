@@ -26,7 +26,7 @@ from nki_beta1._fetched import fetched, put_back
 from nki_beta1._mask import Region
 from nki_beta1._moved import refuse_outside
 from nki_beta1._operands import kinds_of
-from nki_beta1._usage import Prepared, Usage, issue, prepared, remember
+from nki_beta1._usage import Prepared, Usage, execute, issue, prepared, remember
 from nki_dtypes import DType
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ class Core(NeuronCore):
 
     def allocate(self, *args: Any, **kwargs: Any) -> View:
         """As NeuronCore.allocate; a new storage is not initialised."""
-        view = super().allocate(*args, **kwargs)
-        self.initialised.discard(id(view.storage))
-        if self.reduced:
-            self.reduced.pop(id(view.storage), None)
-        if self.masked:
-            self.masked.pop(id(view.storage), None)
+        view = NeuronCore.allocate(self, *args, **kwargs)
+        if self.initialised or self.reduced or self.masked:
+            number = id(view.storage)
+            self.initialised.discard(number)
+            self.reduced.pop(number, None)
+            self.masked.pop(number, None)
         return view
 
     def flush(self) -> None:
@@ -107,10 +107,22 @@ class Waiting:
 
     `operands` stand in the record's order, with a gap for the destination. `region` is the part of
     the destination that its mask lets it write (axes of the result); `covers` says that it writes
-    all of that.
+    all of that. `ready` is the verdict on these operands and a destination of its own, if there is
+    no mask.
     """
 
-    __slots__ = ("core", "covers", "dtype", "operands", "place", "region", "shape", "space", "used")
+    __slots__ = (
+        "core",
+        "covers",
+        "dtype",
+        "operands",
+        "place",
+        "ready",
+        "region",
+        "shape",
+        "space",
+        "used",
+    )
 
     def __init__(
         self,
@@ -120,8 +132,9 @@ class Waiting:
         result: tuple[tuple[int, ...], DType, Space],
         region: Region | None,
         covers: bool = False,
+        ready: Prepared | None = None,
     ) -> None:
-        self.covers = covers
+        self.covers, self.ready = covers, ready
         self.core, self.used, self.operands = core, used, operands
         self.shape, self.dtype, self.space = result
         self.region = region
@@ -151,6 +164,19 @@ class Waiting:
         whole = self.core.allocate(part.shape, part.spec.dtype, part.spec.space)
         self._issue(whole, used, region.inside)
         merge(part, whole, region.inside)
+
+    def into_own(self, dst: View) -> None:
+        """Execute into `dst`, a new tensor of the result's shape, dtype and memory."""
+        if self.ready is None:
+            self.into(dst)
+            return
+        used, operands = self.used, self.operands
+        operands[used.output] = dst
+        try:
+            execute(self.core, used, self.ready, operands, self.place)
+        except KernelError as wrong:
+            wrong.place = self.place or wrong.place
+            raise
 
     def _issue(self, dst: View, used: Usage, mask: np.ndarray | None = None) -> None:
         operands = self.operands.copy()

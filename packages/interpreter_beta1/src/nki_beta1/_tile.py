@@ -135,7 +135,7 @@ class Tile(NotAnArray, View):
         if core.waiting is self:
             core.waiting = None
         self._become(core.allocate(waiting.shape, waiting.dtype, waiting.space))
-        waiting.into(self)
+        waiting.into_own(self)
         self._keep_region()
 
     def detach(self) -> None:
@@ -179,10 +179,15 @@ class Tile(NotAnArray, View):
         self.core.lend(target.storage, self)
         return True
 
+    def waiting_call(self) -> Waiting | None:
+        """The instruction whose result this is, while nothing has happened since."""
+        waiting = self._waiting
+        return waiting if waiting is not None and self.core.waiting is self else None
+
     def waiting_matmul(self) -> Waiting | None:
         """The matmul whose result this is, while nothing has happened since."""
-        waiting = self._waiting
-        if waiting is None or self.core.waiting is not self or waiting.used.record is not _MATMUL:
+        waiting = self.waiting_call()
+        if waiting is None or waiting.used.record is not _MATMUL:
             return None
         region = waiting.region
         return waiting if region is None or region.inside is None else None
@@ -247,7 +252,9 @@ class Tile(NotAnArray, View):
         if self._is_lent:
             self.detach()
         items = key if type(key) is tuple else tuple(key) if type(key) is Grid else (key,)
-        kinds = [type(item) for item in items]
+        kinds = {item.__class__ for item in items}
+        if kinds <= _AFFINE and Index in kinds:
+            return access(self, items if len(items) == self.ndim else expanded(items, self.ndim))
         if Access in kinds or Indirect in kinds:
             return self[tuple([i.read() if isinstance(i, Access) else i for i in items])]
         if Tile in kinds or Offset in kinds:
@@ -361,6 +368,9 @@ class Tile(NotAnArray, View):
     def __repr__(self) -> str:
         return f"<tile {self.shape}, {self.dtype}, {self.buffer.name.upper()}>"
 
+
+_AFFINE = {Index, int, slice}
+"""What most subscripts are made of."""
 
 PUBLIC = ("astype", "broadcast_to", "buffer", "dtype", "expand_dims", "itemsize", "ndim",
           "reshape", "shape", "view")  # fmt: skip

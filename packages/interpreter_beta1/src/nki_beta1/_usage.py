@@ -153,6 +153,18 @@ def issue(
     ready = prepared(core, used, kinds_of(operands), operands)
     if ready.moving:
         refuse_outside(used.record.name, operands, ready.moving)
+    execute(core, used, ready, operands, place, mask)
+
+
+def execute(
+    core: Core,
+    used: Usage,
+    ready: Prepared,
+    operands: Sequence[Any],
+    place: Place | None = None,
+    mask: np.ndarray | None = None,
+) -> None:
+    """Execute an instruction that is known to be legal on operands of these kinds."""
     if core.lent or core.masked:
         for i in ready.written:
             core.about_to_write(operands[i].storage)

@@ -37,6 +37,8 @@ def stage(op: AluOp, reverse: bool = False) -> Stage:
         return lambda x, y, out: function(x, out=out)
     if reverse:
         return lambda x, y, out: function(y, x, out=out)
+    if isinstance(function, np.ufunc):  # takes `out` by position, which costs less
+        return function
     return lambda x, y, out: function(x, y, out=out)
 
 
