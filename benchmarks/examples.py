@@ -121,9 +121,9 @@ def main() -> None:
             f"{t.ratio:8.2f}"
         )
     for backend, own in ratios.items():
-        print(f"{f'geometric mean, {backend}':62}{geometric_mean(own):8.2f}")
+        print(f"{f'geometric mean, NKI {LANGUAGES[backend]}':62}{geometric_mean(own):8.2f}")
     everything = [ratio for own in ratios.values() for ratio in own]
-    print(f"{f'geometric mean (bound {BOUND})':62}{geometric_mean(everything):8.2f}")
+    print(f"{f'geometric mean, all (bound {BOUND})':62}{geometric_mean(everything):8.2f}")
 
 
 if __name__ == "__main__":
