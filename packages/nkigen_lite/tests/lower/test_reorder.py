@@ -74,7 +74,7 @@ def cases(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...], tuple
     axes = tuple(draw(st.permutations(range(rank))))
     steps = tuple(draw(st.sampled_from([1, 1, 1, 2, 3])) for _ in range(rank))
     name = draw(st.sampled_from(["copies", "transposes"]))
-    dtype = draw(st.sampled_from(["float32", "bfloat16"] if name == "transposes" else DTYPES))
+    dtype = draw(st.sampled_from(DTYPES))
     return name, shape, axes, steps, dtype
 
 
@@ -108,6 +108,23 @@ def test_matrices_of_any_size_are_transposed(moves, rows, columns):
 def test_joined_parts_in_another_order(moves):
     moves(lambda x, y: np.concatenate([x.T, y], axis=1), numbers(300, 140), numbers(140, 20))
     moves(lambda x, y: np.stack([x, y], axis=-1), numbers(130, 140), numbers(130, 140))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_interleaved_arrays(moves, dtype):
+    kind = getattr(ml_dtypes, dtype) if dtype == "bfloat16" else np.dtype(dtype)
+    x, y = numbers(129, 130, dtype=kind), numbers(129, 130, dtype=kind)[::-1]
+
+    kernel = moves(lambda x, y: np.stack([x, y, x], -1), x, y)
+    assert "parts put together in SBUF: " in kernel.explain()
+    moves(lambda x, y: np.stack([x, x[::-1]], -1), x, y)
+    moves(lambda x, y: np.concatenate([x[:, None], y[:, None, ::-1]], 1), x, y)
+
+
+@pytest.mark.parametrize("size", [2049, 128 * 300, 40960 + 7])
+def test_interleaved_lines(moves, size):
+    moves(lambda x, y: np.stack([x, y, y, x], -1).reshape(-1), numbers(size), numbers(size))
+    moves(lambda x, y: np.stack([x[::2], y[1::2]], 1), numbers(2 * size), numbers(2 * size))
 
 
 def test_a_reshape_across_axes(moves):
@@ -161,6 +178,12 @@ def test_the_single_dma_stays_where_it_is_faster():
 
     assert kernel.stats.instructions == 1
     assert "one DMA from HBM to HBM: " in kernel.explain()
+
+
+def test_bytes_are_turned_around_as_numbers():
+    kernel = compile(lambda x: x.T, "int8[512, 512]")
+
+    assert "turned around by TensorE: " in kernel.explain()
 
 
 def test_the_first_trainium_turns_nothing_around_by_tensor_e():

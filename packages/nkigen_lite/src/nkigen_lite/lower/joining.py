@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from neuroncore.engines import Space as Memory
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.groups import Plan
-from nkigen_lite.lower.moving import fill, move
+from nkigen_lite.lower.moving import fill, interleave, move
+from nkigen_lite.lower.roads import Road
 from nkigen_lite.lower.sources import Source, array_source, box_of, seen_before, whole_source
 from nkigen_lite.lower.tables import write_table
 from nkigen_lite.lower.writer import Writer
@@ -77,8 +78,29 @@ class Arrays:
     def join(self, node: Node) -> None:
         """What is not in its place yet, copied there."""
         placed = boxes(node, self.place(node.name), self.graph)
+        if node.op == "concatenate" and self.is_interleaved(placed):
+            self.interleave(node, placed)
+            return
         for operand, box in placed[1:] if node.op == "update" else placed:
             self.put(operand, box, node.name)
+
+    def is_interleaved(self, placed: list[tuple[str, Source]]) -> bool:
+        """Whether the parts are arrays in HBM whose elements do not lie together in the joined
+        array."""
+        bases = [self.plan.base_of(operand) for operand, _ in placed]
+        here = all(b not in self.plan.numbers and b not in self.seats for b in bases)
+        return here and len(placed) > 1 and not any(box.is_in_rows for _, box in placed)
+
+    def interleave(self, node: Node, placed: list[tuple[str, Source]]) -> None:
+        sources = [self.source(operand) for operand, _ in placed]
+        targets = [box for _, box in placed]
+
+        def part_by_part() -> None:
+            for target, source in zip(targets, sources, strict=True):
+                move(self.writer, target, source)
+
+        road = interleave(self.writer, targets, sources, Road("part by part", part_by_part))
+        self.plan.notes.append(f"{node.name} = {node.op}: {road}")
 
     def put(self, value: str, place: Source, into: str | None = None) -> None:
         """The value copied to `place`, unless it is made there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,9 +13,11 @@ from neuroncore.program import Access, Affine
 from neuroncore.targets import resolve_target
 from nkigen_lite.lower.literals import literal, written_as
 from nkigen_lite.lower.reorder import (
+    APART,
     CARRIERS,
     RUN_BYTES,
     Pieces,
+    Place,
     Reorder,
     Step,
     by_copies,
@@ -64,6 +67,25 @@ def move(writer: Writer, to: Source, source: Source) -> str:
     if prod(a.size for a in axes) >= MANY and _run_bytes(axes, to) < RUN_BYTES:
         roads += [Road(name, Reorder(writer, to, source, p).write)
                   for name, p in _plans(axes, to.dtype.itemsize, writer.target)]  # fmt: skip
+    return fastest(writer, roads)
+
+
+def interleave(
+    writer: Writer, boxes: Sequence[Source], sources: Sequence[Source], part_by_part: Road
+) -> str:
+    """`boxes` = `sources`, arrays of one kind that become one: together in SBUF, if `part_by_part`
+    is not faster; says by which road."""
+    first, step = boxes[0], boxes[1].offset - boxes[0].offset
+    axes = (*steps_of(first, sources[0]), Step(len(boxes), step, APART))
+    alike = all(replace(s, buffer="", offset=0) == replace(sources[0], buffer="", offset=0)
+                for s in sources)  # fmt: skip
+    even = all(b.offset == first.offset + n * step for n, b in enumerate(boxes))
+    forwards = all(a.to > 0 and a.source >= 0 for a in axes)
+    pieces = by_copies(axes, first.dtype.itemsize) if alike and even and forwards else None
+    roads = [part_by_part]
+    if pieces and any(p.axis == axes[-1] and p.place is Place.inside for p in pieces):
+        whole = Reorder(writer, first, sources[0], pieces, tuple(sources[1:]))
+        roads.append(Road("parts put together in SBUF", whole.write))
     return fastest(writer, roads)
 
 

@@ -17,7 +17,7 @@ from math import prod
 
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
-from nki_dtypes import DType, bfloat16, float32
+from nki_dtypes import DType, bfloat16, float32, uint8
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.tiles import parts
 from nkigen_lite.lower.writer import Writer
@@ -25,6 +25,9 @@ from nkigen_lite.lower.writer import Writer
 PARTITIONS = 128
 BOX_BYTES = 8 * 1024
 BANK_BYTES = 2048
+INNER_SHARE = 4
+"""An axis that lies inside alone takes at most this part of a box: others may have to lie there."""
+
 RUN_BYTES = 512
 """From here on descriptors cost next to nothing beside their bytes."""
 
@@ -35,9 +38,13 @@ WASTE = 8
 """How many times the needed elements a load may read to make one run of them: a short descriptor
 takes as long as forty float32. Predicted time decides against the DMA that reads them alone."""
 
-CARRIERS = {4: float32, 2: bfloat16}
-"""Dtypes that TensorE transposes bit for bit from the third generation on, by size; one byte it
-widens [NKI: nc_transpose]."""
+CARRIERS = {4: (float32, float32), 2: (bfloat16, bfloat16), 1: (uint8, bfloat16)}
+"""By size of an element: the dtypes in which blocks are moved and are transposed by TensorE, bit
+for bit from the third generation on. It widens one byte, so 0 ... 255 are carried as numbers
+[NKI: nc_transpose]."""
+
+APART = 1 << 62
+"""The step in the source from one array to the next, where several become one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,7 @@ def by_copies(axes: Sequence[Step], itemsize: int) -> Pieces | None:
     """Partitions that stay; the runs of both sides lie inside. None where they leave no axis for
     the partitions or are too long."""
     most = BOX_BYTES // itemsize
-    axes = [part for axis in axes for part in _cut(axis, most)]
+    axes = [part for axis in axes for part in _cut(axis, most // INNER_SHARE)]
     inside: list[Step] = []
     for order in (_by_source(axes), _by_target(axes)):
         run = 1
@@ -212,12 +219,18 @@ def _gathered(axes: Sequence[Step], place: Place) -> tuple[list[Piece], list[Ste
 
 
 class Reorder:
-    """Writes one plan."""
+    """Writes one plan. With `others`, arrays like the source, an axis leads from one to the next:
+    its step in the source is APART."""
 
-    def __init__(self, writer: Writer, to: Source, source: Source, pieces: Pieces) -> None:
+    def __init__(
+        self, writer: Writer, to: Source, source: Source, pieces: Pieces,
+        others: tuple[Source, ...] = (),
+    ) -> None:  # fmt: skip
         self.writer, self.to, self.source, self.pieces = writer, to, source, pieces
+        self.sources = (source, *others)
         turns = any(p.place is Place.across for p in pieces)
-        self.dtype = CARRIERS[to.dtype.itemsize] if turns else to.dtype
+        carriers = CARRIERS[to.dtype.itemsize] if turns else (to.dtype, to.dtype)
+        self.dtype, self.turned_as = carriers
 
     def write(self) -> None:
         self.boxes(self.pieces, Affine(self.to.offset), Affine(self.source.offset), ())
@@ -286,7 +299,9 @@ class Box:
         needed, span, held = 1, 1, 1
         at: dict[Step, int] = {}
         outer: list[tuple[int, int]] = []
-        for axis in sorted((*self.across, *self.inside), key=lambda a: a.source):
+        apart = [a for a in self.inside if a.source == APART]
+        within = [a for a in (*self.across, *self.inside) if a not in apart]
+        for axis in sorted(within, key=lambda a: a.source):
             if not axis.source:
                 at[axis] = 0
                 continue
@@ -299,13 +314,17 @@ class Box:
                 at[axis] = held
                 outer.insert(0, (axis.size, axis.source))
                 held *= axis.size
-        shape = (max(1, prod(a.size for a in self.down)), held)
+        at |= dict.fromkeys(apart, held)
+        sources = self.plan.sources if apart else self.plan.sources[:1]
+        shape = (max(1, prod(a.size for a in self.down)), len(sources) * held)
         tile = self.writer.allocate(
             f"{self.plan.source.buffer}_tile", shape, self.plan.dtype, Memory.sbuf
         )  # fmt: skip
         dims = [*((a.size, a.source) for a in self.down), *outer, (span, 1)]
-        source = self.in_hbm(self.plan.source, self.at_source, dims)
-        self.writer.call("dma_copy", dst=whole(tile), src=source)
+        for number, source in enumerate(sources):
+            place = Access(tile.name, Affine(number * held), (shape[0], held), (tile.row, 1))
+            offset = self.at_source + (source.offset - self.plan.source.offset)
+            self.writer.call("dma_copy", dst=place, src=self.in_hbm(source, offset, dims))
         return tile, at
 
     def room(self) -> tuple[Buffer, dict[Step, int]]:
@@ -339,10 +358,10 @@ class Box:
         self, loaded: Buffer, at: dict[Step, int], stored: Buffer, into: dict[Step, int]
     ) -> None:  # fmt: skip
         """`down` x `across` blocks through PSUM, as many as fill a bank before each copy."""
-        rows = loaded.shape[0]
+        loaded, rows = self.widened(loaded), loaded.shape[0]
         blocks = sorted(self.inside, key=lambda a: -a.size)
         many, *outer = blocks or [Step(1, 0, 0)]
-        each = max(1, BANK_BYTES // (rows * self.plan.dtype.itemsize))
+        each = max(1, BANK_BYTES // (rows * self.plan.turned_as.itemsize))
         with ExitStack() as stack:
             offset, target = Affine(), Affine()
             for axis in outer:
@@ -355,6 +374,14 @@ class Box:
                     self.bank(loaded, offset + first * along, (part.size, along), at,
                               stored, target + first * to, to, into)  # fmt: skip
 
+    def widened(self, loaded: Buffer) -> Buffer:
+        """The tile as TensorE transposes it."""
+        if loaded.dtype is self.plan.turned_as:
+            return loaded
+        wide = self.writer.allocate("widened", loaded.shape, self.plan.turned_as, Memory.sbuf)
+        self.writer.call("tensor_copy", dst=whole(wide), src=whole(loaded))
+        return wide
+
     def bank(
         self, loaded: Buffer, offset: Affine, blocks: tuple[int, int], at: dict[Step, int],
         stored: Buffer, target: Affine, step: int, into: dict[Step, int],
@@ -362,7 +389,7 @@ class Box:
         """`blocks` (count, apart) blocks turned into one PSUM bank, and out."""
         (count, apart), rows, columns = blocks, loaded.shape[0], stored.shape[0]
         turned = self.writer.allocate(
-            "turned", (columns, count, rows), self.plan.dtype, Memory.psum
+            "turned", (columns, count, rows), self.plan.turned_as, Memory.psum
         )  # fmt: skip
         dims = _merged([(a.size, at[a]) for a in self.across]) or [(1, 1)]
         for k in range(count):
