@@ -123,7 +123,7 @@ def test_two_uses_of_a_view_in_another_order_go_through_hbm(lowers, normal):
 
 
 def test_code_does_not_grow_with_the_number_of_tiles():
-    few, many = (compile(softmax, f"f32[{rows}, 512]") for rows in (1024, 65536))
+    few, many = (compile(softmax, f"f32[{rows}, 512]") for rows in (2048, 65536))
 
     assert len(few.source.splitlines()) == len(many.source.splitlines())
     assert sum(isinstance(s, Loop) for s in walk(many.program.body)) == 1
@@ -176,3 +176,15 @@ def test_what_has_no_kernel_yet_is_refused_at_the_line(function, spec, names):
 
     assert refused.value.place is not None
     assert refused.value.place.file == __file__
+
+
+def test_two_tiles_take_turns_where_steps_go_to_and_fro(lowers, normal):
+    def chain(x: Any, y: Any) -> Any:
+        return np.exp(np.tanh(x) * y) + x
+
+    x, y = normal(700, 512), normal(700, 512, seed=1)
+
+    kernel = lowers(chain, x, y)
+
+    assert "two tiles in turns" in kernel.explain()
+    assert "turns" not in compile(lambda x: x * 2 + 1, x).explain()

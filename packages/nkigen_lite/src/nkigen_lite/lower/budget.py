@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import prod
 
 from neuroncore.core import NeuronCore
@@ -31,7 +32,8 @@ class Fit:
     """How a group lies in SBUF.
 
     `rows` rows of a tile lie in each partition, `columns` of their elements; `is_line`: all is one
-    axis that is cut anywhere. `problem` says why the group does not fit.
+    axis that is cut anywhere. `turns` tiles are worked on step by step together, where the steps
+    go to and fro between engines. `problem` says why the group does not fit.
     """
 
     steps: tuple[Step, ...]
@@ -43,11 +45,13 @@ class Fit:
     columns: int
     bytes_per_partition: int
     problem: str | None = None
+    turns: int = 1
 
     def __str__(self) -> str:
+        turns = "" if self.turns == 1 else ", two tiles in turns"
         return (
             f"{len(self.steps)} instructions a tile, {self.rows} x {self.columns} elements and "
-            f"{self.bytes_per_partition} B a partition, twice"
+            f"{self.bytes_per_partition} B a partition, twice{turns}"
         )
 
 
@@ -82,16 +86,18 @@ def fit(
         while repeat > 1 and rows % (PARTITIONS * repeat) and rows // (PARTITIONS * repeat) == 0:
             repeat -= 1
     held = repeat * width * each + repeat * per_row
+    turns = 2 if _goes_to_and_fro(selector.steps) and 2 * PLACES * held <= usable else 1
     return Fit(
-        tuple(selector.steps),
-        selector.tiles,
-        selector.full,
-        selector.dtypes,
-        line,
-        repeat,
-        width,
-        held,
-    )
+        tuple(selector.steps), selector.tiles, selector.full, selector.dtypes, line, repeat, width,
+        held, turns=turns,
+    )  # fmt: skip
+
+
+def _goes_to_and_fro(steps: list[Step]) -> bool:
+    """Whether ScalarE's functions come before and after other engines' steps: in its one order of
+    instructions it would stand still."""
+    mine = [step.instruction == "activation" for step in steps]
+    return sum(a != b for a, b in pairwise(mine)) > 1
 
 
 MOST_TILES = 3

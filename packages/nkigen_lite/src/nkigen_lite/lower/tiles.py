@@ -113,30 +113,50 @@ class Tiles:
     def tiles(
         self, batch: tuple[Affine, ...], rows: Part, partitions: int, each: int, columns: Part
     ) -> None:
-        with (
-            self.writer.loop("tile", rows.tiles) as t,
-            self.writer.loop("chunk", columns.tiles) as c,
-        ):
-            row, column = t * rows.size + rows.start, c * columns.size + columns.start
-            self.tile(Tile(row, partitions, each, column, columns.size, batch))
+        over_rows = self.fit.turns if rows.tiles > 1 else 1
+        over_columns = self.fit.turns if rows.tiles == 1 else 1
+        for down in parts(rows.tiles, over_rows):
+            for across in parts(columns.tiles, over_columns):
+                with (
+                    self.writer.loop("tile", down.tiles) as t,
+                    self.writer.loop("chunk", across.tiles) as c,
+                ):
+                    row = (t * down.size + down.start) * rows.size + rows.start
+                    column = (c * across.size + across.start) * columns.size + columns.start
+                    self.together([
+                        Tile(
+                            row + i * rows.size, partitions, each, column + k * columns.size,
+                            columns.size, batch,
+                        )
+                        for i in range(down.size)
+                        for k in range(across.size)
+                    ])  # fmt: skip
 
     # -- one tile ---------------------------------------------------------------------------------
 
     def tile(self, at: Tile) -> None:
-        self.buffers = {}
-        for value in self.inputs:
-            if value not in self.resident and value not in self.bound:
-                self.load(value, at)
+        """One tile: loaded, worked on, stored."""
+        self.together([at])
+
+    def together(self, tiles: list[Tile]) -> None:
+        """Tiles that take turns, step by step; each has buffers of its own."""
+        every: list[tuple[Tile, dict[str, Buffer]]] = [(at, {}) for at in tiles]
+        for at, self.buffers in every:
+            for value in self.inputs:
+                if value not in self.resident and value not in self.bound:
+                    self.load(value, at)
         made = {self.fit.made.get(v, v): v for v in sorted(self.stored)}
         last = {v: number for number, s in enumerate(self.fit.steps) for v in s.writes}
         for number, step in enumerate(self.fit.steps):
-            self.step(step, at)
-            for value in step.writes:
-                if value in made and value not in self.bound and last[value] == number:
+            for at, self.buffers in every:
+                self.step(step, at)
+                for value in step.writes:
+                    if value in made and value not in self.bound and last[value] == number:
+                        self.store(value, at)
+        for at, self.buffers in every:
+            for value in self.inputs:
+                if value in made and value not in self.bound:
                     self.store(value, at)
-        for value in self.inputs:
-            if value in made and value not in self.bound:
-                self.store(value, at)
 
     def load(self, value: str, at: Tile) -> None:
         """The value's tile, from its array."""
