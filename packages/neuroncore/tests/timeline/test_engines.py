@@ -9,8 +9,10 @@ import pytest
 from neuroncore.errors import AttributeValueError, LaunchError, ProgramError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.timeline import estimate
+from neuroncore.timeline.gaps import Gaps, common_room
 
-from .kernels import MATMUL, TILED_COPY, program
+from .kernels import ALL, MATMUL, TILED_COPY, program
+from .random_kernels import random_program
 
 VECTOR_NS = 1 / 0.96
 SCALAR_NS = 1 / 1.2
@@ -240,6 +242,59 @@ for i in range(16):
         estimate(kernel, mode=m, verified=True) for m in ("as_written", "compiled")
     )
     assert written.num_ops - compiled.num_ops == 15
+
+
+PLACED = """
+b = buffer(bfloat16[128, 512], sbuf, address=(0, 512))
+p = buffer(float32[128, 256], psum)
+memset(dst=b[:, :], value=0.0)
+activation(dst=b[:, 64:128], data=b[:, 64:128], scale=1.0, op=sigmoid)
+tensor_copy(dst=b[:, 64:128], src=b[:, 0:64], engine=vector)
+memset(dst=p[:, :], value=0.0, engine=vector)
+"""
+
+
+def assert_lanes_add_up(timeline):
+    """An engine does something or stands still, never both, between its first and last bar."""
+    for name, use in timeline.lanes.items():
+        bars = [bar for bar in timeline.bars if bar.lane == name and bar.kind != "load_stationary"]
+        if name == "dma" or not bars:
+            continue
+        span = max(b.start_ns + b.busy_ns for b in bars) - min(b.start_ns for b in bars)
+        assert use.busy_ns + sum(use.stalls.values()) == pytest.approx(span)
+
+
+@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("target", ["trn1", "trn2"])
+@pytest.mark.parametrize("name", [*ALL, "placed", *map(str, range(12))])
+def test_an_engine_is_busy_or_stands_still(name, target, mode):
+    if name.isdigit():
+        kernel = random_program(int(name), target)
+    else:
+        kernel = program((ALL | {"placed": PLACED})[name].replace(", dge_mode=swdge", ""), target)
+
+    assert_lanes_add_up(estimate(kernel, mode=mode, verified=True, skip_periods=False))
+
+
+@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("seed", range(12))
+def test_an_engine_does_one_thing_at_a_time(seed, mode):
+    timeline = estimate(random_program(seed, "trn1"), mode=mode, skip_periods=False)
+
+    for name in ("vector", "scalar", "gpsimd", "tensor"):
+        bars = [bar for bar in timeline.bars if bar.lane == name and bar.kind != "load_stationary"]
+        spans = sorted((bar.start_ns, bar.start_ns + bar.busy_ns) for bar in bars)
+        assert all(a[1] <= b[0] + 1e-6 for a, b in pairwise(spans))
+
+
+def test_time_on_two_shared_paths_is_taken_together():
+    one, other = Gaps(), Gaps()
+    one.reserve(0, 10)
+    other.reserve(12, 10)
+
+    assert common_room((one, other), 5, 2) == 10
+    assert common_room((one, other), 5, 3) == 22
+    assert (one.busy, other.busy) == (10, 10)
 
 
 # -- bad input ------------------------------------------------------------------------------------

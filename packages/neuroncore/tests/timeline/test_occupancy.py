@@ -65,6 +65,10 @@ def test_a_buffer_is_held_from_its_first_micro_op_to_the_end_of_its_last():
     assert times == sorted({*first, *second})
 
 
+def test_a_memory_that_nobody_uses_holds_nothing_from_the_start():
+    assert played(TWO_TILES).occupancy()["psum"] == [(0.0, 0)]
+
+
 def test_tensors_at_one_address_are_counted_once():
     assert max(held for _, held in played(PLACED).occupancy()["sbuf"]) == 384
 

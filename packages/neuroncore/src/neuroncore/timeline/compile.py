@@ -43,8 +43,6 @@ from neuroncore.timeline.state import State
 from neuroncore.timeline.tracks import Parts, Track
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
-_TOUCHES = {Touch.read: "reads", Touch.write: "writes", Touch.accumulate: "adds"}
-
 
 @dataclass(slots=True)
 class Body:
@@ -74,8 +72,8 @@ class Compiler:
         self.num_transfers = 0
         self.without_cost: list[Finding] = []
         self.made = {id(call): self._machine_call(call) for call in calls(program.body)}
-        if balanced:
-            self._deal_out()
+        self.dealt = balanced and self._deal_out()
+        """Whether calls were given to another engine than as written."""
         self.ports = Ports(state.ports)
         for call in calls(program.body):
             made = self.made[id(call)]
@@ -142,7 +140,7 @@ class Compiler:
         for place in self._places(call):
             access = self._access(place)
             if access is not None:
-                getattr(site, _TOUCHES[place.effect.touch]).append(access)
+                site.touching(place.effect.touch).append(access)
         # A matmul that adds reads what it adds to; that is no reason to wait for itself.
         adding = {id(access.track) for access in site.adds}
         site.reads = [a for a in site.reads if id(a.track) not in adding]
@@ -158,12 +156,17 @@ class Compiler:
                 site.ports = self.ports.of(call, made, work[0])
                 yield (loose_pass if self.state.reorders else engine_pass)(self.state, site)
 
-    def _deal_out(self) -> None:
-        """Give the calls that leave their engine open to VectorE and ScalarE evenly."""
+    def _deal_out(self) -> bool:
+        """Give the calls that leave their engine open to VectorE and ScalarE evenly.
+
+        Whether any was given to another engine than as written.
+        """
         ways = {key: [made, *self._elsewhere(made)] for key, made in self.made.items()}
         passes = {key: [p for made in each for p in _passes(made)] for key, each in ways.items()}
-        for key, way in dealt_out(self.program.body, self.state.clock, passes).items():
+        chosen = dealt_out(self.program.body, self.state.clock, passes)
+        for key, way in chosen.items():
             self.made[key] = ways[key][way]
+        return any(chosen.values())
 
     @staticmethod
     def _elsewhere(call: MachineCall) -> Iterator[MachineCall]:

@@ -53,11 +53,12 @@ def estimate(
     core = NeuronCore(program.target, watchers=())
     facts = machine(core.target.name)
     values = (constants or published()).at(core.target.name)
+    clock, queues, plays = Clock(facts, values), int(facts["dma_queues"]), []
     with charging(values):
-        plays = [
-            _play(each, core, Clock(facts, values), int(facts["dma_queues"]), how, skip_periods)
-            for each, how in _ways(program, mode)
-        ]
+        for each, how in _ways(program, mode):
+            if how == _Way(reorders=True) and not plays[0][1].dealt:
+                continue  # it would be the same once more
+            plays.append(_play(each, core, clock, queues, how, skip_periods))
     state, compiler = min(plays, key=lambda pair: max(lane.end for lane in pair[0].lanes))
     peaks = {
         "tflops": facts["peak_tflops"],

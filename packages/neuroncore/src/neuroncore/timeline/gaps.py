@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 
 
 class Gaps:
@@ -37,6 +38,23 @@ class Gaps:
             return begin
         self._insert(at, begin, begin + length)
         return begin
+
+    def room(self, ready: int, length: int) -> int:
+        """Where `reserve` would begin; nothing is taken."""
+        starts, ends = self.starts, self.ends
+        if not ends or ready >= ends[-1]:
+            return ready
+        for at in range(bisect_right(ends, ready), len(starts)):
+            if starts[at] - ready >= length:
+                break
+            ready = max(ready, ends[at])
+        return ready
+
+    def around(self, time: int) -> tuple[int | None, int | None]:
+        """The end of what is taken before `time`, and the start of what is after it."""
+        at = bisect_right(self.ends, time)
+        before = self.ends[at - 1] if at else None
+        return before, self.starts[at] if at < len(self.starts) else None
 
     def fill(self, ready: int, length: int) -> int:
         """Take `length` ticks of idle time from `ready` on, in pieces; the end of the last."""
@@ -117,3 +135,14 @@ class Gaps:
         else:
             starts.insert(at, start)
             ends.insert(at, end)
+
+
+def common_room(shared: Sequence[Gaps], ready: int, length: int) -> int:
+    """From when on, `ready` at the earliest, all of them are free for `length` ticks."""
+    while True:
+        start = ready
+        for gaps in shared:
+            start = gaps.room(start, length)
+        if start == ready:
+            return start
+        ready = start

@@ -10,6 +10,7 @@ from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.play import load_table, matmul_passes
 from neuroncore.timeline.sites import Site, Step
 from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, LooseLane, State, played
+from neuroncore.timeline.tracks import NOBODY
 from neuroncore.work import Pass
 
 
@@ -29,20 +30,17 @@ def loose_pass(state: State, site: Site) -> Step:
             if state.table != table:
                 at = lane.free
                 load_table(state, number, table)
-                lane.taken.reserve(at, lane.free - at)
-                lane.left(lane.free, lane.last)
+                lane.occupy(at, lane.free - at, state.reason(NOBODY, LANE), lane.last)
             if state.table_there > ready:
                 ready, behind, by = state.table_there, state.table_bar, LANE
-        free, start = lane.free, lane.take(ready, interval)
-        cause, why = (behind, by) if start == ready else (lane.before(start), LANE)
+        alone, start = lane.room(ready, interval, ports)
+        cause, why = (behind, by) if alone == ready else (lane.before(alone), LANE)
+        if start > alone:
+            why = RESOURCE
         for port in ports:
-            moved = port.reserve(start, interval)
-            if moved > start:
-                start, why = moved, RESOURCE
+            port.reserve(start, interval)
         bar = len(bars)
-        lane.left(start + interval, bar)
-        if start > free:
-            state.stall(lane, free, start, cause, why)
+        lane.occupy(start, interval, state.reason(cause, why), bar)
         end = start + interval + latency
         bars.append(played((number, lane.number, PASS, start, start + interval, end, cause, why)))
         lane.last, lane.end = bar, max(lane.end, end)
@@ -68,15 +66,13 @@ def loose_matmul(state: State, site: Site) -> Step:
         for load, multiply in passes:
             free = lane.free
             interval = warmth.interval(max(ready, free), max(load, multiply))
-            start = lane.take(ready, interval)
+            start, _ = lane.room(ready, interval)
             cause, why = (behind, by) if start == ready else (lane.before(start), LANE)
-            if start > free:
-                state.stall(lane, free, start, cause, why)
+            lane.occupy(start, interval, state.reason(cause, why), len(bars))
             ready = start + interval
             end = ready + latency
             lane.last = behind = len(bars)
             by = LANE
-            lane.left(ready, behind)
             bars.append(played((number, TENSOR, MULTIPLY, start, ready, end, cause, why)))
             lane.busy += interval
         lane.end = max(lane.end, end)

@@ -104,6 +104,8 @@ def _moments(space: Space, target: Target, lives: list[Life]) -> Iterator[Moment
         + [(v.end, 0, n) for n, v in enumerate(lives)]
     )
     floating, placed, before = 0, {}, 0
+    if not changes:
+        yield 0, 0
     for at, (time, comes, number) in enumerate(changes):
         buffer = lives[number].buffer
         if buffer.address is None:

@@ -177,6 +177,7 @@ class Periods:
         """Everything the future of the loop depends on, relative to time and iteration."""
         state = self.state
         busy = tuple([gaps.after(floor) for gaps in self._gaps()])
+        reasons = tuple([state.lanes[n].reasons_after(floor) for n in self.lanes])
         issue = None
         if TENSOR in self.lanes and not state.reorders:
             issue = time - max(state.weights_free, state.multiply_start)
@@ -190,7 +191,7 @@ class Periods:
             for region in track.regions.values()
             if region.latest > floor
         ]
-        return self._sketch(time), time - floor, busy, issue, table, frozenset(held)
+        return self._sketch(time), time - floor, busy, reasons, issue, table, frozenset(held)
 
     def _gaps(self) -> list[Gaps]:
         """What is taken in any order: shared resources, and engines whose order is open."""

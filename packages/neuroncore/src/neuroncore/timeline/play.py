@@ -7,7 +7,7 @@ generators), which are taken first come, first gap.
 
 from __future__ import annotations
 
-from neuroncore.timeline.gaps import Gaps
+from neuroncore.timeline.gaps import Gaps, common_room
 from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.sites import Site, Step
 from neuroncore.timeline.state import (
@@ -43,10 +43,12 @@ def engine_pass(state: State, site: Site) -> Step:
         start, cause, why = lane.free, lane.last, LANE
         if ready > start:
             start, cause, why = ready, wait.bar, wait.why
-        for port in ports:
-            moved = port.reserve(start, interval)
+        if ports:
+            moved = common_room(ports, start, interval)
             if moved > start:
                 start, why = moved, RESOURCE
+            for port in ports:
+                port.reserve(start, interval)
         if start > lane.free:
             state.stall(lane, lane.free, start, cause, why)
         free = start + interval

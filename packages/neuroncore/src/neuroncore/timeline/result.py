@@ -104,6 +104,8 @@ class Timeline:
     def _stalls(self, found: dict[tuple[int, int], int]) -> dict[str, float]:
         named: dict[str, float] = {}
         for (why, behind), ticks in found.items():
+            if not ticks:
+                continue
             who = "" if behind == NOBODY else f" {_LINK[CAUSES[why]]} {lane_name(behind)}"
             key = CAUSES[why] + who
             named[key] = named.get(key, 0.0) + self._ns(ticks)

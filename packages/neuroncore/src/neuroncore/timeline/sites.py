@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from neuroncore.effects import Touch
 from neuroncore.program import Call
 from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.gaps import Gaps
@@ -33,6 +34,16 @@ class Site:
     @property
     def accesses(self) -> list[TrackedAccess]:
         return [*self.reads, *self.writes, *self.adds]
+
+    def touching(self, touch: Touch) -> list[TrackedAccess]:
+        """Where an access that touches memory like this belongs."""
+        match touch:
+            case Touch.read:
+                return self.reads
+            case Touch.write:
+                return self.writes
+            case Touch.accumulate:
+                return self.adds
 
     def wait(self, lag: int | None = None) -> Wait:
         """What holds it back as a whole."""

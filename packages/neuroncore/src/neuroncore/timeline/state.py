@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
 from neuroncore.timeline.clock import Clock
-from neuroncore.timeline.gaps import Gaps
+from neuroncore.timeline.gaps import Gaps, common_room
 from neuroncore.timeline.lanes import FIRST_QUEUE, Warmth
 from neuroncore.timeline.tracks import NOBODY
 
@@ -64,6 +65,10 @@ class Lane:
         """Its free time before `free`, where that can still be used."""
         return []
 
+    def reasons_after(self, time: int) -> tuple:
+        """Why it idles between what it has taken behind `time`, where that can still change."""
+        return ()
+
     def later(self, by: int) -> None:
         """Everything that matters from now on happens `by` later."""
         self.free += by
@@ -76,13 +81,15 @@ class LooseLane(Lane):
     Gaps further back than `horizon` before its latest instruction are lost.
     """
 
-    __slots__ = ("ended", "horizon", "taken")
+    __slots__ = ("ended", "horizon", "reasons", "taken")
 
     def __init__(self, number: int, horizon: int) -> None:
         super().__init__(number)
         self.taken, self.horizon = Gaps(), horizon
         self.ended: dict[int, int] = {}
         """When an instruction left the lane → its bar."""
+        self.reasons: dict[int, tuple[int, int]] = {}
+        """When an instruction started → (cause, lane waited for), if the lane idles before it."""
 
     @property
     def earliest(self) -> int:
@@ -92,11 +99,27 @@ class LooseLane(Lane):
     def gaps(self) -> list[Gaps]:
         return [self.taken]
 
-    def take(self, ready: int, interval: int) -> int:
-        """Occupy it for `interval` as early as there is room; the start."""
-        start = self.taken.reserve(max(ready, self.free - self.horizon), interval)
-        self.free = max(self.free, start + interval)
-        return start
+    def room(self, ready: int, interval: int, ports: Sequence[Gaps] = ()) -> tuple[int, int]:
+        """Where an instruction may start on the lane alone, and where with the ports it takes."""
+        alone = self.taken.room(max(ready, self.free - self.horizon), interval)
+        return alone, common_room((self.taken, *ports), alone, interval) if ports else alone
+
+    def occupy(self, start: int, interval: int, reason: tuple[int, int], bar: int) -> None:
+        """Instruction `bar` takes its place; what the lane idles is put down to who comes after."""
+        before, after = self.taken.around(start)
+        self.reasons[start] = reason
+        if before is not None and after is not None:
+            self._idles(self.reasons[after], before - after)
+        if before is not None:
+            self._idles(reason, start - before)
+        if after is not None:
+            self._idles(self.reasons[after], after - start - interval)
+        self.taken.reserve(start, interval)
+        self.left(start + interval, bar)
+
+    def _idles(self, reason: tuple[int, int], ticks: int) -> None:
+        if ticks:
+            self.stalls[reason] = self.stalls.get(reason, 0) + ticks
 
     def left(self, time: int, bar: int) -> None:
         """Instruction `bar` leaves the lane."""
@@ -107,10 +130,15 @@ class LooseLane(Lane):
         """The instruction behind which one starts at `time`."""
         return self.ended.get(time, NOBODY)
 
+    def reasons_after(self, time: int) -> tuple:
+        starts = [time + start for start, _ in self.taken.after(time)]
+        return tuple([self.reasons.get(start) for start in starts if start > time])
+
     def later(self, by: int) -> None:
         recent = self.earliest
         super().later(by)
         self.ended |= {time + by: bar for time, bar in self.ended.items() if time > recent}
+        self.reasons |= {time + by: why for time, why in self.reasons.items() if time > recent}
 
 
 class State:
@@ -169,12 +197,14 @@ class State:
         """An on-chip buffer comes to life."""
         self.made.append((len(self.bars), buffer))
 
+    def reason(self, cause: int, why: int) -> tuple[int, int]:
+        """(cause, lane waited for) of who waits for bar `cause`."""
+        known = why != RESOURCE and cause >= 0
+        return why, min(self.bars[cause].lane, FIRST_QUEUE) if known else NOBODY
+
     def stall(self, lane: Lane, free: int, start: int, cause: int, why: int) -> None:
         """The lane idles from `free` to `start`."""
         if lane.last == NOBODY:
             return
-        behind = NOBODY
-        if why != RESOURCE and cause >= 0:
-            behind = self.bars[cause].lane
-        key = (why, min(behind, FIRST_QUEUE))
+        key = self.reason(cause, why)
         lane.stalls[key] = lane.stalls.get(key, 0) + start - free

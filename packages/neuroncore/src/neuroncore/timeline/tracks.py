@@ -203,7 +203,8 @@ class Track:
         """What accesses remember of the regions."""
         self.turns = self.slot = 0
         self.regions: dict[tuple[int, Parts], Region] = {}
-        self.families: dict[tuple[int, int, int], Family] = {}
+        self.families: dict[int, dict[tuple[int, int], Family]] = {}
+        """Copy → (outermost stride, size) → regions."""
 
     def rotate(self, by: int = 1) -> None:
         """The tensor is allocated anew: the next copy, `slot`, is that of the moment."""
@@ -243,19 +244,17 @@ class Track:
         period = parts[0].strides[0] if len(parts) == 1 and parts[0].strides else 0
         if len(parts) != 1:
             period = IRREGULAR
-        for (other_slot, other_period, _), family in self.families.items():
-            if other_slot != slot:
-                continue
+        families = self.families.setdefault(slot, {})
+        for (other_period, _), family in families.items():
             near = family.near(parts[0]) if period == other_period >= 0 else family.regions
             for other in near:
                 if share_bytes(parts, other.parts):
                     made.others.append(other)
                     other.others.append(made)
         size = 0 if period < 0 else span(parts[0]).bit_length()
-        key = (slot, period, size)
-        family = self.families.get(key)
+        family = families.get((period, size))
         if family is None:
-            family = self.families[key] = Family(period)
+            family = families[period, size] = Family(period)
         family.add(made)
 
 
