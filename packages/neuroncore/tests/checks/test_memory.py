@@ -178,6 +178,51 @@ def test_a_gather_reads_the_rows_that_its_index_names(watched, nisa):
         assert len(report) - before == (2 in rows)
 
 
+@pytest.mark.parametrize(
+    ("written", "where"),
+    [
+        ((1, 3), "t[2, 0:4], t[5:7, 0:4] of (40, 4), float32, HBM, unwritten"),
+        ((), "t[1:4, 0:4], t[5:7, 0:4] of (40, 4), float32, HBM, unwritten"),
+        ((1, 2, 3, 6), "t[5, 0:4] of (40, 4), float32, HBM, unwritten"),
+    ],
+)
+def test_a_gather_says_which_rows_nothing_has_written(watched, nisa, written, where):
+    world, report = watched
+    base = world.core.allocate((40, 4), "float32", Space.hbm, name="t")
+    for row in written:
+        nisa.dma_copy(dst=base[row : row + 1, 0:4], src=world.tile(np.ones((1, 4))))
+    index = world.tile(np.array([6, 1, 2, 99, 3, 5]).reshape(6, 1), "int32")
+
+    source = base.ap([[4, 6], [1, 4]], vector_offset=index)
+    nisa.dma_copy(dst=world.new((6, 4)), src=source, oob_mode=OobMode.skip)
+
+    (found,) = report
+    assert found.got == where
+
+
+def test_of_many_rows_a_gather_names_the_first(watched, nisa):
+    world, report = watched
+    base = world.core.allocate((40, 4), "float32", Space.hbm, name="t")
+    index = world.tile(np.arange(0, 40, 2).reshape(20, 1), "int32")
+
+    nisa.dma_copy(dst=world.new((20, 4)), src=base.ap([[4, 20], [1, 4]], vector_offset=index))
+
+    (found,) = report
+    assert found.got.startswith("t[0, 0:4], t[2, 0:4], t[4, 0:4], t[6, 0:4] and 16 more of (40, 4)")
+
+
+def test_a_read_at_an_index_says_where_it_went(watched, nisa):
+    world, report = watched
+    base = world.core.allocate((8, 4), "float32", Space.hbm, name="t")
+    nisa.dma_copy(dst=base[0:5, 0:4], src=world.tile(np.ones((5, 4))))
+    index = world.tile(np.full((1, 1), 6), "int32")
+
+    nisa.dma_copy(dst=world.new((1, 4)), src=base.ap([[4, 1], [1, 4]], scalar_offset=index))
+
+    (found,) = report
+    assert found.got == "t[6, 0:4] of (8, 4), float32, HBM, unwritten"
+
+
 def test_an_index_that_nothing_wrote_is_a_read(watched, nisa):
     world, report = watched
     base = world.tile(np.ones((8, 4)), space="hbm")

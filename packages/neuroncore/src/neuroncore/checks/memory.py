@@ -21,10 +21,11 @@ from neuroncore.checks._tensors import described, label
 from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.instructions import Call
-from neuroncore.memory import Storage, View
+from neuroncore.memory import Storage, View, dynamic_rows, resolve_scalar
 from neuroncore.observe import Event, Watcher
 
 RULE = "NKI language guide: the content of a new tensor is undefined"
+RUNS_SHOWN = 4  # boxes of rows that an index names, in a message
 
 
 @dataclass(slots=True)
@@ -235,18 +236,36 @@ def _count(view: View, missing: np.ndarray | None) -> str:
 
 
 def _where(view: View, missing: np.ndarray | None) -> str:
-    """The unwritten elements as a box of the tensor: acc[0:128, 256:512]."""
+    """The unwritten elements as boxes of the tensor: acc[0:128, 256:512]; those that an index
+    names, row by row.
+    """
     storage = view.storage
-    name = label(storage)
-    if missing is None or is_gathered(view):
-        inside = f"rows of {name}" if is_gathered(view) else name
-        return f"{inside}: {described(storage)}"
-    at = np.argwhere(missing)
-    steps = np.asarray(view.array.strides)
-    elements = (first_byte(view) + at @ steps) // storage.flat.itemsize
-    places = np.unravel_index(elements, storage.shape)
+    if missing is None:
+        return f"{label(storage)}: {described(storage)}"
+    numbers = np.unique(_named(view, missing) // storage.flat.itemsize)
+    runs = [numbers]
+    if is_gathered(view):
+        rows = numbers // (storage.flat.size // storage.shape[0])
+        runs = np.split(numbers, np.flatnonzero(np.diff(rows) > 1) + 1)
+    shown = ", ".join(_box(storage, run) for run in runs[:RUNS_SHOWN])
+    more = f" and {len(runs) - RUNS_SHOWN} more" if len(runs) > RUNS_SHOWN else ""
+    return f"{shown}{more} of {described(storage)}"
+
+
+def _named(view: View, missing: np.ndarray) -> np.ndarray:
+    """Where in the storage the bytes of these elements begin."""
+    if not is_gathered(view):
+        now = view if view.dynamic is None else resolve_scalar(view, skips=True) or view
+        return first_byte(now) + np.argwhere(missing) @ np.asarray(view.array.strides)
+    elements, valid = dynamic_rows(view)
+    missing = missing[valid] if len(missing) == len(valid) else missing
+    return elements[valid][missing] * view.array.itemsize
+
+
+def _box(storage: Storage, numbers: np.ndarray) -> str:
+    """The box around elements, and how many there are where they do not fill it."""
+    places = np.unravel_index(numbers, storage.shape)
     box = [(int(p.min()), int(p.max()) + 1) for p in places]
     text = ", ".join(str(low) if high - low == 1 else f"{low}:{high}" for low, high in box)
-    full = np.prod([high - low for low, high in box]) == len(np.unique(elements))
-    inside = "" if full else f" ({len(np.unique(elements)):,} elements in it)"
-    return f"{name}[{text}]{inside} of {described(storage)}"
+    full = np.prod([high - low for low, high in box]) == len(numbers)
+    return f"{label(storage)}[{text}]" + ("" if full else f" ({len(numbers):,} elements in it)")
