@@ -159,9 +159,10 @@ def test_a_program_that_does_not_parse_shows_where(nki_run, program):
 def test_threads_and_exit_handlers_still_have_the_language(nki_run, program):
     done = nki_run(
         program(
-            "import atexit, threading, time, nki\n"
-            "def late(): time.sleep(0.1); import nki.language; print(nki.language.choice.nki)\n"
-            "atexit.register(late); threading.Thread(target=late).start()\n"
+            "import atexit, threading, nki\n"
+            "def late(): import nki.language; print(nki.language.choice.nki)\n"
+            "def last(): threading.main_thread().join(); late()\n"
+            "atexit.register(late); threading.Thread(target=last).start()\n"
         )
     )
 

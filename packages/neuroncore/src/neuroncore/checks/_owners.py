@@ -15,7 +15,7 @@ import numpy as np
 
 from neuroncore._caret import Place
 from neuroncore.checks._shadow import Shadow, is_whole
-from neuroncore.checks._tensors import label
+from neuroncore.checks._tensors import Made, label
 from neuroncore.memory import Storage, View
 
 GRANULE_BYTES = 2048
@@ -33,6 +33,7 @@ class Tensor:
 
     number: int
     name: str
+    made: Made
     place: Place | None
     first_partition: int
     num_partitions: int
@@ -42,6 +43,11 @@ class Tensor:
     """Bytes of an element on the machine, and in the storage (wider where precision is off)."""
     content: bool | Tensor | Shadow = False
     lost_to: dict[int, Tensor] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """Its name, and which of its line it is where there are several."""
+        return f"{self.name}{self.made}"
 
     @property
     def end_partition(self) -> int:
@@ -212,12 +218,13 @@ def _bytes_of(view: View, where: np.ndarray | None) -> Shadow | None:
     return written
 
 
-def tensor_of(storage: Storage, number: int) -> Tensor:
+def tensor_of(storage: Storage, number: int, made: Made) -> Tensor:
     """What is followed of a tensor at an address; nothing has been written yet."""
     assert storage.address is not None
     partition, byte = storage.address
     widths = storage.dtype.itemsize, storage.flat.itemsize
     free_bytes = storage.free_elems * widths[0]
     return Tensor(
-        number, label(storage), storage.place, partition, storage.shape[0], byte, free_bytes, widths
-    )
+        number, label(storage), made, storage.place, partition, storage.shape[0], byte, free_bytes,
+        widths,
+    )  # fmt: skip

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from neuroncore._caret import Place
+from neuroncore.launch import RUNNING
 from neuroncore.memory import Storage
 from neuroncore.program.naming import assigned_name
 
@@ -14,3 +18,48 @@ def label(storage: Storage) -> str:
 def described(storage: Storage) -> str:
     """Shape, dtype and memory: (128, 512), float32, SBUF."""
     return f"{storage.shape}, {storage.dtype}, {storage.space.name.upper()}"
+
+
+@dataclass(slots=True)
+class _Line:
+    """An expression that makes tensors, in one program."""
+
+    made: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Which of the tensors that one expression made: in a loop, in a comprehension.
+
+    As text " (3rd of 8 made there)", of those so far; nothing while there is one.
+    """
+
+    line: _Line
+    number: int
+
+    def __str__(self) -> str:
+        made = self.line.made
+        return "" if made < 2 else f" ({_ordinal(self.number)} of {made} made there)"
+
+
+class Lines:
+    """Counts the tensors that each expression makes; every program of a launch begins anew."""
+
+    def __init__(self) -> None:
+        self._program: object = None
+        self._lines: dict[Place | None, _Line] = {}
+
+    def made(self, storage: Storage) -> Made:
+        """Count a tensor that has been allocated."""
+        launch = RUNNING.get()
+        program = None if launch is None else (launch.number, launch.program)
+        if program != self._program:
+            self._program, self._lines = program, {}
+        line = self._lines.setdefault(storage.place, _Line())
+        line.made += 1
+        return Made(line, line.made)
+
+
+def _ordinal(number: int) -> str:
+    teens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

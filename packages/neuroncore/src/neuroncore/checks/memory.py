@@ -17,7 +17,7 @@ import numpy as np
 
 from neuroncore._carried import carries, comes_by_element, defined
 from neuroncore.checks._shadow import Shadow, first_byte, is_gathered, is_whole
-from neuroncore.checks._tensors import described, label
+from neuroncore.checks._tensors import Lines, Made, described, label
 from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.instructions import Call
@@ -33,6 +33,7 @@ class _Content:
     """What of a tensor has been written: all, nothing, or flags."""
 
     written: bool | Shadow
+    made: Made
 
     def flags(self, storage: Storage) -> Shadow:
         if isinstance(self.written, bool):
@@ -56,13 +57,14 @@ class Memory(Watcher):
 
     def __init__(self, report: Report) -> None:
         self.report = report
+        self._lines = Lines()
         self._plans: dict[Call, _Plan] = {}
 
     # -- what happens -----------------------------------------------------------------------------
 
     def allocated(self, storage: Storage) -> None:
         assert storage.notes is not None
-        storage.notes[self] = _Content(not storage.fresh)
+        storage.notes[self] = _Content(not storage.fresh, self._lines.made(storage))
 
     def will(self, event: Event) -> None:
         call, views = event.call, event.views
@@ -173,7 +175,9 @@ class Memory(Watcher):
                 got=f"{_where(view, missing)}, unwritten",
                 hint="write it first (nisa.memset), or read only the part that was written",
                 rule=RULE,
-                notes=() if made is None else (f"allocated at {made}",),
+                notes=()
+                if made is None
+                else (f"allocated at {made}{_content(self, view.storage).made}",),
             )
         )
 

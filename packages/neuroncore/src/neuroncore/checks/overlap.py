@@ -17,6 +17,7 @@ import numpy as np
 from neuroncore._caret import Place
 from neuroncore.checks._in_place import disturbs
 from neuroncore.checks._owners import Memory, Tensor, tensor_of
+from neuroncore.checks._tensors import Lines
 from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.engines import Space
@@ -37,13 +38,14 @@ class Overlap(Watcher):
         """Of the running program of each launch, by its number."""
         self._touched: dict[Call, Touched] = {}
         self._number = 0
+        self._lines = Lines()
 
     def allocated(self, storage: Storage) -> None:
         if storage.address is None or not storage.space.on_chip or RUNNING.get() is None:
             return
         self._number += 1
         assert storage.notes is not None
-        storage.notes[self] = tensor_of(storage, self._number)
+        storage.notes[self] = tensor_of(storage, self._number, self._lines.made(storage))
 
     def will(self, event: Event) -> None:
         call, views = event.call, event.views
@@ -101,13 +103,13 @@ class Overlap(Watcher):
         memory = view.storage.space.name.upper()
         found = Finding(
             "overlap",
-            f"{later.name} overwrites {earlier.name}, which is used afterwards",
+            f"{later.called} overwrites {earlier.called}, which is used afterwards",
             later.place,
-            expected=f"another address, or {earlier.name} written again before it is used"
+            expected=f"another address, or {earlier.called} written again before it is used"
             + (f" ({place})" if place else ""),
-            got=f"{later.name} at {later} of {memory}; {earlier.name} at {earlier} of {memory}",
+            got=f"{later.called} at {later} of {memory}; {earlier.called} at {earlier} of {memory}",
             rule=RULE,
-            notes=(f"{earlier.name} is allocated at {earlier.place}",),
+            notes=(f"{earlier.called} is allocated at {earlier.place}",),
         )
         self.report.add(found)
         return True
@@ -131,7 +133,7 @@ class Overlap(Watcher):
                     found,
                     expected="another address, or an instruction that works element by element "
                     "and a result exactly where its operand lies",
-                    got=f"{to.name} at {to} of {memory}; {of.name} at {of} of {memory}",
+                    got=f"{to.called} at {to} of {memory}; {of.called} at {of} of {memory}",
                     rule=RULE,
                 )
             )

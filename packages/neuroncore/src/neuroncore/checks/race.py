@@ -23,7 +23,7 @@ import numpy as np
 from neuroncore._caret import Place
 from neuroncore.checks._shadow import Shadow, is_gathered
 from neuroncore.checks._streams import Streams
-from neuroncore.checks._tensors import described, label
+from neuroncore.checks._tensors import Lines, Made, described, label
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.effects import Touch
 from neuroncore.launch import RUNNING
@@ -59,6 +59,7 @@ class _Tensor:
     does not conflict with it conflicts with nobody before itself.
     """
 
+    made: Made
     first: dict[Touch, Shadow] = field(default_factory=dict)
 
     def of(self, touch: Touch, storage: Storage) -> Shadow:
@@ -73,6 +74,7 @@ class Race(Watcher):
 
     def __init__(self, report: Report) -> None:
         self.report = report
+        self._lines = Lines()
         self._accesses: list[_Access] = []
         self._numbers: dict[_Access, int] = {}
         self._programs = np.zeros(0, np.int32)
@@ -88,7 +90,7 @@ class Race(Watcher):
     def allocated(self, storage: Storage) -> None:
         if not storage.space.on_chip:
             assert storage.notes is not None
-            storage.notes[self] = _Tensor()
+            storage.notes[self] = _Tensor(self._lines.made(storage))
 
     def will(self, event: Event) -> None:
         self._scatters(event)
@@ -142,6 +144,10 @@ class Race(Watcher):
             return np.zeros(numbers.shape, np.bool_)
         return (numbers >= 0) & (self._programs[numbers] != self._known.get(access.program, -1))
 
+    def _made(self, storage: Storage) -> Made:
+        assert storage.notes is not None
+        return storage.notes[self].made
+
     def _report_grid(self, access: _Access, earlier: _Access, view: View, count: int) -> None:
         name = label(view.storage)
         other, now = (_VERBS[t] for t in (earlier.touch, access.touch))
@@ -153,7 +159,7 @@ class Race(Watcher):
                 f"program {_number(earlier)} {other}",
                 access.place,
                 expected="programs of a grid that touch different elements, unless all read",
-                got=f"{name}: {described(view.storage)}",
+                got=f"{name}{self._made(view.storage)}: {described(view.storage)}",
                 hint="give each program its own part, by nl.program_id",
                 rule=GRID,
                 code="grid",
@@ -198,7 +204,7 @@ class Race(Watcher):
                 f"nothing but {name} itself orders this DMA behind an earlier one",
                 event.place,
                 expected="a tensor in SBUF that the later one waits for",
-                got=f"{name}: {described(storage)}",
+                got=f"{name}{self._made(storage)}: {described(storage)}",
                 rule=QUEUES,
                 code="queues",
                 instruction=event.call.record.name,

@@ -39,36 +39,71 @@ class _For:
     function: int
 
 
-def _statements(path: str) -> tuple[dict[int, str], tuple[_For, ...]]:
-    """Line → variable assigned there; every `for` of the file."""
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """An expression of the source that gets a name: where it begins and ends."""
+
+    name: str
+    start: tuple[int, int]
+    end: tuple[int, int]
+
+
+def _statements(path: str) -> tuple[dict[int, list[_Value]], tuple[_For, ...]]:
+    """Line → values that get a name there; every `for` of the file."""
     return _read("".join(linecache.getlines(path)))
 
 
 @lru_cache(maxsize=64)
-def _read(source: str) -> tuple[dict[int, str], tuple[_For, ...]]:
+def _read(source: str) -> tuple[dict[int, list[_Value]], tuple[_For, ...]]:
     try:
         tree = ast.parse(source)
     except SyntaxError:
         return {}, ()
-    assigned: dict[int, str] = {}
+    assigned: dict[int, list[_Value]] = {}
     loops: list[_For] = []
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            name = _target(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            name = _appended(node.value.func)
-        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             around = [f.lineno for f in functions if _within(node.lineno, f)]
             loops.append(
                 _For(node.target.id, node.lineno, node.end_lineno or 0, max(around or [0]))
             )
-            continue
-        else:
-            continue
-        if name:
-            assigned |= dict.fromkeys(range(node.lineno, (node.end_lineno or 0) + 1), name)
+        for value in _named_values(node):
+            for line in range(value.start[0], value.end[0] + 1):
+                assigned.setdefault(line, []).append(value)
     return assigned, tuple(loops)
+
+
+def _named_values(node: ast.AST) -> Iterator[_Value]:
+    """What a statement assigns or appends, each value with its name."""
+    match node:
+        case ast.Assign([target, *_], value) | ast.AugAssign(target, _, value):
+            yield from _pairs(target, value, node)
+        case ast.AnnAssign(target, _, ast.expr() as value):
+            yield from _pairs(target, value, node)
+        case ast.NamedExpr(ast.Name(name), value):
+            yield _value(name, node)
+        case ast.Expr(ast.Call(function)):
+            name = _appended(function)
+            if name:
+                yield _value(name, node)
+
+
+def _pairs(target: ast.expr, value: ast.expr, node: ast.expr | ast.stmt) -> Iterator[_Value]:
+    """Of a, b = x, y each value with its own target."""
+    match target, value:
+        case ast.Tuple(names), ast.Tuple(values) if len(names) == len(values):
+            for name, part in zip(names, values, strict=True):
+                yield from _pairs(name, part, part)
+        case _:
+            name = _target(target)
+            if name:
+                yield _value(name, node)
+
+
+def _value(name: str, node: ast.expr | ast.stmt) -> _Value:
+    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    return _Value(name, start, (end[0] or start[0], end[1] or start[1]))
 
 
 def _within(line: int, node: ast.stmt) -> bool:
@@ -94,10 +129,19 @@ def _target(node: ast.expr) -> str | None:
 
 
 def assigned_name(place: Place | None) -> str | None:
-    """The variable that the statement at `place` assigns or appends to; None without one."""
+    """The variable that gets or collects the value of the expression at `place`; None without one.
+
+    Of several on a line, the one whose value the place stands in, the innermost of those.
+    """
     if place is None:
         return None
-    return _statements(place.file)[0].get(place.line)
+    values = _statements(place.file)[0].get(place.line, [])
+    at = place.line, place.column
+    around = [v for v in values if v.start <= at < v.end]
+    innermost = max(around, key=lambda v: v.start, default=None)
+    if innermost is not None:
+        return innermost.name
+    return values[0].name if len(values) == 1 else None
 
 
 def _loop_variables(places: Iterable[Place]) -> Iterator[str]:
