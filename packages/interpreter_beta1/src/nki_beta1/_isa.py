@@ -95,13 +95,12 @@ def _nc_matmul(given: dict[str, Any]) -> Any:
     inputs = {f: _in_sbuf(given.pop(f)) for f in ("stationary", "moving")}
     mask = given.pop("mask")
     mode = given["perf_mode"]
-    given["perf_mode"] = _PERF_MODES.get(mode, mode) if isinstance(mode, _NAME) else mode
+    given["perf_mode"] = _PERF_MODES.get(mode, mode) if isinstance(mode, str | None) else mode
     return masked_matmul(inputs, given | {"accumulate": False}, mask)
 
 
 # 0.1 has no enumeration of modes; the vendor's own kernels write the name (double_row_matmul).
 _PERF_MODES = {None: MatmulPerfMode.none, "double_row_gen3": MatmulPerfMode.double_row}
-_NAME = (str, type(None))
 
 
 def _in_sbuf(value: Any) -> Any:
