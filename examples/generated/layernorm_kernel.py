@@ -39,84 +39,150 @@ def layernorm(x0, x1, x2):
     nisa.nc_matmul(copies_2[:, 0:512], ones_2, moving=x2_row[:, 0:512])
     nisa.nc_matmul(copies_2[:, 512:1024], ones_2, moving=x2_row[:, 512:1024])
     nisa.tensor_copy(x2_rows, copies_2)
-    for tile in range(2):
-        x0_tile = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            x0_tile,
-            x0.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144*tile),
-        )
-        add_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
-        nisa.tensor_reduce(add_of_rows, nl.add, data=x0_tile, axis=(2,))  # from layernorm.py:8
-        nisa.tensor_scalar(  # from layernorm.py:8
-            add_of_rows,
-            add_of_rows,
-            op0=nl.multiply,
-            operand0=0.0009765625,
-        )
-        nisa.tensor_scalar(  # from layernorm.py:9
-            x0_tile[:, 0, :],
-            x0_tile[:, 0, :],
-            op0=nl.subtract,
-            operand0=add_of_rows[:, 0:1],
-        )
-        nisa.tensor_scalar(  # from layernorm.py:9
-            x0_tile[:, 1, :],
-            x0_tile[:, 1, :],
-            op0=nl.subtract,
-            operand0=add_of_rows[:, 1:2],
-        )
-        square_tile = nl.ndarray(  # from layernorm.py:9
-            (128, 2, 1024),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
-        nisa.activation(  # from layernorm.py:9
-            square_tile[:, 0, :],
-            nl.square,
-            data=x0_tile[:, 0, :],
-            reduce_op=nl.add,
-            reduce_res=add_of_rows[:, 0:1],
-            reduce_cmd=nisa.reduce_cmd.reset_reduce,
-        )
-        nisa.activation(  # from layernorm.py:9
-            square_tile[:, 1, :],
-            nl.square,
-            data=x0_tile[:, 1, :],
-            reduce_op=nl.add,
-            reduce_res=add_of_rows[:, 1:2],
-            reduce_cmd=nisa.reduce_cmd.reset_reduce,
-        )
-        nisa.activation(  # from layernorm.py:10
-            add_of_rows,
-            nl.rsqrt,
-            data=add_of_rows,
-            bias=9.999999747378752e-06,
-            scale=0.0009765625,
-        )
-        nisa.scalar_tensor_tensor(  # from layernorm.py:10
-            x0_tile[:, 0, :],
-            x0_tile[:, 0, :],
-            op0=nl.multiply,
-            operand0=add_of_rows[:, 0:1],
-            op1=nl.multiply,
-            operand1=x1_rows,
-        )
-        nisa.scalar_tensor_tensor(  # from layernorm.py:10
-            x0_tile[:, 1, :],
-            x0_tile[:, 1, :],
-            op0=nl.multiply,
-            operand0=add_of_rows[:, 1:2],
-            op1=nl.multiply,
-            operand1=x1_rows,
-        )
-        nisa.tensor_tensor(  # from layernorm.py:10
-            x0_tile,
-            x0_tile,
-            data2=x2_rows.ap(pattern=[[1024, 128], [0, 2], [1, 1024]], offset=0),
-            op=nl.add,
-        )
-        nisa.dma_copy(
-            out.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144*tile),
-            x0_tile,
-        )
+    x0_tile = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x0_tile, x0.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=0))
+    x0_tile_2 = nl.ndarray((128, 2, 1024), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x0_tile_2, x0.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144))
+    add_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
+    nisa.tensor_reduce(add_of_rows, nl.add, data=x0_tile, axis=(2,))  # from layernorm.py:8
+    add_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from layernorm.py:8
+    nisa.tensor_reduce(add_of_rows_2, nl.add, data=x0_tile_2, axis=(2,))  # from layernorm.py:8
+    nisa.tensor_scalar(  # from layernorm.py:8
+        add_of_rows,
+        add_of_rows,
+        op0=nl.multiply,
+        operand0=0.0009765625,
+    )
+    nisa.tensor_scalar(  # from layernorm.py:8
+        add_of_rows_2,
+        add_of_rows_2,
+        op0=nl.multiply,
+        operand0=0.0009765625,
+    )
+    nisa.tensor_scalar(  # from layernorm.py:9
+        x0_tile[:, 0, :],
+        x0_tile[:, 0, :],
+        op0=nl.subtract,
+        operand0=add_of_rows[:, 0:1],
+    )
+    nisa.tensor_scalar(  # from layernorm.py:9
+        x0_tile[:, 1, :],
+        x0_tile[:, 1, :],
+        op0=nl.subtract,
+        operand0=add_of_rows[:, 1:2],
+    )
+    nisa.tensor_scalar(  # from layernorm.py:9
+        x0_tile_2[:, 0, :],
+        x0_tile_2[:, 0, :],
+        op0=nl.subtract,
+        operand0=add_of_rows_2[:, 0:1],
+    )
+    nisa.tensor_scalar(  # from layernorm.py:9
+        x0_tile_2[:, 1, :],
+        x0_tile_2[:, 1, :],
+        op0=nl.subtract,
+        operand0=add_of_rows_2[:, 1:2],
+    )
+    square_tile = nl.ndarray(  # from layernorm.py:9
+        (128, 2, 1024),
+        dtype=nl.float32,
+        buffer=nl.sbuf,
+    )
+    nisa.activation(  # from layernorm.py:9
+        square_tile[:, 0, :],
+        nl.square,
+        data=x0_tile[:, 0, :],
+        reduce_op=nl.add,
+        reduce_res=add_of_rows[:, 0:1],
+        reduce_cmd=nisa.reduce_cmd.reset_reduce,
+    )
+    nisa.activation(  # from layernorm.py:9
+        square_tile[:, 1, :],
+        nl.square,
+        data=x0_tile[:, 1, :],
+        reduce_op=nl.add,
+        reduce_res=add_of_rows[:, 1:2],
+        reduce_cmd=nisa.reduce_cmd.reset_reduce,
+    )
+    square_tile_2 = nl.ndarray(  # from layernorm.py:9
+        (128, 2, 1024),
+        dtype=nl.float32,
+        buffer=nl.sbuf,
+    )
+    nisa.activation(  # from layernorm.py:9
+        square_tile_2[:, 0, :],
+        nl.square,
+        data=x0_tile_2[:, 0, :],
+        reduce_op=nl.add,
+        reduce_res=add_of_rows_2[:, 0:1],
+        reduce_cmd=nisa.reduce_cmd.reset_reduce,
+    )
+    nisa.activation(  # from layernorm.py:9
+        square_tile_2[:, 1, :],
+        nl.square,
+        data=x0_tile_2[:, 1, :],
+        reduce_op=nl.add,
+        reduce_res=add_of_rows_2[:, 1:2],
+        reduce_cmd=nisa.reduce_cmd.reset_reduce,
+    )
+    nisa.activation(  # from layernorm.py:10
+        add_of_rows,
+        nl.rsqrt,
+        data=add_of_rows,
+        bias=9.999999747378752e-06,
+        scale=0.0009765625,
+    )
+    nisa.activation(  # from layernorm.py:10
+        add_of_rows_2,
+        nl.rsqrt,
+        data=add_of_rows_2,
+        bias=9.999999747378752e-06,
+        scale=0.0009765625,
+    )
+    nisa.scalar_tensor_tensor(  # from layernorm.py:10
+        x0_tile[:, 0, :],
+        x0_tile[:, 0, :],
+        op0=nl.multiply,
+        operand0=add_of_rows[:, 0:1],
+        op1=nl.multiply,
+        operand1=x1_rows,
+    )
+    nisa.scalar_tensor_tensor(  # from layernorm.py:10
+        x0_tile[:, 1, :],
+        x0_tile[:, 1, :],
+        op0=nl.multiply,
+        operand0=add_of_rows[:, 1:2],
+        op1=nl.multiply,
+        operand1=x1_rows,
+    )
+    nisa.scalar_tensor_tensor(  # from layernorm.py:10
+        x0_tile_2[:, 0, :],
+        x0_tile_2[:, 0, :],
+        op0=nl.multiply,
+        operand0=add_of_rows_2[:, 0:1],
+        op1=nl.multiply,
+        operand1=x1_rows,
+    )
+    nisa.scalar_tensor_tensor(  # from layernorm.py:10
+        x0_tile_2[:, 1, :],
+        x0_tile_2[:, 1, :],
+        op0=nl.multiply,
+        operand0=add_of_rows_2[:, 1:2],
+        op1=nl.multiply,
+        operand1=x1_rows,
+    )
+    nisa.tensor_tensor(  # from layernorm.py:10
+        x0_tile,
+        x0_tile,
+        data2=x2_rows.ap(pattern=[[1024, 128], [0, 2], [1, 1024]], offset=0),
+        op=nl.add,
+    )
+    nisa.dma_copy(out.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=0), x0_tile)
+    nisa.tensor_tensor(  # from layernorm.py:10
+        x0_tile_2,
+        x0_tile_2,
+        data2=x2_rows.ap(pattern=[[1024, 128], [0, 2], [1, 1024]], offset=0),
+        op=nl.add,
+    )
+    nisa.dma_copy(out.ap(pattern=[[2048, 128], [1024, 2], [1, 1024]], offset=262144), x0_tile_2)
     return out
