@@ -83,5 +83,5 @@ def test_two_names_on_one_line_are_two_names(which):
     with watching("memory") as report:
         kernel(np.ones((1, 1), np.float32))
 
-    names = [found.got.partition("[")[0] for found in report]
+    names = [str(found.got).partition("[")[0] for found in report]
     assert names == [["a", "c"], ["b", "pair"]][which]
