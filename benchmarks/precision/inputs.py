@@ -30,10 +30,6 @@ def _spread(rng: np.random.Generator, dtype: Any, least: float, most: float) -> 
     return size * rng.choice([-1.0, 1.0], ROWS * COLUMNS)
 
 
-def _clipped(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    return np.clip(values, low, high).astype(values.dtype)
-
-
 def anything(rng: np.random.Generator, dtype: Any) -> tuple[np.ndarray, ...]:
     """0, 1, -1 and 2^±60"""
     return (_as_tiles([0, 1, -1], _spread(rng, dtype, -60, 60), dtype),)

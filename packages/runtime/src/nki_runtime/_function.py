@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import importlib
+import io
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +19,7 @@ from neuroncore.core import as_dtype
 from neuroncore.errors import KernelError, LaunchError
 from nki_dtypes import DType, bool_, cast
 from nki_runtime._detect import find_source
+from nki_runtime._instrument import compile_script
 from nki_runtime._simulate import simulate
 
 _SPEC = re.compile(r"\s*([\w.]+)\s*\[\s*(?:\(\s*\))?([\d\s,]*)\]\s*")
@@ -144,9 +145,12 @@ def _filled(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> n
 
 
 def _load_file(path: Path) -> ModuleType:
-    spec = spec_from_file_location(path.stem, path.resolve())
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
+    """The file as a module of its name; its expressions are recorded where a script's would be."""
+    full = str(path.resolve())
+    module = ModuleType(path.stem)
+    module.__file__ = full
     sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
+    with io.open_code(full) as stream:
+        code = compile_script(stream.read(), full)
+    exec(code, vars(module))
     return module
