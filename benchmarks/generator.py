@@ -1,13 +1,11 @@
 """The generator's workloads: what each kernel executes, moves and takes, against its bounds.
 
-    python benchmarks/generator.py [NAME …]
+    python benchmarks/generator.py [NAME …] [--write docs/generator.md]
 
 Counts are of the program that is emitted; "at most" are the bounds we hold ourselves to, "least"
 what the inputs, outputs and tile limits of the machine allow (tiles of 8 KiB per partition).
 With NKIPY_CHECKOUT set to a checkout of aws-neuron/nkipy that has nkigen-lite, the same functions
 go through the public package in the same run, and its counts stand beside ours.
-A result that is only a view of an argument is one DMA from HBM to HBM: its counts hold and its runs
-of a few bytes cost time; the reordering on chip that would be faster is not written yet.
 Microseconds are the timeline's, mode compiled, without the launch. "Trace to source" is wall time.
 """
 
@@ -27,6 +25,11 @@ from neuroncore.errors import KernelError
 
 MIB = 2**20
 
+
+MARK, END = (
+    "<!-- table: python benchmarks/generator.py --write docs/generator.md -->",
+    "<!-- end -->",
+)
 
 HEAD = (
     "| workload | instructions | at most | least | DMAs | HBM MiB | at most | least | µs | SBUF B "
@@ -64,10 +67,43 @@ def public(names: list[str]) -> dict[str, str]:
         [sys.executable, str(script), *names], check=True, capture_output=True, text=True
     ).stdout
     answers = [json.loads(line) for line in said.splitlines()]
-    return {a["name"]: a.get("failed") or f"{a['instructions']}, {a['mib']:.1f}" for a in answers}
+    return {a["name"]: a.get("failed") or f"{a['instructions']}, {a['mib']:.2f}" for a in answers}
 
 
-def main(names: list[str]) -> None:
+def page(peer: dict[str, str]) -> str:
+    """The table of the documentation: no wall times, the public package's figures where known."""
+    lines = [
+        "| workload | instructions | at most | least | public | HBM MiB | at most | least | public "
+        "| predicted µs |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]  # fmt: skip
+    for workload in WORKLOADS:
+        stats = nkigen_lite.compile(workload.function, *workload.specs).stats
+        theirs = peer.get(workload.name, "–, –").split(", ")
+        cells = (
+            workload.name, f"{stats.instructions:,}", f"{workload.at_most[0]:,}",
+            f"{workload.least[0]:,}", f"{theirs[0]}", f"{stats.hbm_bytes / MIB:.3f}",
+            workload.at_most[1], workload.least[1], theirs[1], f"{stats.predicted_us:,.1f}",
+        )  # fmt: skip
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def write(file: Path, table: str) -> None:
+    """The table between the page's two marks."""
+    text = file.read_text(encoding="utf-8")
+    head, mark, rest = text.partition(MARK)
+    _, end, tail = rest.partition(END)
+    if not mark or not end:
+        sys.exit(f"{file} has no lines {MARK} and {END}")
+    file.write_text(f"{head}{mark}\n{table}\n{end}{tail}", encoding="utf-8")
+
+
+def main(arguments: list[str]) -> None:
+    if "--write" in arguments:
+        file = Path(arguments[arguments.index("--write") + 1])
+        write(file, page(public([])))
+        return
+    names = arguments
     peer = public(names)
     head, columns = (HEAD + " public: instructions, MiB |", 14) if peer else (HEAD, 13)
     print(head, "|---" * columns + "|", sep="\n")

@@ -1,0 +1,26 @@
+"""The table of workloads in the documentation is what the generator makes today."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+import nkigen_lite
+
+ROOT = Path(__file__).parents[2]
+WORKLOADS = runpy.run_path(str(ROOT / "benchmarks" / "generator_workloads.py"))["WORKLOADS"]
+PAGE = (ROOT / "docs" / "generator.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
+def test_a_row_is_what_the_kernel_executes_and_moves(workload):
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {workload.name} |")]
+    instructions, most, _, _, mib, most_mib = (cell.strip() for cell in row.split("|")[2:8])
+
+    stats = nkigen_lite.compile(workload.function, *workload.specs).stats
+
+    assert int(instructions.replace(",", "")) == stats.instructions <= workload.at_most[0]
+    assert float(mib) == round(stats.hbm_bytes / 2**20, 3) <= workload.at_most[1]
+    assert (int(most.replace(",", "")), float(most_mib)) == workload.at_most
