@@ -1,13 +1,10 @@
-"""`fix` interrupted at any moment leaves every file whole: old or new, never between."""
+"""`fix` interrupted while it writes leaves every file whole: old or new, never between."""
 
 from __future__ import annotations
 
-import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -34,52 +31,63 @@ def tree(root: Path) -> list[Path]:
     return paths
 
 
-def fix_and_send(root: Path, number: signal.Signals, delay: float, jobs: int) -> int:
-    """Start `fix`, wait until the first file is new, wait a little more, and send the signal."""
-    command = [sys.executable, "-m", "nki_migrate", "fix", ".", "-q", "-j", str(jobs)]
-    process = subprocess.Popen(
-        command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+INTERRUPTED = """
+import os, runpy, sys
+
+number, at, moment = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+replace, seen = os.replace, []
+
+def replace_and_send(*given, **named):
+    seen.append(given)
+    if (len(seen), moment) == (at, "before"):
+        os.killpg(0, number)  # the workers too, as a terminal does
+    replace(*given, **named)
+    if (len(seen), moment) == (at, "after"):
+        os.killpg(0, number)
+
+os.replace = replace_and_send
+del sys.argv[1:4]
+runpy.run_module("nki_migrate", run_name="__main__", alter_sys=True)
+"""
+"""`nki-migrate` that a signal meets while it puts a certain file in its place."""
+
+
+def fix_and_send(root: Path, number: signal.Signals, at: int, moment: str, jobs: int = 1) -> int:
+    """Run `fix`, with the signal before or after the file number `at` is put in its place."""
+    signalled = [str(int(number)), str(at), moment]
+    command = [sys.executable, "-c", INTERRUPTED, *signalled, "fix", ".", "-q", "-j", str(jobs)]
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, start_new_session=True, timeout=120
     )
-    try:
-        while process.poll() is None and (root / "k000.py").read_text() == OLD:
-            time.sleep(0.001)
-        time.sleep(delay)
-        os.killpg(process.pid, number)  # to the workers too, as a terminal does
-        process.communicate(timeout=60)
-    finally:
-        process.kill()
-    return process.returncode
+    return done.returncode
 
 
-def states(paths: list[Path]) -> set[str]:
-    texts = {path.read_text() for path in paths}
-    return {{OLD: "old", NEW: "new"}.get(text, "broken") for text in texts}
+def num_new(paths: list[Path]) -> int:
+    """How many files are new, the first ones; all others are old."""
+    texts = [path.read_text() for path in paths]
+    count = texts.count(NEW)
+    assert texts == [NEW] * count + [OLD] * (len(paths) - count)
+    return count
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize(
     ("number", "jobs"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 1)]
 )
-def test_an_interruption_leaves_whole_files_and_no_temporary(tmp_path, number, jobs):
-    rng = random.Random(jobs)
-    met: set[str] = set()
-    for _ in range(3):
-        paths = tree(tmp_path)
+def test_an_interruption_leaves_whole_files_and_no_temporary(tmp_path, number, jobs, moment):
+    paths = tree(tmp_path)
 
-        code = fix_and_send(tmp_path, number, rng.uniform(0, 0.03), jobs)
+    code = fix_and_send(tmp_path, number, 40, moment, jobs)
 
-        assert code in (0, 130)
-        met |= states(paths)
-        assert sorted(tmp_path.iterdir()) == paths
-    assert met == {"old", "new"}  # at least one run was cut in its middle
+    assert code == 130
+    assert num_new(paths) == 40  # the file at hand is finished first
+    assert sorted(tmp_path.iterdir()) == paths
 
 
-def test_a_kill_leaves_whole_files(tmp_path):
-    rng = random.Random(0)
-    met: set[str] = set()
-    for _ in range(3):
-        paths = tree(tmp_path)
+@pytest.mark.parametrize(("moment", "new"), [("before", 39), ("after", 40)])
+def test_a_kill_leaves_whole_files(tmp_path, moment, new):
+    paths = tree(tmp_path)
 
-        fix_and_send(tmp_path, signal.SIGKILL, rng.uniform(0, 0.03), jobs=1)
+    fix_and_send(tmp_path, signal.SIGKILL, 40, moment)
 
-        met |= states(paths)
-    assert met == {"old", "new"}
+    assert num_new(paths) == new
