@@ -76,3 +76,26 @@ def test_row_reductions_of_integers(exactly, dtype):
 def test_casts_between_integers_wrap(exactly, dtype, target):
     x = adversarial("int32", (129, 33)) > 0 if dtype == "bool" else adversarial(dtype, (129, 33))
     exactly(lambda x: (x.astype(target), x.astype(bool), x.astype(np.float32)), x)
+
+
+@pytest.mark.parametrize("number", [2**24 - 1, 2**24, 2**24 + 1, 2**31 - 1, -(2**24) - 1, -(2**31)])
+def test_numbers_that_float32_does_not_tell_apart(exactly, number):
+    x = (number + np.arange(-3, 4)).clip(-(2**31), 2**31 - 1).astype(np.int32)[None].repeat(3, 0)
+    exactly(lambda x: (x == number, x < number, number < x, x >= number, np.maximum(x, number)), x)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_quotients_next_to_a_multiple(exactly, dtype):
+    info = np.iinfo(dtype)
+    b = np.array([1, 2, 3, 7, 10, 65535, 65536, 2**24 + 1, info.max // 2, info.max], np.int64)
+    times = np.array([0, 1, 2, 3, 255, 65535, 2**20 + 1], np.int64)[:, None, None]
+    near = np.array([-1, 0, 1], np.int64)[:, None]
+    a = np.minimum(times, info.max // b) * b + near
+    a, b = np.broadcast_arrays(a.clip(info.min, info.max), b)
+    signed = (1, -1) if info.min < 0 else (1,)
+    for one in signed:
+        for other in signed:
+            exactly(
+                lambda x, y: (x // y, x % y),
+                *(np.ascontiguousarray(v, np.int64).astype(dtype) for v in (a * one, b * other)),
+            )

@@ -26,10 +26,11 @@ def test_matrices_of_integers_wrap(exactly, dtype, shape):
     exactly(lambda a, b: a @ b, anything(dtype, rows, terms), anything(dtype, terms, columns))
 
 
-@pytest.mark.parametrize("terms", [1024, 1025, 2100])
-def test_many_terms_of_int8(exactly, terms):
-    a, b = np.full((3, terms), -128, np.int8), np.full((terms, 2), -128, np.int8)
-    b[:5] = 127
+@pytest.mark.parametrize("terms", [256, 257, 511, 1024, 2047])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_many_terms_whose_sums_float32_would_round(exactly, dtype, terms):
+    a, b = np.full((3, terms), np.iinfo(dtype).max, dtype), np.ones((terms, 2), dtype)
+    b[:, 0], b[::2, 1] = np.iinfo(dtype).max, np.iinfo(dtype).min
     exactly(lambda a, b: a @ b, a, b)
 
 

@@ -43,6 +43,11 @@ def test_small_arrays_of_any_content(exactly, array):
     exactly(lambda x: np.where(x, array, array[..., ::-1]), ~x)
 
 
+def test_runs_that_are_longer_than_a_row_on_chip(exactly):
+    array = np.concatenate([np.arange(3000), np.full(1200, 7), np.arange(5000, 0, -3)])
+    exactly(lambda x: x + array.astype(np.int32), np.zeros(array.size, np.int32))
+
+
 def test_an_array_may_be_the_result(exactly):
     exactly(lambda x: (x, np.arange(6).reshape(2, 3) + 0 * x[:3]), np.ones(3, np.int32))
 
