@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from neuroncore.errors import LaunchError, Place
 from nkigen_lite import compile
 from nkigen_lite.cli import writing
+from nkigen_lite.cli.running import Found
 from nkigen_lite.lower.refuse import cannot
+from nkigen_lite.ulps import Difference
 
 LINE = ("program.py:line", "--spec", "f32[64, 128]")
 
@@ -142,6 +145,15 @@ def test_json_is_one_object_with_everything(nkigen, folder):
     assert said.err == ""
 
 
+def test_json_says_inf_where_one_of_two_results_is_not_finite(nkigen, monkeypatch):
+    found = Found("result 0", np.array([np.inf], np.float32), Difference(np.inf, np.inf, 0.5, (0,)))
+    monkeypatch.setattr(sys.modules["nkigen_lite.cli.main"], "compare", lambda *_: [found])
+
+    (row,) = json.loads(nkigen(*LINE, "--run", "--output-format", "json").out)["run"]["results"]
+
+    assert (row["largest"], row["ulps"], row["ulps_of_largest"]) == ("inf", "inf", 0.5)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -163,6 +175,7 @@ def test_json_is_one_object_with_everything(nkigen, folder):
         ([*LINE, "-o", "none/kernel.py"], "no such folder none"),
         ([*LINE, "-o", "."], "is a folder"),
         ([*LINE, "-o", "program.py", "--force"], "is the file that the function is in"),
+        (["program:line", *LINE[1:], "-o", "program.py", "--force"], "that the function is in"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -74,8 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     try:
         named = parse_name(given.function)
-        _check_options(given, named)
+        _check_options(given)
         function = find_function(named)
+        if given.output is not None:
+            check_place(given.output, function, given.force)
         specs = match_specs(function, given.spec)
     except KernelError as mistake:
         mistake.place = None  # of the command line, not of a program
@@ -94,12 +97,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1
 
 
-def _check_options(given: argparse.Namespace, named: Named) -> None:
+def _check_options(given: argparse.Namespace) -> None:
     """Raises LaunchError for what cannot be done whatever the function is."""
     check_version(given.nki)
     resolve_target(given.target)
-    if given.output is not None:
-        check_place(given.output, Path(named.where) if named.is_file else None, given.force)
     if given.run:
         check_runtime()
 
@@ -169,7 +170,9 @@ class _Job:
 def _as_json(found: Found) -> dict[str, Any]:
     array = found.array
     kind = {"dtype": str(array.dtype), "shape": array.shape}
-    return {"name": found.name} | kind | dataclasses.asdict(found.difference)
+    gaps = dataclasses.asdict(found.difference)
+    finite = {k: "inf" if v == math.inf else v for k, v in gaps.items()}  # JSON knows no infinity
+    return {"name": found.name} | kind | finite
 
 
 def _report(error: Exception) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from neuroncore.errors import LaunchError
 from nkigen_lite.spec import Spec
@@ -21,8 +23,8 @@ def headed(source: str, named: str, specs: Sequence[Spec], target: str, nki: str
     return "\n".join([*rows, f"#   --target {target} --nki {nki}", "", source])
 
 
-def check_place(path: Path, inputs: Path | None, force: bool) -> None:
-    """Whether the kernel may be written there: over a kernel of ours, never over its own source.
+def check_place(path: Path, function: Callable[..., Any], force: bool) -> None:
+    """Whether the kernel may be written there: over one of ours, never over the function's file.
 
     Raises LaunchError.
     """
@@ -30,7 +32,8 @@ def check_place(path: Path, inputs: Path | None, force: bool) -> None:
         raise LaunchError(f"-o {path}: no such folder {path.parent}")
     if path.is_dir():
         raise LaunchError(f"-o {path} is a folder", expected="a file to write")
-    if inputs is not None and path.exists() and path.samefile(inputs):
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is not None and path.resolve() == Path(code.co_filename).resolve():
         raise LaunchError(f"-o {path} is the file that the function is in")
     if path.exists() and not force and not _is_ours(path):
         raise LaunchError(
