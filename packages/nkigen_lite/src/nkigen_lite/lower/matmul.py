@@ -32,8 +32,8 @@ BANK_ELEMS = 512
 PLACES = 2
 """What is loaded or stored in a loop needs room twice, so that transfers and work overlap."""
 
-LONG_TERMS, LONG_COLUMNS, LONG_BANKS = 1024, 1024, 6
-"""Where K does not fit: terms and columns at a time, and PSUM banks for the sums of a block."""
+LONG_TERMS, LONG_BANKS = 1024, 6
+"""Where both matrices come by: terms at a time, and PSUM banks for the sums."""
 
 RESULT_BYTES = 4 * 1024
 """Room for results, per partition: two banks."""
@@ -78,11 +78,11 @@ class Products:
         shape = self.nodes[0].spec.shape[:-2]
         with ExitStack() as stack:
             batch = tuple(stack.enter_context(self.writer.loop("batch", n)) for n in shape)
-            block = self.block()
+            block, sums = self.block(), self.best_sums()
             if block is None and isinstance(self.left, OnChip):
                 raise cannot(self.nodes[0], f"its contracted axis of {self.k} is too long for SBUF")
-            if block is None:
-                self.write_in_terms(batch)
+            if block is None or self.traffic_of_sums(*sums) < self.traffic_of_blocks(block):
+                self.write_in_terms(batch, *sums)
                 return
             stays = self.left_stays(block)
             kept = self.whole_left(batch) if stays else None
@@ -148,10 +148,30 @@ class Products:
                             (first, part.size), (start + inner, group.size),
                         )  # fmt: skip
 
-    def write_in_terms(self, batch: tuple[Affine, ...]) -> None:
+    def traffic_of_blocks(self, block: int) -> int:
+        """Bytes read where right matrices come in blocks of columns, and the left one for each."""
+        if isinstance(self.left, OnChip):
+            return 0
+        times = 1 if self.left_stays(block) else -(-self.n // block)
+        return (self.m * times + self.n * len(self.nodes)) * self.k * self.dtype.itemsize
+
+    def traffic_of_sums(self, rows: int, columns: int) -> int:
+        """Bytes read where `rows` x `columns` sums wait in PSUM and both matrices come by."""
+        left = self.m * -(-self.n // columns)
+        right = self.n * len(self.nodes) * -(-self.m // rows)
+        return (left + right) * self.k * self.dtype.itemsize
+
+    def best_sums(self) -> tuple[int, int]:
+        """Rows and columns of sums with the least traffic."""
+        most = max(1, LONG_BANKS // len(self.nodes))
+        shapes = [
+            (min(self.m, r * PARTITIONS), min(self.n, most // r * BANK_ELEMS))
+            for r in range(1, most + 1)
+        ]
+        return min(shapes, key=lambda shape: self.traffic_of_sums(*shape))
+
+    def write_in_terms(self, batch: tuple[Affine, ...], rows: int, columns: int) -> None:
         """Blocks of results that stay in PSUM while their terms come by, some of K at a time."""
-        columns = min(self.n, LONG_COLUMNS)
-        rows = max(1, LONG_BANKS // (len(self.nodes) * -(-columns // BANK_ELEMS))) * PARTITIONS
         for down in parts(self.m, rows):
             with self.writer.loop("row", down.tiles) as r:
                 first = r * rows + down.start
