@@ -1,0 +1,95 @@
+"""Emitted kernels of every way that elements go, under all checks of nki-run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.compile import compile
+
+
+def softmax_of_columns(x: Any) -> Any:
+    e = np.exp(x - x.max(0))
+    return e / e.sum(0)
+
+
+def patched(x: Any, y: Any) -> Any:
+    x[1:4, ::2] = np.tanh(y)
+    return x * 2
+
+
+def joined(x: Any, y: Any) -> Any:
+    return np.concatenate([np.exp(x), y * 2, x, np.zeros((3, 40), np.float32)])
+
+
+def interleaved(x: Any, y: Any) -> Any:
+    return np.stack([x, y], -1)
+
+
+def reversed_axes(x: Any) -> Any:
+    return np.transpose(x, (3, 2, 1, 0))
+
+
+def weight_transposed(x: Any) -> Any:
+    return np.transpose(x, (0, 2, 3, 4, 1))
+
+
+def put_in_order(x: Any, y: Any) -> Any:
+    return x.transpose(2, 1, 0) + y
+
+
+def summed_by_ones(x: Any) -> Any:
+    return x.sum(0)
+
+
+def averaged_in_a_loop(x: Any) -> Any:
+    return x.mean(0)
+
+
+def greatest_of_columns(x: Any) -> Any:
+    return np.abs(x).max(0), x.sum()
+
+
+KERNELS = {
+    softmax_of_columns: [(129, 260)],
+    patched: [(130, 40), (3, 20)],
+    joined: [(130, 40), (20, 40)],
+    interleaved: [(130, 140), (130, 140)],
+    reversed_axes: [(2, 8, 128, 64)],
+    weight_transposed: [(130, 3, 2, 16, 16)],
+    put_in_order: [(70, 130, 5), (5, 130, 70)],
+    summed_by_ones: [(3000, 64)],
+    averaged_in_a_loop: [(3, 12807)],
+    greatest_of_columns: [(300, 140)],
+}
+WAYS = (
+    "columns turned into rows by TensorE: ", "is written into its place in ",
+    "parts put together in SBUF: ", "turned around by TensorE: ", "reordered in SBUF by copies: ",
+    "arrays put in order in HBM: ", "each tile by ones on TensorE: ", "a loop over the reduced ax",
+)  # fmt: skip
+
+
+def test_kernels_of_every_way_pass_every_check(tmp_path: Path):
+    kernels = {f: compile(f, *(np.zeros(s, np.float32) for s in k)) for f, k in KERNELS.items()}
+    told = "\n".join(k.explain() for k in kernels.values())
+    assert [way for way in WAYS if way not in told] == []
+    lines = ["import numpy as np"]
+    for function, kernel in kernels.items():
+        name = function.__name__
+        (tmp_path / f"{name}.py").write_text(kernel.source, encoding="utf-8")
+        given = ", ".join(f"np.ones({s}, np.float32)" for s in KERNELS[function])
+        lines += [f"from {name} import {name}", f"{name}({given})"]
+    script = tmp_path / "all_kernels.py"
+    script.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    checks = ("--check", "memory,capacity,subset,device,race")
+    done = subprocess.run(
+        [sys.executable, "-m", "nki_runtime", *checks, str(script)], capture_output=True,
+        text=True, check=False, cwd=tmp_path,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
