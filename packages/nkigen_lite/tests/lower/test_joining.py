@@ -172,7 +172,22 @@ def test_steps_of_an_accumulation_each_see_the_last(lowers, normal):
         total[::2] *= 2
         return total
 
-    lowers(accumulate, normal(9, 140), normal(9, 140, seed=1))
+    kernel = lowers(accumulate, normal(9, 140), normal(9, 140, seed=1))
+
+    arrays = [b for b in kernel.program.buffers().values() if b.shape == (9, 140)]
+    assert sum(not b.space.on_chip for b in arrays) == 3  # x, y and the total
+
+
+def test_an_array_that_is_needed_later_is_not_overwritten(lowers, normal):
+    def versions(x: Any, w: Any) -> Any:
+        a = np.exp(x)
+        b = a.copy()
+        b[2:4] = a[5:7] * 2
+        c = b.copy()
+        c[:, 3] = b[:, 4] + b[:, 5]
+        return c, b[:3] + 1, a[0] @ w
+
+    lowers(versions, normal(12, 9) / 4, normal(9, 5, seed=1), roundings=64)
 
 
 @pytest.mark.parametrize("version", ["0.2", "0.4", "0.6"])

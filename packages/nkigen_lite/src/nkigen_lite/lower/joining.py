@@ -8,7 +8,6 @@ kernel returns: since 0.2 the language documents no parameter that a kernel chan
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ from nkigen_lite.lower.roads import Road
 from nkigen_lite.lower.sources import Source, array_source, box_of, seen_before, whole_source
 from nkigen_lite.lower.tables import write_table
 from nkigen_lite.lower.writer import Writer
+from nkigen_lite.strides import strided
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,28 +158,36 @@ def boxes(node: Node, whole: Source, graph: Graph) -> list[tuple[str, Source]]:
 
 
 def seats(plan: Plan) -> dict[str, Seat]:
-    """Values that are made in their place of a joined array: only it needs them, and they lie
-    there in rows."""
-    graph, uses, made_by = plan.graph, _uses(plan), plan.made_by()
+    """Values that are made in their place of a joined array.
+
+    They lie there in rows and only it needs them; or an update overwrites part of them and nothing
+    else needs them any more: then the part is copied, behind all that needs them before.
+    """
+    users, made_by = _users(plan), plan.made_by()
     found: dict[str, Seat] = {}
-    for group in reversed(plan.groups):
+    for number, group in reversed(list(enumerate(plan.groups))):
         if not group.is_layout:
             continue
         (node,) = group.nodes
-        shape, dtype = node.spec.shape, node.spec.dtype
         whole = found[node.name].place if node.name in found else (
-            array_source("", shape, dtype)
+            array_source("", node.spec.shape, node.spec.dtype)
         )  # fmt: skip
-        for operand, box in boxes(node, whole, graph):
+        base = plan.base_of(node.operands[0])
+        for position, (operand, box) in enumerate(boxes(node, whole, plan.graph)):
             below = _below(plan, operand, box)
-            if below is None or uses[below[0]] != 1 or not below[1].is_in_rows:
+            if below is None or below[0] not in made_by or not below[1].is_in_rows:
                 continue
             value, place = below
-            base = plan.base_of(node.operands[0])
-            early = node.op == "update" and value != base and (
-                made_by.get(base, -1) >= made_by.get(value, -1)
-            )  # fmt: skip
-            if value in made_by and not early:  # what is overwritten comes first
+            alone = users[value] == [number]
+            if node.op == "update" and not position:
+                whole_place = strided(place.shape, place.strides)
+                alone |= whole_place and max(users[value]) == number and (
+                    users[value].count(number) == 1
+                )  # fmt: skip
+            elif node.op == "update":  # what is overwritten comes first
+                alone &= made_by.get(base, -1) < made_by[value]
+                alone &= base not in found or users[base] == [number]
+            if alone:
                 found[value] = Seat(node.name, place)
     return found
 
@@ -196,11 +204,17 @@ def _below(plan: Plan, value: str, place: Source) -> tuple[str, Source] | None:
     return value, place
 
 
-def _uses(plan: Plan) -> Counter[str]:
-    """How often an array is needed beyond the group that makes it."""
-    found = Counter(plan.base_of(r) for r in plan.graph.results)
-    for group in plan.groups:
+def _users(plan: Plan) -> dict[str, list[int]]:
+    """The groups that need an array, and do not make it. Results are needed at the end; a product
+    may come as late as what is done to it."""
+    last = len(plan.groups)
+    found: dict[str, list[int]] = {}
+    for result in plan.graph.results:
+        found.setdefault(plan.base_of(result), []).append(last)
+    for number, group in enumerate(plan.groups):
         mine = group.names
         outside = (o for n in group.nodes for o in n.operands if o not in mine)
-        found.update(plan.base_of(o) for o in outside)
+        for operand in outside:
+            late = last if group.is_matmul else number
+            found.setdefault(plan.base_of(operand), []).append(late)
     return found
