@@ -190,6 +190,16 @@ def test_an_array_that_is_needed_later_is_not_overwritten(lowers, normal):
     lowers(versions, normal(12, 9) / 4, normal(9, 5, seed=1), roundings=64)
 
 
+def test_a_part_is_not_written_before_others_have_read_what_it_overwrites(lowers, normal):
+    def patched(x: Any, y: Any) -> Any:
+        a = np.exp(x)
+        part, turned = np.tanh(y), a.T * 2
+        a[2:5] = part
+        return a, turned
+
+    lowers(patched, normal(129, 9), normal(3, 9, seed=1))
+
+
 @pytest.mark.parametrize("version", ["0.2", "0.4", "0.6"])
 def test_every_version_has_source_of_its_own(version):
     kernel = compile(
