@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
+import nki_runtime
 from nkigen_lite.compile import compile
 
 
@@ -93,3 +96,26 @@ def test_kernels_of_every_way_pass_every_check(tmp_path: Path):
     )  # fmt: skip
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("version", "target"),
+    [("0.2", "trn2"), ("0.3", "trn1"), ("0.4", "trn2"), ("0.5", "trn3"), ("0.6", "trn1")],
+)
+def test_every_version_and_target_runs_its_own_source(tmp_path: Path, version: str, target: str):
+    rng = np.random.default_rng(0)
+    for function, shapes in KERNELS.items():
+        arrays = [rng.standard_normal(s).astype(np.float32) for s in shapes]
+        kernel = compile(function, *arrays, nki=version, target=target)
+        file = tmp_path / "kernel.py"
+        file.write_text(kernel.source, encoding="utf-8")
+
+        with nki_runtime.use(nki=version, target=target):
+            found = runpy.run_path(str(file))[function.__name__](*map(np.array, arrays))
+
+        found = found if isinstance(found, tuple) else (found,)
+        exact = function(*(a.astype(np.float64) for a in arrays))
+        exact = exact if isinstance(exact, tuple) else (exact,)
+        for ours, wanted in zip(found[: len(exact)], exact, strict=True):
+            worst = np.abs(np.asarray(ours).reshape(wanted.shape) - wanted).max()
+            assert worst <= 2.0**-17 * max(1.0, np.abs(wanted).max())  # 128 roundings
