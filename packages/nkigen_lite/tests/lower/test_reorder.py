@@ -16,7 +16,8 @@ from neuroncore.program import check, execute_program
 from nki_dtypes import resolve
 from nkigen_lite.compile import compile
 from nkigen_lite.lower.moving import steps_of
-from nkigen_lite.lower.reorder import Reorder, by_copies, by_transposes
+from nkigen_lite.lower.ordering import by_copies, by_transposes
+from nkigen_lite.lower.reorder import Reorder
 from nkigen_lite.lower.sources import Source, array_source
 from nkigen_lite.lower.writer import Writer
 

@@ -12,17 +12,16 @@ from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine
 from neuroncore.targets import resolve_target
 from nkigen_lite.lower.literals import literal, written_as
-from nkigen_lite.lower.reorder import (
+from nkigen_lite.lower.ordering import (
     APART,
-    CARRIERS,
     RUN_BYTES,
     Pieces,
     Place,
-    Reorder,
     Step,
     by_copies,
     by_transposes,
 )
+from nkigen_lite.lower.reorder import CARRIERS, Reorder
 from nkigen_lite.lower.roads import Road, fastest
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.table import held_as

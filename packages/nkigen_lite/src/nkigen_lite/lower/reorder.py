@@ -1,39 +1,21 @@
-"""Elements in another order by way of SBUF: DMAs with long runs, the exchange on chip.
-
-The plan comes from the strides of both sides alone. Some axes lie on partitions when loaded
-(`down`), some when stored (`across`), the rest inside partitions (`inside`). Where `across` is
-empty partitions stay what they are and a strided copy exchanges the rest; else TensorE turns
-`down` x `across` blocks around, and the copy out of PSUM orders what is inside. A box of this kind
-is 8 KiB per partition; the other axes, and more of those, are loops over boxes.
-"""
+"""Elements in another order by way of SBUF: DMAs with long runs, the exchange on chip; the boxes
+of a plan of `nkigen_lite.lower.ordering`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from math import prod
 
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import DType, bfloat16, float32, uint8
+from nkigen_lite.lower.ordering import APART, Pieces, Place, Placed, Step
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.tiles import parts
 from nkigen_lite.lower.writer import Writer
 
-PARTITIONS = 128
-BOX_BYTES = 8 * 1024
 BANK_BYTES = 2048
-INNER_SHARE = 4
-"""An axis that lies inside alone takes at most this part of a box: others may have to lie there."""
-
-RUN_BYTES = 512
-"""From here on descriptors cost next to nothing beside their bytes."""
-
-ENOUGH = 64
-"""So many partitions when stored are worth no further axis: it would cut the runs of the target."""
-
 WASTE = 8
 """How many times the needed elements a load may read to make one run of them: a short descriptor
 takes as long as forty float32. Predicted time decides against the DMA that reads them alone."""
@@ -42,180 +24,6 @@ CARRIERS = {4: (float32, float32), 2: (bfloat16, bfloat16), 1: (uint8, bfloat16)
 """By size of an element: the dtypes in which blocks are moved and are transposed by TensorE, bit
 for bit from the third generation on. It widens one byte, so 0 ... 255 are carried as numbers
 [NKI: nc_transpose]."""
-
-APART = 1 << 62
-"""The step in the source from one array to the next, where several become one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An axis of elements: `size` of them, one step along it is `to` and `source` elements."""
-
-    size: int
-    to: int
-    source: int
-
-    def split(self, inner: int) -> tuple[Step, Step]:
-        """(outer, inner) axes."""
-        outer = Step(self.size // inner, self.to * inner, self.source * inner)
-        return outer, replace(self, size=inner)
-
-
-class Place(Enum):
-    """Where an axis of a box lies."""
-
-    down = "on partitions when loaded"
-    across = "on partitions when stored"
-    inside = "inside partitions"
-    loop = "one element at a time"
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """An axis of a plan: `inner` elements lie at `place`, `outer` times as many inside partitions,
-    the rest is a loop."""
-
-    axis: Step
-    place: Place
-    inner: int
-    outer: int = 1
-
-    def cuts(self) -> Iterator[tuple[int, int, int, int]]:
-        """(first, boxes, outer, inner): full ones, then what is left over."""
-        size, each = self.axis.size, self.inner * self.outer
-        full, rest = divmod(size, each)
-        if full:
-            yield 0, full, self.outer, self.inner
-        if rest // self.inner:
-            yield full * each, 1, rest // self.inner, self.inner
-        if rest % self.inner:
-            yield size - rest % self.inner, 1, 1, rest % self.inner
-
-
-Pieces = tuple[Piece, ...]
-Placed = tuple[Step, Place]
-
-
-# -- plans ---------------------------------------------------------------------------------------
-
-
-def by_copies(axes: Sequence[Step], itemsize: int) -> Pieces | None:
-    """Partitions that stay; the runs of both sides lie inside. None where they leave no axis for
-    the partitions or are too long."""
-    most = BOX_BYTES // itemsize
-    axes = [part for axis in axes for part in _cut(axis, most // INNER_SHARE)]
-    inside: list[Step] = []
-    for order in (_by_source(axes), _by_target(axes)):
-        run = 1
-        for axis in order:
-            held = prod(a.size for a in {*inside, axis})
-            if run * itemsize >= RUN_BYTES or held > most:
-                break
-            run *= axis.size
-            if axis not in inside:
-                inside.append(axis)
-    rest = sorted((a for a in axes if a not in inside), key=lambda a: -a.size)
-    if not rest and inside:
-        longest = max(inside, key=lambda a: a.size)
-        inside.remove(longest)
-        outer, inner = longest.split(longest.size // _divisor(longest.size, PARTITIONS))
-        inside, rest = [*inside, inner], [outer]
-    if not inside or not rest:
-        return None
-    down, left = _gathered(rest, Place.down)
-    down[-1] = _grown(down[-1], most // prod(a.size for a in inside))
-    pieces = [Piece(a, Place.inside, a.size) for a in inside]
-    return (*pieces, *down, *(Piece(a, Place.loop, 1) for a in left))
-
-
-def _divisor(size: int, most: int) -> int:
-    """The largest divisor up to `most`."""
-    return next(d for d in range(min(size, most), 0, -1) if size % d == 0)
-
-
-def _cut(axis: Step, most: int) -> list[Step]:
-    """An axis that is too long to lie inside as two, where a number divides it."""
-    inner = _divisor(axis.size, most)
-    return [axis] if axis.size <= most or inner == 1 else list(axis.split(inner))
-
-
-def by_transposes(axes: Sequence[Step], itemsize: int) -> Pieces | None:
-    """Inner axes of the source on partitions when stored, inner axes of the target when loaded.
-    None where both sides have the same inner axes."""
-    most = BOX_BYTES // itemsize
-    sources, targets = _by_source(axes), _by_target(axes)
-    inside: list[Step] = []
-    while sources and targets and sources[0] == targets[0]:
-        inside.append(sources.pop(0))
-        targets.pop(0)
-    if not sources or not targets or prod(a.size for a in inside) > most // PARTITIONS:
-        return None
-    across, left = _gathered(sources, Place.across)
-    used = {p.axis for p in across}
-    free = [a for a in targets if a not in sources] + [a for a in left if a.source]
-    free = sorted((a for a in free if a not in used), key=lambda a: a.to)
-    if not free:
-        return None
-    down, left = _gathered(free, Place.down)
-    room = most // (prod(a.size for a in inside) * max(_held(across), _held(down)))
-    pieces = [Piece(a, Place.inside, a.size) for a in inside]
-    if not room:
-        return None
-    down[-1] = _grown(down[-1], room)
-    room //= down[-1].outer
-    for axis in sorted(left, key=lambda a: a.to):
-        pieces.append(Piece(axis, Place.inside, min(axis.size, room)))
-        room //= pieces[-1].inner
-    across[-1] = _grown(across[-1], room)
-    return (*pieces, *down, *across)
-
-
-def _by_source(axes: Sequence[Step]) -> list[Step]:
-    return sorted((a for a in axes if a.source), key=lambda a: a.source)
-
-
-def _by_target(axes: Sequence[Step]) -> list[Step]:
-    return sorted(axes, key=lambda a: a.to)
-
-
-def _held(pieces: list[Piece]) -> int:
-    return prod(p.inner for p in pieces)
-
-
-def _grown(piece: Piece, room: int) -> Piece:
-    """The piece with as much more of its axis inside partitions as there is room for."""
-    return replace(piece, outer=max(1, min(room, -(-piece.axis.size // piece.inner))))
-
-
-def _gathered(axes: Sequence[Step], place: Place) -> tuple[list[Piece], list[Step]]:
-    """Axes in order on partitions until they are enough, and what is left. Of an axis that is too
-    long for those before it, a divisor: its outer part when loaded, its inner one when stored."""
-    taken: list[Piece] = []
-    left, held = list(axes), 1
-    while left and held < (PARTITIONS if place is Place.down else ENOUGH):
-        axis = left[0]
-        if not taken or held * axis.size <= PARTITIONS:
-            taken.append(Piece(left.pop(0), place, min(axis.size, PARTITIONS)))
-            held *= taken[-1].inner
-            continue
-        fits = (d for d in range(PARTITIONS // held, 1, -1) if axis.size % d == 0)
-        count = next(fits, 1)
-        if count == 1:
-            break
-        left.pop(0)
-        if place is Place.down:
-            outer, inner = axis.split(axis.size // count)
-            taken.insert(0, Piece(outer, place, count))
-            left.insert(0, inner)
-        else:
-            outer, inner = axis.split(count)
-            taken.insert(0, Piece(inner, place, count))
-            left.insert(0, outer)
-        break
-    return taken, left
-
-
-# -- code ----------------------------------------------------------------------------------------
 
 
 class Reorder:
