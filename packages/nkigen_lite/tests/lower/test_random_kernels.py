@@ -24,12 +24,10 @@ FORMATS = (
     "f32", "f32", "f16", "bf16", "tf32", "e4m3", "e4m3fn", "e5m2", "int8", "int16", "int32",
     "uint8", "uint16", "uint32", "bool",
 )  # fmt: skip
-REASONS = (
-    "uint32 with signed integers",
-)  # fmt: skip
+REASONS = ("uint32 with signed integers",)
 """What an error may say."""
-LOWERED = 0.95
-"""The share of programs that have a kernel, at least."""
+LOWERED = 0.97
+"""The share of programs that have a kernel, at least; 1,195 of 1,200 had one."""
 
 # Each takes two arrays so far and a number to choose by; what NumPy refuses is left out.
 STEPS: dict[str, Callable[[Any, Any, int], Any]] = {
@@ -180,7 +178,10 @@ def is_stable(program: Program) -> bool:
 
 
 def sound(made: list[Any], step: Step) -> Any:
-    """The step's result, if NumPy gives one, of modest numbers that 32 bits hold."""
+    """The step's result, if NumPy gives one, of modest numbers that 32 bits hold. Float formulas
+    are given numbers that leave room for what they cancel."""
+    if step[0] in INEXACT and max(size_of(made[at % len(made)]) for at in step[1:3]) > 2**10:
+        return None
     try:
         with np.errstate(all="ignore"):
             last = extended(made, step)
@@ -191,9 +192,14 @@ def sound(made: list[Any], step: Step) -> Any:
     if last.dtype.name.startswith(("complex", "object", "uint64")):
         return None
     modest = 2.0**31 if last.dtype.kind in "iub" else 2.0**7 if last.itemsize == 1 else 2.0**15
-    with np.errstate(all="ignore"):
-        largest = np.abs(last.astype(np.float64)).max(initial=0)
+    largest = size_of(last)
     return last if largest < modest or last.dtype == np.uint32 else None
+
+
+def size_of(array: Any) -> float:
+    """The largest magnitude; NaN where there is one."""
+    with np.errstate(all="ignore"):
+        return float(np.abs(array.astype(np.float64)).max(initial=0))
 
 
 def epsilon_of(arrays: list[Any]) -> float:
