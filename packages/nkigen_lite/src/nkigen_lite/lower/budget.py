@@ -150,17 +150,26 @@ def has_reduction(nodes: list[Node]) -> bool:
     return any(n.record.kind.name == "reduce" for n in nodes)
 
 
+RESIDENT_BYTES = 64 * 1024
+"""Bytes per partition for rows that lie on every partition, with the one that they are copied from:
+a third of the smallest SBUF. Beyond, a row is read again with every tile."""
+
+
 def column_values(
     space: Space, specs: Mapping[str, Spec], numbers: Mapping[str, float]
 ) -> list[str]:
-    """Values that are the same for all rows and batches: kept on every partition."""
+    """Values that are the same for all rows and batches and small enough to be kept on every
+    partition."""
     rest = (Role.rows, Role.batch)
-    return [
-        v
-        for v in space.of
-        if v not in numbers and not any(space.has(v, r) for r in rest)
-        and space.has(v, Role.columns) and prod(space.size(r) for r in rest) > 1
-    ]  # fmt: skip
+    found, left = list[str](), RESIDENT_BYTES
+    for value in space.of:
+        same = value not in numbers and not any(space.has(value, r) for r in rest)
+        if same and space.has(value, Role.columns) and prod(space.size(r) for r in rest) > 1:
+            need = 2 * specs[value].dtype.itemsize * space.size(Role.columns)
+            if need <= left:
+                found.append(value)
+                left -= need
+    return found
 
 
 def selected(

@@ -155,7 +155,8 @@ class _Kernel:
         """The group of the part on tiles of the products; transposed where its result is kept."""
         group = part.group
         assert group is not None
-        space = matrix_space(group.axes, group.anchor, transposed=part.kept is not None)
+        anchor = part.products[0].name
+        space = matrix_space(group.axes, anchor, transposed=part.kept is not None)
         specs, numbers = self.graph.specs, self.plan.numbers
         names = {n.name for n in part.products}
         found = in_matrix_tiles(group.nodes, space, specs, numbers, self.target, stored)

@@ -16,6 +16,10 @@ from nkigen_lite.ir import Node
 from nkigen_lite.lower.sources import Source, squeezed
 from nkigen_lite.ops.record import Kind
 
+PARTITIONS = 128
+SHORT = 64
+"""Columns below which partitions are better left empty: an instruction takes as long to begin."""
+
 Point = tuple[str, int]
 """(value, axis)."""
 
@@ -200,6 +204,13 @@ def solve(
     columns = gone[0] if by_columns else kept[-1] if kept else None
     rest = [g for g in merged if g is not columns and (by_columns or g not in gone)]
     rows = max(rest, key=lambda g: prod(sizes[p] for p in g), default=None)
+    if not gone and rows is not None and columns is not None:
+        parted = _parted(columns, sizes)
+        if parted and prod(sizes[p] for p in rows) < min(
+            PARTITIONS, prod(sizes[p] for p in parted[0])
+        ):
+            rows, columns = parted
+            merged[-1:] = [rows, columns]
     if gone and reduced_as is Role.rows:
         rows = gone[0]
     found = []
@@ -208,6 +219,16 @@ def solve(
         size = prod(sizes[p] for p in group)
         found.append(Axis(size, role, frozenset(group), group[-1]))
     return Space(tuple(found), of)
+
+
+def _parted(
+    columns: list[Point], sizes: dict[Point, int]
+) -> tuple[list[Point], list[Point]] | None:
+    """Neighbours as rows and columns, where the columns stay long enough."""
+    for first in range(len(columns) - 1, 0, -1):
+        if prod(sizes[p] for p in columns[first:]) >= SHORT:
+            return columns[:first], columns[first:]
+    return None
 
 
 def _merged(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from neuroncore.engines import Space
 from neuroncore.errors import Place
-from neuroncore.program import Affine, Allocate, Buffer, Loop, Program, Statement, make_call
+from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program, Statement, make_call
 from neuroncore.program.naming import RESERVED
 from nki_dtypes import DType
+
+MOST_AXES = 5
+"""Axes of a view that an instruction takes [NKI dma_copy]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,18 @@ class Writer:
         return made
 
     def call(self, instruction: str, origin: Place | None = None, **fields: Any) -> None:
-        """One instruction."""
+        """One instruction; a transfer of more axes than a descriptor has is a loop of them."""
+        if instruction == "dma_copy" and len(fields["dst"].shape) > MOST_AXES:
+            dst, src = fields["dst"], fields["src"]
+            on_chip = any(self.buffers[a.buffer].space.on_chip for a in (dst, src))
+            first = int(on_chip)  # partitions stay one axis
+            dst, src = together(dst, src, first)
+            if len(dst.shape) > MOST_AXES:
+                with self.loop("part", dst.shape[first]) as part:
+                    rest = {"dst": _at(dst, first, part), "src": _at(src, first, part)}
+                    self.call(instruction, origin, **(fields | rest))
+                return
+            fields |= {"dst": dst, "src": src}
         self._blocks[-1].append(make_call(instruction, None, origin, **fields))
 
     @contextmanager
@@ -103,3 +117,33 @@ def new_name(wanted: str, taken: Callable[[str], bool], take: Callable[[str], No
         name = f"{wanted}_{number}"
     take(name)
     return name
+
+
+def _at(access: Access, axis: int, place: Affine) -> Access:
+    """One place of an axis."""
+    return replace(
+        access,
+        offset=access.offset + place * access.strides[axis],
+        shape=access.shape[:axis] + access.shape[axis + 1 :],
+        strides=access.strides[:axis] + access.strides[axis + 1 :],
+    )
+
+
+def together(dst: Access, src: Access, first: int) -> tuple[Access, Access]:
+    """Both with neighbours as one axis, from axis `first` on, where both step through them evenly;
+    axes of one element go."""
+    shape = list(dst.shape[:first])
+    down, along = list(dst.strides[:first]), list(src.strides[:first])
+    for size, a, b in list(zip(dst.shape, dst.strides, src.strides, strict=True))[first:]:
+        if size == 1:
+            continue
+        if len(shape) > first and down[-1] == a * size and along[-1] == b * size:
+            shape[-1], down[-1], along[-1] = shape[-1] * size, a, b
+        else:
+            shape.append(size)
+            down.append(a)
+            along.append(b)
+    return (
+        replace(dst, shape=tuple(shape), strides=tuple(down)),
+        replace(src, shape=tuple(shape), strides=tuple(along)),
+    )
