@@ -203,3 +203,21 @@ def test_variance_of_narrow_floats_is_computed_in_float32(arrays_for, same):
     exact = x.astype(np.float64).var(ddof=1)
 
     assert same(trace(lambda x: x.var(ddof=1), x).run(x), np.asarray(exact).astype(x.dtype), ulps=1)
+
+
+def test_a_quotient_and_its_rest_come_together():
+    x = np.array([-7.5, 7.5, 3.0], np.float32)
+
+    quotient, rest = trace(lambda x: divmod(x, 2), "f32[3]").run(x)
+
+    assert (quotient.tolist(), rest.tolist()) == ([-4.0, 3.0, 1.0], [0.5, 1.5, 1.0])
+
+
+def test_a_function_may_only_write_into_its_arguments():
+    def step(p, g):
+        p -= 0.5 * g
+
+    p, g = np.ones(4, np.float32), np.arange(4, dtype=np.float32)
+
+    assert trace(step, p, g).run(p, g) is None
+    assert p.tolist() == [1.0, 0.5, 0.0, -0.5]

@@ -46,6 +46,8 @@ CASES = {
     "out=": (lambda x: np.sum(x, out=x), TypeError, "np.sum: out= is not translated"),
     "ufunc where=": (lambda x: np.exp(x, where=PLAIN > 0), TypeError, "where= is not translated"),
     "ufunc dtype=": (lambda x: np.exp(x, dtype="f4"), TypeError, "dtype= is not translated"),
+    "ufunc traced where=": (lambda x: np.add(x, 1, where=x > 0), TypeError, "where= is not"),
+    "flatten": (lambda x: x.flatten("F"), TypeError, "flatten: only order='C' is translated"),
     "order=": (lambda x: x.reshape(2, 2, order="F"), TypeError, "order= is not translated"),
     "object": (lambda x: x + np.array([None]), TypeError, "dtype object takes no part"),
     "complex": (lambda x: x * 1j, TypeError, "complex"),

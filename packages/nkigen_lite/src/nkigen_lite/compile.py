@@ -91,7 +91,7 @@ class Compiled:
         for name, value in graph.writes:
             arrays[numbers[name]][...] = made[value]
         outputs = tuple(made[name] for name in graph.outputs)
-        return outputs[0] if len(outputs) == 1 else outputs
+        return outputs[0] if len(outputs) == 1 else outputs or None
 
 
 def compile(

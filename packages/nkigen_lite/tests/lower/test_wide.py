@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nkigen_lite.compile import compile
+from nkigen_lite.lower import LoweringError
 
 
 @pytest.mark.parametrize(
@@ -58,8 +59,27 @@ def test_transfers_have_at_most_five_axes(lowers, normal, shape, axes):
         assert all(len(a.shape) <= 5 for a in statement.operands.values() if hasattr(a, "shape"))
 
 
+def test_a_function_that_only_writes_has_a_kernel():
+    def step(p, g):
+        p -= 0.5 * g
+
+    p, g = np.ones((130, 4), np.float32), np.full((130, 4), 2, np.float32)
+
+    assert compile(step, p, g)(p, g) is None
+    assert not p.any()
+
+
+def test_arrays_beyond_the_chip_are_refused_at_once():
+    with pytest.raises(LoweringError, match="does not fit HBM") as refused:
+        compile(lambda x: x * 2, "f32[1000000, 1000000]")
+
+    assert "7,450.6 GiB" in str(refused.value)
+
+
 def _calls(body):
     for statement in body:
-        yield from _calls(statement.body) if hasattr(statement, "body") else (
-            [statement] if hasattr(statement, "operands") else []
+        yield from (
+            _calls(statement.body)
+            if hasattr(statement, "body")
+            else ([statement] if hasattr(statement, "operands") else [])
         )

@@ -220,7 +220,9 @@ def _method_copy(self: TracedArray, order: str = "C") -> TracedArray:
     return views.copied(self, order)
 
 
-def _flatten(self: TracedArray) -> TracedArray:
+def _flatten(self: TracedArray, order: str = "C") -> TracedArray:
+    if order != "C":
+        raise UnsupportedKeywordError("flatten: only order='C' is translated", got=repr(order))
     return views.reshape(views.copied(self), (-1,))
 
 

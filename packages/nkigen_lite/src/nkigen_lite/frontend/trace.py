@@ -42,12 +42,12 @@ def trace(function: Callable[..., Any], *specs: Any) -> Graph:
     _check_arguments(function, specs, place)
     arguments = [_argument(tape, given) for given in specs]
     result = function(*arguments)
-    outputs = _outputs(tape, result, place)
     writes = tuple(
         (value.name, a.memory.value)
         for value, a in zip(tape.build.inputs, arguments, strict=True)
         if a.memory.value != value.name
     )
+    outputs = () if result is None and writes else _outputs(tape, result, place)
     return tape.build.finish(outputs, writes)
 
 

@@ -91,7 +91,8 @@ _DEFAULTS = (
 
 
 def _is_default(keyword: str, value: Any) -> bool:
-    return any(k == keyword and (v is value or (v == value) is True) for k, v in _DEFAULTS)
+    plain = value is None or isinstance(value, (bool, str))
+    return any(k == keyword and (v is value or (plain and v == value)) for k, v in _DEFAULTS)
 
 
 def _into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
@@ -121,7 +122,7 @@ def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...]) -> TracedArray:
     if op is None:
         raise UnsupportedFunctionError(
             f"np.{ufunc.__name__} is not translated",
-            hint="write it with the functions that are: docs/nkigen_lite.md",
+            hint="write it with the functions that are: the README of nkigen-lite lists them",
         )
     _check_shapes(ufunc.__name__, given)
     kinds = (*map(dtype_of, given), *(None,) * ufunc.nout)
@@ -287,5 +288,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     **{f"__i{n}__": in_place(f) for n, f in _BINARY.items()},
     **{f"__{n}__": lambda self, ufunc=f: ufunc(self) for n, f in _UNARY.items()},
     "__pow__": _power,
+    "__divmod__": lambda self, other: (self // other, self % other),
+    "__rdivmod__": lambda self, other: (other // self, other % self),
 }
 """Python's operators; each is one universal function."""

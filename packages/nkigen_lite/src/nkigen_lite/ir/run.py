@@ -88,7 +88,7 @@ def run_in_place(graph: Graph, arrays: tuple[Any, ...]) -> Any:
     outputs = [np.array(o) for o in outputs]
     for (name, _), value in zip(graph.writes, written, strict=True):
         arrays[numbers[name]][...] = value
-    return outputs[0] if len(outputs) == 1 else tuple(outputs)
+    return outputs[0] if len(outputs) == 1 else tuple(outputs) or None
 
 
 def _is_float(array: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ from nkigen_lite.lower.contraction import OnChip, bytes_of
 from nkigen_lite.lower.groups import Group, Plan, plan_groups
 from nkigen_lite.lower.joining import Arrays
 from nkigen_lite.lower.matmul import Epilogue, Products
-from nkigen_lite.lower.refuse import LoweringError, cannot
+from nkigen_lite.lower.refuse import LoweringError, cannot, refuse_beyond_hbm
 from nkigen_lite.lower.replicate import replicas_of
 from nkigen_lite.lower.roads import time_of
 from nkigen_lite.lower.runs import Run, write_run
@@ -30,6 +30,7 @@ def lower(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
 
     Raises LoweringError, at the user's line, for what cannot be lowered yet.
     """
+    refuse_beyond_hbm(graph, resolve_target(target).name)
     try:
         return _fastest_plan(split_reductions(graph), target, nki)
     except LoweringError:

@@ -85,7 +85,8 @@ def expm1(m: Match) -> str:
     x = expr(m, "x")
     u = x.call("exp")
     d = u - 1.0
-    near = d * (x * u.call("log").call("reciprocal"))
+    inside = u.call("maximum", 0.5).call("minimum", 2.0)  # all that the choice below takes
+    near = d * (x * inside.call("log").call("reciprocal"))
     far = choose(x.call("abs") < 0.5, near, d)
     return result(m, choose(u == 1.0, x, far))
 
