@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Never
 
+from neuroncore.alu import ALU_OPS
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import AccessError
 from neuroncore.instructions import INSTRUCTIONS
@@ -22,6 +23,7 @@ from nki_beta1._access import (
     locate,
     uses_index,
 )
+from nki_beta1._apply import run
 from nki_beta1._fetched import fetched
 from nki_beta1._index import Index
 from nki_beta1._mask import Region
@@ -177,8 +179,10 @@ def _one_per_row(tile: View, indices: list[Index], shape: tuple[int, ...]) -> No
 def _dynamic(
     base: View, indices: list[Index], shape: tuple[int, ...], dim: int, tile: View
 ) -> View:
+    tile, indices = _counted_from_the_first(base, indices, dim, tile)
     window = locate(base, indices, shape)
     if not isinstance(window, View):
+        _refuse_longer(base, indices[dim], dim)
         check_range(base, indices)
         raise AccessError(
             f"an indirect access of shape {shape} that no strides describe",
@@ -188,6 +192,43 @@ def _dynamic(
         )
     kind = "vector" if tile.size > 1 else "scalar"
     return _moving(base, window, kind, dim, tile, indices[dim].bounds[1])
+
+
+def _counted_from_the_first(
+    base: View, indices: list[Index], dim: int, tile: View
+) -> tuple[View, list[Index]]:
+    """The number of the first index in the tile's place, and index expressions from 0 on.
+
+    What an expression starts with belongs to the number: n + 5 is an index where n is -3, and n - 1
+    where n is 3. The device adds it, in float32: where that might round, the index keeps it.
+    """
+    low, _ = indices[dim].bounds
+    if not low or base.shape[dim] > _EXACT:
+        return tile, indices
+    first = tile.core.allocate(tile.shape, int32, Space.sbuf)
+    run(
+        "tensor_scalar",
+        {"dst": first, "data": tile, "operand0": low},
+        {"op0": ALU_OPS["add"], "reverse0": False},
+    )
+    return first, [*indices[:dim], indices[dim] - low, *indices[dim + 1 :]]
+
+
+_EXACT = 1 << 24  # float32 has every whole number up to it
+
+
+def _refuse_longer(base: View, index: Index, dim: int) -> None:
+    """Raise AccessError for indices that no number brings inside the dimension."""
+    low, high = index.bounds
+    if high - low < base.shape[dim]:
+        return
+    raise AccessError(
+        f"index out of range in dimension {dim}",
+        expected=f"0 <= index < {base.shape[dim]}",
+        got=f"{high - low + 1} indices, moved by a tile, on a tensor of shape {base.shape}",
+        hint="cut the last tile off with mask=, on every access that leaves the tensor",
+        rule=RULE,
+    )
 
 
 def _moving(base: View, window: View, kind: str, dim: int, tile: View, reach: int = 0) -> View:

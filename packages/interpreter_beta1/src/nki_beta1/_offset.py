@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroncore.memory import View
-from nki_beta1._index import Index
+from nki_beta1._index import Index, constant_of
 
 
 class Offset:
@@ -33,4 +33,4 @@ class Offset:
 
 
 def _is_static(value: Any) -> bool:
-    return isinstance(value, (Index, int))
+    return isinstance(value, Index) or constant_of(value) is not None
