@@ -114,6 +114,8 @@ def test_zeros_in_shared_hbm_are_made_once():
         (lambda: program_numbers[3](3, 4), r"program_id\(1\): the kernel was launched with a grid"),
         (lambda: twice[0](X), "a launch grid is made of positive ints"),
         (lambda: twice[2.5](X), "a launch grid is made of positive ints"),
+        (lambda: twice[[4, 2]](X), r"a launch grid is made of positive ints(.*\n)*.*tuple\(grid\)"),
+        (lambda: twice[[4]](X), "a launch grid is made of positive ints"),
         (lambda: nl.program_id(0), "nl.program_id is used outside a kernel"),
         (lambda: nl.zeros((2, 2), dtype=nl.float32), "used outside a kernel"),
     ],

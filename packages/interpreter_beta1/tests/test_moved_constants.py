@@ -1,4 +1,4 @@
-"""What an index starts with and what a tile adds to it are one number: only their sum has bounds."""
+"""What an index starts with and what a tile adds are one number: only their sum has bounds."""
 
 import numpy as np
 import pytest

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from neuroncore.errors import AccessError, ShapeError, SignatureError
 from nki_beta1._index import Index, affine, constant_of
 from nki_beta1._pattern import RULE, pattern
@@ -53,6 +55,13 @@ class Grid:
         return len(self._axes)
 
     def __getitem__(self, number: int) -> Index:
+        if not isinstance(number, (int, np.integer, slice)):
+            raise AccessError(
+                f"an nl.mgrid is subscripted with a {type(number).__name__}",
+                expected=f"the number of an axis, 0 to {len(self._axes) - 1}",
+                got=repr(number).partition("\n")[0][:80],
+                rule=RULE,
+            )
         return self._axes[number]
 
     def __getattr__(self, name: str) -> Index:

@@ -105,12 +105,15 @@ def grid_shape(grid: Any) -> tuple[int, ...]:
 
     Raises LaunchError for anything but positive ints, nl.nc and nl.spmd_dim.
     """
-    axes = grid if isinstance(grid, (tuple, list)) else (grid,)
+    axes = grid if isinstance(grid, tuple) else (grid,)
     shape = tuple(a.count if isinstance(a, GridDim) else a for a in axes)
     if any(not _is_count(n) for n in shape):
         raise LaunchError(
             "a launch grid is made of positive ints, nl.nc(n) and nl.spmd_dim(n, nl.nc(m))",
             got=repr(grid),
+            hint="unpack it: kernel[n, m] or kernel[tuple(grid)]"
+            if isinstance(grid, list)
+            else None,
             rule=RULE,
         )
     return tuple(int(n) for n in shape)

@@ -93,7 +93,7 @@ class Index(NotAnArray):
         axes = _placed(tuple([_mark(item) for item in items]), self.rank)
         if axes is None:
             raise AccessError(
-                f"an index expression of rank {self.rank} is subscripted with {key!r}",
+                f"an index expression of rank {self.rank} is subscripted with {_shown(key)}",
                 expected="None, : and ..., as in nl.arange(128)[:, None]",
                 rule=RULE,
             )
@@ -221,7 +221,13 @@ def _mark(item: Any) -> str | None:
     """A subscript of an index expression as something hashable; "?" for what does not belong."""
     if item is None:
         return None
-    return ":" if item == _ALL else "..." if item is Ellipsis else "?"
+    return ":" if isinstance(item, slice) and item == _ALL else "..." if item is Ellipsis else "?"
+
+
+def _shown(key: Any) -> str:
+    items = key if isinstance(key, tuple) else (key,)
+    is_array = any(isinstance(item, np.ndarray) for item in items)
+    return "a NumPy array" if is_array else repr(key).partition("\n")[0][:80]
 
 
 @lru_cache(maxsize=1024)

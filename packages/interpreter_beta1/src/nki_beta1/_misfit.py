@@ -33,6 +33,7 @@ from nki_beta1._access import Access
 from nki_beta1._index import Index
 from nki_beta1._mask import Mask
 from nki_beta1._not_an_array import HINT as NUMPY_HINT
+from nki_beta1._not_an_array import OPERAND, OPERATORS
 from nki_beta1._offset import Offset
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
@@ -227,9 +228,7 @@ def _bad_argument(frame: FrameType, place: Place) -> SignatureError | None:
             f"{operand} cannot be {described(value)}",
             expected=words,
             got=repr(value).partition("\n")[0][:80],
-            hint="arrays become tensors as arguments of the kernel"
-            if isinstance(value, np.ndarray)
-            else None,
+            hint=OPERAND if isinstance(value, np.ndarray) else None,
             operand=operand,
             position=position,
             instruction=name,
@@ -283,6 +282,10 @@ _UFUNC = re.compile(r"operand '(\w+)' does not support ufuncs")
 _OPERATOR = re.compile(
     r"unsupported operand type\(s\) for (\S+)(?: or pow\(\))?: '(\S+)' and '(\S+)'"
 )
+_CONCATENATED = re.compile(rf'can only concatenate (\w+) \(not "({_KIND})"\) to ')
+_CONCATENATED_ARRAY = "Concatenation operation is not implemented for NumPy arrays"
+"""What Python tries last for `left + right`: to join sequences. NumPy does not say with what."""
+
 _AS_NUMBER = re.compile(r"interpreted as an integer|(?:int|float|complex)\(\) argument must be")
 
 _INSTEAD = {
@@ -298,6 +301,11 @@ _ON_DEVICE = (
 
 def _bad_value(said: str, place: Place) -> KernelError | None:
     """An operator, conversion or attribute that values of the language do not have."""
+    if said.startswith(_CONCATENATED_ARRAY):
+        return _no_operation("a NumPy array + what is no array", OPERAND, place)
+    if joined := _CONCATENATED.match(said):
+        left, right = joined.groups()
+        return _no_operation(f"{_worded(left)} + {_worded(right)}", None, place)
     if _NAMED.search(said) is None:
         return None
     what = _NAMED.sub(lambda kind: _WORDS[kind["quoted"] or kind["bare"]], said)
@@ -309,7 +317,11 @@ def _bad_value(said: str, place: Place) -> KernelError | None:
         hint = _INSTEAD.get(symbol)
     if ufunc := _UFUNC.search(said):
         what, hint = f"a NumPy function of {_worded(ufunc[1])}", NUMPY_HINT
-    return UnsupportedError(what, hint=hint, place=place, rule="NKI 0.1: tensors and operators")
+    return UnsupportedError(what, hint=hint, place=place, rule=OPERATORS)
+
+
+def _no_operation(what: str, hint: str | None, place: Place) -> UnsupportedError:
+    return UnsupportedError(f"{what} is not an operation", hint=hint, place=place, rule=OPERATORS)
 
 
 def _worded(kind: str) -> str:

@@ -17,7 +17,9 @@ _ABOUT_SHAPE: dict[Any, Callable[[Any], Any]] = {
 """Functions whose answer needs no elements."""
 
 HINT = "NumPy computes on the host: use the function of nl with that meaning"
+OPERAND = "arrays become tensors as arguments of the kernel"
 RULE = "NKI 0.1: nki.language"
+OPERATORS = "NKI 0.1: tensors and operators"
 
 
 class NotAnArray:
@@ -53,4 +55,16 @@ def _refuse(what: str) -> Never:
         expected="functions of nl and nisa",
         hint=HINT,
         rule=RULE,
+    )
+
+
+def refuse_sequence(symbol: str, other: Any) -> Any:
+    """Raise UnsupportedError for `tile == [1]`, where Python would answer; else NotImplemented."""
+    if not isinstance(other, (np.ndarray, list, tuple)):
+        return NotImplemented
+    raise UnsupportedError(
+        f"a tile {symbol} a {type(other).__name__} is not an operation",
+        expected="a tile and a tile or number",
+        hint=OPERAND if isinstance(other, np.ndarray) else None,
+        rule=OPERATORS,
     )

@@ -10,9 +10,10 @@ from typing import Any
 
 from neuroncore.memory import View
 from nki_beta1._index import Index, constant_of
+from nki_beta1._not_an_array import NotAnArray
 
 
-class Offset:
+class Offset(NotAnArray):
     """An index expression moved by the one number of a tile."""
 
     __slots__ = ("index", "tile")

@@ -22,7 +22,7 @@ from nki_beta1._indirect import Indirect, indirect
 from nki_beta1._mask import Region
 from nki_beta1._misfit import call_by_name, came_later, unknown_name
 from nki_beta1._moved import carried
-from nki_beta1._not_an_array import NotAnArray
+from nki_beta1._not_an_array import NotAnArray, refuse_sequence
 from nki_beta1._offset import Offset
 from nki_dtypes import DType, bool_, tfloat32
 
@@ -43,10 +43,10 @@ def _sum(self: Tile, other: Any) -> Any:
     return _added(self, other)
 
 
-def _operator(op: str) -> Callable[..., Any]:
+def _operator(op: str, equality: str = "") -> Callable[..., Any]:
     def operator(self: Tile, other: Any) -> Any:
         if not elementwise.is_operand(other):
-            return NotImplemented
+            return refuse_sequence(equality, other) if equality else NotImplemented
         return elementwise.binary(op, self, other, spread=False)
 
     return operator
@@ -345,7 +345,8 @@ class Tile(NotAnArray, View):
     __lshift__, __rshift__ = _operator("left_shift"), _operator("right_shift")
     __lt__, __le__ = _operator("less"), _operator("less_equal")
     __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
-    __eq__, __ne__ = _operator("equal"), _operator("not_equal")  # type: ignore[assignment]
+    __eq__ = _operator("equal", "==")  # type: ignore[assignment]
+    __ne__ = _operator("not_equal", "!=")  # type: ignore[assignment]
     __isub__, __imul__ = _in_place("subtract"), _in_place("multiply")
     __itruediv__, __ipow__, __imod__ = map(_in_place, ("divide", "power", "mod"))
     __iand__, __ior__, __ixor__ = map(_in_place, ("bitwise_and", "bitwise_or", "bitwise_xor"))
