@@ -32,7 +32,8 @@ def in_machine_terms(graph: Graph) -> Graph:
 def _is_of_numbers(m: Match) -> bool:
     nodes = [m.build.by_name.get(o) for o in m.root.operands]
     numbers = [n.attrs["value"].uniform for n in nodes if n is not None and n.op == "constant"]
-    computed = m.root.record.kind in (Kind.elementwise, Kind.select, Kind.view)
+    kinds = (Kind.elementwise, Kind.select, Kind.view, Kind.reduce)
+    computed = m.root.record.kind in kinds and m.root.spec.size > 0
     known = 0 < len(numbers) == len(nodes) and all(n is not None for n in numbers)
     return computed and known
 
@@ -41,7 +42,17 @@ def _number(m: Match) -> str:
     numbers = [np.asarray(m.build.by_name[o].attrs["value"].uniform) for o in m.root.operands]
     if m.root.record.kind is Kind.view and m.root.op != "bitcast":
         return m.fill(numbers[0], m.dtype, m.root.spec.shape)
+    if m.root.record.kind is Kind.reduce:
+        return _reduced_number(m, numbers[0])
     return m.fill(run_node(m.root, tuple(numbers), FLOAT32), m.dtype, m.root.spec.shape)
+
+
+def _reduced_number(m: Match, number: np.ndarray) -> str:
+    attrs, shape = m.root.attrs, m.spec(m.root.operands[0]).shape
+    axes = attrs.get("axes") or (attrs["axis"],)
+    many = np.full([n if d in axes else 1 for d, n in enumerate(shape)], number)
+    result = run_node(m.root, (many,), FLOAT32)
+    return m.fill(np.asarray(result).reshape(()), m.dtype, m.root.spec.shape)
 
 
 # ------------------------------------------------------------------------ products
