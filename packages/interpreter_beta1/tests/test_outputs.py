@@ -54,6 +54,124 @@ def test_a_loop_that_0_1_ran_once_makes_none(loop, tmp_path):
         runpy.run_path(str(file))["kernel"](X)
 
 
+def output_like(x):
+    return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+
+@nki.jit
+def copied(x):
+    out = output_like(x)
+    nl.store(out, value=nl.load(x))
+    return out
+
+
+def outputs_of(x, loop):
+    return [output_like(x) for i in loop]
+
+
+def of_a_helper(x):
+    out = []
+    for i in nl.affine_range(2):
+        out += [i, output_like(x)]
+    return out
+
+
+def of_a_kernel(x):
+    out = []
+    for i in nl.affine_range(2):
+        out += [i, copied(x)]
+    return out
+
+
+def of_a_helpers_loop(x):
+    return of_a_helper(x)
+
+
+def of_a_list(x):
+    return [output_like(x) for i in nl.affine_range(2)]
+
+
+def of_an_inline_list(x):
+    return [nl.ndarray((3, 4), dtype=nl.float32, buffer=nl.shared_hbm) for i in range(2)]
+
+
+def of_an_inner_list(x):
+    return [output_like(x) for _ in (0, 1) for i in nl.sequential_range(2)]
+
+
+def of_a_generator(x):
+    return tuple(output_like(x) for i in range(2))
+
+
+def of_a_dict(x):
+    return {i: output_like(x) for i in nl.affine_range(2)}
+
+
+def of_a_loop_over_lines(x):
+    out = []
+    for i in nl.affine_range(
+        2,
+    ):
+        out += [i, output_like(x)]
+    return out
+
+
+def of_a_list_over_lines(x):
+    return [
+        output_like(x)
+        for i in nl.affine_range(
+            2,
+        )
+    ]
+
+
+IN_A_LOOP = [of_a_helper, of_a_kernel, of_a_helpers_loop, of_a_list, of_an_inline_list,
+             of_an_inner_list, of_a_generator, of_a_dict, of_a_loop_over_lines,
+             of_a_list_over_lines]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", IN_A_LOOP)
+def test_no_way_leads_to_an_output_in_a_loop(function):
+    with pytest.raises(MemorySpaceError, match="made inside the loop over i\n") as caught:
+        nki.jit(function)(X)
+    assert "^^^" in str(caught.value)
+
+
+def of_unrolled_lists(x):
+    return [output_like(x) for _ in nl.static_range(2)] + [output_like(y) for y in (x, x)]
+
+
+def of_a_list_given(x):
+    return outputs_of(x, nl.static_range(2))
+
+
+def of_a_list_after_a_loop(x):
+    scratch = nl.ndarray((2, 4), dtype=x.dtype, buffer=nl.private_hbm)
+    for i in nl.affine_range(2):
+        nl.store(scratch[i : i + 1, :], value=nl.load(x[i : i + 1, :]))
+    return [output_like(x) for _ in (0, 1)]
+
+
+def of_a_list_of_lists(x):
+    sizes = [n + 1 for n in range(2)]
+    return [output_like(x) for _ in sizes]
+
+
+@pytest.mark.parametrize(
+    "function", [of_unrolled_lists, of_a_list_given, of_a_list_after_a_loop, of_a_list_of_lists]
+)
+def test_other_comprehensions_make_outputs(function):
+    assert len(nki.jit(function)(X)) > 1
+
+
+def test_the_loop_that_calls_the_kernel_is_not_in_it():
+    results = [copied(X) for _ in range(2)]
+    for i in range(2):
+        results += [copied(X + i)]
+
+    np.testing.assert_array_equal(results, [X, X, X, X + 1])
+
+
 def test_a_function_makes_the_output_and_other_memory_is_made_in_loops():
     def output(x):
         return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)

@@ -20,7 +20,7 @@ from neuroncore.launch import running
 from nki_beta1._allocation import Placement
 from nki_beta1._apply import core_of, on_chip_shape, run
 from nki_beta1._blocks import Blocks, ParDim, make_blocks
-from nki_beta1._loops import kernel_frame, repeated_around
+from nki_beta1._loops import repeated_around
 from nki_beta1._tile import Tile
 from nki_dtypes import DType, cast
 
@@ -231,9 +231,8 @@ def _placed(
 
 
 def _at_top_level(what: str) -> None:
-    """Raise MemorySpaceError where the running function makes an output inside a loop."""
-    frame = kernel_frame()
-    around = repeated_around(frame.f_code, frame.f_lasti)
+    """Raise MemorySpaceError where the running program makes an output inside a loop."""
+    around = repeated_around()
     if around:
         raise MemorySpaceError(
             f"a tensor in SHARED_HBM is made inside the loop over {around[-1]}",

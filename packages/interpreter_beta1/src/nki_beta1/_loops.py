@@ -1,4 +1,4 @@
-"""The loops around a place in a kernel, read from its bytecode."""
+"""The loops around a place in a kernel, read from its bytecode and that of its callers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import islice, takewhile
 from types import CodeType, FrameType
 
+from neuroncore import launch
 from neuroncore.errors import OUR_PACKAGES
 
 
@@ -29,34 +30,81 @@ def loops_around(code: CodeType, at: int) -> tuple[str, ...]:
     return tuple(variable for variable, _ in _loops_around(code, at))
 
 
-@lru_cache(maxsize=1024)
-def repeated_around(code: CodeType, at: int) -> tuple[str, ...]:
-    """Those of `loops_around` whose body 0.1 ran once for all numbers.
+def repeated_around() -> tuple[str, ...]:
+    """The loops that the running program is in and whose body 0.1 ran once, outermost first.
 
-    They are over nl.affine_range, nl.sequential_range or range, as the loop's own line calls them;
-    nl.static_range was unrolled, and other iterables are Python's.
+    Those of the kernel, of the functions that it called to get here, and of their comprehensions.
+    They are over nl.affine_range, nl.sequential_range or range, as the loop's own expression calls
+    them; nl.static_range was unrolled, and other iterables are Python's.
     """
-    return tuple(variable for variable, calls in _loops_around(code, at) if calls & TRACED)
+    codes = [(frame.f_code, frame.f_lasti) for frame in _frames_of_the_kernel()]
+    found: list[str] = []
+    for n, (code, at) in enumerate(codes):
+        above = tuple([code for code, _ in codes[n + 1 :]])
+        found[:0] = [variable for variable, calls in _loops(code, at, above) if calls & TRACED]
+    return tuple(found)
 
 
 TRACED = frozenset({"affine_range", "sequential_range", "range"})
 
 
+def _frames_of_the_kernel() -> Iterator[FrameType]:
+    """The frames that are not ours, from the innermost up to the kernel's."""
+    frame: FrameType | None = kernel_frame()
+    while frame is not None and frame.f_globals.get("__name__") != launch.__name__:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in OUR_PACKAGES:
+            yield frame
+        frame = frame.f_back
+
+
+@lru_cache(maxsize=1024)
+def _loops(
+    code: CodeType, at: int, above: tuple[CodeType, ...]
+) -> tuple[tuple[str, frozenset[str]], ...]:
+    """As `_loops_around`; of a comprehension with code of its own, what it runs over stands above.
+
+    `above` is the code of the functions that called it.
+    """
+    loops = list(_loops_around(code, at))
+    if loops and code.co_varnames[:1] == (_ITERATED,):
+        places = [names for caller in above if (names := _given_to(code, caller))]
+        loops[0] = loops[0][0], places[0] if places else frozenset()
+    return tuple(loops)
+
+
+_ITERATED = ".0"  # what Python calls the iterator that a comprehension is given
+
+
+def _given_to(comprehension: CodeType, caller: CodeType) -> frozenset[str]:
+    """The names in the expression that a comprehension in the text of `caller` runs over."""
+    steps = _steps(caller)
+    made = [n for n, step in enumerate(steps) if step.argval is comprehension]
+    over = takewhile(lambda step: step.opname != "GET_ITER", steps[made[0] :] if made else ())
+    return frozenset(step.argval for step in over if isinstance(step.argval, str))
+
+
+def _steps(code: CodeType) -> list[dis.Instruction]:
+    return [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
+
+
 def _loops_around(code: CodeType, at: int) -> Iterator[tuple[str, frozenset[str]]]:
     """Each loop's variable, and the names that the expression it runs over mentions."""
-    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
+    steps = _steps(code)
     for n, step in enumerate(steps):
         if step.opname == "FOR_ITER" and step.offset < at < step.argval:
-            yield _variable(islice(steps, n + 1, None)), _mentioned_before(steps, n)
+            yield _variable(islice(steps, n + 1, None)), _iterated_by(steps[:n])
 
 
-def _mentioned_before(steps: list[dis.Instruction], at: int) -> frozenset[str]:
-    """The names on the line of instruction `at` in front of it."""
-    line = steps[at].positions
-    before = takewhile(
-        lambda s: s.positions and line and s.positions.lineno == line.lineno, steps[at - 1 :: -1]
-    )
-    return frozenset(step.argval for step in before if isinstance(step.argval, str))
+def _iterated_by(before: list[dis.Instruction]) -> frozenset[str]:
+    """The names in the expression whose value was made an iterator last: what put it there."""
+    end = next((n for n in reversed(range(len(before))) if before[n].opname == "GET_ITER"), 0)
+    names, depth = [], 0
+    for step in reversed(before[:end]):
+        names.append(step.argval)
+        depth += dis.stack_effect(step.opcode, step.arg)
+        if depth == 1:
+            break
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 def _variable(following: Iterator[dis.Instruction]) -> str:
