@@ -138,3 +138,17 @@ def test_a_very_long_contracted_axis_fits():
     stats = compile(mm, "f32[128, 65536]", "f32[65536, 512]").stats
 
     assert stats.hbm_bytes == 4 * (128 * 65536 + 65536 * 512 + 128 * 512)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, a, b: (x @ a) * (x @ b),
+        lambda x, a, b: (x @ a) + (x @ a),
+        lambda x, a, b: np.where(x @ a > x @ b, x @ b, x @ a),
+        lambda x, a, b: (x @ a) * (x @ b) - np.max(x @ a, axis=-1, keepdims=True),
+    ],
+    ids=["both", "twice", "chosen", "rows"],
+)
+def test_an_instruction_reads_psum_once(lowers, normal, function):
+    lowers(function, normal(300, 40), normal(40, 50, seed=1), normal(40, 50, seed=2), roundings=64)

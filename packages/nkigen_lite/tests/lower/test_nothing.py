@@ -52,4 +52,3 @@ def test_what_is_reduced_after_nothing_was_added_up(lowers):
     x = np.zeros((3, 0, 2), np.float32)
 
     lowers(lambda x: (x.sum(1).max(1), x.sum(1, keepdims=True).sum((1, 2))), x)
-

@@ -186,7 +186,22 @@ class Tiles:
                 name: self.operand(name, given, at, row, step)
                 for name, given in step.operands.items()
             }
-            self.writer.call(step.instruction, step.origin, **operands, **attrs)
+            self.writer.call(step.instruction, step.origin, **self.apart(operands), **attrs)
+
+    def apart(self, operands: dict[str, Any]) -> dict[str, Any]:
+        """The operands with all but one of those in PSUM copied to SBUF: an instruction reads PSUM
+        once."""
+        found, in_psum = dict(operands), 0
+        for name, given in operands.items():
+            if name in ("dst", "reduce_res") or not isinstance(given, Access):
+                continue
+            buffer = self.writer.buffers[given.buffer]
+            in_psum += buffer.space is Memory.psum
+            if buffer.space is Memory.psum and in_psum > 1:
+                made = self.writer.allocate("beside", given.shape, buffer.dtype, Memory.sbuf)
+                self.writer.call("tensor_copy", dst=whole(made), src=given)
+                found[name] = whole(made)
+        return found
 
     def is_narrow(self, step: Step, at: Tile) -> bool:
         """Whether one instruction that repeats each row's number over its columns is faster than
@@ -200,9 +215,8 @@ class Tiles:
         data = self.operand("data", step.operands["data"], at, None, step)
         one, other = (wide, data) if step.attrs["reverse0"] else (data, wide)
         dst = self.on_chip(str(step.operands["dst"]), at, None, step)
-        self.writer.call(
-            "tensor_tensor", step.origin, dst=dst, data1=one, data2=other, op=step.attrs["op0"]
-        )  # fmt: skip
+        operands = self.apart({"dst": dst, "data1": one, "data2": other})
+        self.writer.call("tensor_tensor", step.origin, **operands, op=step.attrs["op0"])
 
     def is_by_row(self, step: Step) -> bool:
         if step.instruction == "tensor_reduce" or not self.makes_tiles(step):
