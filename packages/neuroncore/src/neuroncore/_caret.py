@@ -13,7 +13,7 @@ from types import CodeType, FrameType
 OUR_PACKAGES = frozenset(
     {
         "neuroncore", "nki_dtypes", "nki_runtime", "nki_beta1", "nki_beta2", "nkigen_lite",
-        "nki_migrate",
+        "tokenplan", "nki_migrate",
     }
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neuroncore.core import NeuronCore
 from neuroncore.effects import Effect, Footprint, Touched, footprint
+from neuroncore.engines import Engine
 from neuroncore.program.affine import Affine
 from neuroncore.program.binding import index_stride, machine_call, seen_as, spec_at
 from neuroncore.program.nodes import Access, Buffer, Call
@@ -27,9 +28,13 @@ class BoundEffect:
 
 @dataclass(frozen=True, slots=True)
 class CallEffects:
-    """The effects of one call for every iteration; `at` gives them for one."""
+    """The effects of one call for every iteration; `at` gives them for one.
+
+    `engine` executes the call.
+    """
 
     places: tuple[BoundEffect, ...]
+    engine: Engine
 
     def at(self, values: Mapping[str, int]) -> list[Touched]:
         """What is touched while the loop variables have these `values`; buffers go by name.
@@ -62,7 +67,8 @@ def call_effects(
         for name, value in call.operands.items()
     }  # fmt: skip
     made = machine_call(call, specs, core, nki)
-    return CallEffects(tuple(_place(e, call, buffers) for e in call.record.effects(made)))
+    places = tuple(_place(e, call, buffers) for e in call.record.effects(made))
+    return CallEffects(places, made.engine)
 
 
 def _place(effect: Effect, call: Call, buffers: Mapping[str, Buffer]) -> BoundEffect:

@@ -1,0 +1,127 @@
+"""From a kernel program to what the planner sees of it: every effect that its records declare."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from neuroncore.core import NeuronCore
+from neuroncore.effects import Touch
+from neuroncore.program import Affine, Allocate, Program, Statement, call_effects, check
+from neuroncore.program import Buffer as Tensor
+from neuroncore.program import Call as Instruction
+from neuroncore.program import Loop as ProgramLoop
+from neuroncore.program.effects import BoundEffect
+from tokenplan.addresses import has_address, in_memory, memory_of
+from tokenplan.model import Access, Buffer, Kernel, Loop, Mode, Node, Op
+
+_MODES = {Touch.read: Mode.read, Touch.write: Mode.write, Touch.accumulate: Mode.accumulate}
+_ON_DEVICE = "an index that is read on the device decides"
+
+
+def read(program: Program, *, verified: bool = False) -> Kernel:
+    """The planner's view of `program`; `verified` says that `check` has passed already.
+
+    Tensors with a fixed address share one buffer per memory ("sbuf@"), every other tensor has its
+    own; parameters are taken to be distinct tensors. Raises ProgramError with everything that is
+    wrong with the program.
+    """
+    if not verified:
+        check(program)
+    return _Reader(program).kernel()
+
+
+@dataclass(slots=True)
+class _Reader:
+    program: Program
+    core: NeuronCore = field(init=False)
+    tensors: dict[str, Tensor] = field(init=False)
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    names: Counter[str] = field(default_factory=Counter)
+    around: list[Loop] = field(default_factory=list)
+    """The loops that are open, without their bodies."""
+    values: dict[str, Affine] = field(default_factory=dict)
+    """Variables of the open loops, in iterations."""
+
+    def __post_init__(self) -> None:
+        self.core = NeuronCore(self.program.target, watchers=())
+        self.tensors = self.program.buffers()
+
+    def kernel(self) -> Kernel:
+        for tensor in self.program.parameters:
+            self._buffer(tensor, is_parameter=True)
+        body = self._body(self.program.body)
+        return Kernel(self.program.name, self.program.target, self.buffers, body)
+
+    def _body(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
+        nodes: list[Node] = []
+        for statement in statements:
+            match statement:
+                case Allocate(tensor):
+                    self._buffer(tensor)
+                case ProgramLoop():
+                    nodes.append(self._loop(statement))
+                case Instruction():
+                    nodes.append(self._op(statement))
+        return tuple(nodes)
+
+    def _loop(self, loop: ProgramLoop) -> Loop:
+        name, outer = self._unique(loop.variable), dict(self.values)
+        opened = Loop(name, loop.variable, loop.trips, loop.start, loop.step, (), loop.origin)
+        self.around.append(opened)
+        self.values[loop.variable] = Affine.variable(name, loop.step) + loop.start
+        body = self._body(loop.body)
+        self.around.pop()
+        self.values = outer
+        return replace(opened, body=body)
+
+    def _op(self, call: Instruction) -> Op:
+        effects = call_effects(call, self.tensors, self.core, self.program.nki)
+        accesses = tuple(
+            access for place in effects.places for access in self._accesses(call, place)
+        )
+        name = self._unique(call.name or call.instruction)
+        loops = tuple(loop.id for loop in self.around)
+        return Op(name, call.instruction, effects.engine.name, loops, accesses, call.origin)
+
+    def _unique(self, name: str) -> str:
+        """The name itself the first time, then with a number."""
+        self.names[name] += 1
+        return name if self.names[name] == 1 else f"{name}.{self.names[name]}"
+
+    # -- memory -----------------------------------------------------------------------------------
+
+    def _buffer(self, tensor: Tensor, is_parameter: bool = False) -> None:
+        if has_address(tensor):
+            memory = memory_of(tensor, self.core)
+            self.buffers.setdefault(memory.id, memory)
+            return
+        scope = tuple(loop.id for loop in self.around)
+        self.buffers[tensor.name] = Buffer(
+            tensor.name, tensor.space.name, tensor.shape, tensor.dtype.itemsize, scope, is_parameter
+        )
+
+    def _accesses(self, call: Instruction, place: BoundEffect) -> Iterator[Access]:
+        mode, operand = _MODES[place.effect.touch], place.effect.operand
+        if place.at_zero is None:
+            self.buffers.setdefault(operand, Buffer(operand, "register", (1,), 1))
+            yield Access(operand, mode, Affine(), (), (), 1, operand)
+            return
+        tensor, found = self.tensors[place.buffer], place.at_zero
+        offset = place.offset.substitute(self.values) * place.width
+        name, parts = tensor.name, [(offset + found.offset, found, None)]
+        if has_address(tensor):
+            name = memory_of(tensor, self.core).id
+            trips = {loop.id: (0, max(0, loop.trips - 1)) for loop in self.around}
+            parts = in_memory(tensor, found, offset, trips, self.core)
+        on_device = _ON_DEVICE if _is_dynamic(call, operand) else None
+        for at, part, why in parts:
+            yield Access(
+                name, mode, at, part.shape, part.strides, part.itemsize, operand, on_device or why
+            )
+
+
+def _is_dynamic(call: Instruction, operand: str) -> bool:
+    access = call.accesses.get(operand)  # "src.index" is no operand: it is read where it lies
+    return access is not None and access.indirect is not None

@@ -1,0 +1,65 @@
+"""The planner's view of a program: who touches which bytes, in iterations."""
+
+import pytest
+
+from neuroncore.errors import ProgramError
+from neuroncore.program import parse_program
+from tokenplan import Mode, read
+
+EVEN_ODD = """program("trn2", "0.6")
+def even_odd(a: float32[2048, 512]):
+    for k in range(2, 10, 2):
+        t = buffer(float32[128, 512], sbuf)
+        dma_copy(dst=t[:, :], src=a[128*k : 128*k + 128, :])
+        dma_copy(dst=a[128*k + 128 : 128*k + 256, :], src=t[:, :])
+    return a
+"""
+ROW = 512 * 4
+
+
+def test_offsets_count_bytes_per_iteration_not_values_of_the_variable():
+    kernel = read(parse_program(EVEN_ODD))
+    load, store = kernel.ops()
+    (loop,) = kernel.loops().values()
+    assert (loop.trips, loop.start, loop.step) == (4, 2, 2)
+    (source,) = (a for a in load.accesses if a.buffer == "a")
+    assert source.mode is Mode.read
+    assert (source.offset.constant, source.offset.terms) == (256 * ROW, (("k", 256 * ROW),))
+    assert source.width == 128 * ROW
+    assert (load.id, store.id, load.engine) == ("dma_copy", "dma_copy.2", "dma")
+
+
+def test_a_buffer_made_in_a_loop_is_anew_in_each_iteration():
+    buffers = read(parse_program(EVEN_ODD)).buffers
+    assert buffers["t"].scope == ("k",)
+    assert buffers["a"].scope == () and buffers["a"].is_parameter
+
+
+ADDRESSED = """program("trn2", "0.6")
+def addressed(a: float32[128, 16]):
+    x = buffer(float32[64, 16], sbuf, address=(64, 256))
+    y = buffer(float32[64, 4], sbuf, address=(64, 288))
+    dma_copy(dst=x[:, :], src=a[0:64, :])
+    for k in range(2):
+        dma_copy(dst=y[:, 2*k : 2*k + 2], src=a[64:128, 0:2])
+    return a
+"""
+
+
+def test_tensors_at_fixed_addresses_share_their_memory():
+    kernel = read(parse_program(ADDRESSED))
+    first, second = kernel.ops()
+    memory = kernel.buffers["sbuf@"]
+    row = memory.shape[1]
+    wide, narrow = (next(a for a in op.accesses if a.mode is Mode.write) for op in (first, second))
+    assert wide.buffer == narrow.buffer == "sbuf@"
+    assert (wide.offset.constant, wide.shape, wide.strides, wide.width) == (
+        64 * row + 256, (64,), (row,), 64,
+    )  # fmt: skip
+    assert (narrow.offset.constant, narrow.offset.terms) == (64 * row + 288, (("k", 8),))
+
+
+def test_a_program_that_breaks_rules_is_refused_with_all_of_them():
+    text = EVEN_ODD.replace("sbuf", "psum")
+    with pytest.raises(ProgramError):
+        read(parse_program(text))
