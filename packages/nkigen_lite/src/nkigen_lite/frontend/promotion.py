@@ -102,7 +102,7 @@ def as_value(tape: Tape, given: Any, dtype: np.dtype, function: str) -> str:
         source = given.spec.dtype
         if source is uint32 and dtype == np.int64 and function not in MODULAR:
             raise UnsupportedFunctionError(
-                f"{function}: NumPy compares uint32 with signed integers as int64, which 32 bits "
+                f"{function}: NumPy takes uint32 with signed integers as int64, which 32 bits "
                 "do not hold",
                 got=f"uint32 beside {target}", hint="convert one operand: .astype(np.uint32)",
             )  # fmt: skip

@@ -15,7 +15,9 @@ from nkigen_lite.errors import (
     UnsupportedKeywordError,
     ValueRangeError,
 )
+from nkigen_lite.frontend import mixed
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.mixed import BEYOND, MIRRORED
 from nkigen_lite.frontend.promotion import (
     as_value,
     cast_value,
@@ -53,12 +55,6 @@ _OF_BOOL = {
     "invert": "logical_not", "add": "logical_or", "multiply": "logical_and",
 }  # fmt: skip
 """What operations mean on bool."""
-_BEYOND = {  # operation → what a comparison with a number above, below the array's range gives
-    "equal": (False, False), "not_equal": (True, True), "less": (True, False),
-    "less_equal": (True, False), "greater": (False, True), "greater_equal": (False, True),
-}  # fmt: skip
-_MIRRORED = {"less": "greater", "less_equal": "greater_equal"}
-_MIRRORED |= {theirs: ours for ours, theirs in _MIRRORED.items()}
 
 
 def call_ufunc(
@@ -127,11 +123,13 @@ def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...]) -> TracedArray:
     _check_shapes(ufunc.__name__, given)
     kinds = (*map(dtype_of, given), *(None,) * ufunc.nout)
     *takes, makes = resolved(f"np.{ufunc.__name__}", lambda: ufunc.resolve_dtypes(kinds))
-    known = _out_of_range(tape, op, given, takes) if op in _BEYOND else None
+    known = _out_of_range(tape, op, given, takes) if op in BEYOND else None
     if known is not None:
         return known
     if op == "power" and takes[0].kind in "iub":
         _check_exponent(given[1])
+    if op in (*BEYOND, "power") and mixed.are_mixed(given, takes):
+        return mixed.power(tape, given) if op == "power" else mixed.compare(tape, op, given)
     values = [as_value(tape, x, t, op) for x, t in zip(given, takes, strict=True)]
     return fresh(tape, _operation(tape, op, values, makes), makes, given)
 
@@ -169,8 +167,8 @@ def _out_of_range(
         if type(x) is int and takes[number].kind in "iu":
             info = np.iinfo(takes[number])
             if not info.min <= x <= info.max:
-                seen = op if number == 1 else _MIRRORED.get(op, op)
-                above, below = _BEYOND[seen]
+                seen = op if number == 1 else MIRRORED.get(op, op)
+                above, below = BEYOND[seen]
                 shape = np.broadcast_shapes(*map(shape_of, given))
                 answer = tape.fill(above if x > info.max else below, bool_, shape)
                 return fresh(tape, answer, np.dtype(bool), given)

@@ -8,7 +8,16 @@ from math import prod
 from nki_dtypes import DType, bool_, float32, int32, uint32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.passes import division, integers, products, rounding, transcendental, triangles
+from nkigen_lite.passes import (
+    division,
+    integers,
+    powers,
+    products,
+    rounding,
+    sums,
+    transcendental,
+    triangles,
+)
 from nkigen_lite.passes.expression import Expr, choose, expr, result
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
@@ -227,8 +236,9 @@ RULES: tuple[Rule, ...] = (
          products.is_narrow_float),
     Rule("integer_matmul", of("matmul", "a", "b"), products.of_integers, products.is_of_integers),
     Rule("integer_prod", of("prod", "x"), products.product, integers.is_integer),
-    Rule("power_of_two", of("power", 2, "y"), products.power_of_two, integers.is_integer),
-    Rule("integer_power", of("power", "x", "y"), products.power, products.is_power),
+    Rule("power_of_two", of("power", 2, "y"), powers.of_two, integers.is_integer),
+    Rule("narrow_power", of("power", "x", "y"), powers.narrow, powers.is_narrow),
+    Rule("wide_power", of("power", "x", "y"), powers.wide, powers.is_wide),
     Rule("integer_negative", of("negative", "x"), integers.negative, integers.is_integer),
     Rule("integer_abs", of("abs", "x"), integers.absolute, integers.is_integer),
     Rule("integer_square", of("square", "x"), integers.square, integers.is_integer),
@@ -237,5 +247,6 @@ RULES: tuple[Rule, ...] = (
         "signed_right_shift",
         of("right_shift", "a", "b"), integers.right_shift, integers.is_signed,
     ),
-    Rule("integer_sum", of("sum", "x"), integers.summed, integers.is_summable),
+    Rule("integer_sum", of("sum", "x"), sums.summed, sums.is_summable),
+    Rule("long_integer_sum", of("sum", "x"), sums.in_stretches, sums.is_long),
 )  # fmt: skip

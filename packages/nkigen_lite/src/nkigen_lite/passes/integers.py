@@ -7,18 +7,13 @@ products wrap as NumPy's do. Bits are moved as uint32, whose right shift is the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
-from nki_dtypes import DType, bool_, float32, int32, uint32
+from nki_dtypes import DType, float32, int32, uint32
 from nkigen_lite.passes.expression import Expr, choose, result
 from nkigen_lite.passes.rule import Match
 
 _HALF = 0xFFFF
 _TOP, _BELOW_TOP = 1 << 31, (1 << 31) - 1
-_EXACT_BITS = 24
-"""Of a float32."""
-MOST_SUMMED = 1 << 16
-"""Elements whose bytes add up to less than 2²⁴."""
 
 
 def _operand(m: Match, name: str) -> Expr:
@@ -53,7 +48,7 @@ def subtract(a: Expr, b: Expr) -> Expr:
     return low.call("bitwise_xor", a.call("bitwise_xor", b).call("bitwise_xor", _TOP) & _TOP)
 
 
-def _multiply(a: Expr, b: Expr) -> Expr:
+def multiply(a: Expr, b: Expr) -> Expr:
     """Products of halves have 32 bits; of the two that cross only the low half counts."""
     if a.number is not None:
         a, b = b, a
@@ -64,10 +59,17 @@ def _multiply(a: Expr, b: Expr) -> Expr:
     return add(al.call("exact_multiply", bl), cross.call("left_shift", 16))
 
 
+def squared(x: Expr) -> Expr:
+    """The two products that cross are one, twice: its low half counts but for the top bit."""
+    high, low = _halves(x)
+    cross = high.call("exact_multiply", low).call("left_shift", 17)
+    return add(low.call("exact_multiply", low), cross)
+
+
 _IN_FLOAT32: dict[str, Callable[[Expr, Expr], Expr]] = {
     "add": Expr.__add__, "subtract": Expr.__sub__, "multiply": Expr.__mul__,
 }  # fmt: skip
-_IN_PIECES = {"add": add, "subtract": subtract, "multiply": _multiply}
+_IN_PIECES = {"add": add, "subtract": subtract, "multiply": multiply}
 
 
 def is_integer(m: Match) -> bool:
@@ -166,37 +168,3 @@ def extreme(op: str) -> Callable[[Match], str]:
         return result(m, wrapped(ordered, m.dtype))
 
     return replacement
-
-
-def _count(m: Match) -> int:
-    shape = m.spec(m["x"]).shape
-    return prod(shape[a] for a in m.root.attrs["axes"])
-
-
-def is_summable(m: Match) -> bool:
-    """Whether the sums of bytes stay exact."""
-    return m.dtype.is_integer and _count(m) <= MOST_SUMMED
-
-
-def summed(m: Match) -> str:
-    """The sums of pieces that float32 adds exactly, put together modulo the range."""
-    x, spare = _operand(m, "x"), max(0, _count(m) - 1).bit_length()
-    if _bits_of_narrower(m) + spare <= _EXACT_BITS:
-        total = x.to(float32).call("sum", **m.root.attrs).to(int32)
-        return result(m, wrapped(total, m.dtype))
-    bits, width = bits_of(x), min(16, _EXACT_BITS - spare)
-    found: Expr | None = None
-    for place in range(0, m.dtype.bits, width):
-        piece = (bits.call("right_shift", place) & ((1 << width) - 1)).to(float32)
-        part = piece.call("sum", **m.root.attrs).to(uint32).call("left_shift", place)
-        found = part if found is None else add(found, part)
-    assert found is not None
-    return result(m, wrapped(found, m.dtype))
-
-
-def _bits_of_narrower(m: Match) -> int:
-    """How many bits the summed numbers have: those of a narrower type that was widened."""
-    node = m.build.by_name.get(m["x"])
-    summed_value = node.operands[0] if node is not None and node.op == "convert" else m["x"]
-    dtype = m.spec(summed_value).dtype
-    return 1 if dtype is bool_ else dtype.bits

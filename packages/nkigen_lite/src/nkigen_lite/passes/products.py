@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nki_dtypes import DType, bfloat16, float32, int32, tfloat32, uint32
-from nkigen_lite.passes.expression import Expr, choose, result
+from nkigen_lite.passes.expression import Expr, result
 from nkigen_lite.passes.integers import add, bits_of, wrapped
 from nkigen_lite.passes.rule import Match
 
@@ -105,24 +105,3 @@ def _along(x: Expr, axis: int) -> Expr:
             odd = last if odd is None else odd * last
         x = _part(x, axis, 0, half) * _part(x, axis, half, half)
     return x if odd is None else x * odd
-
-
-def is_power(m: Match) -> bool:
-    """Whether powers of small integers are asked for: those of 32 bits take too many steps."""
-    return m.dtype.is_integer and m.dtype.bits <= 16
-
-
-def power(m: Match) -> str:
-    """x squared again and again, multiplied where y has the bit. y >= 0, as NumPy wants it."""
-    x, y = Expr(m, m["x"]), Expr(m, m["y"])
-    found = Expr(m, m.fill(1, m.dtype))
-    for place in range(m.dtype.bits - (m.dtype.min < 0)):
-        has = (y & (1 << place)) != 0
-        found = choose(has, found * x, found)
-        x = x * x
-    return result(m, found)
-
-
-def power_of_two(m: Match) -> str:
-    """2ʸ."""
-    return m.shaped(m.emit("left_shift", m.fill(1, m.dtype), m["y"]))
