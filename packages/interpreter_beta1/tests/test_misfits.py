@@ -71,15 +71,15 @@ MISTAKES = {
     ),
     "float(t)": (
         lambda t, x: float(t),
-        "float() argument must be a string or a real number, not a tile",
+        "a tile as a Python number",
         "float(t)",
     ),
     "range(t)": (
         lambda t, x: range(t),
-        "a tile cannot be interpreted as an integer",
+        "a tile as a Python number",
         "range(t)",
     ),
-    "round(t)": (lambda t, x: round(t), "a tile doesn't define __round__ method", "round(t)"),
+    "round(t)": (lambda t, x: round(t), "round() of a tile", "round(t)"),
     "nl.exponential": (
         lambda t, x: nl.exponential(t),
         "module 'neuronxcc.nki.language' of NKI 0.1 has no attribute 'exponential'",
@@ -144,7 +144,7 @@ MISTAKES |= {
         "t.expand_dims: axis cannot be a str",
         '"a"',
     ),
-    "del": (deleting, "elements of a tensor cannot be deleted", "t[0]"),
+    "del": (deleting, "elements of a tile cannot be deleted", "t[0]"),
     "ds of a tile": (lambda t, x: nl.load(x[ROWS, nl.ds(t[0, 0], 4)]), BOUNDS,
                      "x[ROWS, nl.ds(t[0, 0], 4)]"),
     "slice of a tile": (lambda t, x: nl.load(x[t[0, 0] : 4, COLUMNS]), BOUNDS,

@@ -9,7 +9,9 @@ import numpy as np
 
 from neuroncore.errors import AccessError, ShapeError, SignatureError
 from nki_beta1._index import Index, affine, constant_of
+from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._pattern import RULE, pattern
+from nki_beta1._specials import NoAttributeError
 
 
 def arange(*args: int) -> Index:
@@ -30,7 +32,7 @@ def ds(start: int, size: int) -> slice:
     return slice(start, start + size)
 
 
-class Grid:
+class Grid(NotAnArray):
     """The axes of `nl.mgrid[...]`: unpack it, subscript it, or say `.p`, `.x`, `.y`, `.z`, `.w`.
 
     Each axis varies along itself only (an open grid): the shape of an access comes from the axes
@@ -51,6 +53,9 @@ class Grid:
     def __iter__(self) -> Iterator[Index]:
         return iter(self._axes)
 
+    def __reversed__(self) -> Iterator[Index]:
+        return reversed(self._axes)
+
     def __len__(self) -> int:
         return len(self._axes)
 
@@ -64,9 +69,14 @@ class Grid:
             )
         return self._axes[number]
 
+    def __repr__(self) -> str:
+        return f"<mgrid of {len(self._axes)} axes>"
+
     def __getattr__(self, name: str) -> Index:
         names = ", ".join("pxyzw"[: len(self._axes)])
-        raise AccessError(f"this mgrid has no axis {name!r}", expected=f"one of {names}", rule=RULE)
+        raise NoAttributeError(
+            f"this mgrid has no axis {name!r}", expected=f"one of {names}", rule=RULE
+        )
 
 
 class _MGrid:

@@ -17,6 +17,8 @@ from neuroncore.engines import Space
 from neuroncore.errors import AccessError
 from nki_beta1._assign import assign
 from nki_beta1._index import RULE, Index
+from nki_beta1._not_an_array import NotAnArray
+from nki_beta1._specials import NoAttributeError
 from nki_beta1._tile import Tile, expanded, shown_dtype
 from nki_dtypes import DType
 
@@ -28,8 +30,10 @@ class ParDim(int):
         return f"par_dim({int(self)})"
 
 
-class Blocks:
+class Blocks(NotAnArray):
     """An on-chip tensor whose first dimensions count blocks; index it to get tiles."""
+
+    __hash__ = object.__hash__
 
     def __init__(
         self,
@@ -149,7 +153,7 @@ class Blocks:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AccessError(
+        raise NoAttributeError(
             f"{name} of a tensor with block dimensions",
             expected="a block first: t[b] is a tile",
             got=f"shape {self.shape} with {self.depth} block dimensions",

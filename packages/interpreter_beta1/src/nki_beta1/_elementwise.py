@@ -21,9 +21,9 @@ from nki_beta1._apply import apply, core_of, cut, run
 from nki_beta1._index import Index
 from nki_beta1._iota import compared, index_tile
 from nki_beta1._mask import Mask
-from nki_beta1._misfit import described
 from nki_beta1._offset import Offset
 from nki_beta1._repeated import remember_calls
+from nki_beta1._words import described
 from nki_dtypes import DType, bool_, float32, int8, int16, int32, promote
 
 RULE = "NKI 0.1: broadcasting"

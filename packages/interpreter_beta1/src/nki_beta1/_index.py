@@ -28,7 +28,6 @@ class Index(NotAnArray):
     """
 
     __slots__ = ("_token", "_values", "const", "pattern", "shape")
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -363,7 +362,10 @@ def refuse_bounds(item: slice) -> None:
     bounds = (item.start, item.stop, item.step)
     if _BOUNDS.issuperset(map(type, bounds)) and item.step != 0:
         return
-    wrong = [b for b in bounds if b is not None and not hasattr(b, "__index__")]
+    wrong = [
+        b for b in bounds
+        if b is not None and (isinstance(b, NotAnArray) or not hasattr(b, "__index__"))
+    ]  # fmt: skip
     if wrong or item.step == 0:
         raise AccessError(
             "the bounds of a slice are not compile-time ints" if wrong else "a slice with step 0",

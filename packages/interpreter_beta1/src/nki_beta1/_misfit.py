@@ -13,13 +13,12 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType, FunctionType, TracebackType
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from neuroncore.core import as_dtype
 from neuroncore.errors import (
-    OUR_PACKAGES,
     CapacityError,
     DTypeError,
     KernelError,
@@ -29,12 +28,15 @@ from neuroncore.errors import (
     place_of,
 )
 from neuroncore.memory import View
+from nki_beta1 import _specials
 from nki_beta1._access import Access
+from nki_beta1._frames import is_of_a_library, is_ours
 from nki_beta1._index import Index
 from nki_beta1._mask import Mask
 from nki_beta1._not_an_array import HINT as NUMPY_HINT
-from nki_beta1._not_an_array import OPERAND, OPERATORS
 from nki_beta1._offset import Offset
+from nki_beta1._specials import OPERAND, OPERATORS
+from nki_beta1._words import WORDS, described
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The functions of nl under the name that Python's complaints have for them: nl.exp."""
@@ -54,7 +56,7 @@ def explained(wrong: Exception) -> KernelError | None:
     if site is None:
         return None
     place = place_of(site.tb_frame, site.tb_lasti)
-    if inside is not None:
+    if inside is not None and inside.tb_frame.f_globals is not vars(_specials):
         return _bad_argument(inside.tb_frame, place) or _too_large(wrong, place)
     if not isinstance(wrong, (TypeError, AttributeError)):
         return None  # the kernel's own assert or raise
@@ -74,20 +76,12 @@ def _site(trace: TracebackType | None) -> tuple[TracebackType | None, TracebackT
     """The kernel's innermost frame, and the frame of ours that it called, if it did."""
     site = inside = None
     while trace is not None:
-        if _is_ours(trace.tb_frame):
+        if is_ours(trace.tb_frame):
             inside = inside or trace
-        elif _module(trace.tb_frame) != "numpy":
+        elif not is_of_a_library(trace.tb_frame):
             site, inside = trace, None
         trace = trace.tb_next
     return site, inside
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return _module(frame) in OUR_PACKAGES
-
-
-def _module(frame: FrameType) -> str:
-    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 # -- a call that does not fit the signature -------------------------------------------------------
@@ -253,30 +247,7 @@ def _misfitting(
 
 # -- a value that cannot do this ------------------------------------------------------------------
 
-_WORDS = {
-    "Tile": "a tile",
-    "Access": "an access to a tile",
-    "Indirect": "an access to a tile",
-    "Index": "an index expression",
-    "Offset": "an index that the device moves",
-    "Mask": "a mask",
-    "Blocks": "a tensor with block dimensions",
-    "Grid": "an nl.mgrid",
-    "Space": "a memory",
-    "Engine": "an engine",
-    "GridDim": "an axis of a launch grid",
-}
-"""What the language's values are called in errors."""
-
-
-def described(value: Any) -> str:
-    """A value's kind in words: "a tile", "None", "a list"."""
-    kind = type(value).__name__
-    article = "an" if kind[0].lower() in "aeiou" else "a"
-    return "None" if value is None else _WORDS.get(kind) or f"{article} {kind}"
-
-
-_KIND = "|".join(_WORDS)
+_KIND = "|".join(WORDS)
 _NAMED = re.compile(rf"'(?P<quoted>{_KIND})'(?: object)?|\btype (?P<bare>{_KIND})\b")
 _UFUNC = re.compile(r"operand '(\w+)' does not support ufuncs")
 _OPERATOR = re.compile(
@@ -286,17 +257,11 @@ _CONCATENATED = re.compile(rf'can only concatenate (\w+) \(not "({_KIND})"\) to 
 _CONCATENATED_ARRAY = "Concatenation operation is not implemented for NumPy arrays"
 """What Python tries last for `left + right`: to join sequences. NumPy does not say with what."""
 
-_AS_NUMBER = re.compile(r"interpreted as an integer|(?:int|float|complex)\(\) argument must be")
-
 _INSTEAD = {
     "//": "use nl.floor(nl.divide(x, y)) for tiles; index expressions take // with ints",
     "@": "use nl.matmul(x, y), or nisa.nc_matmul(stationary, moving)",
     "/": "index expressions are whole numbers: divide them with //",
 }
-_ON_DEVICE = (
-    "its elements are known only on the device: loop bounds, shapes and indices are "
-    "compile-time ints"
-)
 
 
 def _bad_value(said: str, place: Place) -> KernelError | None:
@@ -308,8 +273,8 @@ def _bad_value(said: str, place: Place) -> KernelError | None:
         return _no_operation(f"{_worded(left)} + {_worded(right)}", None, place)
     if _NAMED.search(said) is None:
         return None
-    what = _NAMED.sub(lambda kind: _WORDS[kind["quoted"] or kind["bare"]], said)
-    hint = _ON_DEVICE if _AS_NUMBER.search(said) else None
+    what = _NAMED.sub(lambda kind: WORDS[kind["quoted"] or kind["bare"]], said)
+    hint = None
     if operator := _OPERATOR.search(said):
         symbol, left, right = operator.groups()
         symbol = symbol.removesuffix("=")
@@ -326,7 +291,7 @@ def _no_operation(what: str, hint: str | None, place: Place) -> UnsupportedError
 
 def _worded(kind: str) -> str:
     article = "an" if kind[0] in "aeiou" else "a"
-    return _WORDS.get(kind, "None" if kind == "NoneType" else f"{article} {kind}")
+    return WORDS.get(kind, "None" if kind == "NoneType" else f"{article} {kind}")
 
 
 _LATER = {
@@ -341,9 +306,23 @@ _LATER = {
 """What tensors of later versions have, and the version whose documents or stubs have it first."""
 
 
-def came_later(name: str) -> str:
+def _came_later(name: str) -> str:
     """In which version tensors got a method that those of 0.1 have not."""
     return f".{name} came with NKI {_LATER[name]}"
+
+
+def later_method(name: str) -> Callable[..., Any]:
+    """A method that the machine's views have and tiles of 0.1 did not."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Never:
+        raise UnsupportedError(
+            f"a tile of NKI 0.1 has no {name}",
+            expected="astype, broadcast_to, expand_dims, reshape, view, and indices",
+            hint=_came_later(name),
+            rule="NKI 0.1: nki.language",
+        )
+
+    return method
 
 
 class UnknownNameError(UnsupportedError, AttributeError):
@@ -357,7 +336,7 @@ def unknown_name(owner: str, name: str, known: Iterable[str]) -> UnknownNameErro
     elif name == "T":
         hint = "write nl.transpose(t)"
     elif name in _LATER and "tile" in owner:
-        hint = came_later(name)
+        hint = _came_later(name)
     else:
         names = [n for n in known if not n.startswith("_")]
         near = difflib.get_close_matches(name, names, n=1)

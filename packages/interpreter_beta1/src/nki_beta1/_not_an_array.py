@@ -8,6 +8,7 @@ from typing import Any, Never
 import numpy as np
 
 from neuroncore.errors import UnsupportedError
+from nki_beta1._specials import Specials
 
 _ABOUT_SHAPE: dict[Any, Callable[[Any], Any]] = {
     np.shape: lambda tile: tile.shape,
@@ -17,12 +18,10 @@ _ABOUT_SHAPE: dict[Any, Callable[[Any], Any]] = {
 """Functions whose answer needs no elements."""
 
 HINT = "NumPy computes on the host: use the function of nl with that meaning"
-OPERAND = "arrays become tensors as arguments of the kernel"
 RULE = "NKI 0.1: nki.language"
-OPERATORS = "NKI 0.1: tensors and operators"
 
 
-class NotAnArray:
+class NotAnArray(Specials):
     """A value of the language that NumPy must not take for a sequence of numbers.
 
     `np.float32(2) * tile` is the tile's operator; `np.sum(tile)` and `np.asarray(tile)` are refused
@@ -38,13 +37,6 @@ class NotAnArray:
         about = _ABOUT_SHAPE.get(function)
         return _refuse(f"np.{function.__name__}") if about is None else about(*args, **kwargs)
 
-    def __delitem__(self, _key: Any) -> Never:
-        raise UnsupportedError(
-            "elements of a tensor cannot be deleted",
-            expected="t[…] = value, or a smaller tensor that the rest is copied to",
-            rule=RULE,
-        )
-
     def __array__(self, *_: Any, **__: Any) -> Never:
         _refuse("a NumPy array")
 
@@ -55,16 +47,4 @@ def _refuse(what: str) -> Never:
         expected="functions of nl and nisa",
         hint=HINT,
         rule=RULE,
-    )
-
-
-def refuse_sequence(symbol: str, other: Any) -> Any:
-    """Raise UnsupportedError for `tile == [1]`, where Python would answer; else NotImplemented."""
-    if not isinstance(other, (np.ndarray, list, tuple)):
-        return NotImplemented
-    raise UnsupportedError(
-        f"a tile {symbol} a {type(other).__name__} is not an operation",
-        expected="a tile and a tile or number",
-        hint=OPERAND if isinstance(other, np.ndarray) else None,
-        rule=OPERATORS,
     )

@@ -12,8 +12,8 @@ import numpy as np
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import LaunchError, MemorySpaceError, Place
 from neuroncore.memory import View
-from nki_beta1._misfit import described
 from nki_beta1._not_an_array import NotAnArray
+from nki_beta1._words import described
 
 
 def check_results(function: Callable[..., Any], result: Any) -> None:

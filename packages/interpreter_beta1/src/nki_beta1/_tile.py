@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Never
+from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from neuroncore.engines import HBM, Space
-from neuroncore.errors import AccessError, ShapeError, UnsupportedError
+from neuroncore.errors import AccessError, ShapeError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import Dynamic, View
 from nki_beta1 import _elementwise as elementwise
@@ -20,10 +20,11 @@ from nki_beta1._emit import Core, Waiting
 from nki_beta1._index import RULE, Index
 from nki_beta1._indirect import Indirect, indirect
 from nki_beta1._mask import Region
-from nki_beta1._misfit import call_by_name, came_later, unknown_name
+from nki_beta1._misfit import call_by_name, later_method, unknown_name
 from nki_beta1._moved import carried
-from nki_beta1._not_an_array import NotAnArray, refuse_sequence
+from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._offset import Offset
+from nki_beta1._specials import refuse, refuse_equality
 from nki_dtypes import DType, bool_, tfloat32
 
 _MATMUL = INSTRUCTIONS["nc_matmul"]
@@ -46,7 +47,7 @@ def _sum(self: Tile, other: Any) -> Any:
 def _operator(op: str, equality: str = "") -> Callable[..., Any]:
     def operator(self: Tile, other: Any) -> Any:
         if not elementwise.is_operand(other):
-            return refuse_sequence(equality, other) if equality else NotImplemented
+            return refuse_equality(self, equality, other) if equality else NotImplemented
         return elementwise.binary(op, self, other, spread=False)
 
     return operator
@@ -70,25 +71,19 @@ def _in_place(op: str) -> Callable[..., Any]:
     return operator
 
 
-def _came_later(name: str) -> Callable[..., Any]:
-    """A method that the machine's views have and tiles of 0.1 did not."""
-
-    def method(self: Tile, *args: Any, **kwargs: Any) -> Never:
-        raise UnsupportedError(
-            f"a tile of NKI 0.1 has no {name}",
-            expected="astype, broadcast_to, expand_dims, reshape, view, and indices",
-            hint=came_later(name),
-            rule="NKI 0.1: nki.language",
-        )
-
-    return method
-
-
 _added, _added_reflected = _operator("add"), _reflected("add")
 
 
 def _reflected_sum(self: Tile, other: Any) -> Any:
     return _sum(self, other) if other.__class__ is Index else _added_reflected(self, other)
+
+
+_raised = _operator("power")
+
+
+def _power(self: Tile, other: Any, modulo: Any = None) -> Any:
+    """`self ** other`, and `pow(self, other)`."""
+    return _raised(self, other) if modulo is None else refuse(self, "pow() with a modulus")
 
 
 class Tile(NotAnArray, View):
@@ -327,9 +322,9 @@ class Tile(NotAnArray, View):
     def _settle_static(self) -> None:
         self.settle()  # `derive` sees to dynamic offsets
 
-    ap, broadcast, expand_dim = map(_came_later, ("ap", "broadcast", "expand_dim"))
-    get_pattern, permute = _came_later("get_pattern"), _came_later("permute")
-    squeeze_dim = _came_later("squeeze_dim")
+    ap, broadcast, expand_dim = map(later_method, ("ap", "broadcast", "expand_dim"))
+    get_pattern, permute = later_method("get_pattern"), later_method("permute")
+    squeeze_dim = later_method("squeeze_dim")
 
     # -- operators --------------------------------------------------------------------------------
 
@@ -337,7 +332,7 @@ class Tile(NotAnArray, View):
     __sub__, __rsub__ = _operator("subtract"), _reflected("subtract")
     __mul__, __rmul__ = _operator("multiply"), _reflected("multiply")
     __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
-    __pow__, __rpow__ = _operator("power"), _reflected("power")
+    __pow__, __rpow__ = _power, _reflected("power")
     __mod__, __rmod__ = _operator("mod"), _reflected("mod")
     __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
     __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")

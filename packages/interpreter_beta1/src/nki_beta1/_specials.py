@@ -1,0 +1,116 @@
+"""Python's special methods that NKI gives no meaning: refused, where Python would answer.
+
+What Python falls back to is a statement about the object, not about its elements: `mask == 3` is
+False, `reversed(tile)` gives rows, `bool(access)` is True. A class of the language defines what its
+values can do; everything else in `REFUSED` is an error under a caret.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Never
+
+from neuroncore.errors import AccessError, KernelError, UnsupportedError
+from nki_beta1._frames import is_of_a_library, is_ours
+from nki_beta1._words import described
+
+OPERATORS = "NKI 0.1: tensors and operators"
+OPERAND = "arrays become tensors as arguments of the kernel"
+
+_ON_DEVICE = (
+    "its elements are known only on the device: functions of nl compute on them; loop bounds, "
+    "shapes and indices are compile-time ints"
+)
+_INSTEAD = {
+    "Index": "it stands for many ints: use it in brackets, in other index expressions, in masks",
+    "Mask": "combine masks with &, | and ~, and pass them as mask=",
+    "Offset": "the device adds it up: use it in brackets, or as an operand of functions of nl",
+    "Blocks": "name a block first: t[b] is a tile",
+    "Grid": "name an axis first: g.p, or g[0]",
+}
+"""What to do with a value instead, by the name of its class; tensors hold what a device has."""
+
+
+class NoAttributeError(AccessError, AttributeError):
+    """A name that a value of the language does not have."""
+
+
+def refuse(value: Any, what: str, kind: type[KernelError] = UnsupportedError) -> Never:
+    """Raise that NKI does not have this for a value."""
+    hint = _INSTEAD.get(type(value).__name__, _ON_DEVICE)
+    raise kind(what, got=repr(value)[:80], hint=hint, rule=OPERATORS)
+
+
+def refuse_equality(value: Any, symbol: str, other: Any) -> Any:
+    """NotImplemented for None, to which nothing is equal; for others raise UnsupportedError."""
+    if other is None:
+        return NotImplemented
+    raise UnsupportedError(
+        f"{described(value)} {symbol} {described(other)} is not an operation",
+        expected=_COMPARED.get(type(value).__name__, "a tile and a tile or number"),
+        hint=OPERAND if type(other).__module__ == "numpy" else None,
+        rule=OPERATORS,
+    )
+
+
+_COMPARED = {
+    "Mask": "masks combined with &, |, ^ and ~; index expressions are compared",
+    "Blocks": "a block, such as t[0], and a tile or number",
+    "Grid": "an axis, such as g.p, and an index expression",
+}
+"""What can be compared instead, by the name of the class; tiles can."""
+
+
+def _refused(what: str, kind: type[KernelError] = UnsupportedError) -> Callable[..., Any]:
+    def special(self: Any, *_: Any, **__: Any) -> Never:
+        asking = sys._getframe(1)
+        if is_ours(asking) or is_of_a_library(asking):  # the argument that this came by is wrong
+            raise TypeError(what.format(f"'{type(self).__name__}' object"))
+        refuse(self, what.format(described(self)), kind)
+
+    return special
+
+
+def _equality(symbol: str) -> Callable[..., Any]:
+    def special(self: Any, other: Any) -> Any:
+        return refuse_equality(self, symbol, other)
+
+    return special
+
+
+def _format(self: Any, spec: str) -> str:
+    """`f"{tile}"` is its text; a width or a number's format is refused."""
+    return str(self) if not spec else refuse(self, f"{described(self)} in the format {spec!r}")
+
+
+_NUMBER = _refused("{} as a Python number")
+
+REFUSED: dict[str, Callable[..., Any]] = {
+    "__int__": _NUMBER, "__float__": _NUMBER, "__complex__": _NUMBER, "__index__": _NUMBER,
+    "__round__": _refused("round() of {}"),
+    "__trunc__": _refused("math.trunc() of {}"),
+    "__floor__": _refused("math.floor() of {}"),
+    "__ceil__": _refused("math.ceil() of {}"),
+    "__divmod__": _refused("divmod() of {}"), "__rdivmod__": _refused("divmod() of {}"),
+    "__bool__": _refused("{} has no truth value", AccessError),
+    "__iter__": _refused("{} is not iterable", AccessError),
+    "__reversed__": _refused("{} is not iterable", AccessError),
+    "__setitem__": _refused("elements of {} are not assigned"),
+    "__delitem__": _refused("elements of {} cannot be deleted"),
+    "__format__": _format,
+    "__reduce_ex__": _refused("a Python copy of {}"),
+    "__eq__": _equality("=="), "__ne__": _equality("!="),
+}  # fmt: skip
+"""By name: what a value has of it whose class does not define it."""
+
+
+class Specials:
+    """A value of the language; the base class that refuses what the others do not define."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+
+for _name, _method in REFUSED.items():
+    setattr(Specials, _name, _method)
