@@ -84,3 +84,23 @@ def test_every_partition_has_its_own_state(world, nisa, values, partitions):
 
     expected = np.arange(partitions)[:, None] + np.array([1, 2, 3])
     np.testing.assert_array_equal(values(dst), expected)
+
+
+@pytest.mark.parametrize("steps", [1, 63, 64, 65, 128, 150])
+def test_a_scan_of_any_length_takes_every_step_once(world, nisa, rng, values, rounded, steps):
+    data0, data1 = (world.tile(rng.normal(0, 1, (128, steps))) for _ in range(2))
+    dst = world.new((128, steps))
+
+    nisa.tensor_tensor_scan(dst, data0, data1, 0.5, "multiply", "add")
+
+    expected = scanned(rounded, values(data0), values(data1), 0.5, "multiply", "add")
+    np.testing.assert_array_equal(values(dst), expected)
+
+
+def test_a_scan_may_write_over_what_it_reads(world, nisa, rng, values, rounded):
+    data0, data1 = (world.tile(rng.normal(0, 1, (128, 150))) for _ in range(2))
+    expected = scanned(rounded, values(data0), values(data1), 0.5, "multiply", "add")
+
+    nisa.tensor_tensor_scan(data1, data0, data1, 0.5, "multiply", "add")
+
+    np.testing.assert_array_equal(values(data1), expected)

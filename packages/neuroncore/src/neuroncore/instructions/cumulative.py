@@ -43,7 +43,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import like
-from neuroncore.instructions.scan import columns
+from neuroncore.instructions._turned import columns
 from neuroncore.memory import View
 from neuroncore.numerics import reader, writer
 from neuroncore.work import MicroOp, constant

@@ -24,6 +24,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import Result
+from neuroncore.instructions._turned import turn_into
 from neuroncore.memory import View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving
 
@@ -32,9 +33,14 @@ def nc_transpose(c: Call) -> Callable[..., None]:
     """dst = dataᵀ, free dimensions flattened first; no dtype change."""
     shape = (c.data.partitions, c.data.free)
     in_psum = c.dst.space is Space.psum and c.engine is Engine.tensor
+    is_flat = c.dst.rank == 2
 
     def transpose(dst: View, data: View) -> None:
-        dst.array[...] = data.array.reshape(shape).T.reshape(dst.shape)
+        rows = data.array.reshape(shape)
+        if is_flat:
+            turn_into(dst.array, rows)
+        else:
+            dst.array[...] = rows.T.reshape(dst.shape)
         if in_psum:
             mark_written(dst)
 
