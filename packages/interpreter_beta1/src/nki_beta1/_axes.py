@@ -1,4 +1,4 @@
-"""Where index expressions come from: `nl.arange`, `nl.ds` and `nl.mgrid`."""
+"""Where index expressions come from (`nl.arange`, `nl.ds`, `nl.mgrid`), one item per dimension."""
 
 from __future__ import annotations
 
@@ -122,3 +122,20 @@ def _not_empty(what: str, numbers: range) -> None:
         raise ShapeError(
             f"{what} gives no index", got=f"start {numbers.start}, stop {numbers.stop}", rule=RULE
         )
+
+
+def expanded(items: tuple[Any, ...], rank: int) -> list[Any]:
+    """One item per dimension: `...` spelled out, missing dimensions full."""
+    dots = [n for n, i in enumerate(items) if i is Ellipsis]
+    if not dots and len(items) == rank:
+        return list(items)
+    given = len(items) - len(dots)
+    if len(dots) > 1 or given > rank:
+        raise AccessError(
+            f"too many indices for a tensor of rank {rank}",
+            expected=f"at most {rank} indices and one ...",
+            got=f"{given} indices",
+            rule=RULE,
+        )
+    at = dots[0] if dots else len(items)
+    return [*items[:at], *[slice(None)] * (rank - given), *items[at + 1 :]]

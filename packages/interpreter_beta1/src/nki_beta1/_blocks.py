@@ -16,10 +16,11 @@ from neuroncore.core import as_dtype
 from neuroncore.engines import Space
 from neuroncore.errors import AccessError
 from nki_beta1._assign import assign
+from nki_beta1._axes import expanded
 from nki_beta1._index import RULE, Index
 from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._specials import NoAttributeError
-from nki_beta1._tile import Tile, expanded, shown_dtype
+from nki_beta1._tile import Tile, shown_dtype
 from nki_dtypes import DType
 
 

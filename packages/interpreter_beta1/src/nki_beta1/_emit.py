@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from nki_beta1._tile import Tile
 
 
+_HBM = Space.hbm
+
+
 class Core(NeuronCore):
     """A core running a 0.1 kernel: it knows the instruction that still waits for a destination."""
 
@@ -46,6 +49,7 @@ class Core(NeuronCore):
         "reduced",
         "reductions",
         "waiting",
+        "writable",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -65,6 +69,8 @@ class Core(NeuronCore):
         self.reductions: dict[Any, Any] = {}
         """Per name in a frame (by id): the last nl.loop_reduce into it."""
         self._fitting: set[tuple[Any, ...]] = set()
+        self.writable: list[np.ndarray] = []
+        """The memory of the parameters that the kernel may write."""
 
     def allocate(self, *args: Any, **kwargs: Any) -> View:
         """As NeuronCore.allocate; a new storage is not initialised."""
@@ -76,6 +82,13 @@ class Core(NeuronCore):
             self.masked.pop(number, None)
         return view
 
+    def adopt(self, array: np.ndarray, space: Space = _HBM, mutable: bool = True,
+              *more: Any, **named: Any) -> View:  # fmt: skip
+        """As NeuronCore.adopt; parameters stand in `Space.hbm`."""
+        if mutable and space is _HBM:
+            self.writable.append(array)
+        return NeuronCore.adopt(self, array, space, mutable, *more, **named)
+
     def flush(self) -> None:
         """Let the waiting instruction run into a tile of its own."""
         if self.waiting is not None:
@@ -84,6 +97,12 @@ class Core(NeuronCore):
     def lend(self, storage: Storage, tile: Tile) -> None:
         """`tile` relies on what `storage` holds now; it takes a copy before that changes."""
         self.lent.setdefault(id(storage), []).append(ref(tile))
+
+    def passed_on(self, storage: Storage, copy: Storage) -> None:
+        """What relies on `storage` may rely on a tile that has moved to `copy`."""
+        relying = self.lent.get(id(storage))
+        if relying:
+            self.lent[id(copy)] = list(relying)
 
     def about_to_write(self, storage: Storage) -> None:
         for borrower in self.lent.pop(id(storage), ()):

@@ -15,7 +15,8 @@ from neuroncore.memory import Dynamic, View
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access, access
 from nki_beta1._assign import add_to, assign, update, without_ones
-from nki_beta1._axes import Grid
+from nki_beta1._axes import Grid, expanded
+from nki_beta1._borrowed import borrows
 from nki_beta1._emit import Core, Waiting
 from nki_beta1._index import RULE, Index
 from nki_beta1._indirect import Indirect, indirect
@@ -95,7 +96,7 @@ class Tile(NotAnArray, View):
     """
 
     _waiting: Waiting | None = None
-    _is_lent = False
+    is_lent = False
     is_value = False
     region: Region | None = None
     core: Core  # type: ignore[assignment]
@@ -129,6 +130,8 @@ class Tile(NotAnArray, View):
         self._waiting = None
         if core.waiting is self:
             core.waiting = None
+        if borrows(self, waiting):
+            return
         self._become(core.allocate(waiting.shape, waiting.dtype, waiting.space))
         waiting.into_own(self)
         self._keep_region()
@@ -137,13 +140,14 @@ class Tile(NotAnArray, View):
         """Stop relying on another tensor's content, which is about to change."""
         if self._waiting is not None:
             self.realize()
-        elif self._is_lent:
+        if self.is_lent:
             own = self.core.allocate(self.shape, self.spec.dtype, self.spec.space)
             own.claim()
             own.array[...] = self.array
             self.core.moved(own, self)
+            self.core.passed_on(self.storage, own.storage)
             self._become(own)
-            self._is_lent = False
+            self.is_lent = False
             self._keep_region()
 
     def _keep_region(self) -> None:
@@ -170,7 +174,7 @@ class Tile(NotAnArray, View):
         self._waiting = self.core.waiting = None
         waiting.into(target)
         self._become(target)
-        self._is_lent = True
+        self.is_lent = True
         self.core.lend(target.storage, self)
         return True
 
@@ -244,7 +248,7 @@ class Tile(NotAnArray, View):
     # -- parts of it ------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Any:
-        if self._is_lent:
+        if self._waiting is not None or self.is_lent:
             self.detach()
         items = key if type(key) is tuple else tuple(key) if type(key) is Grid else (key,)
         kinds = {item.__class__ for item in items}
@@ -259,7 +263,7 @@ class Tile(NotAnArray, View):
         return super().__getitem__(key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if isinstance(key, type(Ellipsis)) and not self._is_lent:
+        if isinstance(key, type(Ellipsis)) and not self.is_lent and not self.is_waiting:
             assign(self, value)
         else:
             assign(self[key], value)
@@ -373,20 +377,3 @@ PUBLIC = ("astype", "broadcast_to", "buffer", "dtype", "expand_dims", "itemsize"
 """What a kernel may ask of a tile by name."""
 
 call_by_name("t", {name: vars(Tile)[name] for name in PUBLIC})
-
-
-def expanded(items: tuple[Any, ...], rank: int) -> list[Any]:
-    """One item per dimension: `...` spelled out, missing dimensions full."""
-    dots = [n for n, i in enumerate(items) if i is Ellipsis]
-    if not dots and len(items) == rank:
-        return list(items)
-    given = len(items) - len(dots)
-    if len(dots) > 1 or given > rank:
-        raise AccessError(
-            f"too many indices for a tensor of rank {rank}",
-            expected=f"at most {rank} indices and one ...",
-            got=f"{given} indices",
-            rule=RULE,
-        )
-    at = dots[0] if dots else len(items)
-    return [*items[:at], *[slice(None)] * (rank - given), *items[at + 1 :]]

@@ -165,8 +165,10 @@ def execute(
     mask: np.ndarray | None = None,
 ) -> None:
     """Execute an instruction that is known to be legal on operands of these kinds."""
-    if core.lent or core.masked:
-        for i in ready.written:
+    for i in ready.written:
+        if operands[i].is_lent:
+            operands[i].detach()
+        if core.lent or core.masked:
             core.about_to_write(operands[i].storage)
     for i in ready.initialised:
         core.initialised.add(id(operands[i].storage))
