@@ -13,7 +13,10 @@ from enum import StrEnum
 from math import prod
 
 from neuroncore.errors import Place
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
+
+PLAIN = Swizzle()
 
 
 class Mode(StrEnum):
@@ -66,6 +69,8 @@ class Access:
     width: int
     operand: str = ""
     opaque: str | None = None
+    swizzle: Swizzle = PLAIN
+    """What moves these bytes to where they lie in the buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ class Op:
     """tensor, vector, scalar, gpsimd, sync or dma."""
     loops: tuple[str, ...]
     accesses: tuple[Access, ...]
+    details: tuple[tuple[str, str], ...] = ()
+    """Numbers for operands, and attributes that are not their defaults, by name."""
     place: Place | None = field(default=None, compare=False)
 
 

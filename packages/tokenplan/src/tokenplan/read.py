@@ -83,7 +83,10 @@ class _Reader:
         )
         name = self._unique(call.name or call.instruction)
         loops = tuple(loop.id for loop in self.around)
-        return Op(name, call.instruction, effects.engine.name, loops, accesses, call.origin)
+        details = tuple(sorted(_details(call)))
+        return Op(
+            name, call.instruction, effects.engine.name, loops, accesses, details, call.origin
+        )
 
     def _unique(self, name: str) -> str:
         """The name itself the first time, then with a number."""
@@ -125,3 +128,12 @@ class _Reader:
 def _is_dynamic(call: Instruction, operand: str) -> bool:
     access = call.accesses.get(operand)  # "src.index" is no operand: it is read where it lies
     return access is not None and access.indirect is not None
+
+
+def _details(call: Instruction) -> Iterator[tuple[str, str]]:
+    for name, value in call.operands.items():
+        if isinstance(value, (int, float)):
+            yield name, repr(value)
+    for name, value in call.attrs.items():
+        if not call.record.attrs[name].is_default(value):
+            yield name, str(getattr(value, "name", None) or repr(value))

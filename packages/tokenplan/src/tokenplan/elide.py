@@ -1,0 +1,187 @@
+"""Which of all possible orders a kernel needs: pair by pair, each with its rule."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from tokenplan import rules
+from tokenplan.footprints.levels import Trips
+from tokenplan.graph import KEPT, REMOVED, Counts, Distance, Edge, Witness
+from tokenplan.model import Buffer, Kernel, Mode, commute
+from tokenplan.order import Place, count_pairs, places, total_order
+from tokenplan.rules import BUDGET, Conflict, Pair, Removed, boxes, commuting, distinct, never
+from tokenplan.rules.distinct import parameters_distinct
+from tokenplan.sweep import all_pairs, count_apart, sweep
+
+EXHAUSTIVE = 20_000
+"""Up to so many pairs of one tensor are tested one by one, and each removed order is listed."""
+
+_STEEP = {name: n for n, name in enumerate(rules.NAMES)}
+_STRONGEST = {"RAW": 0, "accumulate": 1, "WAW": 2, "WAR": 3}
+
+Key = tuple[str, str, str, str]
+"""Source, sink, buffer, kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elision:
+    """Edges, all needed ones as kept, and what was counted and assumed on the way."""
+
+    edges: tuple[Edge, ...]
+    counts: Counts
+    assumes: tuple[str, ...]
+
+
+def elide(kernel: Kernel, budget: int = BUDGET, exhaustive: int = EXHAUSTIVE) -> Elision:
+    """The orders that a conflict asks for, and those that provably none does."""
+    search = _Search(kernel, budget)
+    everything = places(kernel)
+    for group in search.bulk(everything):
+        if count_pairs(group) <= exhaustive:
+            search.test_all(group)
+        else:
+            search.test_near(group)
+    return search.result(everything)
+
+
+@dataclass(slots=True)
+class _Found:
+    """All pairs of one key so far; `at` are the positions of both operations."""
+
+    at: tuple[int, int]
+    least: Distance
+    rule: str = never.NAME
+    needed: Conflict | None = None
+    assumes: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class _Search:
+    kernel: Kernel
+    budget: int
+    trips: Trips = field(init=False)
+    removed: Counter[str] = field(default_factory=Counter)
+    conflicts: int = 0
+    found: dict[Key, _Found] = field(default_factory=dict)
+    assumes: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.trips = {name: (0, loop.trips - 1) for name, loop in self.kernel.loops().items()}
+
+    # -- what modes and buffers decide alone ------------------------------------------------------
+
+    def bulk(self, everything: list[Place]) -> list[list[Place]]:
+        """Counts pairs of distinct buffers and those that commute; the rest, by buffer."""
+        grouped: dict[str, list[Place]] = defaultdict(list)
+        for place in everything:
+            grouped[place.access.buffer].append(place)
+        same = sum(map(count_pairs, grouped.values()))
+        self.removed[distinct.NAME] = count_pairs(everything) - same
+        for group in grouped.values():
+            self.removed[commuting.NAME] += _commuting(group, count_pairs)
+        written = {
+            name: group
+            for name, group in grouped.items()
+            if any(place.access.mode is not Mode.read for place in group)
+        }
+        self._assume_distinct(list(grouped), written)
+        return list(written.values())
+
+    def _assume_distinct(self, touched: list[str], written: dict[str, list[Place]]) -> None:
+        """Two parameters, one of which is written, are taken to be two tensors."""
+        parameters = [b for b in map(self.kernel.buffers.__getitem__, touched) if b.is_parameter]
+        self.assumes |= {
+            parameters_distinct(one, other)
+            for one in parameters
+            for other in parameters
+            if one.id < other.id and (one.id in written or other.id in written)
+        }
+
+    # -- the rest, pair by pair -------------------------------------------------------------------
+
+    def test_all(self, group: list[Place]) -> None:
+        """Every pair of one buffer that does not commute."""
+        for source, sink, later in all_pairs(group):
+            if not commute(source.access.mode, sink.access.mode):
+                self.test(source, sink, later)
+
+    def test_near(self, group: list[Place]) -> None:
+        """Those of them that overlap and that others do not imply; the rest is counted."""
+        sweep(group, self.trips, self.test)
+        apart = partial(count_apart, trips=self.trips)
+        self.removed[boxes.NAME] += apart(group) - _commuting(group, apart)
+
+    def test(self, source: Place, sink: Place, later: bool) -> Pair:
+        """One pair; what is found is remembered."""
+        used = {name: self.trips[name] for name in (*source.op.loops, *sink.op.loops)}
+        a, b = source.access, sink.access
+        pair = Pair(source.op, a, sink.op, b, self.kernel.buffers, used, later)
+        verdict = rules.decide(pair, self.budget)
+        key = (source.op.id, sink.op.id, a.buffer, rules.kind_of(a.mode, b.mode))
+        found = self.found.get(key)
+        if found is None:
+            found = self.found[key] = _Found((source.at, sink.at), pair.nominal)
+        answer, nearest = verdict.answer, found.needed
+        if isinstance(answer, Removed):
+            self.removed[verdict.rule] += 1
+            self.assumes.update(answer.assumes)
+            found.assumes.update(answer.assumes)
+            if nearest is None:
+                found.rule = max(found.rule, verdict.rule, key=_STEEP.__getitem__)
+            return pair
+        self.conflicts += 1
+        if nearest is None or answer.distance < nearest.distance:
+            found.needed, found.rule = answer, verdict.rule
+        return pair
+
+    # -- what came of it --------------------------------------------------------------------------
+
+    def result(self, everything: list[Place]) -> Elision:
+        """The edges in program order, and the account of all pairs."""
+        pairs = count_pairs(everything)
+        known = {name: count for name, count in sorted(self.removed.items()) if count}
+        untested = pairs - sum(known.values()) - self.conflicts
+        steps = len(total_order(self.kernel))
+        ordered = sorted(self.found.items(), key=_position)
+        edges = [
+            _edge(key, found, self.kernel.buffers)
+            for key, found in ordered
+            if found.needed is not None or found.rule != never.NAME
+        ]
+        counts = Counts(steps, pairs, known, untested, self.conflicts)
+        return Elision(tuple(edges), counts, tuple(sorted(self.assumes)))
+
+
+def _commuting(group: list[Place], count: Callable[[list[Place]], int]) -> int:
+    """The same count, of pairs of two reads or two accumulations alone."""
+    by_mode = [[p for p in group if p.access.mode is m] for m in (Mode.read, Mode.accumulate)]
+    return sum(map(count, by_mode))
+
+
+def _position(item: tuple[Key, _Found]) -> tuple[tuple[int, int], str, int]:
+    (_, _, buffer, kind), found = item
+    return found.at, buffer, _STRONGEST[kind]
+
+
+def _edge(key: Key, found: _Found, buffers: Mapping[str, Buffer]) -> Edge:
+    source, sink, buffer, kind = key
+    assumes, needed = tuple(sorted(found.assumes)), found.needed
+    if needed is None:
+        status, distance, witness = REMOVED, found.least, None
+    else:
+        status, distance = KEPT, needed.distance
+        witness = _witness(buffers[buffer], needed)
+    return Edge(source, sink, distance, kind, status, found.rule, buffer, witness, assumes)
+
+
+def _witness(buffer: Buffer, found: Conflict) -> Witness | None:
+    if found.byte is None:
+        return None
+    element, rest = [], found.byte // buffer.itemsize
+    for size in reversed(buffer.shape):
+        rest, index = divmod(rest, size)
+        element.append(index)
+    return Witness(buffer.id, found.byte, tuple(reversed(element)), found.source, found.sink)

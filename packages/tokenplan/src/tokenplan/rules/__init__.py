@@ -1,0 +1,76 @@
+"""What removes an order or shows that it is needed: the cheapest proof first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tokenplan.rules import (
+    boxes,
+    commuting,
+    cosets,
+    distinct,
+    instances,
+    integer_sets,
+    never,
+    residues,
+    shifts,
+    trial,
+)
+from tokenplan.rules.pair import Answer, Conflict, Pair, Removed, kind_of
+
+__all__ = ["LADDER", "Conflict", "Pair", "Removed", "Rule", "Verdict", "decide", "kind_of", "says"]
+
+BUDGET = 200_000
+"""Operations of the integer set library per question: about 10 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One proof: its name in plans, and what it says in plain words."""
+
+    name: str
+    says: str
+    decide: Callable[[Pair], Answer]
+
+
+LADDER = tuple(
+    Rule(module.NAME, module.SAYS, module.decide)
+    for module in (never, commuting, distinct, instances, boxes, residues, cosets, trial, shifts)
+)
+"""In order; the search with integer sets, which alone has a budget, comes after all."""
+
+NAMES = (*(rule.name for rule in LADDER), integer_sets.NAME, integer_sets.BUDGET)
+"""Every rule that an edge can name, the cheapest first."""
+
+
+class Verdict(NamedTuple):
+    """The answer on a pair, and the rule that gave it."""
+
+    rule: str
+    answer: Removed | Conflict
+
+
+def decide(pair: Pair, budget: int = BUDGET) -> Verdict:
+    """The first rule's answer; a pair that exhausts the budget is kept at its least distance."""
+    for rule in LADDER:
+        answer = rule.decide(pair)
+        if answer is not None:
+            return Verdict(rule.name, answer)
+    try:
+        answer = integer_sets.decide(pair, budget)
+    except integer_sets.OutOfBudgetError as given_up:
+        return Verdict(integer_sets.BUDGET, Conflict(given_up.distance))
+    assert answer is not None
+    return Verdict(integer_sets.NAME, answer)
+
+
+def says(rule: str) -> str:
+    """What a rule's name means, in plain words."""
+    known = {entry.name: entry.says for entry in LADDER}
+    known |= {
+        integer_sets.NAME: integer_sets.SAYS,
+        integer_sets.BUDGET: integer_sets.BUDGET_SAYS,
+    }
+    return known[rule]

@@ -1,0 +1,11 @@
+"""A buffer that is made anew in every iteration is another one in the next."""
+
+from tokenplan.rules.pair import Answer, Pair, Removed
+
+NAME = "instances"
+SAYS = "the tensor is made anew in every iteration"
+
+
+def decide(pair: Pair) -> Answer:
+    """Removed where a later iteration of the shared loops always has its own instance."""
+    return Removed() if pair.least is None else None

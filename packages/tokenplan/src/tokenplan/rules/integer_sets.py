@@ -1,0 +1,82 @@
+"""The question itself: is there an integer point in conflict ∩ order, and which is the nearest?"""
+
+from __future__ import annotations
+
+from tokenplan.footprints.integer_sets import ExhaustedError, System, first_point
+from tokenplan.graph import Distance
+from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
+
+NAME = "isl"
+SAYS = "an exact search over all iterations"
+BUDGET = "budget"
+BUDGET_SAYS = "the exact search ran out of its budget, so the order is kept"
+
+
+class OutOfBudgetError(Exception):
+    """The search was given up; no conflict is nearer than `distance`."""
+
+    def __init__(self, distance: Distance) -> None:
+        super().__init__(distance)
+        self.distance = distance
+
+
+def decide(pair: Pair, budget: int) -> Answer:
+    """Removed or the least distance with a witness; raises OutOfBudgetError.
+
+    The order is tried nearest first: the same iteration, then a later one of the innermost loop,
+    then of the loop around it.
+    """
+    depth = len(pair.shared)
+    for outer in range(depth, pair.fixed - 1, -1):  # the loop that is a later one; depth: none
+        if outer == depth and pair.later:
+            continue
+        if outer < depth and not pair.trips[pair.shared[outer]][1]:
+            continue
+        try:
+            found = _nearest(pair, outer, budget)
+        except ExhaustedError:
+            raise OutOfBudgetError(_least(pair, outer)) from None
+        if found is not None:
+            return found
+    return Removed(pair.assumes)
+
+
+def _least(pair: Pair, outer: int) -> Distance:
+    """The least distance with a later iteration of shared loop `outer` (none: the same)."""
+    return tuple(
+        0 if at < outer else 1 if at == outer else -pair.trips[loop][1]
+        for at, loop in enumerate(pair.shared)
+    )
+
+
+def _nearest(pair: Pair, outer: int, budget: int) -> Conflict | None:
+    system, last = System(), {loop: high for loop, (_, high) in pair.trips.items()}
+    distance = [
+        system.variable(0, 0) if at < outer
+        else system.variable(1, last[loop]) if at == outer
+        else system.variable(-last[loop], last[loop])
+        for at, loop in enumerate(pair.shared)
+    ]  # fmt: skip
+    before = system.iterations(pair.source.loops, pair.trips)
+    after = {loop: f"{before[loop]} + {d}" for loop, d in zip(pair.shared, distance, strict=True)}
+    for loop in pair.shared[outer:]:
+        system.constraints.append(f"0 <= {after[loop]} <= {last[loop]}")
+    private = pair.sink.loops[len(pair.shared) :]
+    after |= system.iterations(private, pair.trips)
+    ends = []  # how many variables there are after each digit
+    for a, b in pair.levels:
+        system.meet(a, before, b, after)
+        ends.append(system.variables)
+    point = first_point(system.variables, system.constraints, budget)
+    if point is None:
+        return None
+    depth, loops = len(distance), pair.source.loops
+    source = dict(zip(loops, point[depth:], strict=False))
+    sink = {loop: source[loop] + d for loop, d in zip(pair.shared, point, strict=False)}
+    sink |= dict(zip(private, point[depth + len(loops) :], strict=False))
+    byte = 0
+    for (a, b), end in zip(pair.levels, ends, strict=True):
+        middle = end - len(b.steps)
+        one = a.value(source, point[middle - len(a.steps) : middle])
+        byte += a.radix * max(one, b.value(sink, point[middle:end]))
+    return Conflict(tuple(point[:depth]), pair.byte(byte), source, sink)

@@ -1,0 +1,53 @@
+"""Which orders a kernel needs: the few that a conflict asks for, at their least distance."""
+
+import pytest
+from packages.tokenplan.tests import brute_force
+
+from neuroncore.program import parse_program
+from tokenplan import analyse
+
+STEP = """program("trn2", "0.6")
+def step(a: float32[2048, 512]):
+    for k in range(START, 10, STEP):
+        t = buffer(float32[128, 512], sbuf)
+        dma_copy(dst=t[:, :], src=a[128*k : 128*k + 128, :], name="load")
+        dma_copy(dst=a[128*k + 128 : 128*k + 256, :], src=t[:, :], name="store")
+    return a
+"""
+
+
+def graph_of(start: int, step: int):
+    return analyse(parse_program(STEP.replace("START", str(start)).replace("STEP", str(step))))
+
+
+def test_even_and_odd_rows_never_meet():
+    graph = graph_of(2, 2)
+    assert [e for e in graph.with_status("kept") if e.buffer == "a"] == []
+    removed = {(e.source, e.sink, e.rule) for e in graph.edges if e.buffer == "a"}
+    assert removed == {
+        ("load", "store", "residues"), ("store", "load", "residues"), ("store", "store", "shifts"),
+    }  # fmt: skip
+
+
+def test_a_recurrence_keeps_the_order_from_each_iteration_to_the_next():
+    (edge,) = (e for e in graph_of(0, 1).with_status("kept") if e.buffer == "a")
+    assert (edge.source, edge.sink, edge.distance, edge.kind) == ("store", "load", (1,), "RAW")
+    assert edge.witness is not None
+    assert edge.witness.element == (128, 0)
+    assert (edge.witness.source, edge.witness.sink) == ({"k": 0}, {"k": 1})
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_kernels_need_what_their_bytes_say(first):
+    for seed in range(first, first + 20):
+        kernel = brute_force.random_kernel(seed)
+        graph = analyse(kernel)
+        needed = {
+            (e.source, e.sink, e.buffer, e.kind): e.distance
+            for e in graph.edges
+            if e.status != "removed"
+        }
+        assert needed == brute_force.nearest(kernel), seed
+        counts = graph.counts
+        assert counts is not None and counts.untested == 0
+        assert counts.pairs == counts.removed + counts.conflicts
