@@ -103,9 +103,7 @@ def shared_constant(constant: Any, dtype: Any = None, **unknown: Any) -> Tile:
     if dtype is not None:  # NumPy's 64 bits are a default, not a wish
         array = array.astype(_NARROWER.get(array.dtype, array.dtype))
     kind = as_dtype(array.dtype if dtype is None else dtype)
-    core = core_of("shared_constant")
-    values = np.ascontiguousarray(cast(array, kind)).astype(core.stored_as(kind))
-    return core.adopt(values, Space.shared_hbm, False, "", kind)  # type: ignore[return-value]
+    return core_of("shared_constant").constant(cast(array, kind), kind)  # type: ignore[return-value]
 
 
 def shared_identity_matrix(n: int, dtype: Any = np.uint8, **unknown: Any) -> Tile:

@@ -16,6 +16,7 @@ from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.launch import running
 from neuroncore.memory import View, ds
 from neuroncore.surface import signature, version_tuple
+from nki_beta2._constants import make_shared_constant
 from nki_beta2._jit import Language
 from nki_beta2._sizes import TileSize
 from nki_beta2._tensor import NkiTensor
@@ -155,6 +156,7 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
         return zeros(x.shape, dtype or x.dtype, buffer or x.buffer, name)
 
     made = {"ndarray": ndarray, "zeros": zeros}
+    made["shared_constant"] = make_shared_constant(language)
     if language.version >= (0, 3):
         made |= {"full": full, "ones": ones, "empty_like": empty_like, "zeros_like": zeros_like}
     return made

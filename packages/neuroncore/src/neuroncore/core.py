@@ -149,6 +149,25 @@ class NeuronCore:
         )
         return self._view(flat.reshape(array.shape), spec, storage)
 
+    def constant(
+        self, elements: np.ndarray, dtype: DType, name: str = "", place: Place | None = None
+    ) -> View:
+        """A tensor in shared HBM with these elements, given in the storage dtype of `dtype`, that
+        nothing may write. They are not copied where nobody can change them.
+
+        `place` is told to watchers; None: the kernel's line that is running. Raises ShapeError for
+        a shape that no tensor has.
+        """
+        shape = self._layout(elements.shape, dtype, Space.shared_hbm, None).shape
+        kept = np.array(elements) if elements.flags.writeable else np.ascontiguousarray(elements)
+        flat = kept.reshape(-1).astype(self.stored_as(dtype), copy=False)
+        storage = Storage(flat, shape, dtype, Space.shared_hbm, name)
+        storage.constant = True
+        spec = make_spec(
+            shape, row_major(shape), dtype, Space.shared_hbm, flat.dtype, mutable=False
+        )  # fmt: skip
+        return self._view(flat.reshape(shape), spec, storage, place)
+
     def _view(
         self, array: np.ndarray, spec: Any, storage: Storage, place: Place | None = None
     ) -> View:
@@ -157,7 +176,7 @@ class NeuronCore:
         view.core, view.dynamic = self, None
         if self.watchers:
             storage.notes = {}
-            if storage.fresh:
+            if storage.fresh or storage.constant:
                 storage.place = place or find_place()
             for watcher in self.watchers:
                 watcher.allocated(storage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from dataclasses import replace
 from math import inf, nan
 
 import pytest
@@ -166,6 +167,7 @@ def calls(draw, buffers, loops):
     return Call(made.instruction, made.operands, made.attrs, made.name)
 
 
+SMALL_SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)
 SHAPES = st.lists(st.integers(1, 300), min_size=1, max_size=4).map(tuple)
 BUFFERS = st.tuples(
     SHAPES,
@@ -186,9 +188,17 @@ def programs(draw):
     def block(loops):
         body: list[Statement] = []
         for _ in range(draw(st.integers(0, 3))):
-            kind = draw(st.sampled_from(["call", "allocate", "loop"]))
+            kind = draw(st.sampled_from(["call", "allocate", "constant", "loop"]))
             if kind == "allocate":
                 buffers.append(Buffer(f"b{len(buffers)}", *draw(BUFFERS)))
+                body.append(Allocate(buffers[-1]))
+            elif kind == "constant":
+                blank = Buffer(
+                    f"b{len(buffers)}", draw(SMALL_SHAPES), draw(st.sampled_from(ALL)),
+                    Space.shared_hbm,
+                )  # fmt: skip
+                content = draw(st.binary(min_size=blank.num_bytes, max_size=blank.num_bytes))
+                buffers.append(replace(blank, content=content))
                 body.append(Allocate(buffers[-1]))
             elif kind == "call":
                 body.append(draw(calls(buffers, loops)))

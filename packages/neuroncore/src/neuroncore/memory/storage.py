@@ -21,11 +21,13 @@ class Storage:
     `fresh` memory has been reserved but neither written nor poisoned yet: the first instruction
     that writes all of it saves the poisoning, anything else poisons it first. `notes` is where
     watchers keep what they know about this tensor, each under itself; `place` is the line that
-    made it. Both are set only while someone watches.
+    made it. Both are set only while someone watches. A `constant` is part of the kernel: its
+    elements were known before it ran, and nothing writes them.
     """
 
     __slots__ = (
         "address",
+        "constant",
         "dtype",
         "flat",
         "fresh",
@@ -54,6 +56,7 @@ class Storage:
         self.name = name
         self.address = address
         self.fresh = fresh
+        self.constant = False
         self.notes: dict[Any, Any] | None = None
         self.place: Place | None = None
         self.written: np.ndarray | bool = False

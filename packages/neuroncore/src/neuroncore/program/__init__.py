@@ -3,6 +3,7 @@
 from neuroncore.program.affine import Affine
 from neuroncore.program.box import Slice, access_at, subscript
 from neuroncore.program.capture import capture
+from neuroncore.program.content import constant_buffer, elements_of
 from neuroncore.program.effects import CallEffects, call_effects
 from neuroncore.program.emit import emit
 from neuroncore.program.execute import execute_program
@@ -53,6 +54,8 @@ __all__ = [
     "calls",
     "capture",
     "check",
+    "constant_buffer",
+    "elements_of",
     "emit",
     "execute_program",
     "lives",

@@ -48,7 +48,7 @@ def spec_at(access: Access, buffers: Mapping[str, Buffer], core: NeuronCore, off
         indirect = Indirection(access.indirect.kind, access.indirect.dim, stride, index_spec)
     return make_spec(
         access.shape, access.strides, dtype, buffer.space, storage, start,
-        indirect=indirect, bank_offset=bank,
+        indirect=indirect, bank_offset=bank, mutable=buffer.content is None,
     )  # fmt: skip
 
 

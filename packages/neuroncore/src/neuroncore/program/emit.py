@@ -22,11 +22,18 @@ from neuroncore.engines import Engine, Space
 from neuroncore.enums import DgeMode, DmaEngine, MatmulPerfMode, OobMode, ReduceCmd
 from neuroncore.errors import KernelError, LaunchError, UnsupportedError
 from neuroncore.instructions import Instruction
+from neuroncore.program._written_constants import (
+    MODULES,
+    array_names,
+    carrier_of,
+    definition,
+    imports,
+)
 from neuroncore.program.affine import Affine
 from neuroncore.program.binding import machine_call, spec_at
 from neuroncore.program.box import Item, Slice, subscript
 from neuroncore.program.lowering import through_hbm
-from neuroncore.program.naming import without_clashes
+from neuroncore.program.naming import names_of, without_clashes
 from neuroncore.program.nodes import (
     Access,
     Allocate,
@@ -71,7 +78,9 @@ def emit(program: Program, version: str = "0.6") -> str:
         )
     settled = _in_version(through_hbm(program), version)
     check_calls(settled)
-    return _Writer(without_clashes(settled, _NEEDED), version).source()
+    has_arrays = any(b.content is not None for b in settled.buffers().values())
+    needed = _NEEDED | MODULES if has_arrays else _NEEDED
+    return _Writer(without_clashes(settled, needed), version).source()
 
 
 def _in_version(program: Program, version: str) -> Program:
@@ -119,15 +128,23 @@ class _Writer:
     buffers: dict[str, Buffer] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     depth: int = 1
+    arrays: dict[str, str] = field(default_factory=dict)
+    """Constant → the name of its NumPy array."""
 
     def source(self) -> str:
         program = self.program
         self.buffers = program.buffers()
+        constants = [b for b in self.buffers.values() if b.content is not None]
+        self.arrays = array_names(constants, names_of(program) | _NEEDED | MODULES)
         parameters = ", ".join(b.name for b in program.parameters)
         lines = [f"def {program.name}({parameters}):", *_indented(self.docstring())]
         lines += _indented(self.statements(program.body))
         lines += _indented(self.returned())
-        return f"{_HEAD}\n\n@nki.jit\n" + "\n".join(lines) + "\n"
+        for b in constants:
+            lines += ["", "", *definition(b, self.arrays[b.name])]
+        needed = imports(constants)
+        head = f"{needed}\n{_HEAD}" if needed else _HEAD
+        return f"{head}\n\n@nki.jit\n" + "\n".join(lines) + "\n"
 
     def docstring(self) -> Iterator[str]:
         program = self.program
@@ -157,6 +174,8 @@ class _Writer:
             match statement:
                 case Loop():
                     yield from self.loop(statement)
+                case Allocate(buffer) if buffer.content is not None:
+                    yield from self.laid_out(*self.constant(buffer), statement.origin)
                 case Allocate(buffer):
                     yield from self.laid_out(*self.allocation(buffer), statement.origin)
                 case Call():
@@ -196,6 +215,13 @@ class _Writer:
                 raise self.cannot(f"address={buffer.address}", "it came with NKI 0.3")
             parts.append(f"address={buffer.address}")
         return f"{buffer.name} = nl.ndarray", parts
+
+    def constant(self, buffer: Buffer) -> tuple[str, list[str]]:
+        made, array = f"{buffer.name} = nl.shared_constant", self.arrays[buffer.name]
+        dtype = self.dtype(buffer.dtype)
+        if carrier_of(buffer.dtype) is not buffer.dtype:
+            return f"{made}({array}).view", [dtype]
+        return made, [array]
 
     def call(self, call: Call) -> tuple[str, list[str]]:
         found = signature(call.instruction, self.version)

@@ -134,7 +134,7 @@ class _Exact(_Reader):
     matmul: Flags = field(default_factory=dict)
 
     def begin(self, buffer: Buffer, written: bool = False) -> None:
-        self.written[buffer.name] = written
+        self.written[buffer.name] = written or buffer.content is not None
         if buffer.space is Space.psum:
             self.matmul[buffer.name] = False
 
@@ -232,7 +232,8 @@ class _Boxes(_Reader):
 
     def begin(self, buffer: Buffer, written: bool = False) -> None:
         everything = (0, buffer.shape[0] - 1, 0, buffer.free_bytes - 1)
-        self.written[buffer.name] = everything if written else None
+        known = written or buffer.content is not None
+        self.written[buffer.name] = everything if known else None
         self.matmul[buffer.name] = None
 
     def block(self, body: tuple[Statement, ...], ranges: Ranges) -> None:

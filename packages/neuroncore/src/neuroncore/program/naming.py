@@ -239,6 +239,12 @@ def without_clashes(program: Program, needed: Set[str]) -> Program:
     return replace(program, name=name, parameters=parameters, body=body, results=results)
 
 
+def names_of(program: Program) -> set[str]:
+    """Every name that a kernel of the program has: its own, buffers, loop variables."""
+    variables = (s.variable for s in walk(program.body) if isinstance(s, Loop))
+    return {program.name, *program.buffers(), *variables}
+
+
 def _underscored(name: str, taken: set[str]) -> str:
     """`name` with as many underscores behind it as make it new; it is taken from then on."""
     while name in taken:

@@ -26,7 +26,8 @@ from nki_dtypes import DType
 class Buffer:
     """A tensor: created where its Allocate stands, or a parameter of the program.
 
-    `address` is (partition, byte offset in each partition) where the kernel fixed it.
+    `address` is (partition, byte offset in each partition) where the kernel fixed it. `content` are
+    the bytes of a constant's elements, row by row: it lies in shared HBM, and nothing writes it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Buffer:
     dtype: DType
     space: Space
     address: tuple[int, int] | None = None
+    content: bytes | None = field(default=None, repr=False)
 
     @property
     def size(self) -> int:
@@ -112,7 +114,8 @@ def whole(buffer: Buffer) -> Access:
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
-    """A buffer comes to life here, with undefined content, anew each time this is reached.
+    """A buffer comes to life here, with undefined content, anew each time this is reached; one with
+    `content` is a constant, holds that, and stands outside of loops.
 
     It is visible in the statements that follow in the same block, and in their loops.
     """

@@ -15,6 +15,7 @@ from neuroncore.errors import UnsupportedError
 from neuroncore.instructions import Call as MachineCall
 from neuroncore.program.affine import Affine
 from neuroncore.program.box import canonical
+from neuroncore.program.content import constant_buffer
 from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Indirect, plain_number
 from neuroncore.spec import Spec
 from nki_dtypes import DType
@@ -45,9 +46,14 @@ class NotedTensor:
     address: tuple[int, int] | None
     given_name: str
     made_at: Place | None
-    is_constant: bool
+    is_gathered: bool
+    """Whether the language filled it without an instruction."""
     num_bytes: int
     """Of its storage."""
+    elements: np.ndarray | None = None
+    """What a constant of the kernel holds."""
+    same_as: NotedTensor | None = None
+    """An equal constant before this one."""
     base: int = 0
     """Where its elements start in memory; 0: nobody has asked."""
     parameter: str | None = None
@@ -63,7 +69,11 @@ class NotedTensor:
 
     @cached_property
     def buffer(self) -> Buffer:
+        if self.same_as is not None:
+            return self.same_as.buffer
         name = self.parameter or f"tile.{self.number}"
+        if self.elements is not None:
+            return constant_buffer(name, self.elements.reshape(self.shape), self.dtype)
         return Buffer(name, self.shape, self.dtype, self.space, self.address)
 
 
@@ -91,22 +101,25 @@ def statements(
     tensors: Sequence[NotedTensor],
     results: Sequence[NotedTensor],
 ) -> tuple[Allocate | Call, ...]:
-    """The notes as statements, without tensors that nobody touches.
+    """The notes as statements, constants first, without tensors that nobody touches.
 
-    Raises UnsupportedError where an operand is a constant that no program holds.
+    Raises UnsupportedError where an operand is one that no instruction has made.
     """
     defaulted = {
         m.at for t in tensors if all(m.starts_or_continues for m in t.matmuls) for m in t.matmuls
     }
-    used = {t.number for t in results} | {t.number for note in notes for t in _touched(note)}
+    touched = (t for note in notes for t in _touched(note))
+    used = {(t.same_as or t).number for t in (*results, *touched)}
     writer = _Writer(defaulted)
-    return tuple(
+    constants = (t for t in tensors if t.elements is not None and t.number in used)
+    made = (
         writer.call(at, note)
         if isinstance(note, NotedCall)
         else Allocate(note.buffer, note.made_at)
         for at, note in enumerate(notes)
         if isinstance(note, NotedCall) or note.number in used
     )
+    return (*(Allocate(t.buffer, t.made_at) for t in constants), *made)
 
 
 def _touched(note: NotedTensor | NotedCall) -> Iterator[NotedTensor]:
@@ -145,11 +158,11 @@ class _Writer:
     def access(self, view: NotedView, place: Place | None) -> Access:
         tensor, spec, offset, index = view
         buffer = tensor.buffer
-        if tensor.is_constant:
+        if tensor.is_gathered:
             raise UnsupportedError(
-                "a constant tensor in a program",
+                "data is moved without an instruction, which no program says",
                 got=repr(spec),
-                hint="pass it to the kernel as an argument",
+                hint="it reads an access that is no pattern; copy its parts into a tile first",
                 place=place,
             )
         dtype = None if spec.dtype is buffer.dtype else spec.dtype

@@ -20,6 +20,7 @@ from neuroncore.program.binding import (
     seen_as,
     spec_at,
 )
+from neuroncore.program.content import elements_of
 from neuroncore.program.nodes import Access, Buffer
 from neuroncore.spec import Spec
 
@@ -43,7 +44,10 @@ class Tensor:
             self.view.storage.fresh, self.view.storage.written = True, False
             return
         b = self.buffer
-        self.view = self.core.allocate(b.shape, b.dtype, b.space, b.name, b.address, place)
+        if b.content is None:
+            self.view = self.core.allocate(b.shape, b.dtype, b.space, b.name, b.address, place)
+        else:
+            self.view = self.core.constant(elements_of(b), b.dtype, b.name, place)
         for operand in self.operands:
             operand.forget()
 

@@ -10,7 +10,7 @@ from neuroncore._caret import Place
 from neuroncore.engines import Space
 from neuroncore.errors import KernelError, ProgramMistakesError, ProgramTextError
 from neuroncore.instructions import INSTRUCTIONS, Attr, Instruction
-from neuroncore.program._expressions import Expressions
+from neuroncore.program._constants import Constants
 from neuroncore.program._source import remember
 from neuroncore.program.nodes import Allocate, Buffer, Call, Loop, Program, Statement, make_call
 from neuroncore.program.verify import LARGEST, verify
@@ -44,12 +44,13 @@ def parse_program(text: str, path: str | None = None) -> Program:
         raise ProgramTextError("nested too deeply", place=Place(path, 1)) from None
 
 
-class _Reader(Expressions):
+class _Reader(Constants):
     """Walks the syntax tree; one method per kind of statement."""
 
     def program(self, tree: ast.Module) -> Program:
         match tree.body:
-            case [ast.Expr(ast.Call(ast.Name("program"), settings, [])), ast.FunctionDef() as made]:
+            case [ast.Expr(ast.Call(ast.Name("program"), settings, [])), ast.FunctionDef() as made,
+                  *sections]:  # fmt: skip
                 pass
             case _:
                 raise self.wrong(tree.body[0] if tree.body else tree, "not a program", _HEADER)
@@ -63,6 +64,7 @@ class _Reader(Expressions):
         for argument in made.args.args:
             with self.going_on(argument):
                 parameters.append(self.parameter(argument))
+        self.read_sections(sections)
         *statements, last = made.body
         body = self.block(statements)
         results: tuple[str, ...] = ()
@@ -70,6 +72,7 @@ class _Reader(Expressions):
             if not isinstance(last, ast.Return):
                 raise self.wrong(last, "a program ends with return", "return NAME, …")
             results = self.results(last)
+        self.refuse_sections()
         places = {"results": self.place(last)}
         places |= {p: self.place(n) for p, n in zip(("target", "nki"), settings, strict=False)}
         program = Program(made.name, tuple(parameters), body, results, target, nki, places)
@@ -127,6 +130,9 @@ class _Reader(Expressions):
                 return self.loop(variable, bounds, body, node)
             case ast.Assign([ast.Name(name) as made], ast.Call(ast.Name("buffer")) as call):
                 buffer = self.remember(self.buffer(name, call), made)
+                return Allocate(buffer, self.place(node))
+            case ast.Assign([ast.Name(name) as made], ast.Call(ast.Name("constant")) as call):
+                buffer = self.remember(self.constant(name, call), made)
                 return Allocate(buffer, self.place(node))
             case ast.Expr(ast.Call(ast.Name(name)) as call) if name in INSTRUCTIONS:
                 return self.call(INSTRUCTIONS[name], call)

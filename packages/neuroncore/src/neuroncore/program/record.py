@@ -21,6 +21,7 @@ from neuroncore.program.naming import assigned_name
 from neuroncore.program.nodes import Program
 from neuroncore.program.notes import Matmul, NotedCall, NotedTensor, NotedView, statements
 from neuroncore.spec import Spec, row_major
+from nki_dtypes import cast
 
 BETA1 = (0, 1)
 
@@ -63,6 +64,7 @@ class Recorder(Watcher):
         self._notes: list[NotedTensor | NotedCall] = []
         """Tensors that were made and calls, in order."""
         self._dense: dict[Spec, bool] = {}
+        self._constants: dict[tuple[Any, ...], NotedTensor] = {}
         self._parameters: list[NotedTensor] = []
         self._results: list[NotedTensor] | None = None
 
@@ -80,7 +82,7 @@ class Recorder(Watcher):
             self.kernel = running("a recorder").body
         for name, view in self._arguments(args, kwargs):
             tensor = self._tensors[id(view.storage)]
-            tensor.is_constant = False
+            tensor.is_gathered = False
             tensor.parameter = name
             self._parameters.append(tensor)
             self.core = view.core
@@ -99,11 +101,23 @@ class Recorder(Watcher):
     def allocated(self, storage: Storage) -> None:
         tensor = self._tensors[id(storage)] = NotedTensor(
             len(self._all), storage.shape, storage.dtype, storage.space, storage.address,
-            storage.name, storage.place, not storage.fresh, storage.flat.nbytes,
+            storage.name, storage.place, not (storage.fresh or storage.constant),
+            storage.flat.nbytes,
         )  # fmt: skip
+        if storage.constant:
+            self._note_constant(tensor, storage)
         self._all.append(tensor)
         if storage.fresh:
             self._notes.append(tensor)
+
+    def _note_constant(self, tensor: NotedTensor, storage: Storage) -> None:
+        held, dtype = storage.flat, storage.dtype
+        elements = held if held.dtype == dtype.storage else cast(held, dtype)
+        key = (storage.shape, dtype, elements.tobytes())
+        tensor.same_as = self._constants.get(key)
+        if tensor.same_as is None:
+            tensor.elements = elements
+            self._constants[key] = tensor
 
     def will(self, event: Event) -> None:
         attrs = event.call.attrs
@@ -192,6 +206,7 @@ class Recorder(Watcher):
         return {
             t.buffer.name: named(t.touched_at) or t.given_name or named(t.made_at) or "tile"
             for t in self._all
+            if t.same_as is None
         }
 
     def program(self) -> Program:

@@ -79,7 +79,8 @@ class _Roller:
     def __init__(self, program: Program, same_line: bool) -> None:
         self.same_line = same_line
         self.buffers: dict[str, Buffer] = program.buffers()
-        self.pinned = {b.name for b in program.parameters} | set(program.results)
+        constants = {b.name for b in self.buffers.values() if b.content is not None}
+        self.pinned = {b.name for b in program.parameters} | constants | set(program.results)
         self.kinds: dict[Hashable, int] = {}
         self.items = [self.item(s) for s in program.body]
 

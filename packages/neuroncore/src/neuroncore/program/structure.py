@@ -48,10 +48,13 @@ class _Reader:
         visible: dict[str, Buffer] = {}
         for buffer in program.parameters:
             yield from self.enter(None, buffer, visible)
-            if buffer.space not in HBM:
+            if buffer.space not in HBM or buffer.content is not None:
+                what = "a constant" if buffer.content is not None else (
+                    f"in {buffer.space.name.upper()}"
+                )  # fmt: skip
                 yield found(None, Violation(
-                    MemorySpaceError, f"parameter {buffer.name} is in {buffer.space.name.upper()}",
-                    expected="HBM", rule="NKI: kernel arguments",
+                    MemorySpaceError, f"parameter {buffer.name} is {what}",
+                    expected="HBM that the caller fills", rule="NKI: kernel arguments",
                 ))  # fmt: skip
         yield from self.block(program.body, visible, ())
         for name in program.results:
@@ -71,6 +74,11 @@ class _Reader:
                 MemorySpaceError, f"result {name} is in {buffer.space.name.upper()}",
                 expected="a tensor in shared HBM", rule="NKI: kernel outputs",
             ), place)  # fmt: skip
+        elif buffer.content is not None:
+            yield found(None, Violation(
+                MemorySpaceError, f"result {name} is a constant",
+                expected="a tensor that the program writes", hint="copy it there with dma_copy",
+            ), place)  # fmt: skip
 
     def block(
         self, body: tuple[Statement, ...], visible: dict[str, Buffer], loops: tuple[str, ...]
@@ -84,6 +92,8 @@ class _Reader:
                     yield from self.block(statement.body, dict(visible), inner)
                 case Allocate(buffer):
                     yield from self.enter(statement, buffer, visible)
+                    if buffer.content is not None:
+                        yield from _odd_constant(statement, loops)
                 case Call():
                     wrong = [*self.call(statement, visible, loops)]
                     yield from wrong
@@ -221,6 +231,26 @@ class _Reader:
             yield Violation(AccessError, "vector_offset indexes dimension 0 of an HBM tensor", name,
                             got=f"dim {moved.dim} of {buffer.space}",
                             rule="NKI: NkiTensor.ap")  # fmt: skip
+
+
+def _odd_constant(made: Allocate, loops: tuple[str, ...]) -> Iterator[Finding]:
+    """What is wrong with the allocation of a constant."""
+    buffer, rule = made.buffer, "NKI: nl.shared_constant"
+    if loops:
+        yield found(made, Violation(
+            LaunchError, f"constant {buffer.name} is made in a loop",
+            expected="constants outside of loops", rule=rule,
+        ))  # fmt: skip
+    if buffer.space is not Space.shared_hbm or buffer.address is not None:
+        yield found(made, Violation(
+            MemorySpaceError, f"constant {buffer.name} is in {buffer.space.name.upper()}",
+            expected="shared HBM, without an address", rule=rule,
+        ))  # fmt: skip
+    if len(buffer.content or b"") != buffer.num_bytes:
+        yield found(made, Violation(
+            ShapeError, f"{buffer.name} has {len(buffer.content or b'')} bytes of content",
+            expected=f"{buffer.num_bytes} for {buffer.dtype}{list(buffer.shape)}", rule=rule,
+        ))  # fmt: skip
 
 
 def _misfit(name: str, operand: Operand, value: Any) -> Violation | None:

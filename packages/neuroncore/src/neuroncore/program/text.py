@@ -10,6 +10,9 @@
             dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, :])
         return out
 
+A constant has its content in brackets, `c = constant(float32[3], [0.5, 1.0, inf])`, or behind the
+function (see neuroncore.program.content).
+
 A slice keeps a dimension of the buffer, an index drops it. An access that is no box of its buffer
 is written `x.ap([[stride, count], …], offset)`, with `dtype=` where the bytes are seen as another
 dtype and `scalar_offset=` or `vector_offset=` with `dim=` where an index is read on the device.
@@ -26,6 +29,7 @@ from neuroncore.activations import Activation
 from neuroncore.alu import AluOp
 from neuroncore.program.affine import Affine
 from neuroncore.program.box import Item, Slice, subscript
+from neuroncore.program.content import as_numbers, as_text, digest_of
 from neuroncore.program.nodes import (
     Access,
     Allocate,
@@ -47,6 +51,7 @@ def print_program(program: Program) -> str:
     lines = [f'program("{program.target}", "{program.nki}")', f"def {program.name}({head}):"]
     lines += [INDENT + line for line in _block(program.body, buffers)]
     lines.append(f"{INDENT}return {', '.join(program.results)}".rstrip())
+    lines += [line for b in buffers.values() if b.content is not None for line in _data(b)]
     return "\n".join(lines) + "\n"
 
 
@@ -81,12 +86,26 @@ def _block(body: tuple[Statement, ...], buffers: dict[str, Buffer]) -> Iterator[
                 yield from (INDENT + line for line in _block(statement.body, buffers))
                 if not statement.body:
                     yield f"{INDENT}pass"
+            case Allocate(buffer) if buffer.content is not None:
+                numbers = as_numbers(buffer)
+                shown = "" if numbers is None else f", {numbers}"
+                yield f"{buffer.name} = constant({tensor_text(buffer)}{shown})"
             case Allocate(buffer):
                 address = f", address={buffer.address}" if buffer.address else ""
                 space = buffer.space.name
                 yield f"{buffer.name} = buffer({tensor_text(buffer)}, {space}{address})"
             case Call():
                 yield _call(statement, buffers)
+
+
+def _data(buffer: Buffer) -> Iterator[str]:
+    """The bytes of a constant that numbers do not say."""
+    assert buffer.content is not None
+    if as_numbers(buffer) is None:
+        way, lines = as_text(buffer.content)
+        yield f'{buffer.name} = data("{digest_of(buffer.content)}", {way}="""'
+        yield from lines
+        yield '""")'
 
 
 def _call(call: Call, buffers: dict[str, Buffer]) -> str:

@@ -1,0 +1,87 @@
+"""Constants in NKI source: NumPy arrays behind the kernel, for nl.shared_constant.
+
+NKI documents an array or the path of a .npy file; arrays keep the kernel in one file that runs from
+anywhere. They are made outside of the kernel: inside, compilers of 0.2 and 0.3 take no NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from neuroncore.program.content import as_numbers, as_text
+from neuroncore.program.nodes import Buffer
+from nki_dtypes import DType, bool_, float8_e4m3, float32, tfloat32, uint8, uint16, uint32
+
+MODULES = frozenset({"base64", "zlib", "ml_dtypes", "np"})
+"""What the arrays may need."""
+
+_CARRIERS: Mapping[DType, DType] = {bool_: uint8, float8_e4m3: uint8, tfloat32: float32}
+"""What holds the bits of dtypes that nl.shared_constant does not document or NumPy has not."""
+
+
+def carrier_of(dtype: DType) -> DType:
+    """The dtype of the array that a constant of `dtype` is written as."""
+    if dtype.is_packed:
+        return {2: uint16, 4: uint32}[dtype.itemsize]
+    return _CARRIERS.get(dtype, dtype)
+
+
+def array_names(constants: list[Buffer], taken: Set[str]) -> dict[str, str]:
+    """Constant → what its array is called in the source."""
+    used, found = set(taken), dict[str, str]()
+    for buffer in constants:
+        name = buffer.name.upper()
+        while name in used:
+            name += "_"
+        used.add(name)
+        found[buffer.name] = name
+    return found
+
+
+def imports(constants: list[Buffer]) -> str:
+    """What the arrays need, in the order of a sorted block."""
+    carried = [_carried(b) for b in constants]
+    texts = [as_text(b.content or b"")[0] for b in carried if as_numbers(b) is None]
+    extended = any(_is_extended(b.dtype) for b in carried)
+    before = [n for n, used in (("base64", texts), ("zlib", "deflated" in texts)) if used]
+    after = [*(["ml_dtypes"] * extended), *(["numpy as np"] if constants else [])]
+    lines = [f"import {n}\n" for n in before] + ["\n"] * bool(before and after)
+    return "".join([*lines, *(f"import {n}\n" for n in after)])
+
+
+def definition(buffer: Buffer, name: str) -> Iterator[str]:
+    """The lines that make the array."""
+    buffer = _carried(buffer)
+    dtype = f"{'ml_dtypes' if _is_extended(buffer.dtype) else 'np'}.{buffer.dtype}"
+    numbers = as_numbers(buffer)
+    if numbers is not None:
+        nested = np.array(numbers).reshape(buffer.shape).tolist()
+        yield f"{name} = np.array({_shown(nested)}, {dtype})"
+        return
+    way, lines = as_text(buffer.content or b"")
+    opened, closed = "base64.b64decode", ""
+    if way == "deflated":
+        opened, closed = "zlib.decompress(base64.b64decode", ")"
+    yield f'{name} = np.frombuffer({opened}("""'
+    yield from lines
+    yield f'"""){closed}, {dtype}).reshape({", ".join(map(str, buffer.shape))})'
+
+
+def _carried(buffer: Buffer) -> Buffer:
+    return replace(buffer, dtype=carrier_of(buffer.dtype))
+
+
+def _is_extended(dtype: DType) -> bool:
+    """Whether NumPy has the dtype from ml_dtypes."""
+    return not hasattr(np, str(dtype))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    return repr(value) if isfinite(value) else f"{'-' * (value < 0)}np.{abs(value)}"
