@@ -60,8 +60,10 @@ def scaled_by_several(x):
     factors = []
     for i in range(4):
         factors.append(nl.shared_constant(TABLES[i]))
-    for i in range(4):
-        nisa.dma_copy(dst=out[i * 128 : i * 128 + 128, :], src=factors[i])
+    for j in range(2):
+        for i in range(4):
+            to = out[i * 128 + j * 64 : i * 128 + j * 64 + 64, :]
+            nisa.dma_copy(dst=to, src=factors[i][j * 64 : j * 64 + 64, :])
     return out
 """
 
@@ -104,7 +106,7 @@ def test_a_constant_of_a_kernel_is_one_of_its_program(scaled):
     (made,) = [s for s in scaled.body if isinstance(s, Allocate) and s.buffer.content]
 
     assert made.buffer.name == "factors"
-    assert str(made.origin).endswith("kernels.py:14:19")
+    assert str(made.origin).endswith("kernels.py:15:19")
     check(scaled)
 
 
