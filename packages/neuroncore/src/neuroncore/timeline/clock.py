@@ -18,13 +18,18 @@ _LATENCY = {
 _PARTITIONS_PER_DMA_ENGINE = 8  # [NKI DMA overview]
 
 
+def ticks_per_ns(machine: Mapping[str, Any]) -> float:
+    """Ticks of a generation's timeline in a nanosecond: two per cycle of TensorE."""
+    return 2 * machine["clock_ghz"]["tensor"]
+
+
 class Clock:
     """Cycles and nanoseconds of one generation as ticks of twice TensorE's clock."""
 
     def __init__(self, machine: Mapping[str, Any], values: Mapping[str, float]) -> None:
         self.values = values
         ghz = machine["clock_ghz"]
-        self.ticks_per_ns = 2 * ghz["tensor"]
+        self.ticks_per_ns = ticks_per_ns(machine)
         self.per_cycle = [round(self.ticks_per_ns / ghz[engine.name]) for engine in ENGINES]
         self.dma_engines = int(machine["dma_engines"])
         self._partition_rows = _PARTITIONS_PER_DMA_ENGINE

@@ -35,6 +35,7 @@ from neuroncore.timeline.engines import dealt_out
 from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, LANE
 from neuroncore.timeline.loose import loose_matmul, loose_pass
+from neuroncore.timeline.order import Order
 from neuroncore.timeline.play import engine_pass, matmul, transfer
 from neuroncore.timeline.ports import Ports
 from neuroncore.timeline.rotation import copies
@@ -59,9 +60,11 @@ class Compiler:
     """Makes a program's sites once; every one knows its tracks and where it is played."""
 
     def __init__(
-        self, program: Program, core: NeuronCore, state: State, queues: int, balanced: bool = False
-    ) -> None:
+        self, program: Program, core: NeuronCore, state: State, queues: int,
+        balanced: bool = False, order: Order | None = None,
+    ) -> None:  # fmt: skip
         self.program, self.core, self.state, self.queues = program, core, state, queues
+        self.order = order
         self.copies = copies(program, core, queues) if state.reorders else {}
         self.buffers = program.buffers()
         self.values: list[int] = []
@@ -137,6 +140,8 @@ class Compiler:
         is_dma = isinstance(work[0], Transfer)
         lane = self._queue() if is_dma else LANE[work[0].engine]
         site = Site(len(self.sites), call, lane, work)
+        if self.order is not None:
+            site.gate = self.order.gate(site.number)
         for place in self._places(call):
             access = self._access(place)
             if access is not None:
@@ -229,6 +234,8 @@ class Compiler:
         """Every DMA of the source has its queue, as far as there are some; reordered ones share."""
         if self.state.reorders:
             return FIRST_QUEUE
+        if self.order is not None:
+            return FIRST_QUEUE + self.order.queue(len(self.sites)) % self.queues
         self.num_transfers += 1
         return FIRST_QUEUE + (self.num_transfers - 1) % self.queues
 

@@ -14,6 +14,7 @@ from neuroncore.timeline.compile import Compiler
 from neuroncore.timeline.constants import Constants, machine
 from neuroncore.timeline.constants import constants as published
 from neuroncore.timeline.hoist import hoisted
+from neuroncore.timeline.order import Order
 from neuroncore.timeline.periodic import loop_player
 from neuroncore.timeline.result import Timeline
 from neuroncore.timeline.state import State
@@ -30,6 +31,7 @@ def estimate(
     constants: Constants | None = None,
     skip_periods: bool = True,
     verified: bool = False,
+    order: Order | None = None,
 ) -> Timeline:
     """Play `program` on one core of `target` (None: the program's own) without executing it.
 
@@ -37,7 +39,8 @@ def estimate(
     `compiled` rotates buffers and lets engines go ahead within dependences, as the closed compiler
     is known to do, where that is faster. `skip_periods` False plays every iteration; the result is
     the same, later. `constants` None are those of costs.json. `verified` says that `check` has
-    passed already.
+    passed already. With an `order` (as_written only), instructions wait for what it says and for
+    nothing else, DMAs go to the queues that it says, and every iteration is played.
 
     Raises ProgramError with everything that is wrong with the program and every instruction whose
     cost is unknown, LaunchError for an unknown target, AttributeValueError for an unknown mode.
@@ -45,6 +48,10 @@ def estimate(
     if mode not in MODES:
         raise AttributeValueError(
             f"{mode!r} is not a mode of the timeline", expected=" or ".join(MODES), operand="mode"
+        )
+    if order is not None and mode != MODES[0]:
+        raise AttributeValueError(
+            "an order is given and the mode makes another", expected=MODES[0], operand="mode"
         )
     if target is not None:
         program = replace(program, target=target)
@@ -58,7 +65,8 @@ def estimate(
         for each, how in _ways(program, mode):
             if how == _Way(reorders=True) and not plays[0][1].dealt:
                 continue  # it would be the same once more
-            plays.append(_play(each, core, clock, queues, how, skip_periods))
+            skips = skip_periods and order is None
+            plays.append(_play(each, core, clock, queues, how, skips, order))
     state, compiler = min(plays, key=lambda pair: max(lane.end for lane in pair[0].lanes))
     peaks = {
         "tflops": facts["peak_tflops"],
@@ -91,9 +99,10 @@ def _play(
     queues: int,
     way: _Way,
     skip_periods: bool,
+    order: Order | None,
 ) -> tuple[State, Compiler]:
     state = State(clock, queues, way.reorders)
-    compiler = Compiler(program, core, state, queues, way.balances)
+    compiler = Compiler(program, core, state, queues, way.balances, order)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
     with no_collection():

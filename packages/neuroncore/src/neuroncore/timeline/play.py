@@ -22,7 +22,6 @@ from neuroncore.timeline.state import (
     State,
     played,
 )
-from neuroncore.timeline.waits import Wait
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
 
@@ -96,9 +95,7 @@ def matmul(state: State, site: Site) -> Step:
     passes, latency = matmul_passes(state, site), clock.latency(TENSOR)
     load_latency = clock.cycles(TENSOR, clock.values["LOAD_LATENCY"])
     semaphore = clock.ticks("SEMAPHORE")
-    # The stationary operand is the first one read; the others hold the multiply back.
-    weights = Wait(TENSOR, site.reads[:1], [], [])
-    wait = Wait(TENSOR, site.reads[1:], site.writes, site.adds)
+    weights, wait = site.matmul_waits()
     number, flops, warmth = site.number, site.flops, state.warmth
     look_weights, look = weights.look, wait.look
 

@@ -9,6 +9,7 @@ from neuroncore.effects import Touch
 from neuroncore.program import Call
 from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.gaps import Gaps
+from neuroncore.timeline.order import Gate, Loaded
 from neuroncore.timeline.waits import Wait
 from neuroncore.work import MicroOp
 
@@ -30,6 +31,8 @@ class Site:
     ports: list[Gaps] = field(default_factory=list)
     hbm_bytes: int = 0
     flops: int = 0
+    gate: Gate | None = None
+    """What holds it back where the order is given."""
 
     @property
     def accesses(self) -> list[TrackedAccess]:
@@ -45,6 +48,13 @@ class Site:
             case Touch.accumulate:
                 return self.adds
 
-    def wait(self, lag: int | None = None) -> Wait:
+    def wait(self, lag: int | None = None) -> Gate:
         """What holds it back as a whole."""
-        return Wait(self.lane, self.reads, self.writes, self.adds, lag)
+        return self.gate or Wait(self.lane, self.reads, self.writes, self.adds, lag)
+
+    def matmul_waits(self) -> tuple[Gate, Gate]:
+        """What holds back a matmul's weights, the first operand that it reads, and its multiply."""
+        if self.gate is not None:
+            return Loaded(self.gate), self.gate
+        weights = Wait(self.lane, self.reads[:1], [], [])
+        return weights, Wait(self.lane, self.reads[1:], self.writes, self.adds)
