@@ -39,6 +39,14 @@ BINARY = {
     "logical_or": np.logical_or, "logical_xor": np.logical_xor,
     "where": lambda x, y: np.where(x > y, x, y),
 }  # fmt: skip
+FORMULAS = {
+    u.__name__: u
+    for u in (
+        np.fabs, np.exp2, np.cbrt, np.sinh, np.cosh, np.arcsinh, np.signbit, np.degrees,
+        np.radians, np.hypot, np.logaddexp, np.logaddexp2, np.copysign, np.heaviside, np.fmax,
+        np.fmin, np.fmod, np.divmod, np.float_power,
+    )
+}  # fmt: skip
 BITS = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
     "left_shift": lambda x, y: x << (y & 7), "right_shift": lambda x, y: x >> (y & 7),
@@ -62,6 +70,15 @@ def test_a_function_of_one_array_gives_numpys_values_and_type(function, dtype, a
 def test_a_function_of_two_arrays_broadcasts_as_numpy_does(function, dtype, agree, arrays_for):
     for shapes in ([(), ()], [(4, 3), (3,)], [(2, 1, 3), (5, 1)], [(0, 2), (1,)]):
         agree(function, *arrays_for([f"{dtype}{list(s)}" for s in shapes]))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", *INTEGERS, "bool"])
+@pytest.mark.parametrize("function", FORMULAS.values(), ids=FORMULAS)
+def test_functions_written_with_others_have_numpys_types(function, dtype, agree, arrays_for):
+    specs = [f"{dtype}[4, 3]", f"{dtype}[3]"][: function.nin]
+    x, *rest = arrays_for(specs)
+    y = [(r * 0 + 3).astype(r.dtype) for r in rest]
+    agree(lambda x, *y: function(x, *y), x, *y, ulps=16)
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])

@@ -157,4 +157,6 @@ class TracedArray:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(np.ndarray, name):
             raise AttributeError(f"'ndarray' object has no attribute {name!r}")
-        raise UnsupportedFunctionError(f"ndarray.{name} is not translated")
+        from nkigen_lite.frontend.names import nearest
+
+        raise UnsupportedFunctionError(f"ndarray.{name} is not translated", hint=nearest(name))

@@ -14,11 +14,20 @@ from nkigen_lite.errors import (
     UnsupportedFunctionError,
     UnsupportedKeywordError,
 )
-from nkigen_lite.frontend import joining, reductions, views
+from nkigen_lite.frontend import (
+    arranging,
+    contracting,
+    joining,
+    reductions,
+    scanning,
+    statistics,
+    views,
+)
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.names import nearest
 from nkigen_lite.frontend.products import dot
 from nkigen_lite.frontend.promotion import asked_dtype, cast_value, fresh
-from nkigen_lite.frontend.ufuncs import OPERATORS
+from nkigen_lite.frontend.ufuncs import OPERATORS, UFUNCS
 
 Function = Callable[..., Any]
 
@@ -105,49 +114,80 @@ def _result_type(*given: Any) -> np.dtype:
     return np.result_type(*(x.dtype if isinstance(x, TracedArray) else x for x in given))
 
 
-FUNCTIONS: dict[Function, Function] = {
-    np.sum: reductions.total,
-    np.prod: reductions.product,
-    np.mean: reductions.mean,
-    np.var: reductions.var,
-    np.std: reductions.std,
-    np.max: reductions.largest,
-    np.amax: reductions.largest,
-    np.min: reductions.smallest,
-    np.amin: reductions.smallest,
-    np.any: reductions.any_true,
-    np.all: reductions.all_true,
-    np.argmax: reductions.argmax,
-    np.argmin: reductions.argmin,
-    np.where: joining.where,
-    np.clip: joining.clip,
-    np.concatenate: joining.concatenate,
-    np.stack: joining.stack,
-    np.split: joining.split,
-    np.ravel: joining.ravel,
-    np.tril: joining.tril,
-    np.triu: joining.triu,
-    np.full_like: joining.full_like,
-    np.zeros_like: joining.zeros_like,
-    np.ones_like: joining.ones_like,
-    np.empty_like: joining.empty_like,
-    np.dot: _dot,
-    np.transpose: _transpose,
-    np.swapaxes: _swapaxes,
-    np.moveaxis: _moveaxis,
-    np.squeeze: _squeeze,
-    np.expand_dims: _expand_dims,
-    np.reshape: _reshape,
-    np.broadcast_to: views.broadcast_to,
-    np.flip: _flip,
-    np.round: _round,
-    np.around: _round,
-    np.copy: _copy,
-    np.shape: _shape,
-    np.ndim: _ndim,
-    np.size: _size,
-    np.result_type: _result_type,
+NAMES: dict[str, Function] = {
+    "sum": reductions.total,
+    "prod": reductions.product,
+    "mean": reductions.mean,
+    "var": reductions.var,
+    "std": reductions.std,
+    "max": reductions.largest,
+    "amax": reductions.largest,
+    "min": reductions.smallest,
+    "amin": reductions.smallest,
+    "any": reductions.any_true,
+    "all": reductions.all_true,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "where": joining.where,
+    "clip": joining.clip,
+    "concatenate": joining.concatenate,
+    "stack": joining.stack,
+    "split": joining.split,
+    "ravel": joining.ravel,
+    "tril": joining.tril,
+    "triu": joining.triu,
+    "full_like": joining.full_like,
+    "zeros_like": joining.zeros_like,
+    "ones_like": joining.ones_like,
+    "empty_like": joining.empty_like,
+    "dot": _dot,
+    "transpose": _transpose,
+    "swapaxes": _swapaxes,
+    "moveaxis": _moveaxis,
+    "squeeze": _squeeze,
+    "expand_dims": _expand_dims,
+    "reshape": _reshape,
+    "broadcast_to": views.broadcast_to,
+    "flip": _flip,
+    "round": _round,
+    "around": _round,
+    "copy": _copy,
+    "shape": _shape,
+    "ndim": _ndim,
+    "size": _size,
+    "result_type": _result_type,
+    "astype": lambda x, dtype, copy=True: _astype(x, dtype, copy),
+    **arranging.NAMES,
+    **contracting.NAMES,
+    **scanning.NAMES,
+    **statistics.NAMES,
 }
+"""NumPy's name → the same of traced arrays, written with the operations of the graph."""
+
+
+def _functions() -> dict[Function, Function]:
+    """Those that this NumPy has."""
+    found = {}
+    for name, ours in NAMES.items():
+        module, _, last = name.rpartition(".")
+        theirs = getattr(getattr(np, module) if module else np, last, None)
+        if theirs is not None:
+            found[theirs] = ours
+    return found
+
+
+FUNCTIONS = _functions()
+
+
+def translated() -> frozenset[str]:
+    """Every name of NumPy's that is translated, universal functions included."""
+    return frozenset(NAMES) | {u.__name__ for u in UFUNCS}
+
+
+def _name_of(function: Function) -> str:
+    module = function.__module__.removeprefix("numpy").lstrip(".")
+    return f"linalg.{function.__name__}" if module.startswith("linalg") else function.__name__
+
 
 # Arguments that change nothing when they are given like this.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
@@ -161,13 +201,10 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
 
 def call_function(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`__array_function__` of traced arrays."""
-    name = f"np.{function.__name__}"
+    name = _name_of(function)
     if function not in FUNCTIONS:
-        raise UnsupportedFunctionError(
-            f"{name} is not translated",
-            hint="write it with the functions that are: the README lists them",
-        )
-    return called(FUNCTIONS[function], name, inspect.signature(function), args, kwargs)
+        raise UnsupportedFunctionError(f"np.{name} is not translated", hint=nearest(name))
+    return called(FUNCTIONS[function], f"np.{name}", inspect.signature(function), args, kwargs)
 
 
 def called(
@@ -186,11 +223,12 @@ def called(
         kind = theirs.parameters[parameter].kind
         if kind is kind.VAR_POSITIONAL:
             plain += value
-        elif kind is kind.VAR_KEYWORD or parameter not in takes:
-            wrong = next(iter(value)) if kind is kind.VAR_KEYWORD else parameter
-            raise UnsupportedKeywordError(f"{name}: {wrong}= is not translated", operand=wrong)
+        elif kind is kind.VAR_KEYWORD:
+            keywords |= value
         else:
             keywords[parameter] = value
+    for wrong in keywords.keys() - takes:
+        raise UnsupportedKeywordError(f"{name}: {wrong}= is not translated", operand=wrong)
     return ours(*plain, **keywords)
 
 
@@ -274,10 +312,12 @@ _METHODS: dict[str, Function | property] = {
         f.__name__: _of_function(f)
         for f in (
             np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.any, np.all, np.argmax,
-            np.argmin, np.clip, np.dot, np.swapaxes, np.squeeze, np.ravel, np.round,
+            np.argmin, np.clip, np.dot, np.swapaxes, np.squeeze, np.ravel, np.round, np.cumsum,
+            np.cumprod, np.repeat, np.take, np.diagonal, np.trace,
         )
     },
     "astype": _of(_astype, "astype"),
+    **dict.fromkeys(("conj", "conjugate"), lambda self: np.conjugate(self)),
     "copy": _of(_method_copy, "copy"),
     "flatten": _of(_flatten, "flatten"),
     "fill": _of(_fill, "fill"),

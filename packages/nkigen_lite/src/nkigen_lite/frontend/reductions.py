@@ -28,7 +28,7 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return () if not ndim and axis in (0, -1) else axes_of(axis, ndim)
 
 
-def _summed_dtype(x: TracedArray, dtype: Any) -> np.dtype:
+def summed_dtype(x: TracedArray, dtype: Any) -> np.dtype:
     """NumPy adds and multiplies small integers and bool in 64 bits."""
     if dtype is not None:
         return asked_dtype(dtype)[0]
@@ -36,7 +36,7 @@ def _summed_dtype(x: TracedArray, dtype: Any) -> np.dtype:
 
 
 def _accumulate(op: str, a: TracedArray, axis: Any, dtype: Any, keepdims: bool) -> TracedArray:
-    makes = _summed_dtype(a, dtype)
+    makes = summed_dtype(a, dtype)
     if makes == np.bool_:
         raise ArgumentError(f"np.{op}: dtype=bool is not translated", hint="np.any, np.all")
     value = cast_value(a.tape, a.value, narrowed(makes))
@@ -67,6 +67,13 @@ def _mean_dtype(x: TracedArray, dtype: Any) -> np.dtype:
     return asked
 
 
+def _freedom(ddof: Any, correction: Any) -> Any:
+    """What is taken from the count: NumPy has two names for it."""
+    if correction is not None and ddof != 0:
+        raise ValueRangeError("ddof and correction can't be provided simultaneously.")
+    return ddof if correction is None else correction
+
+
 def _spread(
     a: TracedArray, axis: Any, dtype: Any, ddof: Any, keepdims: bool
 ) -> tuple[Any, np.dtype]:
@@ -85,17 +92,19 @@ def _rounded(x: TracedArray, dtype: np.dtype) -> TracedArray:
 
 
 def var(
-    a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False
-) -> Any:
+    a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False,
+    correction: Any = None,
+) -> Any:  # fmt: skip
     """mean |x - mean x|² · n / (n - ddof); in float32, rounded once."""
-    return _rounded(*_spread(a, axis, dtype, ddof, keepdims))
+    return _rounded(*_spread(a, axis, dtype, _freedom(ddof, correction), keepdims))
 
 
 def std(
-    a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False
-) -> Any:
+    a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False,
+    correction: Any = None,
+) -> Any:  # fmt: skip
     """√var."""
-    spread, makes = _spread(a, axis, dtype, ddof, keepdims)
+    spread, makes = _spread(a, axis, dtype, _freedom(ddof, correction), keepdims)
     return _rounded(np.sqrt(spread), makes)
 
 

@@ -17,7 +17,10 @@ from nkigen_lite.errors import (
 )
 from nkigen_lite.frontend import mixed
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.contracting import PRODUCTS, outer_of
+from nkigen_lite.frontend.formulas import FORMULAS
 from nkigen_lite.frontend.mixed import BEYOND, MIRRORED
+from nkigen_lite.frontend.names import nearest
 from nkigen_lite.frontend.promotion import (
     as_value,
     cast_value,
@@ -28,6 +31,7 @@ from nkigen_lite.frontend.promotion import (
     resolved,
     shape_of,
 )
+from nkigen_lite.frontend.scanning import accumulated
 from nkigen_lite.frontend.tape import Tape
 
 # NumPy's names that differ from the operation's.
@@ -62,10 +66,8 @@ def call_ufunc(
 ) -> Any:
     """`__array_ufunc__` of traced arrays."""
     name = ufunc.__name__
-    if method == "reduce":
-        return _reduce(ufunc, inputs, keywords)
     if method != "__call__":
-        raise UnsupportedFunctionError(f"np.{name}.{method} is not translated")
+        return _method(ufunc, method, inputs, keywords)
     keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
     out = keywords.pop("out", (None,))
     dtype = keywords.pop("dtype", None)
@@ -118,7 +120,7 @@ def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...]) -> TracedArray:
     if op is None:
         raise UnsupportedFunctionError(
             f"np.{ufunc.__name__} is not translated",
-            hint="write it with the functions that are: the README of nkigen-lite lists them",
+            hint=nearest(ufunc.__name__),
         )
     _check_shapes(ufunc.__name__, given)
     kinds = (*map(dtype_of, given), *(None,) * ufunc.nout)
@@ -189,27 +191,6 @@ def _check_exponent(exponent: Any) -> None:
 # ------------------------------------------------------- written with others
 
 
-def _isnan(tape: Tape, given: tuple[Any, ...]) -> Any:
-    return np.not_equal(given[0], given[0])
-
-
-def _isinf(tape: Tape, given: tuple[Any, ...]) -> Any:
-    return np.equal(np.abs(_as_float(given[0])), np.inf)
-
-
-def _isfinite(tape: Tape, given: tuple[Any, ...]) -> Any:
-    return np.less(np.abs(_as_float(given[0])), np.inf)
-
-
-def _as_float(x: TracedArray) -> TracedArray:
-    return x if x.spec.dtype.is_float else x.astype(np.float32)
-
-
-def _positive(tape: Tape, given: tuple[Any, ...]) -> Any:
-    resolved("np.positive", lambda: np.positive.resolve_dtypes((given[0].dtype, None)))
-    return given[0].copy()
-
-
 def _matmul(tape: Tape, given: tuple[Any, ...]) -> Any:
     from nkigen_lite.frontend.products import matmul
 
@@ -217,17 +198,28 @@ def _matmul(tape: Tape, given: tuple[Any, ...]) -> Any:
 
 
 _COMPOSED: dict[np.ufunc, Callable[[Tape, tuple[Any, ...]], Any]] = {
-    np.isnan: _isnan,
-    np.isinf: _isinf,
-    np.isfinite: _isfinite,
-    np.positive: _positive,
-    np.matmul: _matmul,
-}
+    **FORMULAS, **PRODUCTS, np.matmul: _matmul,
+}  # fmt: skip
+
+UFUNCS = frozenset(_OPERATIONS) | frozenset(_COMPOSED)
+"""Universal functions that are translated."""
 
 _REDUCED = {
     np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min",
     np.logical_and: "all", np.logical_or: "any",
 }  # fmt: skip
+
+
+def _method(ufunc: np.ufunc, method: str, inputs: Any, keywords: dict[str, Any]) -> Any:
+    """`np.add.reduce` and its kin."""
+    if method == "reduce":
+        return _reduce(ufunc, inputs, keywords)
+    keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
+    if method == "outer" and not keywords:
+        return outer_of(ufunc, inputs)
+    if method == "accumulate" and keywords.keys() <= {"axis", "dtype"}:
+        return accumulated(ufunc, *inputs, **keywords)
+    raise UnsupportedFunctionError(f"np.{ufunc.__name__}.{method} is not translated")
 
 
 def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

@@ -15,6 +15,7 @@ from nkigen_lite.ir import Node
 from nkigen_lite.lower.select import Selector
 from nkigen_lite.lower.spaces import Role, Space
 from nkigen_lite.lower.steps import Step, value_of
+from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
 
 TILE_BYTES = 8 * 1024
@@ -147,7 +148,8 @@ def is_line(space: Space) -> bool:
 
 
 def has_reduction(nodes: list[Node]) -> bool:
-    return any(n.record.kind.name == "reduce" for n in nodes)
+    """Whether some operation needs whole rows."""
+    return any(n.record.kind in (Kind.reduce, Kind.scan) for n in nodes)
 
 
 RESIDENT_BYTES = 64 * 1024

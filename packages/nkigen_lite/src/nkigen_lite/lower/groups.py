@@ -300,7 +300,7 @@ class Planner:
         late = next((o for o in node.operands if o in group.late), None)
         if late is not None:
             return f"{late} is complete after the last tile only"
-        if group.ends and any(n.record.kind is Kind.reduce for n in group.steps):
+        if group.ends and has_reduction(group.steps):
             return "one loop nest does not reduce columns and what lies before them"
         return None
 

@@ -20,6 +20,7 @@ from nkigen_lite.ir import Node
 from nkigen_lite.lower import whole_numbers
 from nkigen_lite.lower.literals import is_by_bits, literal
 from nkigen_lite.lower.refuse import cannot
+from nkigen_lite.lower.running import scanned
 from nkigen_lite.lower.steps import Operand, Seen, Stage, Step, Tile
 from nkigen_lite.lower.table import (
     ACTIVATIONS,
@@ -29,6 +30,7 @@ from nkigen_lite.lower.table import (
     EXACT,
     MIRRORED,
     REDUCTIONS,
+    SCANS,
     TRUTHS,
     held_as,
     is_wide,
@@ -385,6 +387,7 @@ _WAYS = (
     (frozenset({*ALU, "negative", "abs"}), Selector.elementwise),
     (frozenset({"reciprocal"}), Selector.reciprocal),
     (frozenset(REDUCTIONS), Selector.reduced),
+    (frozenset(SCANS), scanned),
     (frozenset({"where"}), Selector.where),
     (frozenset(COPIES), Selector.copy),
     (frozenset({*BITS, "invert"}), whole_numbers.bitwise),

@@ -95,6 +95,8 @@ def lay_node(axes: Axes, node: Node, skip: Collection[str]) -> str | None:
     for operand in node.operands:
         if operand not in skip:
             axes.lay(operand, node.name)
+    if node.record.kind is Kind.scan:
+        axes.reduced.add(axes.find((node.name, node.attrs["axis"])))
     return None
 
 

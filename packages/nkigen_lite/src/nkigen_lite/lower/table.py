@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from nki_dtypes import DType, bool_, int32, uint8, uint32
 from nkigen_lite.ir import Node
 
@@ -32,6 +34,12 @@ MIRRORED: dict[str, str] = {
 REDUCTIONS: dict[str, str] = {
     "sum": "add", "max": "maximum", "min": "minimum", "prod": "multiply",
 }  # fmt: skip
+
+SCANS: dict[str, tuple[str, float]] = {
+    "cumsum": ("add", 0.0), "cumprod": ("multiply", 1.0), "cummax": ("maximum", -inf),
+    "cummin": ("minimum", inf),
+}  # fmt: skip
+"""Operation of a running result, and what it begins with."""
 
 COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor"})

@@ -219,6 +219,8 @@ class Tiles:
         self.writer.call("tensor_tensor", step.origin, **operands, op=step.attrs["op0"])
 
     def is_by_row(self, step: Step) -> bool:
+        if step.instruction == "tensor_tensor_scan":
+            return True
         if step.instruction == "tensor_reduce" or not self.makes_tiles(step):
             return False
         taken = (value_of(v) for k, v in step.operands.items() if not step.is_spread(k))

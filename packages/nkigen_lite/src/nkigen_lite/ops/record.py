@@ -25,6 +25,7 @@ class Kind(Enum):
     elementwise = "each from the elements at its own index, operands broadcast as NumPy does"
     select = "each is one of the operands' elements at its own index"
     reduce = "each from all elements along the reduced axes"
+    scan = "each from the elements up to its own index along one axis"
     matmul = "sums of products over one contracted axis"
     view = "the operand's elements at other indices; nothing is computed"
     layout = "the operands' elements put together in one array"

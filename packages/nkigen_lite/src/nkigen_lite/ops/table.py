@@ -8,8 +8,8 @@ from nkigen_lite.ops.elementwise import ELEMENTWISE
 from nkigen_lite.ops.move import LAYOUTS, VIEWS
 from nkigen_lite.ops.record import Op
 from nkigen_lite.ops.reduce import MATMUL, REDUCTIONS
+from nkigen_lite.ops.scan import SCANS
 
-OPS: dict[str, Op] = {
-    op.name: op
-    for op in (*ELEMENTWISE, *REDUCTIONS, MATMUL, *VIEWS, *LAYOUTS, *CREATORS, *COMPOSITES)
-}
+_FAMILIES = (ELEMENTWISE, REDUCTIONS, SCANS, (MATMUL,), VIEWS, LAYOUTS, CREATORS, COMPOSITES)
+
+OPS: dict[str, Op] = {op.name: op for family in _FAMILIES for op in family}

@@ -14,6 +14,7 @@ from nkigen_lite.passes import (
     powers,
     products,
     rounding,
+    scans,
     sums,
     transcendental,
     triangles,
@@ -248,5 +249,20 @@ RULES: tuple[Rule, ...] = (
         of("right_shift", "a", "b"), integers.right_shift, integers.is_signed,
     ),
     Rule("integer_sum", of("sum", "x"), sums.summed, sums.is_summable),
+    *(
+        rule
+        for op in ("cumsum", "cumprod", "cummax", "cummin")
+        for rule in (
+            Rule(f"{op}_of_one", of(op, "x"), lambda m: m["x"], scans.is_one),
+            Rule(f"{op}_on_last_axis", of(op, "x"), scans.on_last_axis, scans.is_inside),
+            Rule(f"{op}_of_narrow", of(op, "x"), scans.in_float32, scans.is_narrow_float),
+            Rule(f"long_{op}", of(op, "x"), scans.in_parts, scans.is_long),
+        )
+    ),
+    Rule("integer_cumsum", of("cumsum", "x"), scans.of_pieces, scans.is_sum_of_integers),
+    *(
+        Rule(f"integer_{op}", of(op, "x"), scans.by_doubling, scans.is_of_integers)
+        for op in ("cumsum", "cumprod", "cummax", "cummin")
+    ),
     Rule("long_integer_sum", of("sum", "x"), sums.in_stretches, sums.is_long),
 )  # fmt: skip

@@ -1,0 +1,75 @@
+"""Running sums, products and extremes, as NumPy's functions take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.errors import ArgumentError, UnsupportedFunctionError
+from nkigen_lite.frontend import joining, views
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.promotion import cast_value, fresh, narrowed
+from nkigen_lite.frontend.reductions import summed_dtype
+
+_ACCUMULATED: dict[np.ufunc, str] = {
+    np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.minimum: "cummin",
+}  # fmt: skip
+
+
+def _running(op: str, a: TracedArray, axis: Any, makes: np.dtype) -> TracedArray:
+    if makes == np.bool_:
+        raise ArgumentError(f"np.{op}: bool is not translated", hint="convert with .astype first")
+    if axis is None:
+        a, axis = views.reshape(a, (-1,)), 0
+    a = a if a.ndim else views.reshape(a, (1,))
+    axis = views.axis_of(axis, a.ndim)
+    value = cast_value(a.tape, a.value, narrowed(makes))
+    if a.size:
+        value = a.tape.emit(op, value, axis=axis)
+    return fresh(a.tape, value, makes, (a,), scalar=False)
+
+
+def _cumsum(a: TracedArray, axis: Any = None, dtype: Any = None) -> TracedArray:
+    return _running("cumsum", a, axis, summed_dtype(a, dtype))
+
+
+def _cumprod(a: TracedArray, axis: Any = None, dtype: Any = None) -> TracedArray:
+    return _running("cumprod", a, axis, summed_dtype(a, dtype))
+
+
+def _cumulative(op: str, start: int) -> Any:
+    def running(
+        x: TracedArray, axis: Any = None, dtype: Any = None, include_initial: bool = False
+    ) -> TracedArray:
+        if axis is None and x.ndim > 1:
+            raise ArgumentError(f"For arrays of rank {x.ndim} axis must be given", operand="axis")
+        along = views.axis_of(0 if axis is None else axis, x.ndim)
+        found = _running(op, x, along, summed_dtype(x, dtype))
+        if not include_initial:
+            return found
+        first = joining.full_like(found, start, shape=(*x.shape[:along], 1, *x.shape[along + 1 :]))
+        return joining.concatenate([first, found], along)
+
+    return running
+
+
+def accumulated(ufunc: np.ufunc, array: TracedArray, axis: Any = 0, dtype: Any = None) -> Any:
+    """`np.add.accumulate(x)` is np.cumsum along axis 0; and so on."""
+    op = _ACCUMULATED.get(ufunc)
+    if op is None:
+        raise UnsupportedFunctionError(
+            f"np.{ufunc.__name__}.accumulate is not translated",
+            expected=", ".join(f"np.{u.__name__}.accumulate" for u in _ACCUMULATED),
+        )
+    if not array.ndim:
+        raise ArgumentError("cannot accumulate on a scalar", got=str(array.spec))
+    extreme = op in ("cummax", "cummin")
+    return _running(op, array, axis, array.dtype if extreme else summed_dtype(array, dtype))
+
+
+NAMES: dict[str, Any] = {
+    "cumsum": _cumsum, "cumprod": _cumprod, "cumulative_sum": _cumulative("cumsum", 0),
+    "cumulative_prod": _cumulative("cumprod", 1),
+}  # fmt: skip
+"""NumPy's name → the same of traced arrays."""
