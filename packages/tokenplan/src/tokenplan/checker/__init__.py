@@ -1,0 +1,18 @@
+"""The independent checker of plan files: nothing but the file, plain loops and NumPy."""
+
+from tokenplan.checker.checking import CheckOptions, Report, check_plan
+from tokenplan.checker.command import main
+from tokenplan.checker.errors import PlanFileError, TooBigError
+from tokenplan.checker.findings import Finding
+from tokenplan.checker.reading import read_plan_file
+
+__all__ = [
+    "CheckOptions",
+    "Finding",
+    "PlanFileError",
+    "Report",
+    "TooBigError",
+    "check_plan",
+    "main",
+    "read_plan_file",
+]

@@ -1,0 +1,97 @@
+"""JSON values that know where they stand, and say so when they are not what they should be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tokenplan.checker.errors import PlanFileError
+
+LARGEST = 1 << 60  # sums of a few of them stay exact in 64-bit NumPy integers
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A JSON value and its path in the file."""
+
+    value: Any
+    place: str = ""
+
+    def wrong(self, what: str) -> PlanFileError:
+        return PlanFileError(self.place or "the file", what)
+
+    def fields(self, required: str, optional: str = "") -> dict[str, Value]:
+        """The members of an object with exactly these names; both lists are parted by blanks."""
+        if not isinstance(self.value, dict):
+            raise self.wrong(f"expected an object with {required}, got {_shown(self.value)}")
+        needed, allowed = required.split(), {*required.split(), *optional.split()}
+        if missing := [name for name in needed if name not in self.value]:
+            raise self.wrong(f"no {', '.join(missing)}")
+        if unknown := [name for name in self.value if name not in allowed]:
+            raise self.wrong(f"unknown field {', '.join(unknown)}")
+        below = f"{self.place}." if self.place else ""
+        return {name: Value(v, below + name) for name, v in self.value.items()}
+
+    def members(self) -> dict[str, Value]:
+        """The members of an object with names of its own."""
+        if not isinstance(self.value, dict):
+            raise self.wrong(f"expected an object, got {_shown(self.value)}")
+        return {name: Value(v, f"{self.place}[{name!r}]") for name, v in self.value.items()}
+
+    def items(self) -> list[Value]:
+        if not isinstance(self.value, list):
+            raise self.wrong(f"expected a list, got {_shown(self.value)}")
+        return [Value(v, f"{self.place}[{n}]") for n, v in enumerate(self.value)]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str) or not self.value:
+            raise self.wrong(f"expected a name, got {_shown(self.value)}")
+        return self.value
+
+    def integer(self, least: int = -LARGEST, most: int = LARGEST) -> int:
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self.wrong(f"expected an integer, got {_shown(self.value)}")
+        if not least <= self.value <= most:
+            raise self.wrong(f"{self.value} is not between {least} and {most}")
+        return self.value
+
+    def integers(self, least: int = -LARGEST) -> tuple[int, ...]:
+        return tuple(item.integer(least) for item in self.items())
+
+    def one_of(self, choices: str) -> str:
+        """One of the names, which are parted by blanks."""
+        if self.value not in choices.split():
+            raise self.wrong(f"expected one of {choices}, got {_shown(self.value)}")
+        return self.value
+
+
+def load(text: str) -> Value:
+    """The one value of a JSON text; raises PlanFileError with line and column."""
+    try:
+        return Value(json.loads(text, object_pairs_hook=_object, parse_constant=_refuse))
+    except json.JSONDecodeError as wrong:
+        place = f"line {wrong.lineno}, column {wrong.colno}"
+        raise PlanFileError(place, f"not JSON: {wrong.msg}") from None
+    except (RecursionError, ValueError) as wrong:
+        if isinstance(wrong, PlanFileError):
+            raise
+        raise PlanFileError("the file", f"not JSON that can be read: {wrong}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise PlanFileError("the file", f"an object has {twice!r} twice")
+    return made
+
+
+def _refuse(constant: str) -> Any:
+    raise PlanFileError("the file", f"{constant} is no number of JSON")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

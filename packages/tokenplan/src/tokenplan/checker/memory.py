@@ -1,0 +1,153 @@
+"""Which memory each instance touches: cells, the atoms of one life of a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tokenplan.checker.bytes_touched import Atoms, atoms, runs
+from tokenplan.checker.records import Access, Buffer
+from tokenplan.checker.unrolled import Unrolled, linear
+
+Touch = tuple[str, tuple[int, ...]]
+"""R, W or A and the cells."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """Cells of memory, each a set of bytes that the same accesses touch.
+
+    `touches` gives every instance's accesses, in the order of its operation's.
+    """
+
+    touches: list[list[Touch]]
+    owners: list[tuple[Buffer, int, int]] = field(default_factory=list)
+    """Per cell: its buffer, the buffer's life, the atom."""
+    parts: dict[str, Atoms] = field(default_factory=dict)
+
+    def first_byte(self, cell: int) -> tuple[Buffer, int]:
+        """A cell's buffer and the lowest byte in it."""
+        buffer, _, atom = self.owners[cell]
+        return buffer, int(self.parts[buffer.id].first_byte[atom])
+
+    def num_bytes(self, cell: int) -> int:
+        buffer, _, atom = self.owners[cell]
+        return int(self.parts[buffer.id].num_bytes[atom])
+
+
+def lay_out(unrolled: Unrolled, slots: Mapping[str, int] | None = None) -> Memory:
+    """The cells that every instance touches.
+
+    A scoped buffer is other memory in every iteration of its scope, unless `slots` gives it s
+    places: then iteration n lies where iteration n - s lay.
+    """
+    memory = Memory([[] for _ in range(unrolled.size)])
+    per_buffer: dict[str, list[tuple[int, int, Access]]] = {}
+    for number, op in enumerate(unrolled.ops):
+        for place, access in enumerate(op.accesses):
+            per_buffer.setdefault(access.buffer, []).append((number, place, access))
+    found: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    for name, accesses in per_buffer.items():
+        buffer = unrolled.file.buffers[name]
+        _buffer(unrolled, memory, buffer, accesses, (slots or {}).get(name), found)
+    for number, op in enumerate(unrolled.ops):
+        for n, instance in enumerate(map(int, unrolled.positions[number])):
+            memory.touches[instance] = [
+                (access.mode, found[number, place][n]) for place, access in enumerate(op.accesses)
+            ]
+    return memory
+
+
+def _buffer(
+    unrolled: Unrolled, memory: Memory, buffer: Buffer, accesses: list[tuple[int, int, Access]],
+    slots: int | None, found: dict[tuple[int, int], list[tuple[int, ...]]],
+) -> None:  # fmt: skip
+    """Number the cells of one buffer; `found` gets them per operation, access and instance."""
+    shapes = [runs(access) for _, _, access in accesses]
+    offsets = [_offsets(unrolled, number, access) for number, _, access in accesses]
+    kinds: dict[bytes, int] = {}
+    numbered = [kinds.setdefault(shape.tobytes(), len(kinds)) for shape in shapes]
+    known: dict[tuple[int, int], int] = {}
+    which, footprints = [], []
+    for shape, kind, offset in zip(shapes, numbered, offsets, strict=True):
+        mine = []
+        for value in map(int, offset):
+            at = known.setdefault((kind, value), len(known))
+            if at == len(footprints):
+                footprints.append(shape + value)
+            mine.append(at)
+        which.append(mine)
+    parts = memory.parts[buffer.id] = atoms(footprints)
+    cells: dict[tuple[int, int], int] = {}
+    made: dict[tuple[int, int], tuple[int, ...]] = {}
+    for (number, place, _), mine in zip(accesses, which, strict=True):
+        lives = _lives(unrolled, number, buffer, slots)
+        listed = found[number, place] = []
+        for footprint, life in zip(mine, lives, strict=True):
+            key = footprint, life
+            if key not in made:
+                made[key] = tuple(
+                    _cell(memory, cells, buffer, life, a) for a in parts.of_footprint[footprint]
+                )
+            listed.append(made[key])
+
+
+def _cell(
+    memory: Memory, cells: dict[tuple[int, int], int], buffer: Buffer, life: int, atom: int
+) -> int:
+    if (life, atom) not in cells:
+        cells[life, atom] = len(memory.owners)
+        memory.owners.append((buffer, life, atom))
+    return cells[life, atom]
+
+
+def _offsets(unrolled: Unrolled, op: int, access: Access) -> np.ndarray:
+    value = access.offset.at(unrolled.columns(op))
+    return np.broadcast_to(np.asarray(value, np.int64), len(unrolled.positions[op]))
+
+
+def _lives(unrolled: Unrolled, op: int, buffer: Buffer, slots: int | None) -> list[int]:
+    """Which life, or which slot, of the buffer every instance of an operation touches."""
+    sizes = [unrolled.trips[loop] for loop in buffer.scope]
+    life = linear(unrolled.iterations[op][:, : len(buffer.scope)], sizes)
+    return [int(n) for n in (life if slots is None else life % slots)]
+
+
+def common(memory: Memory, earlier: int, later: int) -> dict[str, list[int]]:
+    """The cells in which two instances conflict, by the kind of the conflict."""
+    kinds: dict[str, set[int]] = {}
+    for first, here in memory.touches[earlier]:
+        for second, there in memory.touches[later]:
+            if (kind := KINDS.get(first + second)) and (both := set(here) & set(there)):
+                kinds.setdefault(kind, set()).update(both)
+    return {kind: sorted(cells) for kind, cells in kinds.items()}
+
+
+KINDS = {
+    "WR": "RAW", "RW": "WAR", "WW": "WAW",
+    "WA": "accumulate", "AW": "accumulate", "RA": "accumulate", "AR": "accumulate",
+}  # fmt: skip
+"""Earlier and later mode -> why their order matters; the others commute."""
+
+
+def fight_over(unrolled: Unrolled, buffer: str, byte: int, earlier: int, later: int) -> bool:
+    """Whether two instances touch this byte of one life of the buffer in an order that matters."""
+    scope = unrolled.file.buffers[buffer].scope
+    where = [unrolled.where(instance) for instance in (earlier, later)]
+    if any(where[0][loop] != where[1][loop] for loop in scope):
+        return False
+    first, second = (
+        {
+            access.mode
+            for access in unrolled.ops[int(unrolled.op[instance])].accesses
+            if access.buffer == buffer and _covers(access, byte - access.offset.at(at))
+        }
+        for instance, at in zip((earlier, later), where, strict=True)
+    )
+    return any(a + b in KINDS for a in first for b in second)
+
+
+def _covers(access: Access, byte: int) -> bool:
+    return any(first <= byte < last for first, last in runs(access).tolist())

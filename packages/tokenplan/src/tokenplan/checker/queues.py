@@ -1,0 +1,173 @@
+"""A plan's queues: who runs where, what a wait stands for, what is sure when an instance starts.
+
+A queue issues its instances in program order and completes them in that order, so its counter says
+which of them are done; what a wait knows is a number per queue (a vector clock).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tokenplan.checker.conflicts import bitset
+from tokenplan.checker.records import Plan, Wait
+from tokenplan.checker.unrolled import Unrolled, linear
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Instances on their queues; places count from 1 as the counters do."""
+
+    unrolled: Unrolled
+    names: tuple[str, ...]
+    queue: np.ndarray
+    """(N,): which queue runs an instance."""
+    place: np.ndarray
+    """(N,): the how manieth of its queue."""
+    order: tuple[np.ndarray, ...]
+    """Per queue its instances."""
+    thresholds: tuple[np.ndarray, ...]
+    """Per wait (instances of its op,): how many completions it waits for, 0 for none."""
+    by_op: dict[int, list[int]]
+    """Operation -> its waits."""
+
+
+def assign(unrolled: Unrolled, plan: Plan) -> Queues:
+    """The instances of every queue, and the concrete thresholds of every wait."""
+    names = tuple(dict.fromkeys(plan.queues.values()))
+    number = {name: n for n, name in enumerate(names)}
+    of_op = np.array([number[plan.queues[op.id]] for op in unrolled.ops], np.int64)
+    queue = of_op[unrolled.op] if unrolled.size else np.zeros(0, np.int64)
+    order = tuple(np.flatnonzero(queue == n) for n in range(len(names)))
+    place = np.zeros(unrolled.size, np.int64)
+    for instances in order:
+        place[instances] = np.arange(1, len(instances) + 1)
+    index = {op.id: n for n, op in enumerate(unrolled.ops)}
+    by_op: dict[int, list[int]] = {}
+    for n, wait in enumerate(plan.waits):
+        by_op.setdefault(index[wait.op], []).append(n)
+    thresholds = tuple(_threshold(unrolled, wait, index[wait.op]) for wait in plan.waits)
+    return Queues(unrolled, names, queue, place, order, thresholds, by_op)
+
+
+def _threshold(unrolled: Unrolled, wait: Wait, op: int) -> np.ndarray:
+    """The count at j - distance, 0 where that lies before the first iteration."""
+    loops = unrolled.ops[op].loops[: len(wait.distance)]
+    columns = unrolled.columns(op)
+    moved = {loop: columns[loop] - d for loop, d in zip(loops, wait.distance, strict=True)}
+    count = np.broadcast_to(np.asarray(wait.count.at(moved)), len(unrolled.positions[op]))
+    return np.where(_iterations_ago(unrolled, wait, op) >= 0, count, 0)
+
+
+def _iterations_ago(unrolled: Unrolled, wait: Wait, op: int) -> np.ndarray:
+    """(instances,): j - distance as a number of iterations of the shared loops."""
+    depth = len(wait.distance)
+    sizes = [unrolled.trips[loop] for loop in unrolled.ops[op].loops[:depth]]
+    back = sum(d * prod(sizes[n + 1 :]) for n, d in enumerate(wait.distance))
+    return linear(unrolled.iterations[op][:, :depth], sizes) - back
+
+
+def miscounts(queues: Queues, plan: Plan) -> list[tuple[Wait, int, int, int]]:
+    """Waits that count other completions than those up to `after`: wait, the first instance where,
+    its count, and which place of the queue `after` has there.
+    """
+    unrolled, wrong = queues.unrolled, []
+    index = {op.id: n for n, op in enumerate(unrolled.ops)}
+    for wait, counts in zip(plan.waits, queues.thresholds, strict=True):
+        op, after = index[wait.op], index[wait.after]
+        depth = len(wait.distance)
+        ago = _iterations_ago(unrolled, wait, op)
+        done = unrolled.linear(after, depth)
+        last = np.searchsorted(done, ago, side="right")  # instances of `after` up to then
+        places = np.concatenate(([0], queues.place[unrolled.positions[after]]))
+        expected = places[last] if len(places) > 1 else np.zeros(len(ago), np.int64)
+        if len(odd := np.flatnonzero((counts != expected) & (ago >= 0))):
+            n = int(odd[0])
+            instance = int(unrolled.positions[op][n])
+            wrong.append((wait, instance, int(counts[n]), int(expected[n])))
+    return wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a plan gets, and in which order its instances can start."""
+
+    order: list[int]
+    stuck: list[tuple[int, Wait | None]]
+    """Heads of queues that never start, with a wait that never holds."""
+
+
+def progress(queues: Queues, plan: Plan, without: int | None = None) -> Progress:
+    """Run every queue as far as it gets; exact, as counters only grow. `without` drops a wait."""
+    ends = [instances.tolist() for instances in queues.order]
+    done, order = [0] * len(ends), []
+    number = {name: n for n, name in enumerate(queues.names)}
+    waits = [(number[wait.queue], queues.thresholds[n].tolist())
+             for n, wait in enumerate(plan.waits)]  # fmt: skip
+    ops, numbers = queues.unrolled.op.tolist(), queues.unrolled.number.tolist()
+
+    def blocked(instance: int) -> int | None:
+        for n in queues.by_op.get(ops[instance], ()):
+            queue, counts = waits[n]
+            if n != without and done[queue] < counts[numbers[instance]]:
+                return n
+        return None
+
+    moved = True
+    while moved:
+        moved = False
+        for queue, instances in enumerate(ends):
+            while done[queue] < len(instances) and blocked(instances[done[queue]]) is None:
+                order.append(instances[done[queue]])
+                done[queue] += 1
+                moved = True
+    stuck = []
+    for queue, instances in enumerate(ends):
+        if done[queue] < len(instances):
+            head = instances[done[queue]]
+            held = blocked(head)
+            stuck.append((head, None if held is None else plan.waits[held]))
+    return Progress(order, stuck)
+
+
+def clocks(
+    queues: Queues, plan: Plan, order: list[int], without: int | None = None
+) -> list[list[int]]:
+    """Per instance, for every queue how many of it are sure to be done when the instance starts.
+
+    `order` is one in which they can start (of `progress`).
+    """
+    unrolled = queues.unrolled
+    number = {name: n for n, name in enumerate(queues.names)}
+    waits = [(number[wait.queue], queues.thresholds[n].tolist())
+             for n, wait in enumerate(plan.waits)]  # fmt: skip
+    lists = [instances.tolist() for instances in queues.order]
+    ops, numbers = unrolled.op.tolist(), unrolled.number.tolist()
+    where, places = queues.queue.tolist(), queues.place.tolist()
+    known: list[list[int]] = [[] for _ in range(unrolled.size)]
+    for instance in order:
+        queue, place = where[instance], places[instance]
+        clock = [0] * len(lists)
+        sources = [(queue, place - 1)]
+        for n in queues.by_op.get(ops[instance], ()):
+            if n != without:
+                sources.append((waits[n][0], waits[n][1][numbers[instance]]))
+        for other, count in sources:
+            if count > 0:
+                before = known[lists[other][count - 1]]
+                clock = [max(a, b) for a, b in zip(clock, before, strict=True)]
+                clock[other] = max(clock[other], count)
+        known[instance] = clock
+    return known
+
+
+def needed_places(queues: Queues, needed: list[int]) -> list[list[int]]:
+    """Per instance, for every queue the last place of an instance that must be done before."""
+    masks = [bitset(instances, queues.unrolled.size) for instances in queues.order]
+    places = queues.place.tolist()
+    return [
+        [places[hit.bit_length() - 1] if (hit := bits & mask) else 0 for mask in masks]
+        for bits in needed
+    ]

@@ -1,0 +1,214 @@
+"""A plan file as records: all names known, all lengths right, or an error that names the place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from tokenplan.checker.affine import affine
+from tokenplan.checker.errors import PlanFileError
+from tokenplan.checker.json_values import LARGEST, Value, load
+from tokenplan.checker.planned import read_plan_part
+from tokenplan.checker.records import (
+    Access,
+    Buffer,
+    Claim,
+    Edge,
+    Loop,
+    Op,
+    Plan,
+    PlanFile,
+    Witness,
+    shared,
+)
+
+SCHEMA = "tokenplan/1"
+_KINDS = "RAW WAR WAW accumulate join"
+_STATUS = "kept implied removed"
+
+
+def read_plan_file(text: str) -> PlanFile:
+    """The plan file that `text` holds; raises PlanFileError for anything else."""
+    file = load(text)
+    schema = file.value.get("schema") if isinstance(file.value, dict) else None
+    if schema != SCHEMA:
+        raise PlanFileError("schema", f"expected {SCHEMA!r}, got {schema!r}")
+    return _Reader().read(file)
+
+
+@dataclass(slots=True)
+class _Reader:
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    trips: dict[str, int] = field(default_factory=dict)
+    ops: dict[str, Op] = field(default_factory=dict)
+    order: dict[str, int] = field(default_factory=dict)
+    """Where each operation stands in the program."""
+
+    def read(self, file: Value) -> PlanFile:
+        given = file.fields(
+            "schema kernel buffers body edges",
+            "target key claims plan assumptions diagnostics stats",
+        )
+        self.scopes(given["buffers"])
+        body = self.body(given["body"], ())
+        self.check_scopes(given["buffers"])
+        edges = tuple(self.edge(n, item) for n, item in enumerate(given["edges"].items()))
+        empty = Value([], "claims")
+        claims = given.get("claims", empty).items()
+        return PlanFile(
+            given["kernel"].text(), self.buffers, body, edges,
+            tuple(self.claim(n, item) for n, item in enumerate(claims)),
+            self.plan(given.get("plan", Value(None))),
+        )  # fmt: skip
+
+    def plan(self, given: Value) -> Plan | None:
+        if given.value is None:
+            return None
+        return read_plan_part(given, self.ops, self.buffers, self.trips)
+
+    # -- buffers and the body ---------------------------------------------------------------------
+
+    def scopes(self, given: Value) -> None:
+        for item in given.items():
+            made = item.fields("id space shape itemsize", "scope parameter")
+            name = made["id"].text()
+            if name in self.buffers:
+                raise made["id"].wrong(f"{name} is already a buffer")
+            scope = made["scope"].items() if "scope" in made else []
+            buffer = Buffer(
+                name, made["space"].text(), made["shape"].integers(0),
+                made["itemsize"].integer(1), tuple(loop.text() for loop in scope),
+            )  # fmt: skip
+            if buffer.num_bytes > LARGEST:
+                raise item.wrong(f"{name} has {buffer.num_bytes} bytes, more than {LARGEST}")
+            self.buffers[name] = buffer
+
+    def check_scopes(self, given: Value) -> None:
+        for item, buffer in zip(given.items(), self.buffers.values(), strict=True):
+            if unknown := [loop for loop in buffer.scope if loop not in self.trips]:
+                raise item.wrong(f"scope names {unknown[0]}, which is no loop")
+            for op in self.ops.values():
+                used = any(access.buffer == buffer.id for access in op.accesses)
+                if used and op.loops[: len(buffer.scope)] != buffer.scope:
+                    raise item.wrong(f"{buffer.id} is made in {list(buffer.scope)} but {op.id} "
+                                     f"touches it in {list(op.loops)}")  # fmt: skip
+
+    def body(self, given: Value, loops: tuple[str, ...]) -> tuple[Op | Loop, ...]:
+        if len(loops) > 60:
+            raise given.wrong("loops are nested more than 60 deep")
+        return tuple(
+            self.loop(item, loops) if isinstance(item.value, dict) and "loop" in item.value
+            else self.op(item, loops)
+            for item in given.items()
+        )  # fmt: skip
+
+    def loop(self, given: Value, loops: tuple[str, ...]) -> Loop:
+        made = given.fields("loop trips body", "variable start step location")
+        name = made["loop"].text()
+        if name in self.trips:
+            raise made["loop"].wrong(f"{name} is already a loop")
+        self.trips[name] = made["trips"].integer(0)
+        return Loop(name, self.trips[name], self.body(made["body"], (*loops, name)))
+
+    def op(self, given: Value, loops: tuple[str, ...]) -> Op:
+        made = given.fields("op accesses", "instruction engine location")
+        name = made["op"].text()
+        if name in self.ops:
+            raise made["op"].wrong(f"{name} is already an operation")
+        accesses = tuple(self.access(item, loops) for item in made["accesses"].items())
+        place = made.get("location", Value(None)).value
+        self.order[name] = len(self.order)
+        self.ops[name] = Op(name, loops, accesses, None if place is None else str(place))
+        return self.ops[name]
+
+    def access(self, given: Value, loops: tuple[str, ...]) -> Access:
+        made = given.fields("buffer mode offset shape strides width", "operand opaque")
+        buffer = made["buffer"].text()
+        if buffer not in self.buffers:
+            raise made["buffer"].wrong(f"{buffer} is no buffer")
+        shape, strides = made["shape"].integers(0), made["strides"].integers()
+        if len(shape) != len(strides):
+            raise made["strides"].wrong(f"{len(strides)} strides for {len(shape)} dimensions")
+        operand = made.get("operand", Value("")).value or ""
+        access = Access(
+            buffer, made["mode"].one_of("R W A"), affine(made["offset"], loops), shape, strides,
+            made["width"].integer(1), str(operand),
+        )  # fmt: skip
+        self.check_inside(access, given, loops)
+        return access
+
+    def check_inside(self, access: Access, given: Value, loops: tuple[str, ...]) -> None:
+        if not prod((*access.shape, *(self.trips[loop] for loop in loops))):
+            return  # touches nothing
+        last = [(c, self.trips[loop] - 1) for loop, c in access.offset.terms.items()]
+        last += [(s, n - 1) for s, n in zip(access.strides, access.shape, strict=True)]
+        low = access.offset.constant + sum(min(0, c * n) for c, n in last)
+        high = access.offset.constant + sum(max(0, c * n) for c, n in last) + access.width
+        size = self.buffers[access.buffer].num_bytes
+        if low < 0 or high > size:
+            raise given.wrong(f"touches bytes {low} to {high} of {access.buffer}, "
+                              f"which has {size}")  # fmt: skip
+
+    # -- edges and claims -------------------------------------------------------------------------
+
+    def known(self, given: Value) -> Op:
+        name = given.text()
+        if name not in self.ops:
+            raise given.wrong(f"{name} is no operation")
+        return self.ops[name]
+
+    def edge(self, index: int, given: Value) -> Edge:
+        made = given.fields("from to distance kind status", "rule witness assumes")
+        source, sink = self.known(made["from"]), self.known(made["to"])
+        loops = shared(source, sink)
+        distance = made["distance"].integers()
+        if len(distance) != len(loops):
+            raise made["distance"].wrong(
+                f"{source.id} and {sink.id} share the loops {list(loops)}: expected {len(loops)} "
+                f"numbers, got {len(distance)}"
+            )
+        nothing = (0,) * len(loops)
+        if distance < nothing:
+            raise made["distance"].wrong(f"{list(distance)} points into the future")
+        if distance == nothing and self.order[source.id] >= self.order[sink.id]:
+            raise made["distance"].wrong(
+                f"a cycle: {source.id} does not stand before {sink.id} in one iteration"
+            )
+        witness = made.get("witness", Value(None))
+        return Edge(
+            index, source.id, sink.id, distance, made["kind"].one_of(_KINDS),
+            made["status"].one_of(_STATUS),
+            None if witness.value is None else self.witness(witness, source, sink),
+        )  # fmt: skip
+
+    def witness(self, given: Value, source: Op, sink: Op) -> Witness:
+        made = given.fields("buffer byte from to", "element")
+        buffer = made["buffer"].text()
+        if buffer not in self.buffers:
+            raise made["buffer"].wrong(f"{buffer} is no buffer")
+        return Witness(
+            buffer, made["byte"].integer(0),
+            self.iterations(made["from"], source), self.iterations(made["to"], sink),
+        )  # fmt: skip
+
+    def iterations(self, given: Value, op: Op) -> dict[str, int]:
+        made = given.members()
+        if set(made) != set(op.loops):
+            raise given.wrong(f"expected the loops of {op.id}, {list(op.loops)}")
+        return {loop: value.integer(0, self.trips[loop] - 1) for loop, value in made.items()}
+
+    def claim(self, index: int, given: Value) -> Claim:
+        if isinstance(given.value, dict) and "join" in given.value:
+            named = given.fields("join")["join"].items()
+            if len(named) != 2:
+                raise given.wrong("a join names two operations")
+            return Claim(index, "join", ops=tuple(self.known(item).id for item in named))
+        made = given.fields("loop claim", "depth")
+        loop = made["loop"].text()
+        if loop not in self.trips:
+            raise made["loop"].wrong(f"{loop} is no loop")
+        what = made["claim"].one_of("parallel pipeline")
+        if (what == "pipeline") != ("depth" in made):
+            raise given.wrong("a pipeline has a depth, and nothing else has")
+        depth = made["depth"].integer(1) if "depth" in made else 1
+        return Claim(index, what, loop, depth)

@@ -1,0 +1,157 @@
+"""A plan file in memory. Offsets, strides and widths count bytes; loops count iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+
+from tokenplan.checker.affine import Affine
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    id: str
+    space: str
+    shape: tuple[int, ...]
+    itemsize: int
+    scope: tuple[str, ...]
+    """Loops in whose iterations it is made anew, outermost first."""
+
+    @property
+    def num_bytes(self) -> int:
+        return prod(self.shape) * self.itemsize
+
+    def element(self, byte: int) -> tuple[int, ...]:
+        """Indices of the element that holds this byte; rows are last."""
+        rest, index = byte // self.itemsize, []
+        for extent in reversed(self.shape):
+            rest, here = divmod(rest, extent)
+            index.append(here)
+        return tuple(reversed(index))
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The bytes offset + Σ strides[d] · i[d] + [0, width), 0 <= i[d] < shape[d]."""
+
+    buffer: str
+    mode: str
+    """R, W or A (accumulate: commutes with itself)."""
+    offset: Affine
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    width: int
+    operand: str
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    id: str
+    loops: tuple[str, ...]
+    """Outermost first."""
+    accesses: tuple[Access, ...]
+    location: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    id: str
+    trips: int
+    body: tuple[Op | Loop, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """At iteration j, `sink` starts after every instance of `source` up to j - distance is done."""
+
+    index: int
+    source: str
+    sink: str
+    distance: tuple[int, ...]
+    kind: str
+    status: str
+    witness: Witness | None
+
+    def __str__(self) -> str:
+        return f"{self.source} -> {self.sink} at distance {list(self.distance)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A byte that both touch, and the iterations in which they do."""
+
+    buffer: str
+    byte: int
+    source: Mapping[str, int]
+    sink: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`op` starts when `queue` has counted unit · count, evaluated `distance` iterations ago."""
+
+    index: int
+    op: str
+    queue: str
+    after: str
+    distance: tuple[int, ...]
+    count: Affine
+    unit: int
+
+    def __str__(self) -> str:
+        return f"wait {self.index} ({self.op} for {self.after} on {self.queue})"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    queues: Mapping[str, str]
+    slots: Mapping[str, int]
+    waits: tuple[Wait, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """`parallel` or `pipeline` of a loop, or the two operations of a `join`."""
+
+    index: int
+    what: str
+    loop: str = ""
+    depth: int = 1
+    ops: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """Everything that is checked."""
+
+    kernel: str
+    buffers: Mapping[str, Buffer]
+    body: tuple[Op | Loop, ...]
+    edges: tuple[Edge, ...]
+    claims: tuple[Claim, ...]
+    plan: Plan | None
+
+    def nodes(self) -> Iterator[Op | Loop]:
+        """Operations and loops in program order, outer before inner."""
+        yield from _walk(self.body)
+
+    def ops(self) -> dict[str, Op]:
+        return {node.id: node for node in self.nodes() if isinstance(node, Op)}
+
+    def trips(self) -> dict[str, int]:
+        return {node.id: node.trips for node in self.nodes() if isinstance(node, Loop)}
+
+
+def _walk(body: tuple[Op | Loop, ...]) -> Iterator[Op | Loop]:
+    for node in body:
+        yield node
+        if isinstance(node, Loop):
+            yield from _walk(node.body)
+
+
+def shared(a: Op, b: Op) -> tuple[str, ...]:
+    """The loops around both, outermost first."""
+    together = [x == y for x, y in zip(a.loops, b.loops, strict=False)]
+    depth = together.index(False) if False in together else len(together)
+    return a.loops[:depth]

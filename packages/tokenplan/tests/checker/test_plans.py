@@ -1,0 +1,109 @@
+"""Queues, slots and waits of a plan: what is sure, what races, what stops."""
+
+import copy
+
+import pytest
+
+
+@pytest.fixture
+def changed(pipeline):
+    """The pipeline's file with changes to wait number n; None drops it."""
+
+    def file(n, **changes):
+        other = copy.deepcopy(pipeline)
+        if changes:
+            other["plan"]["waits"][n] |= changes
+        else:
+            del other["plan"]["waits"][n]
+        return other
+
+    return file
+
+
+def test_a_plan_with_all_its_waits_holds_in_every_way(made, pipeline):
+    report = made.check(pipeline, mutate=True, random=1000, interleavings=True)
+    assert report.findings == []
+    assert "3 of 3 waits are necessary" in report.notes
+    assert "1000 random timings played (seed 0): a race in 0 of them" in report.notes
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_each_missing_wait_is_a_race_that_timings_and_interleavings_show(made, changed, n):
+    report = made.check(changed(n), random=1000)
+    assert {finding.code for finding in report.findings} == {"E1", "E6"}
+    assert not any("race in 0" in note for note in report.notes)
+
+
+def test_a_slot_without_its_wait_is_overwritten(made, changed):
+    first = made.check(changed(2)).findings[0]
+    assert "work[k=0] and load[k=2] (WAR)" in first.text
+    assert "bytes of t from byte 0" in first.text
+
+
+def test_more_slots_allow_a_longer_distance(made, changed):
+    relaxed = changed(2, distance=[3])
+    assert "E1" in made.codes(relaxed)
+    relaxed["plan"]["slots"]["t"] = 3
+    assert made.codes(relaxed, mutate=True) == []
+
+
+def test_waits_in_a_circle_stop_the_plan(made, changed):
+    stopped = changed(0, queue="out", after="store")
+    report = made.check(stopped)
+    assert {finding.code for finding in report.findings} == {"E5"}
+    assert "queue vector stops at work[k=0]: wait 0 (work for store on out) never holds" in [
+        finding.text for finding in report.findings
+    ]
+    assert "random timings are not played: the plan stops" in report.notes
+
+
+def test_a_wait_for_more_than_the_queue_ever_counts_stops_the_plan(made, changed):
+    findings = made.check(changed(2, count={"constant": 9, "terms": {}})).findings
+    assert [finding.code for finding in findings] == ["E5", "E5", "E5", "E4"]
+    assert "counts 9 at load[k=2], but store is completion 1 of out there" in findings[-1].text
+
+
+def test_a_wait_that_counts_less_than_it_says_is_named(made, changed):
+    codes = made.codes(changed(1, count={"constant": 0, "terms": {"k": 1}}))
+    assert codes[0] == "E4" and "E1" in codes
+
+
+def test_the_unit_of_a_queue_counts_alike_on_both_sides(made, changed):
+    assert made.codes(changed(0, unit=16)) == []
+
+
+def test_an_operation_after_a_loop_waits_for_all_its_iterations(made):
+    fill = made.loop("k", 3, made.op("fill", made.access("a", "W", k=4)))
+    use = made.op("use", made.access("a", "R", width=12))
+    queues = {"fill": "in", "use": "vector"}
+
+    def file(count):
+        waits = [made.wait("use", "in", "fill", count=count)]
+        edges = [made.edge("fill", "use")]
+        return made.plan_file(
+            made.buffers("a"), fill, use, edges=edges, plan=made.plan(queues, *waits)
+        )
+
+    assert made.codes(file(3), mutate=True, interleavings=True) == []
+    assert made.codes(file(2))[:2] == ["E4", "E1"]
+
+
+def test_a_queue_may_run_operations_of_many_kinds(made):
+    """Two loads per iteration on one queue: the wait for the second counts two per iteration."""
+    first, second = (made.op(n, made.access(n, "W", k=4)) for n in ("p", "q"))
+    use = made.op("use", made.access("p", "R", k=4), made.access("q", "R", k=4))
+    waits = [made.wait("use", "in", "q", 0, count=2, k=2)]
+    edges = [made.edge("p", "use", 0), made.edge("q", "use", 0)]
+    plan = made.plan({"p": "in", "q": "in", "use": "vector"}, *waits)
+    body = made.loop("k", 3, first, second, use)
+    file = made.plan_file(made.buffers("p", "q"), body, edges=edges, plan=plan)
+    assert made.codes(file, mutate=True, interleavings=True) == []
+
+
+def test_interleavings_of_a_big_plan_are_refused(made, pipeline):
+    big = copy.deepcopy(pipeline)
+    big["buffers"][0]["shape"] = big["buffers"][1]["shape"] = [4000]
+    big["body"][0]["trips"] = 900
+    big["plan"]["waits"].pop()
+    with pytest.raises(Exception, match="interleavings are for tiny plans"):
+        made.check(big, interleavings=True, random=0)
