@@ -340,7 +340,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             op=nl.add,
         )
         nisa.dma_copy(
-            concatenate_in_hbm_2.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32),
+            concatenate_in_hbm_2.ap(
+                pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32
+            ),
             multiply_in_hbm_4_tile,
         )
     where_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
@@ -390,7 +392,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         concatenate_in_hbm_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             concatenate_in_hbm_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
-            concatenate_in_hbm.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
+            concatenate_in_hbm.ap(
+                pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch
+            ),
         )
         turned_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(turned_2[:, 0, :], concatenate_in_hbm_tile[:, 0, :])
@@ -402,8 +406,12 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         right_4 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         concatenate_in_hbm_2_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
-            concatenate_in_hbm_2_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
-            concatenate_in_hbm_2.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
+            concatenate_in_hbm_2_tile.ap(
+                pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0
+            ),
+            concatenate_in_hbm_2.ap(
+                pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch
+            ),
         )
         turned_3 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
         nisa.nc_transpose(turned_3[:, 0, :], concatenate_in_hbm_2_tile[:, 0, :])
@@ -412,7 +420,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         right_5 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             right_5.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
-            matmul_in_hbm_3.ap(pattern=[[256, 128], [64, 2], [32768, 2], [1, 64]], offset=128*batch),
+            matmul_in_hbm_3.ap(
+                pattern=[[256, 128], [64, 2], [32768, 2], [1, 64]], offset=128*batch
+            ),
         )
         product_4 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(

@@ -8,6 +8,7 @@ import pytest
 
 from neuroncore.errors import KernelError, LaunchError, ProgramError, UnsupportedError
 from neuroncore.program import emit, parse_program, without_division
+from neuroncore.program.folding import folded
 
 VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
 
@@ -220,3 +221,53 @@ def test_a_swapped_division_as_second_operation_is_refused():
 
     with pytest.raises(UnsupportedError, match="divides in a way"):
         without_division(program(T + swapped, nki="0.1"))
+
+
+def test_an_access_that_is_too_long_for_its_line_is_folded_at_its_brackets():
+    head = "a_matrix_of_many_rows_in_hbm: float32[4194304, 128]"
+    body = (
+        "for a_tile in range(0, 64, 1):\n    for a_chunk in range(0, 4, 1):\n"
+        "        t = buffer(uint8[128, 128], sbuf)\n"
+        "        dma_copy(dst=t[:, :], src=a_matrix_of_many_rows_in_hbm.ap([[512, 128], "
+        "[1, 128]], 16384*a_tile + 128*a_chunk + 12345, dtype=uint8))\n"
+    )
+    text = emit(parse_program(f'program("trn2", "0.6")\ndef p({head}):\n' + "".join(
+        f"    {line}\n" for line in body.splitlines()
+    ) + "    return a_matrix_of_many_rows_in_hbm\n"))  # fmt: skip
+
+    assert max(map(len, text.splitlines())) <= 100
+    assert (
+        "                a_matrix_of_many_rows_in_hbm.ap(\n"
+        "                    pattern=[[512, 128], [1, 128]], "
+        "offset=16384*a_tile + 128*a_chunk + 12345,\n"
+        "                    dtype=nl.uint8\n"
+        "                ),\n"
+    ) in text
+
+
+def test_many_parameters_and_results_are_folded():
+    names = [f"a_parameter_with_number_{n}" for n in range(12)]
+    head = ", ".join(f"{n}: float32[128, 4]" for n in names)
+    text = emit(parse_program(
+        f'program("trn2", "0.6")\ndef p({head}):\n    return {", ".join(names)}\n'
+    ))  # fmt: skip
+
+    (function,) = (n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
+    assert max(map(len, text.splitlines())) <= 100
+    assert [a.arg for a in function.args.args] == names
+    assert ast.unparse(function.body[-1]) == f"return ({', '.join(names)})"
+
+
+@pytest.mark.parametrize("room", [1, 8, 20, 40, 60])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "call(a[0, 1:2], b.ap(pattern=[[1, 2], [3, 4]], offset=5*i + 6*j - 7), 'x, (y', c)",
+        "call()", "name = f([[]], {}, (1,))", "return (a, b, c)",
+    ],
+)  # fmt: skip
+def test_folded_source_means_the_same(text, room):
+    lines = folded(text, room)
+
+    assert ast.unparse(ast.parse("\n".join(lines))) == ast.unparse(ast.parse(text))
+    assert all(len(line) <= room or " " not in line.strip() for line in lines if room >= 40)

@@ -32,6 +32,7 @@ from neuroncore.program._written_constants import (
 from neuroncore.program.affine import Affine
 from neuroncore.program.binding import machine_call, spec_at
 from neuroncore.program.box import Item, Slice, subscript
+from neuroncore.program.folding import INDENT, folded
 from neuroncore.program.lowering import through_hbm
 from neuroncore.program.naming import names_of, without_clashes
 from neuroncore.program.nodes import (
@@ -49,7 +50,6 @@ from neuroncore.program.verify import check_calls
 from neuroncore.surface import VERSIONS, Signature, signature, span, version_tuple
 from nki_dtypes import DType
 
-INDENT = "    "
 WIDTH = 100
 BY_POSITION = 2
 
@@ -137,7 +137,8 @@ class _Writer:
         constants = [b for b in self.buffers.values() if b.content is not None]
         self.arrays = array_names(constants, names_of(program) | _NEEDED | MODULES)
         parameters = ", ".join(b.name for b in program.parameters)
-        lines = [f"def {program.name}({parameters}):", *_indented(self.docstring())]
+        lines = folded(f"def {program.name}({parameters}):", WIDTH)
+        lines += _indented(self.docstring())
         lines += _indented(self.statements(program.body))
         lines += _indented(self.returned())
         for b in constants:
@@ -163,7 +164,8 @@ class _Writer:
     def returned(self) -> Iterator[str]:
         names = ", ".join(self.program.results)
         if names:
-            yield f"return {names}"
+            line, room = f"return {names}", WIDTH - len(INDENT)
+            yield from [line] if len(line) <= room else folded(f"return ({names})", room)
         elif not self.program.body:
             yield "pass"
 
@@ -184,12 +186,16 @@ class _Writer:
     def laid_out(self, head: str, parts: list[str], origin: Place | None) -> Iterator[str]:
         """head(parts) on one line, or with a part per line where it would be too long."""
         comment = f"  # from {PurePath(origin.file).name}:{origin.line}" if origin else ""
-        line = f"{head}({', '.join(parts)}){comment}"
-        if len(line) + self.depth * len(INDENT) <= WIDTH:
+        line, room = f"{head}({', '.join(parts)}){comment}", WIDTH - self.depth * len(INDENT)
+        if len(line) <= room:
             yield line
             return
+        if len(f"{head}({comment}") > room:
+            yield comment.strip()
+            comment = ""
         yield f"{head}({comment}"
-        yield from (f"{INDENT}{part}," for part in parts)
+        for part in parts:
+            yield from _indented(folded(f"{part},", room - len(INDENT)))
         yield ")"
 
     def loop(self, loop: Loop) -> Iterator[str]:
