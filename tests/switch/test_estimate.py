@@ -230,7 +230,7 @@ def test_unknown_targets_modes_and_kernels_are_refused(kernels):
         estimate(kernels.rows_doubled, X, target="trn7")
     with pytest.raises(AttributeValueError, match="'fast' is not a mode of the timeline"):
         estimate(kernels.rows_doubled, X, mode="fast")
-    with pytest.raises(LaunchError, match="estimate takes a kernel"):
+    with pytest.raises(LaunchError, match="this is no kernel"):
         estimate("rows_doubled", X)
     with pytest.raises(UnsupportedError, match="an estimate of 2 cores"):
         estimate(kernels.rows_doubled[2], X)

@@ -1,6 +1,6 @@
 """The switch: which language answers `import nki`."""
 
-from nki_runtime._estimate import estimate
+from nki_runtime._estimate import estimate, program_of
 from nki_runtime._simulate import Simulation, simulate
 from nki_runtime._switch import Switch
 from nki_runtime._use import current, use
@@ -26,6 +26,7 @@ __all__ = [
     "backends",
     "current",
     "estimate",
+    "program_of",
     "simulate",
     "use",
 ]

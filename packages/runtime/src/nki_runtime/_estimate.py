@@ -1,4 +1,4 @@
-"""`estimate`: how long a kernel takes on a device, without one."""
+"""A kernel as its program, and how long it takes on a device, without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from neuroncore.collection import no_collection
 from neuroncore.errors import LaunchError, UnsupportedError, ValuesNeededError
 from neuroncore.observe import watched_by
-from neuroncore.program import Recorder, check, reroll
+from neuroncore.program import Program, Recorder, check, reroll
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import Timeline
 from neuroncore.timeline import estimate as play
@@ -44,12 +44,23 @@ def estimate(
     is no program, LaunchError for an unknown target and for an argument that is no tensor,
     AttributeValueError for an unknown mode.
     """
+    program = program_of(kernel, *arrays_or_specs, target=target, **kwargs)
+    return play(program, mode=mode, verified=True)
+
+
+def program_of(
+    kernel: Any, *arrays_or_specs: Any, target: str | None = None, **kwargs: Any
+) -> Program:
+    """The checked program of `kernel` on these arguments, its loops as loops.
+
+    Arguments, how the kernel runs and what is raised are as for `estimate`.
+    """
     if not callable(kernel):
         raise LaunchError(
-            "estimate takes a kernel",
+            "this is no kernel",
             expected="a function, or what nki.jit made of one",
             got=type(kernel).__name__,
-            hint="neuroncore.timeline.estimate takes programs",
+            hint="what takes programs needs none: neuroncore.timeline.estimate, tokenplan.analyse",
         )
     specs = Zeros()
     args, options = Conversion().to_numpy((arrays_or_specs, kwargs))
@@ -72,8 +83,8 @@ def estimate(
                 ) from None
             recorder = _record(kernel, run, specs.copied(given), needs_values=True)
         program = reroll(recorder.program(), True, recorder.names())
-    check(program, recorder.options, content=False)  # what memory holds takes no time
-    return play(program, mode=mode, verified=True)
+    check(program, recorder.options, content=False)  # its values are not known
+    return program
 
 
 def _runner(kernel: Any, target: str | None) -> Callable[..., Any]:

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from time import process_time
 
 from neuroncore.program import Program
+from tokenplan import claims as checks
 from tokenplan.elide import elide
 from tokenplan.graph import Claim, TokenGraph
 from tokenplan.model import Kernel
 from tokenplan.read import read
 from tokenplan.reduce import reduce
+from tokenplan.remarks import remarks
 from tokenplan.rules import BUDGET
 
 
@@ -19,18 +21,26 @@ def analyse(
 ) -> TokenGraph:
     """Which operations of `program` must wait for which, each edge with its proof or witness.
 
-    budget: operations that the exact search may take per pair of accesses; a pair that needs more
-    is kept in order. Raises ProgramError for a program that breaks rules of the machine.
+    claims: Parallel and Pipeline are checked, and diagnostics E2 and E3 say where they fail; Join
+    adds an order. budget: operations that the exact search may take per pair of accesses; a pair
+    that needs more is kept in order.
+
+    Raises ProgramError for a program that breaks rules of the machine, ClaimError for a claim of a
+    loop or operation that is not there.
     """
     began = process_time()
+    claims = tuple(claims)
     kernel = program if isinstance(program, Kernel) else read(program)
     read_at = process_time()
     elision = elide(kernel, budget)
+    edges = (*elision.edges, *checks.joins(kernel, claims))
+    found = checks.check(kernel, claims, budget)
     elided_at = process_time()
-    edges = reduce(kernel, elision.edges)
+    edges = reduce(kernel, edges)
+    found += remarks(kernel, edges, elision.assumes)
     seconds = {
         "effects": read_at - began,
         "elision": elided_at - read_at,
         "reduction": process_time() - elided_at,
     }
-    return TokenGraph(kernel, edges, tuple(claims), elision.assumes, (), elision.counts, seconds)
+    return TokenGraph(kernel, edges, claims, elision.assumes, tuple(found), elision.counts, seconds)

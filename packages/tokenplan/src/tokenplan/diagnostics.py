@@ -17,6 +17,10 @@ class Diagnostic:
         where = f"{self.place}: " if self.place else ""
         return f"{where}{self.code}: {self.text}"
 
+    @property
+    def is_error(self) -> bool:
+        return self.code.startswith("E")
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -27,9 +31,9 @@ class Page:
     means: str
     do: str
 
-    @property
-    def is_error(self) -> bool:
-        return self.code.startswith("E")
+    def text(self) -> str:
+        """The page as text."""
+        return f"{self.code}: {self.title}\n\n{self.means}\n\n{self.do}"
 
 
 PAGES = {

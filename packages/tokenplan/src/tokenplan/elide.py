@@ -15,6 +15,7 @@ from tokenplan.order import Place, count_pairs, places, total_order
 from tokenplan.rules import BUDGET, Conflict, Pair, Removed, boxes, commuting, distinct, never
 from tokenplan.rules.distinct import parameters_distinct
 from tokenplan.sweep import all_pairs, count_apart, sweep
+from tokenplan.wording import index_of
 
 EXHAUSTIVE = 20_000
 """Up to so many pairs of one tensor are tested one by one, and each removed order is listed."""
@@ -180,8 +181,5 @@ def _edge(key: Key, found: _Found, buffers: Mapping[str, Buffer]) -> Edge:
 def _witness(buffer: Buffer, found: Conflict) -> Witness | None:
     if found.byte is None:
         return None
-    element, rest = [], found.byte // buffer.itemsize
-    for size in reversed(buffer.shape):
-        rest, index = divmod(rest, size)
-        element.append(index)
-    return Witness(buffer.id, found.byte, tuple(reversed(element)), found.source, found.sink)
+    index = index_of(buffer, found.byte)
+    return Witness(buffer.id, found.byte, index, found.source, found.sink)

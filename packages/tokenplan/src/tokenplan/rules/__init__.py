@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from tokenplan.footprints.integer_sets import ExhaustedError
 from tokenplan.rules import (
     boxes,
     commuting,
@@ -64,6 +65,23 @@ def decide(pair: Pair, budget: int = BUDGET) -> Verdict:
         return Verdict(integer_sets.BUDGET, Conflict(given_up.distance))
     assert answer is not None
     return Verdict(integer_sets.NAME, answer)
+
+
+def carried_by(pair: Pair, loop: str, budget: int = BUDGET) -> Conflict | None:
+    """The nearest conflict of iterations of `loop` whose outer loops are in one iteration.
+
+    Where the budget does not suffice, a conflict without a byte at the least distance.
+    """
+    outer = pair.shared.index(loop)
+    if outer < pair.fixed or not pair.trips[loop][1]:
+        return None
+    for rule in LADDER:
+        if isinstance(rule.decide(pair), Removed):
+            return None
+    try:
+        return integer_sets.carried_by(pair, outer, budget)
+    except ExhaustedError:
+        return Conflict(tuple(int(at == outer) for at in range(len(pair.shared))))
 
 
 def says(rule: str) -> str:

@@ -33,7 +33,7 @@ def decide(pair: Pair, budget: int) -> Answer:
         if outer < depth and not pair.trips[pair.shared[outer]][1]:
             continue
         try:
-            found = _nearest(pair, outer, budget)
+            found = carried_by(pair, outer, budget)
         except ExhaustedError:
             raise OutOfBudgetError(_least(pair, outer)) from None
         if found is not None:
@@ -49,7 +49,9 @@ def _least(pair: Pair, outer: int) -> Distance:
     )
 
 
-def _nearest(pair: Pair, outer: int, budget: int) -> Conflict | None:
+def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
+    """The least distance with a later iteration of shared loop `outer`, those around it being the
+    same (outer = number of shared loops: all the same). Raises ExhaustedError."""
     system, last = System(), {loop: high for loop, (_, high) in pair.trips.items()}
     distance = [
         system.variable(0, 0) if at < outer

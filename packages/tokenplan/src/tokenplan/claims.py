@@ -1,0 +1,128 @@
+"""What the user claims of loops, checked; and orders that the user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+from neuroncore.errors import LaunchError
+from tokenplan import rules
+from tokenplan.diagnostics import Diagnostic
+from tokenplan.graph import JOIN, KEPT, Claim, Edge, Join, Parallel
+from tokenplan.model import Kernel, Op, commute, shared_loops
+from tokenplan.order import Place, places
+from tokenplan.rules import Conflict, Pair
+from tokenplan.wording import at_iterations, element, op_name
+
+
+class ClaimError(LaunchError):
+    """A claim of a loop or operation that is not there."""
+
+
+def joins(kernel: Kernel, claims: Iterable[Claim]) -> Iterator[Edge]:
+    """An edge for each `join`, in one iteration or, against program order, from each to the next.
+
+    Raises ClaimError for unknown operations, and for an order that could never hold.
+    """
+    ops = {op.id: (n, op) for n, op in enumerate(kernel.ops())}
+    for claim in claims:
+        if not isinstance(claim, Join):
+            continue
+        before, source = ops[_known(claim.source, ops, "operation")]
+        after, sink = ops[_known(claim.sink, ops, "operation")]
+        zero = (0,) * len(shared_loops(source, sink))
+        if before < after:
+            yield Edge(source.id, sink.id, zero, JOIN, KEPT, JOIN)
+            continue
+        if not zero:
+            raise ClaimError(
+                f"{sink.id} cannot wait for {source.id}",
+                expected="the operation that comes first, then the one that waits",
+                got=f"{source.id} stands behind {sink.id}, and no loop repeats both",
+            )
+        yield Edge(source.id, sink.id, (*zero[1:], 1), JOIN, KEPT, JOIN)
+
+
+def check(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[Diagnostic]:
+    """E2 for a loop whose iterations meet, E3 for one whose iterations meet too soon.
+
+    Raises ClaimError for an unknown loop.
+    """
+    found = []
+    for claim in claims:
+        if isinstance(claim, Join):
+            continue
+        loop = _known(claim.loop, kernel.loops(), "loop")
+        nearest = _nearest(kernel, loop, budget)
+        if nearest is None:
+            continue
+        pair, conflict = nearest
+        apart = conflict.distance[pair.shared.index(loop)]
+        if isinstance(claim, Parallel):
+            text = f"iterations of loop {loop} are claimed to be parallel, but {{}}"
+            found.append(_diagnostic("E2", text, kernel, pair, conflict))
+        elif apart < claim.depth:
+            text = (
+                f"{claim.depth} iterations of loop {loop} are claimed to be in flight, but {{}}: "
+                f"only pipeline({apart}) holds"
+            )
+            found.append(_diagnostic("E3", text, kernel, pair, conflict))
+    return found
+
+
+def _known(name: str, names: Iterable[str], kind: str) -> str:
+    names = list(names)
+    if name in names:
+        return name
+    near = get_close_matches(name, names, n=1)
+    raise ClaimError(
+        f"the kernel has no {kind} {name}",
+        expected=f"one of {', '.join(names) or 'none: it has no ' + kind}",
+        hint=f"did you mean {near[0]}?" if near else None,
+    )
+
+
+def _nearest(kernel: Kernel, loop: str, budget: int) -> tuple[Pair, Conflict] | None:
+    """The two accesses that meet in the nearest iterations of the loop, the first such two."""
+    trips = {name: (0, found.trips - 1) for name, found in kernel.loops().items()}
+    best: tuple[Pair, Conflict] | None = None
+    for a, b in _inside(kernel, loop):
+        later = a.at >= b.at
+        used = {name: trips[name] for name in (*a.op.loops, *b.op.loops)}
+        pair = Pair(a.op, a.access, b.op, b.access, kernel.buffers, used, later)
+        found = rules.carried_by(pair, loop, budget)
+        at = pair.shared.index(loop)
+        if found and (best is None or found.distance[at] < best[1].distance[at]):
+            best = pair, found
+    return best
+
+
+def _inside(kernel: Kernel, loop: str) -> Iterator[tuple[Place, Place]]:
+    """Pairs of accesses to one buffer in the loop that do not commute, in any order."""
+    inside = [place for place in places(kernel) if loop in place.op.loops]
+    for a in inside:
+        for b in inside:
+            if a.access.buffer == b.access.buffer and not commute(a.access.mode, b.access.mode):
+                yield a, b
+
+
+def _diagnostic(code: str, text: str, kernel: Kernel, pair: Pair, conflict: Conflict) -> Diagnostic:
+    buffer = kernel.buffers[pair.a.buffer]
+    ends = ((pair.source, conflict.source), (pair.sink, conflict.sink))
+    if conflict.byte is None:
+        one, other = (op_name(op) for op, _ in ends)
+        why = f"{one} and {other} might share bytes of {buffer.id}, {_apart(pair, conflict)} apart"
+    else:
+        one, other = (f"{op_name(op)} at {at_iterations(kernel, at)}" for op, at in ends)
+        why = f"{one} and {other} share {element(buffer, conflict.byte)}"
+    return Diagnostic(code, text.format(why), _place(pair.sink))
+
+
+def _apart(pair: Pair, conflict: Conflict) -> str:
+    return ", ".join(
+        f"{d} of {loop}" for loop, d in zip(pair.shared, conflict.distance, strict=True) if d
+    )
+
+
+def _place(op: Op) -> str:
+    return f"{op.place.file}:{op.place.line}" if op.place else ""

@@ -1,0 +1,94 @@
+"""`tokenplan explain`: the token graph of a kernel, for people and for machines."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroncore.errors import LaunchError
+from neuroncore.program import Program
+from neuroncore.targets import resolve_target
+from tokenplan import document
+from tokenplan.analyse import analyse
+from tokenplan.cli.kernels import UsageError, Wanted
+from tokenplan.graph import Claim, Join, Parallel, Pipeline, TokenGraph
+from tokenplan.report import dot, explained
+
+NEWEST = "0.6"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What a format may show."""
+
+    program: Program
+    graph: TokenGraph
+    verbose: bool
+
+
+FORMATS: dict[str, Callable[[Explained], str]] = {
+    "text": lambda found: explained(found.graph, found.verbose),
+    "json": lambda found: document.write(found.graph),
+    "dot": lambda found: dot(found.graph, found.verbose),
+}
+"""What --output-format offers."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """KERNEL and everything about it."""
+    add = parser.add_argument
+    add("kernel", metavar="KERNEL",
+        help="FILE.py:FUNCTION, MODULE:FUNCTION, or the file of a program text")  # fmt: skip
+    add("--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
+        help="an argument of the kernel, by name or in order: x=f32[1024,64]; "
+        "or NAME=VALUE")  # fmt: skip
+    add("--nki", default=NEWEST, metavar="VERSION", help=f"NKI version (default {NEWEST})")
+    add("--target", default="trn2", help="trn1|inf2|gen2, trn2|gen3 (default) or trn3|gen4")
+    add("--claim", action="append", default=[], metavar="LOOP=CLAIM",
+        help="k=parallel: iterations of k need no order; "
+        "'k=pipeline(2)': 2 may be in flight")  # fmt: skip
+    add("--join", action="append", default=[], metavar="A,B",
+        help="operation B shall wait for A, whatever they touch")  # fmt: skip
+    add("--output-format", choices=tuple(FORMATS), default="text")
+    add("-o", "--output", type=Path, metavar="FILE", help="where to write it (default: stdout)")
+    add("--verbose", action="store_true", help="every order that was removed, one by one")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Writes the explanation; 1 where a claim is false."""
+    try:
+        target = resolve_target(given.target).name
+    except LaunchError as unknown:
+        raise UsageError(unknown.what, expected=unknown.expected, got=unknown.got) from None
+    claims = tuple(_claims(given))
+    program = Wanted(given.kernel, given.spec, given.nki, target).program()
+    graph = analyse(program, claims)
+    text = FORMATS[given.output_format](Explained(program, graph, given.verbose))
+    if given.output is None:
+        sys.stdout.write(text)
+    else:
+        given.output.write_text(text, encoding="utf-8")
+    return int(any(found.is_error for found in graph.diagnostics))
+
+
+def _claims(given: argparse.Namespace) -> Iterator[Claim]:
+    for text in given.claim:
+        loop, _, claim = text.partition("=")
+        depth = re.fullmatch(r"pipeline\((\d+)\)", claim)
+        if claim == "parallel":
+            yield Parallel(loop)
+        elif depth:
+            yield Pipeline(loop, int(depth[1]))
+        else:
+            raise UsageError(
+                f"--claim {text!r} claims nothing", expected="LOOP=parallel or LOOP=pipeline(DEPTH)"
+            )
+    for text in given.join:
+        source, comma, sink = text.partition(",")
+        if not comma or not source or not sink:
+            raise UsageError(f"--join {text!r} joins nothing", expected="two operations: A,B")
+        yield Join(source.strip(), sink.strip())

@@ -1,0 +1,76 @@
+"""The kernel that the command line names: a program text, or a function that is run to see it."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroncore.errors import LaunchError
+from neuroncore.program import Program, parse_program
+
+_NEEDED = ("nki_runtime", "nki_beta2")
+_DRIVER = Path(__file__).with_name("_record.py")
+
+
+class UsageError(LaunchError):
+    """The command line asks for what there is not."""
+
+
+class KernelRunError(LaunchError):
+    """The kernel does not run; what the runtime said is in `output`."""
+
+    def __init__(self, output: str) -> None:
+        super().__init__("the kernel does not run")
+        self.place = None
+        self.output = output
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A kernel on arguments: FILE.py:FUNCTION or MODULE:FUNCTION and what it takes, or a text."""
+
+    name: str
+    specs: Sequence[str]
+    nki: str
+    target: str
+
+    def program(self) -> Program:
+        """The program; raises UsageError, KernelRunError, and ProgramTextError for a text."""
+        path = Path(self.name)
+        if path.is_file() and path.suffix != ".py":
+            if self.specs:
+                raise UsageError("a program text says its shapes itself", hint="leave out --spec")
+            return parse_program(path.read_text("utf-8"), str(path))
+        where, colon, function = self.name.rpartition(":")
+        if not colon or not where or not function:
+            raise UsageError(
+                f"{self.name!r} names no kernel",
+                expected="FILE.py:FUNCTION, MODULE:FUNCTION or the file of a program text",
+            )
+        if where.endswith(".py") and not Path(where).is_file():
+            raise UsageError(f"can't open {where!r}: no such file")
+        return self._recorded(where, function)
+
+    def _recorded(self, where: str, function: str) -> Program:
+        missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+        if missing:
+            raise UsageError(
+                f"running a kernel needs {' and '.join(missing)}",
+                hint="pip install 'tokenplan[run]'",
+            )
+        with tempfile.TemporaryDirectory(prefix="tokenplan-") as folder:
+            result = Path(folder) / "program"
+            language = "beta1" if self.nki.startswith("0.1") else "beta2"
+            options = ("--backend", language, "--nki", self.nki, "--target", self.target)
+            named = (str(_DRIVER), str(result), where, function, *self.specs)
+            command = (sys.executable, "-m", "nki_runtime", *options, "--shadow", *named)
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode or not result.is_file():
+                raise KernelRunError(done.stdout + done.stderr)
+            return pickle.loads(result.read_bytes())

@@ -1,0 +1,205 @@
+"""The report in words: which two accesses, which element, which iterations."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator
+
+from tokenplan.graph import IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
+from tokenplan.model import Access, Kernel, Mode, Op, shared_loops
+from tokenplan.rules import says
+from tokenplan.wording import at_iterations, distance_text, element, line_of, op_name, plural
+
+_VERBS = {Mode.read: "reads", Mode.write: "writes", Mode.accumulate: "adds to"}
+_KINDS = {
+    "RAW": (Mode.write, Mode.read),
+    "WAR": (Mode.read, Mode.write),
+    "WAW": (Mode.write, Mode.write),
+}
+
+
+def explained(graph: TokenGraph, verbose: bool = False) -> str:
+    """The whole report; `verbose`: with every order that was removed or is implied."""
+    return "\n".join(_Report(graph, verbose).lines()) + "\n"
+
+
+class _Report:
+    def __init__(self, graph: TokenGraph, verbose: bool) -> None:
+        self.graph, self.kernel, self.verbose = graph, graph.kernel, verbose
+        self.ops = {op.id: op for op in graph.kernel.ops()}
+
+    def lines(self) -> Iterator[str]:
+        yield from self.head()
+        yield from self.needed()
+        yield from self.implied()
+        yield from self.removed()
+        yield from self.remarks()
+        yield from self.account()
+
+    def head(self) -> Iterator[str]:
+        """The kernel, its operations and loops."""
+        kernel, loops = self.kernel, self.kernel.loops().values()
+        yield (
+            f"{kernel.name} on {kernel.target}: {plural(len(self.ops), 'operation')}, "
+            f"{plural(len(loops), 'loop')}"
+        )
+        width = max((len(name) for name in self.ops), default=0)
+        for op in self.ops.values():
+            yield f"  {op.id:{width}}  {_source(op)}".rstrip()
+        for loop in loops:
+            last = loop.start + loop.step * (loop.trips - 1)
+            values = f"{loop.variable} from {loop.start} to {last} by {loop.step}"
+            yield f"  loop {loop.id}: {plural(loop.trips, 'iteration')}" + (
+                f", {values}" if loop.trips else ""
+            )
+
+    def needed(self) -> Iterator[str]:
+        """Every kept edge with its witness."""
+        kept = self.graph.with_status(KEPT)
+        yield ""
+        yield f"{plural(len(kept), 'order')} to keep:"
+        for edge in kept:
+            yield f"  {self._order(edge)}"
+            yield f"      {self._why(edge)}"
+
+    def implied(self) -> Iterator[str]:
+        """Edges that follow from others."""
+        implied = self.graph.with_status(IMPLIED)
+        if not implied:
+            return
+        yield ""
+        yield f"{plural(len(implied), 'order')} needed, too, but implied by those" + (
+            ":" if self.verbose else " (--verbose shows them)"
+        )
+        if self.verbose:
+            for edge in implied:
+                yield f"  {self._order(edge)}: {self._why(edge)}"
+
+    def removed(self) -> Iterator[str]:
+        """What needs no order, by rule."""
+        counts = self.graph.counts
+        if counts is None:
+            return
+        listed: dict[str, list[Edge]] = {}
+        for edge in self.graph.with_status(REMOVED):
+            listed.setdefault(edge.rule, []).append(edge)
+        yield ""
+        yield f"{plural(counts.removed, 'pair')} of accesses that need no order:"
+        for rule, count in sorted(counts.rules.items(), key=lambda item: (-item[1], item[0])):
+            yield f"  {plural(count, 'pair')}: {says(rule)} [{rule}]"
+            edges = listed.get(rule, [])
+            for edge in edges if self.verbose else edges[:1]:
+                yield f"      {'' if self.verbose else 'such as '}{self._apart(edge)}"
+
+    def remarks(self) -> Iterator[str]:
+        """Diagnostics and assumptions."""
+        if self.graph.diagnostics:
+            yield ""
+            yield from map(str, self.graph.diagnostics)
+
+    def account(self) -> Iterator[str]:
+        """All counts, in one place."""
+        counts = self.graph.counts
+        if counts is None:
+            return
+        kept, implied = (len(self.graph.with_status(status)) for status in (KEPT, IMPLIED))
+        yield ""
+        yield (
+            f"{plural(counts.pairs, 'pair')} of accesses: {counts.removed:,} need no order, "
+            f"{counts.conflicts:,} conflict"
+            f"{_untested(counts.untested)}"
+        )
+        yield (
+            f"{plural(counts.total_order, 'edge')} if everything waited for what stands before it; "
+            f"{kept} to keep, {implied} implied"
+        )
+
+    # -- one order --------------------------------------------------------------------------------
+
+    def _order(self, edge: Edge) -> str:
+        source, sink = self.ops[edge.source], self.ops[edge.sink]
+        when = distance_text(self._variables(source, sink), edge.distance)
+        return f"{source.id} -> {sink.id}  {when}"
+
+    def _variables(self, source: Op, sink: Op) -> list[str]:
+        loops = self.kernel.loops()
+        return [loops[name].variable for name in shared_loops(source, sink)]
+
+    def _why(self, edge: Edge) -> str:
+        source, sink = self.ops[edge.source], self.ops[edge.sink]
+        if edge.kind == JOIN:
+            return "because you ask for it (join)"
+        first, second = _verbs(edge, source, sink)
+        witness = edge.witness
+        if witness is None:
+            return (
+                f"because {op_name(source)} {first} {edge.buffer} and {op_name(sink)} {second} it, "
+                f"and no proof keeps them apart [{edge.rule}]"
+            )
+        what = element(self.kernel.buffers[edge.buffer], witness.byte)
+        before = at_iterations(self.kernel, witness.source)
+        after = at_iterations(self.kernel, witness.sink)
+        opaque = self._opaque(edge, source) or self._opaque(edge, sink)
+        may = "may touch" if opaque else None
+        return (
+            f"because {op_name(source)} {may or first} {what} at {before}, "
+            f"and {op_name(sink)} {may or second} it at {after} [{edge.kind}]"
+        )
+
+    def _opaque(self, edge: Edge, op: Op) -> bool:
+        return any(access.opaque and access.buffer == edge.buffer for access in op.accesses)
+
+    def _apart(self, edge: Edge) -> str:
+        source, sink = self.ops[edge.source], self.ops[edge.sink]
+        first, second = _verbs(edge, source, sink)
+        return (
+            f"{source.id} {first} {_part(self.kernel, edge, source, first)}, "
+            f"{sink.id} {second} {_part(self.kernel, edge, sink, second)}"
+        )
+
+
+def _verbs(edge: Edge, source: Op, sink: Op) -> tuple[str, str]:
+    """What both ends do with the buffer."""
+    modes = _KINDS.get(edge.kind)
+    if modes is None:
+        a = {x.mode for x in source.accesses if x.buffer == edge.buffer}
+        b = {x.mode for x in sink.accesses if x.buffer == edge.buffer}
+        first = Mode.accumulate if Mode.accumulate in a else min(a)
+        other = b - {Mode.accumulate} if first is Mode.accumulate else {Mode.accumulate}
+        modes = first, min(other or b)
+    return _VERBS[modes[0]], _VERBS[modes[1]]
+
+
+def _part(kernel: Kernel, edge: Edge, op: Op, verb: str) -> str:
+    """The part of the buffer that the op touches, as bytes of the iteration."""
+    for access in op.accesses:
+        if access.buffer == edge.buffer and _VERBS[access.mode] == verb:
+            return _access_text(kernel, access)
+    return edge.buffer
+
+
+def _access_text(kernel: Kernel, access: Access) -> str:
+    buffer = kernel.buffers[access.buffer]
+    row = buffer.num_bytes // buffer.shape[0] if buffer.shape else buffer.itemsize
+    unit, name = (row, "row") if _counts_rows(access, row) else (1, "byte")
+    offset = access.offset
+    terms = [f"{c // unit}*{kernel.loops()[n].variable}#" for n, c in offset.terms]
+    start = " + ".join([*terms, str(offset.constant // unit)])
+    return f"{buffer.id} from {name} {start}"
+
+
+def _counts_rows(access: Access, row: int) -> bool:
+    numbers = (access.offset.constant, *dict(access.offset.terms).values())
+    return row > 0 and all(number % row == 0 for number in numbers)
+
+
+def _untested(count: int) -> str:
+    return f", {count:,} follow from others and were not looked at" if count else ""
+
+
+def _source(op: Op) -> str:
+    """The line of source, with its place."""
+    if op.place is None:
+        return f"{op.instruction} on {op.engine}"
+    text = linecache.getline(op.place.file, op.place.line).strip()
+    return f"{line_of(op)}: {text or op.instruction}"
