@@ -1,0 +1,172 @@
+"""Vector clocks: what an instance knows to have completed when it starts.
+
+An instance knows what the one before it on its queue knew, what it waits for, and everything that
+this knew. It completes after all before it on its queue. That a queue may start an instance before
+the one ahead has completed is allowed for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tokenplan.model import Loop
+from tokenplan.neuroncore.counters import Counted, counted
+from tokenplan.neuroncore.needs import Need
+from tokenplan.neuroncore.nests import Nests, num_instances, with_trips
+
+MOST_INSTANCES = 60_000
+"""Instances up to which a run is followed; what is longer keeps every wait."""
+
+
+class Run:
+    """One run of all operations; `starts` gives the clocks for a choice of waits."""
+
+    def __init__(self, nests: Nests) -> None:
+        self.nests, self.ops = nests, nests.ops()
+        self.order = list(nests.sequence())
+        self.queues = sorted({nests.queue[op.id] for op in self.ops})
+        number = {name: n for n, name in enumerate(self.queues)}
+        self.lane = [number[nests.queue[op.id]] for op in self.ops]
+        self.number = number
+
+    def starts(self, waits: Iterable[Counted]) -> dict[str, np.ndarray]:
+        """Operation → instances x queues: completions that are known when it starts."""
+        of_op: dict[str, list[tuple[int, list[int]]]] = {op.id: [] for op in self.ops}
+        for wait in waits:
+            of_op[wait.need.op].append((self.number[wait.queue], wait.values.tolist()))
+        per_op = [of_op[op.id] for op in self.ops]
+        seen: list[list[list[int]]] = [[] for _ in self.ops]
+        now = [[0] * len(self.queues) for _ in self.queues]
+        done: list[list[list[int]]] = [[] for _ in self.queues]
+        for which in self.order:
+            lane, mine = self.lane[which], seen[which]
+            clock, nth = now[lane], len(mine)
+            for queue, values in per_op[which]:
+                if clock[queue] < values[nth]:
+                    other = done[queue][values[nth] - 1]
+                    clock = [a if a > b else b for a, b in zip(clock, other, strict=True)]
+            mine.append(clock)
+            now[lane] = clock = clock.copy()
+            clock[lane] = len(done[lane]) + 1
+            done[lane].append(clock)
+        return {op.id: np.array(each) for op, each in zip(self.ops, seen, strict=True)}
+
+    def is_covered(self, needs: Iterable[Counted], waits: Iterable[Counted]) -> bool:
+        """Whether every need holds if only these waits are made."""
+        starts = self.starts(waits)
+        return all(
+            bool((starts[n.need.op][:, self.number[n.queue]] >= n.values).all()) for n in needs
+        )
+
+    def waits_for_itself(self, waits: Iterable[Counted]) -> bool:
+        """Whether a wait asks for completions of what does not come before in program order.
+
+        Without such waits nobody waits for ever.
+        """
+        before = {op.id: [] for op in self.ops}
+        passed = [0] * len(self.queues)
+        for which in self.order:
+            before[self.ops[which].id].append(tuple(passed))
+            passed[self.lane[which]] += 1
+        return any(
+            bool((wait.values > np.array(before[wait.need.op])[:, self.number[wait.queue]]).any())
+            for wait in waits
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Minimal:
+    """The waits that are left, and how far it was proved that they order everything needed."""
+
+    kept: tuple[Need, ...]
+    proof: str
+
+
+def minimal(nests: Nests, needs: Sequence[Need]) -> Minimal:
+    """A smallest set of needs to wait for that implies all others: none of it can be left out.
+
+    Outermost loops are followed until what is known repeats from iteration to iteration, which
+    proves it for all further ones; if it does not, to their end.
+    """
+    outer = {node.id: node.trips for node in nests.kernel.body if isinstance(node, Loop)}
+    back = dict.fromkeys(outer, 1)
+    ops = {op.id: op for op in nests.ops()}
+    for need in needs:
+        loop = next(iter(ops[need.op].loops[: len(need.distance)]), None)
+        if loop is not None:
+            inner = np.prod(nests.trips(ops[need.op].loops[1 : len(need.distance)]))
+            reach = need.distance[0] + -(-sum(need.distance[1:]) // max(1, int(inner)))
+            back[loop] = max(back[loop], reach)
+    most = {loop: min(trips, 2 * back[loop] + 4) for loop, trips in outer.items()}
+    while True:
+        short = Nests(with_trips(nests.kernel, most), nests.queue)
+        if sum(short.num_iterations(op) for op in short.ops()) > MOST_INSTANCES:
+            return Minimal(tuple(_crossing(nests, needs)), "nothing left out: too long to follow")
+        run = Run(short)
+        all_needs = counted(short, needs)
+        if run.waits_for_itself(all_needs):
+            raise AssertionError("a wait asks for what comes later")
+        kept = _without_implied(run, all_needs)
+        if most == outer:
+            return Minimal(tuple(c.need for c in kept), "every iteration was followed")
+        if _repeats(run, kept, all_needs, {k: back[k] for k in outer if most[k] < outer[k]}):
+            shown = ", ".join(f"{loop} from iteration {most[loop] - 2} on" for loop in most)
+            return Minimal(tuple(c.need for c in kept), f"what is known repeats: {shown}")
+        most = {loop: min(outer[loop], 2 * trips) for loop, trips in most.items()}
+
+
+def _crossing(nests: Nests, needs: Iterable[Need]) -> Iterable[Need]:
+    return (need for need in needs if nests.queue[need.op] != nests.queue[need.after])
+
+
+def _without_implied(run: Run, needs: list[Counted]) -> list[Counted]:
+    """Needs left after dropping one by one what the others imply, far and reused ones first."""
+    kept = list(needs)
+    order = sorted(
+        needs, key=lambda c: (not c.need.slots, not any(c.need.distance), c.need.kind == "RAW")
+    )
+    for each in order:
+        rest = [other for other in kept if other is not each]
+        if run.is_covered([each], rest):
+            kept = rest
+    assert run.is_covered(needs, kept)
+    return kept
+
+
+def _repeats(run: Run, waits: list[Counted], needs: list[Counted], back: Mapping[str, int]) -> bool:
+    """Whether clocks of the last iterations of these loops are those before, or moved on evenly.
+
+    Then those of every further iteration are, too: clocks are maxima of clocks at most `back`
+    iterations before.
+    """
+    starts = run.starts(waits)
+    for node in run.nests.kernel.body:
+        if not isinstance(node, Loop) or node.id not in back:
+            continue
+        each = [num_instances(node, run.nests.queue, name) // node.trips for name in run.queues]
+        step = np.array(each)
+        moving = _moving(needs, node.id)
+        for op in run.ops:
+            if op.loops[:1] != (node.id,):
+                continue
+            clocks = starts[op.id].reshape(node.trips, -1, len(run.queues))[-back[node.id] - 2 :]
+            grown = clocks[1:] - clocks[:-1]
+            evenly = grown == step
+            if not (evenly | (grown == 0)).all():
+                return False
+            for queue in moving.get(op.id, ()):
+                if not evenly[..., run.number[queue]].all():
+                    return False
+    return True
+
+
+def _moving(needs: Iterable[Counted], loop: str) -> dict[str, set[str]]:
+    """Operation → queues whose counter it needs more of in every iteration of `loop`."""
+    found: dict[str, set[str]] = {}
+    for need in needs:
+        if any(name == loop for name, _ in need.count.terms):
+            found.setdefault(need.need.op, set()).add(need.queue)
+    return found

@@ -1,0 +1,56 @@
+"""Waits for completion counters: what an operation waits for, in numbers of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from neuroncore.program import Affine
+from tokenplan.model import Op
+from tokenplan.neuroncore.needs import Need
+from tokenplan.neuroncore.nests import Nests
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A need between queues as a wait for the counter of one of them.
+
+    `values[n]` is the number of completions on `queue` that the n-th instance of `op` waits for, 0
+    where what it would wait for lies before the first iteration.
+    """
+
+    need: Need
+    queue: str
+    count: Affine
+    values: np.ndarray = field(compare=False, repr=False)
+
+
+def counted(nests: Nests, needs: Iterable[Need]) -> list[Counted]:
+    """The needs between different queues; queues complete in order, so others hold anyway."""
+    ops = {op.id: op for op in nests.ops()}
+    return [
+        count(nests, ops, need) for need in needs if nests.queue[need.op] != nests.queue[need.after]
+    ]
+
+
+def count(nests: Nests, ops: dict[str, Op], need: Need) -> Counted:
+    """The need with the numbers of completions that it stands for."""
+    after = ops[need.after]
+    affine = nests.completions(after, len(need.distance))
+    values = values_of(nests, ops[need.op], need.distance, affine)
+    return Counted(need, nests.queue[after.id], affine, values)
+
+
+def values_of(nests: Nests, op: Op, distance: tuple[int, ...], affine: Affine) -> np.ndarray:
+    """`affine` at `distance` before each iteration of `op`; 0 before the first iteration."""
+    depth = len(distance)
+    loops = op.loops[:depth]
+    back = nests.iterations(op)[:, :depth] - np.array(distance, np.int64)
+    trips = nests.trips(loops)
+    steps = np.array([prod(trips[d + 1 :]) for d in range(depth)], np.int64)
+    each = dict(affine.terms)
+    factors = np.array([each.get(loop, 0) for loop in loops], np.int64)
+    return np.where(back @ steps >= 0, affine.constant + back @ factors, 0)
