@@ -12,10 +12,14 @@ class TrackedAccess:
     """Called, it gives the region for the current values of the loop variables.
 
     `offset` bytes and `terms` (slot of a loop variable, bytes a step) move `at_zero`; `place` says
-    where in the track the bytes lie. Without `at_zero` it is all of the track.
+    where in the track the bytes lie. Without `at_zero` it is all of the track. `fixed` is the
+    region of an access that never moves, once it is known.
     """
 
-    __slots__ = ("at_zero", "offset", "place", "regions", "terms", "track", "values")
+    __slots__ = (
+        "at_zero", "copies", "fixed", "moves", "offset", "place", "regions", "terms", "track",
+        "values",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -26,21 +30,32 @@ class TrackedAccess:
         at_zero: Footprint | None = None,
         place: Callable[[Footprint], Parts] = lambda found: (found,),
     ) -> None:
-        self.track, self.values = track, values
+        self.track, self.values, self.copies = track, values, track.copies
         self.offset, self.terms = offset, terms
         self.at_zero, self.place = at_zero, place
-        self.regions: dict[tuple[int, int], Region] = {}
-        track.caches.append(self.regions)
+        self.moves = bool(terms) or track.copies > 1
+        self.fixed: Region | None = None
+        self.regions: dict[int, Region] = {}
+        """By offset times copies and copy."""
+        track.accesses.append(self)
 
     def __call__(self) -> Region:
         offset, values, slot = self.offset, self.values, self.track.slot
         for variable, step in self.terms:
             offset += step * values[variable]
-        found = self.regions.get((slot, offset))
+        key = offset * self.copies + slot
+        found = self.regions.get(key)
         if found is None:
             parts = () if self.at_zero is None else self.place(self.at_zero.moved(offset))
-            found = self.regions[slot, offset] = self.track.region(slot, parts)
+            found = self.regions[key] = self.track.region(slot, parts)
+            if not self.moves:
+                self.fixed = found
         return found
+
+    def forget(self) -> None:
+        """Remember no region."""
+        self.regions.clear()
+        self.fixed = None
 
     def step(self, variable: int) -> int:
         """Bytes that one step of a loop variable moves it."""

@@ -73,6 +73,8 @@ class Compiler:
         self.sites: list[Site] = []
         self.overfull: list[Track] = []
         self.num_transfers = 0
+        self.trips = 1
+        """How often what is compiled now is executed."""
         self.without_cost: list[Finding] = []
         self.made = {id(call): self._machine_call(call) for call in calls(program.body)}
         self.dealt = balanced and self._deal_out()
@@ -110,7 +112,9 @@ class Compiler:
         self.values.append(loop.start)
         outer = self.variables.get(loop.variable)
         self.variables[loop.variable] = slot
+        self.trips *= loop.trips
         steps = self.body(loop.body)
+        self.trips //= loop.trips or 1
         if outer is None:
             del self.variables[loop.variable]
         else:
@@ -139,7 +143,7 @@ class Compiler:
             return
         is_dma = isinstance(work[0], Transfer)
         lane = self._queue() if is_dma else LANE[work[0].engine]
-        site = Site(len(self.sites), call, lane, work)
+        site = Site(len(self.sites), call, lane, work, self.state.touches)
         if self.order is not None:
             site.gate = self.order.gate(site.number)
         for place in self._places(call):
@@ -150,6 +154,7 @@ class Compiler:
         adding = {id(access.track) for access in site.adds}
         site.reads = [a for a in site.reads if id(a.track) not in adding]
         self.sites.append(site)
+        self._use(site)
         match work[0]:
             case Transfer():
                 self._count_bytes(site, made, work[0])
@@ -211,11 +216,7 @@ class Compiler:
 
     def forget(self) -> None:
         """Drop what nobody will wait for: every lane of the program is past it."""
-        lanes = self.state.lanes
-        used = {site.lane for site in self.sites}
-        if self.state.reorders and any(lane >= FIRST_QUEUE for lane in used):
-            used |= {queue.number for queue in self.state.queues}
-        before = min(lanes[lane].earliest for lane in used)
+        before = self.state.earliest
         for track in self.overfull:
             track.forget(before)
         self.overfull.clear()
@@ -229,6 +230,16 @@ class Compiler:
         return lambda found: absolute(storage, found, self.core.target)
 
     # -- what DMAs and passes share ---------------------------------------------------------------
+
+    def _use(self, site: Site) -> None:
+        """Note which lane it takes, an engine for how long; reordered transfers take any queue."""
+        state, lane = self.state, site.lane
+        state.used.add(lane)
+        if lane < FIRST_QUEUE:
+            intervals = [op.interval for op in site.work if isinstance(op, Pass | MultiplyMoving)]
+            state.least[lane] += self.trips * sum(state.clock.cycles(lane, n) for n in intervals)
+        elif state.reorders:
+            state.used.update(queue.number for queue in state.queues)
 
     def _queue(self) -> int:
         """Every DMA of the source has its queue, as far as there are some; reordered ones share."""

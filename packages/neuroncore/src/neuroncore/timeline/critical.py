@@ -2,109 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from neuroncore.timeline.state import Played, State
+from neuroncore.timeline.skips import Twin
+from neuroncore.timeline.state import State
 from neuroncore.timeline.tracks import NOBODY
 
-
-@dataclass(slots=True)
-class _Period:
-    """A repeated period that the path, going back, runs through."""
-
-    first: int
-    behind: int
-    length: int
-    """Ticks."""
-    left: int
-    """Repetitions in front of the one that the path is in."""
-    at: int
-    """How many stretches of the path came before."""
-    entries: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Bar by which the path came into a repetition → (repetitions left then, stretches so far)."""
-
-    @property
-    def later(self) -> int:
-        """How much later than the played period this repetition is."""
-        return self.left * self.length
-
-    def twin(self, bars: list[Played], number: int) -> int:
-        """The bar of this period that stands for `number` of the one before (NOBODY: none)."""
-        same = number + self.behind - self.first
-        if not self.left or same < self.first:
-            return NOBODY
-        one, other = bars[number], bars[same]
-        is_twin = one.site == other.site and other.start - one.start == self.length
-        return same if is_twin else NOBODY
+Stretch = list[int]
+"""The place of a bar among those that were played, and the ticks that the path stays with it."""
 
 
-def critical_path(state: State) -> list[tuple[int, float]]:
-    """(bar, ticks that the path stays with it), in order of time; the ticks add up to the total.
+def critical_path(state: State) -> list[tuple[int, int]]:
+    """(place of a bar in `state.bars`, ticks that the path stays with it), in order of time.
 
-    Going back from the last completion, the path runs through repetitions that were not played as
-    it would through the period that was: a wait for the period before is a wait for the same bar,
-    one repetition earlier. Where it comes into a repetition as into one before, it goes round; the
-    stretches of a round then stand for all rounds. Where the period before was played otherwise
-    (loops inside it), the stretches of one period stand for all, in proportion.
+    Going back from the last completion, bars that were not played are those of the played period,
+    later by whole periods, and wait for bars as many numbers before them. Where the path is for the
+    second time at a bar of a period, it has gone round; further rounds are alike, and one stands
+    for all of them. The ticks add up to the total.
     """
-    bars = state.bars
-    if not bars:
+    if not state.bars:
         return []
     number, until = _last(state)
-    path: list[list[float]] = []
-    inside: list[_Period] = []
-    came_from = len(bars)
+    path: list[Stretch] = []
+    rounds = _Rounds()
     while number != NOBODY:
-        while inside and number < inside[-1].first:
-            same = inside[-1].twin(bars, number)
-            if same == NOBODY:
-                until -= _leave(path, inside.pop())
-                continue
-            came_from, number = came_from + same - number, same
-            inside[-1].left -= 1
-            until -= _go_round(path, inside[-1], number)
-        for first, behind, times, ticks in sorted(state.repeats, key=lambda r: r[0] - r[1]):
-            is_new = all((p.first, p.behind) != (first, behind) for p in inside)
-            if is_new and first <= number < behind <= came_from:
-                inside.append(_Period(first, behind, ticks, times, len(path)))
-        start = bars[number].start + sum(period.later for period in inside)
-        path.append([number, max(0.0, until - start)])
-        until, came_from, number = start, number, bars[number].cause
-    while inside:
-        until -= _leave(path, inside.pop())
-    path[-1][1] += max(0.0, until)
-    return [(int(bar), ticks) for bar, ticks in reversed(path)]
+        twin = state.skips.twin(number)
+        played = state.bars[twin.place]
+        start = played.start + twin.later
+        path.append([twin.place, max(0, until - start)])
+        bars, ticks = rounds.go(path, number, twin)
+        number, until = number - bars, start - ticks
+        number = NOBODY if played.cause == NOBODY else played.cause + number - twin.number
+    path[-1][1] += max(0, until)
+    return [(place, ticks) for place, ticks in reversed(path)]
 
 
-def _last(state: State) -> tuple[int, float]:
-    """The bar that ends last, with its end: one in a period that was repeated ends later too."""
-    ends = [float(bar.end) for bar in state.bars]
-    for first, behind, times, ticks in sorted(state.repeats, key=lambda r: r[1] - r[0]):
-        for number in range(first, behind):
-            ends[number] += times * ticks
-    number = max(range(len(ends)), key=ends.__getitem__)
-    return number, ends[number]
+class _Rounds:
+    """Where the path has been in the periods that it runs through."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[int, int], dict[int, tuple[int, int]]] = {}
+        """First bar behind a played period → place in it → (bar, stretches with its own)."""
+
+    def go(self, path: list[Stretch], number: int, twin: Twin) -> tuple[int, int]:
+        """Skip the rounds that are like the one to bar `number`: how many bars and ticks."""
+        for skip, start in reversed(twin.rounds):
+            seen = self.seen.setdefault((start, skip.size), {})
+            place = (number - start) % skip.size
+            before, at = seen.get(place, (number, len(path)))
+            seen[place] = number, len(path)
+            each = before - number
+            if each and (count := (number - start) // each):
+                path += [[place, ticks * count] for place, ticks in path[at:]]
+                seen.clear()
+                return count * each, count * each // skip.size * skip.ticks
+        return 0, 0
 
 
-def _go_round(path: list[list[float]], period: _Period, entry: int) -> float:
-    """Skip the rounds that are like the one behind; how much time they take."""
-    left, at = period.entries.setdefault(entry, (period.left, len(path)))
-    each = left - period.left
-    rounds = period.left // each if each else 0
-    for stretch in path[at:] if rounds else ():
-        stretch[1] *= 1 + rounds
-    period.left -= rounds * each
-    return rounds * each * period.length
-
-
-def _leave(path: list[list[float]], period: _Period) -> float:
-    """Share the time of the repetitions that are left among one period's stretches; the time."""
-    shares, room = [], period.length
-    stretches = path[: period.at - 1 : -1] if period.at else path[::-1]
-    for _, ticks in stretches:
-        shares.append(min(ticks, room))
-        room -= shares[-1]
-    total = sum(shares)
-    for stretch, share in zip(stretches, shares, strict=True):
-        stretch[1] += period.later * (share / total if total else 1 / len(shares))
-    return period.later
+def _last(state: State) -> tuple[int, int]:
+    """The bar that ends last, the first of several, and when; the last repetition counts."""
+    ends = [bar.end for bar in state.bars]
+    numbers = list(range(len(ends)))
+    for (first, behind, times, ticks), skip in zip(state.repeats, state.skips.all, strict=True):
+        by = times * skip.size
+        numbers[first:] = [number + by for number in numbers[first:]]
+        ends[first:behind] = [end + times * ticks for end in ends[first:behind]]
+    end = max(ends)
+    return min(n for n, e in zip(numbers, ends, strict=True) if e == end), end

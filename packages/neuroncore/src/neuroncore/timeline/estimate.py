@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from neuroncore.collection import no_collection
@@ -15,7 +16,7 @@ from neuroncore.timeline.constants import Constants, machine
 from neuroncore.timeline.constants import constants as published
 from neuroncore.timeline.hoist import hoisted
 from neuroncore.timeline.order import Order
-from neuroncore.timeline.periodic import loop_player
+from neuroncore.timeline.periodic import TooSlowError, loop_player
 from neuroncore.timeline.result import Timeline
 from neuroncore.timeline.state import State
 from neuroncore.work import charging
@@ -61,13 +62,15 @@ def estimate(
     facts = machine(core.target.name)
     values = (constants or published()).at(core.target.name)
     clock, queues, plays = Clock(facts, values), int(facts["dma_queues"]), []
-    with charging(values):
+    with charging(values), no_collection():
         for each, how in _ways(program, mode):
             if how == _Way(reorders=True) and not plays[0][1].dealt:
                 continue  # it would be the same once more
             skips = skip_periods and order is None
-            plays.append(_play(each, core, clock, queues, how, skips, order))
-    state, compiler = min(plays, key=lambda pair: max(lane.end for lane in pair[0].lanes))
+            best = min([state.end for state, _ in plays], default=None)
+            with suppress(TooSlowError):
+                plays.append(_play(each, core, clock, queues, how, skips, order, best))
+    state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
         "tflops": facts["peak_tflops"],
         "hbm": facts["hbm_gbps"],
@@ -100,13 +103,15 @@ def _play(
     way: _Way,
     skip_periods: bool,
     order: Order | None,
+    best: int | None,
 ) -> tuple[State, Compiler]:
+    """Raises TooSlowError where it is seen to end behind `best`."""
     state = State(clock, queues, way.reorders)
+    state.limit = best
     compiler = Compiler(program, core, state, queues, way.balances, order)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
-    with no_collection():
-        for step in steps:
-            play = step if callable(step) else loop_player(compiler, step, skip_periods)
-            play()
+    for step in steps:
+        play = step if callable(step) else loop_player(compiler, step, skip_periods)
+        play()
     return state, compiler

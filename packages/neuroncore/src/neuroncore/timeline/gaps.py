@@ -39,6 +39,11 @@ class Gaps:
         self._insert(at, begin, begin + length)
         return begin
 
+    def follow(self, start: int, length: int) -> None:
+        """Take `length` ticks from `start` on, behind everything that is taken."""
+        self.busy += length
+        self._append(start, start + length)
+
     def room(self, ready: int, length: int) -> int:
         """Where `reserve` would begin; nothing is taken."""
         starts, ends = self.starts, self.ends

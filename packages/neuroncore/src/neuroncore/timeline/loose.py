@@ -39,7 +39,7 @@ def loose_pass(state: State, site: Site) -> Step:
             why = RESOURCE
         for port in ports:
             port.reserve(start, interval)
-        bar = len(bars)
+        bar = len(bars) + state.skipped
         lane.occupy(start, interval, state.reason(cause, why), bar)
         end = start + interval + latency
         bars.append(played((number, lane.number, PASS, start, start + interval, end, cause, why)))
@@ -59,7 +59,8 @@ def loose_matmul(state: State, site: Site) -> Step:
     passes, latency = matmul_passes(state, site), clock.latency(TENSOR)
     semaphore = clock.ticks("SEMAPHORE")
     lag = latency + semaphore
-    wait, number, flops, warmth = site.wait(lag), site.number, site.flops, state.warmth
+    wait, number = site.wait(lag), site.number
+    flops, warmth = site.flops, state.warmth
 
     def play() -> None:
         ready, end, behind, by = wait.look(), 0, wait.bar, wait.why
@@ -68,10 +69,10 @@ def loose_matmul(state: State, site: Site) -> Step:
             interval = warmth.interval(max(ready, free), max(load, multiply))
             start, _ = lane.room(ready, interval)
             cause, why = (behind, by) if start == ready else (lane.before(start), LANE)
-            lane.occupy(start, interval, state.reason(cause, why), len(bars))
+            lane.occupy(start, interval, state.reason(cause, why), len(bars) + state.skipped)
             ready = start + interval
             end = ready + latency
-            lane.last = behind = len(bars)
+            lane.last = behind = len(bars) + state.skipped
             by = LANE
             bars.append(played((number, TENSOR, MULTIPLY, start, ready, end, cause, why)))
             lane.busy += interval

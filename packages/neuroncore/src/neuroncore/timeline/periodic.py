@@ -9,13 +9,15 @@ playing every iteration gives the same state.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
 from neuroncore.timeline.compile import Body, Compiler
 from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, SCALAR, TENSOR
+from neuroncore.timeline.series import Series
 from neuroncore.timeline.sites import Step
 from neuroncore.timeline.state import State
 from neuroncore.timeline.tracks import NOBODY, Events, Region, Track
@@ -24,10 +26,20 @@ FEWEST = 6
 """Loops of fewer iterations are simply played."""
 LOOKED = 80
 """States looked at before an execution of a loop counts as one that never repeats."""
-LARGE = 2048
-"""Regions in the tensors of a loop beyond which comparing states costs more than it saves."""
+LARGE = 4096
+"""Instructions still waited for, beyond which comparing states costs more than it saves."""
+FEW = 100
+"""Periods whose regions are simply made one by one."""
+MANY = 200
+"""Iterations of an outer loop that are better carried forward than those of the loops inside."""
+REMEMBERED = 256
+"""Regions that an access remembers beyond a period that was carried forward."""
 TRIED = 3
 """Executions of a loop without a repetition before no other is looked for."""
+
+
+class TooSlowError(Exception):
+    """The program ends behind the limit of its state."""
 
 
 def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
@@ -37,6 +49,7 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
         loop_player(compiler, step, skip) if isinstance(step, Body) else step for step in body.steps
     ]
     loop, variable = body.loop, body.variable
+    is_late = None if state.limit is None else state.is_late
     trips = range(loop.start, loop.stop, loop.step)
 
     def play() -> None:
@@ -45,6 +58,8 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
                 step()
             if overfull:
                 compiler.forget()
+            if is_late is not None and is_late():
+                raise TooSlowError
 
     moves = _moves(body) if skip and len(trips) >= FEWEST else None
     if moves is None:
@@ -66,6 +81,8 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
             if overfull:
                 compiler.forget()
             done += 1
+            if is_late is not None and is_late():
+                raise TooSlowError
             if periods.looking and done < count - 1:
                 done += periods.carry(done, count - done)
         failed += not periods.carried
@@ -96,6 +113,8 @@ class _Seen:
     counts: list[int]
     stalls: list[dict[tuple[int, int], int]]
     slots: dict[int, int]
+    mark: int
+    """Instructions before."""
 
 
 class Periods:
@@ -124,10 +143,15 @@ class Periods:
             self.sketches.add(sketch)
             self._count_look()
             return 0
-        if sum(len(track.regions) for track, _ in self.moves.values()) > LARGE:
+        if in_the_way := [t for t, _ in self.moves.values() if t.has_series(floor)]:
+            for track in in_the_way if left > MANY else ():
+                track.takes_series = False
+            return 0
+        held = state.touches.held(floor, LARGE)
+        if held is None:
             self.looking = False
             return 0
-        key = self._key(done, time, floor)
+        key = self._key(held, done, time, floor)
         before = self.seen.get(key)
         now = self._now(done, time, floor)
         if before is None:
@@ -153,11 +177,10 @@ class Periods:
         """
         first, floor = before.num_bars, before.floor
         return any(
-            region.toucher >= first > region.writer
+            first > region.writer
             and (region.reader < first or (region.reader2 < first and region.read2 > floor))
-            for track, step in self.moves.values()
-            if step or track.copies > 1
-            for region in track.regions.values()
+            and (self.moves[id(region.track)][1] or region.track.copies > 1)
+            for region in self.state.touches.since(before.mark)
         )
 
     def _count_look(self) -> None:
@@ -173,9 +196,9 @@ class Periods:
         warmth = state.warmth.state(time) if TENSOR in self.lanes else None
         return (*ahead, *queues), warmth
 
-    def _key(self, done: int, time: int, floor: int) -> Any:
-        """Everything the future of the loop depends on, relative to time and iteration."""
-        state = self.state
+    def _key(self, regions: list[Region], done: int, time: int, floor: int) -> Any:
+        """Everything the future of the loop depends on, relative to time, iteration and bar."""
+        state, here = self.state, self.state.next_bar
         busy = tuple([gaps.after(floor) for gaps in self._gaps()])
         reasons = tuple([state.lanes[n].reasons_after(floor) for n in self.lanes])
         issue = None
@@ -184,14 +207,26 @@ class Periods:
         table: Any = None
         if SCALAR in self.lanes:
             there = state.table_there
-            table = (state.table, time - there if there > floor else None)
+            table = state.table, *((time - there, here - state.table_bar) if there > floor else ())
         held = [
-            (id(track), *_relative(region, track, step * done, time, floor))
-            for track, step in self.moves.values()
-            for region in track.regions.values()
-            if region.latest > floor
+            _relative(region, self.moves[id(region.track)][1] * done, time, floor, here)
+            for region in regions
+            if id(region.track) in self.moves
         ]
-        return self._sketch(time), time - floor, busy, reasons, issue, table, frozenset(held)
+        lanes = self._lanes(time, here)
+        return lanes, time - floor, busy, reasons, issue, table, frozenset(held)
+
+    def _lanes(self, time: int, here: int) -> Any:
+        """How far the lanes are apart, and who was last on each."""
+        state = self.state
+        lanes = [state.lanes[n] for n in self.lanes]
+        last = [(time - lane.free, here - lane.last) for lane in lanes]
+        if state.reorders:
+            engines = sum(n < FIRST_QUEUE for n in self.lanes)
+            last = [*last[:engines], *sorted(last[engines:])]  # queues are all alike
+        behind = [[(time - end, here - bar) for end, bar in lane.behind] for lane in lanes]
+        warmth = state.warmth.state(time) if TENSOR in self.lanes else None
+        return tuple(last), tuple([frozenset(ends) for ends in behind]), warmth
 
     def _gaps(self) -> list[Gaps]:
         """What is taken in any order: shared resources, and engines whose order is open."""
@@ -203,32 +238,42 @@ class Periods:
         slots = {id(track): track.turns for track, _ in self.moves.values()}
         stalls = [dict(lane.stalls) for lane in state.lanes]
         counts = state.counts()
-        return _Seen(done, time, floor, len(state.bars), counts, stalls, slots)
+        mark = len(state.touches.all)
+        return _Seen(done, time, floor, state.next_bar, counts, stalls, slots, mark)
 
     def _forward(self, before: _Seen, now: _Seen, times: int) -> None:
         """Let `times` periods pass."""
         state, length = self.state, now.time - before.time
         period, by = now.done - before.done, length * times
-        state.repeats.append((before.num_bars, now.num_bars, times, length))
+        size = now.num_bars - before.num_bars
         state.add_counts([times * (b - a) for a, b in zip(before.counts, now.counts, strict=True)])
         for lane, old in zip(state.lanes, before.stalls, strict=True):
             for key, total in lane.stalls.items():
                 lane.stalls[key] = total + times * (total - old.get(key, 0))
         for n in self.lanes:
-            state.lanes[n].later(by)
+            state.lanes[n].later(by, size * times)
+        state.queue_up()
         if SCALAR in self.lanes and state.table_there > now.floor:
             state.table_there += by
+            state.table_bar += size * times
         if TENSOR in self.lanes:
             state.weights_free += by
             state.multiply_start += by
             state.warmth.since += by
         for gaps in self._gaps():
             gaps.repeat(before.floor, now.floor, times)
-        for track, step in self.moves.values():
-            turns = track.turns - before.slots[id(track)]
-            _carry_regions(track, step * period, turns, before.num_bars, times, length)
+        state.skip(before.num_bars, times, length)
+        every = _Every(before.num_bars, size, length, times, now.floor + by, state.earliest)
+        touched: dict[int, list[Region]] = {key: [] for key in self.moves}
+        for region in state.touches.since(before.mark):
+            touched[id(region.track)].append(region)
+        for key, (track, step) in self.moves.items():
+            turns = track.turns - before.slots[key]
+            for carried in _carry_regions(track, touched[key], step * period, turns, every):
+                state.touches.all.append((carried.latest, [carried]))
         for access in self.accesses:
-            access.regions.clear()
+            if len(access.regions) > REMEMBERED:
+                access.forget()
 
 
 def _lanes(state: State, body: Body) -> set[int]:
@@ -239,29 +284,64 @@ def _lanes(state: State, body: Body) -> set[int]:
     return found
 
 
-def _relative(region: Region, track: Track, moved: int, time: int, floor: int) -> tuple:
+def _relative(region: Region, moved: int, time: int, floor: int, here: int) -> tuple:
     """A region that somebody may wait for, as the next iteration will see it."""
-    parts = tuple([(p.offset - moved, p.shape, p.strides, p.itemsize) for p in region.parts])
+    track = region.track
     slot = (region.slot - track.slot) % track.copies
-    written = (time - region.written, region.wlane) if region.written > floor else None
-    read = (time - region.read, region.rlane) if region.read > floor else None
-    read2 = time - region.read2 if region.read2 > floor else None
-    return slot, parts, written, read, read2
+    written = read = read2 = None
+    if region.written > floor:
+        written = time - region.written, region.wlane, here - region.writer
+    if region.read > floor:
+        read = time - region.read, region.rlane, here - region.reader
+    if region.read2 > floor:
+        read2 = time - region.read2, here - region.reader2
+    form = track.form(region.parts)
+    return id(track), slot, form, region.offset - moved, written, read, read2
+
+
+class _Every(NamedTuple):
+    """Periods that are carried forward: their first bar, bars, ticks, how many."""
+
+    first: int
+    size: int
+    ticks: int
+    times: int
+    floor: int
+    """What is let go before is nothing to the loop any more."""
+    earliest: int
+    """Nothing starts before."""
 
 
 def _carry_regions(
-    track: Track, moved: int, turns: int, first: int, times: int, length: int
-) -> None:
-    """Do to the regions what the skipped periods would have done, as the bars from `first` on did.
+    track: Track, touched: Iterable[Region], moved: int, turns: int, every: _Every
+) -> Iterator[Region]:
+    """Do to the regions what the skipped periods would have done, as the period did; those regions.
 
-    What a period does not touch keeps its times.
+    What a period does not touch keeps its times; what is let go before anything starts does not
+    matter any more.
     """
-    period = [(r, events) for r in track.regions.values() if (events := Events.since(r, first))]
-    # Without movement periods touch the same regions again: of each only the last one is seen.
-    again = track.copies // gcd(track.copies, turns)
-    for count in range(1 if moved else max(1, times - again + 1), times + 1):
+    period = [(r, events) for r in touched if (events := Events.since(r, every.first))]
+    length, times = every.ticks, every.times
+    least = 1
+    if not moved:
+        # Without movement periods touch the same regions again: of each only the last one is seen.
+        least = max(1, times - track.copies // gcd(track.copies, turns) + 1)
+    elif period:
+        latest = max(events.latest for _, events in period)
+        least = max(1, (every.earliest - latest) // length + 1)
+        alike = min(times, (every.floor - latest) // length) - least + 1
+        if alike > FEW and track.takes_series and turns % track.copies == 0:
+            for region, events in period:
+                first = events.moved(length * least, every.size * least)
+                parts = (region.parts[0].moved(moved * least),)
+                series = Series(track, parts, region.slot, first, moved, length, every.size, alike)
+                track.add_series(series, every.earliest)
+            least += alike
+    for count in range(least, times + 1):
         for region, events in period:
             parts = tuple([p.moved(moved * count) for p in region.parts])
             slot = (region.slot + turns * count) % track.copies
-            track.region(slot, parts).take(events, length * count)
+            carried = track.region(slot, parts)
+            carried.take(events.moved(length * count, every.size * count))
+            yield carried
     track.rotate(turns * times)

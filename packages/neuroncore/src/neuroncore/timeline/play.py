@@ -7,6 +7,8 @@ generators), which are taken first come, first gap.
 
 from __future__ import annotations
 
+from heapq import heapreplace
+
 from neuroncore.timeline.gaps import Gaps, common_room
 from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.sites import Site, Step
@@ -18,7 +20,6 @@ from neuroncore.timeline.state import (
     TABLE,
     TRANSFER,
     WEIGHTS,
-    Lane,
     State,
     played,
 )
@@ -52,7 +53,7 @@ def engine_pass(state: State, site: Site) -> Step:
             state.stall(lane, lane.free, start, cause, why)
         free = start + interval
         end = free + latency
-        bar = len(bars)
+        bar = len(bars) + state.skipped
         bars.append(played((number, lane.number, PASS, start, free, end, cause, why)))
         lane.free, lane.last, lane.end = free, bar, end
         lane.busy += interval
@@ -68,7 +69,7 @@ def load_table(state: State, number: int, table: str) -> None:
     loading = state.clock.cycles(SCALAR, state.clock.values["ACT_TABLE_LOAD"])
     start, free = lane.free, lane.free + loading
     bars.append(played((number, SCALAR, TABLE, start, free, free, lane.last, LANE)))
-    lane.last, lane.free = len(bars) - 1, free
+    lane.last, lane.free = state.next_bar - 1, free
     state.table_there, state.table_bar = free, lane.last
     lane.busy += loading
     state.num_ops += 1
@@ -107,7 +108,7 @@ def matmul(state: State, site: Site) -> Step:
             if loaded > start:
                 start, cause, why = loaded, weights.bar, weights.why
             filled = state.weights_free = start + load
-            at = len(bars)
+            at = len(bars) + state.skipped
             bars.append(
                 played((number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why))
             )
@@ -149,14 +150,16 @@ def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
     begins, completes = clock.ticks("DMA_START"), clock.ticks("DMA_COMPLETION")
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
     issue = clock.ticks("DMA_ISSUE")
-    wait, number, bandwidth = site.wait(0 if state.reorders else None), site.number, state.bandwidth
+    wait, number = site.wait(0 if state.reorders else None), site.number
+    bandwidth = state.bandwidth
     look, done = wait.look, wait.done
+    queues = state.queues
     own = None if state.reorders else state.lanes[site.lane]
     hbm, moved = site.hbm_bytes, op.bytes
 
     def play() -> None:
         ready = look()
-        lane = own or min(state.queues, key=_free)
+        lane = own or queues[state.turns[0][2]]
         trigger, cause, why = lane.free, lane.last, LANE
         if ready > trigger:
             trigger, cause, why = ready, wait.bar, wait.why
@@ -169,11 +172,14 @@ def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
         begin = trigger + begins
         end = max(bandwidth.fill(begin, share) - gap, begin + length)
         complete = end + tail + completes
-        bar = len(bars)
+        bar = len(bars) + state.skipped
         bars.append(played((number, lane.number, TRANSFER, trigger, end, complete, cause, why)))
         lane.free, lane.last = trigger + floor, bar
         lane.busy += length
-        lane.end = max(lane.end, complete)
+        if complete > lane.end:
+            lane.end = complete
+        if own is None:
+            heapreplace(state.turns, (lane.free, bar, state.turns[0][2]))
         state.transfer_work += share
         state.num_ops += 1
         state.hbm_bytes += hbm
@@ -181,7 +187,3 @@ def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
         done(complete + release, bar)
 
     return play
-
-
-def _free(lane: Lane) -> int:
-    return lane.free

@@ -72,7 +72,7 @@ class Timeline:
         self._state, self._sites, self._clock = state, sites, state.clock
         self._peaks = peaks
         self.target = program.target
-        self.total_ns = self._ns(max((lane.end for lane in state.lanes), default=0))
+        self.total_ns = self._ns(state.end)
         """From the first instruction to the last completion."""
         self.launch_ns = self.total_ns + values["LAUNCH"]
         """With the fixed start and end of a launch: latency on the device."""
@@ -148,7 +148,8 @@ class Timeline:
             number, lane_name(played.lane), queue, site.call.instruction, site.call.name,
             KINDS[played.kind], self._ns(played.start), self._ns(played.free - played.start),
             self._ns(played.end), site.call.origin,
-            None if played.cause == NOBODY else played.cause, CAUSES[played.why], site.call,
+            None if played.cause == NOBODY else self._state.skips.place(played.cause),
+            CAUSES[played.why], site.call,
             site.hbm_bytes,
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from neuroncore.program import Call
 from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.order import Gate, Loaded
+from neuroncore.timeline.touches import Touches
 from neuroncore.timeline.waits import Wait
 from neuroncore.work import MicroOp
 
@@ -24,6 +25,7 @@ class Site:
     call: Call
     lane: int
     work: list[MicroOp]
+    touches: Touches
     reads: list[TrackedAccess] = field(default_factory=list)
     writes: list[TrackedAccess] = field(default_factory=list)
     adds: list[TrackedAccess] = field(default_factory=list)
@@ -50,11 +52,15 @@ class Site:
 
     def wait(self, lag: int | None = None) -> Gate:
         """What holds it back as a whole."""
-        return self.gate or Wait(self.lane, self.reads, self.writes, self.adds, lag)
+        return self.gate or Wait(
+            self.lane, self.reads, self.writes, self.adds, lag, touches=self.touches
+        )
 
     def matmul_waits(self) -> tuple[Gate, Gate]:
         """What holds back a matmul's weights, the first operand that it reads, and its multiply."""
         if self.gate is not None:
             return Loaded(self.gate), self.gate
-        weights = Wait(self.lane, self.reads[:1], [], [])
-        return weights, Wait(self.lane, self.reads[1:], self.writes, self.adds)
+        weights = Wait(self.lane, self.reads[:1], [], [], touches=self.touches)
+        return weights, Wait(
+            self.lane, self.reads[1:], self.writes, self.adds, touches=self.touches
+        )

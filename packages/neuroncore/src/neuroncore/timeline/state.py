@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
+from heapq import heapify
 from typing import NamedTuple
 
 from neuroncore.timeline.clock import Clock
 from neuroncore.timeline.gaps import Gaps, common_room
 from neuroncore.timeline.lanes import FIRST_QUEUE, Warmth
+from neuroncore.timeline.skips import Skips
+from neuroncore.timeline.touches import Touches
 from neuroncore.timeline.tracks import NOBODY
 
 WEIGHTS, MULTIPLY, PASS, TABLE, TRANSFER = range(5)
@@ -30,7 +33,7 @@ class Played(NamedTuple):
     free: int
     end: int
     cause: int
-    """The bar it waited for (NOBODY: none)."""
+    """The bar it waited for (NOBODY: none), counted with those that were carried forward."""
     why: int
 
 
@@ -69,10 +72,16 @@ class Lane:
         """Why it idles between what it has taken behind `time`, where that can still change."""
         return ()
 
-    def later(self, by: int) -> None:
-        """Everything that matters from now on happens `by` later."""
+    @property
+    def behind(self) -> Iterable[tuple[int, int]]:
+        """(end, bar) of the instructions behind which another may still go, `last` aside."""
+        return ()
+
+    def later(self, by: int, bars: int) -> None:
+        """Everything that matters from now on happens `by` later, `bars` bars on."""
         self.free += by
         self.end += by
+        self.last += bars
 
 
 class LooseLane(Lane):
@@ -101,11 +110,21 @@ class LooseLane(Lane):
 
     def room(self, ready: int, interval: int, ports: Sequence[Gaps] = ()) -> tuple[int, int]:
         """Where an instruction may start on the lane alone, and where with the ports it takes."""
+        if ready >= self.free and not ports:
+            return ready, ready
         alone = self.taken.room(max(ready, self.free - self.horizon), interval)
         return alone, common_room((self.taken, *ports), alone, interval) if ports else alone
 
     def occupy(self, start: int, interval: int, reason: tuple[int, int], bar: int) -> None:
         """Instruction `bar` takes its place; what the lane idles is put down to who comes after."""
+        if start >= self.free:
+            if start > self.free and self.ended:
+                self._idles(reason, start - self.free)
+            self.reasons[start] = reason
+            self.taken.follow(start, interval)
+            self.free = start + interval
+            self.ended[self.free] = bar
+            return
         before, after = self.taken.around(start)
         self.reasons[start] = reason
         if before is not None and after is not None:
@@ -134,11 +153,22 @@ class LooseLane(Lane):
         starts = [time + start for start, _ in self.taken.after(time)]
         return tuple([self.reasons.get(start) for start in starts if start > time])
 
-    def later(self, by: int) -> None:
+    @property
+    def behind(self) -> Iterable[tuple[int, int]]:
+        self._prune()
+        return self.ended.items()
+
+    def later(self, by: int, bars: int) -> None:
+        self._prune()
+        super().later(by, bars)
+        self.ended = {time + by: bar + bars for time, bar in self.ended.items()}
+        self.reasons = {time + by: why for time, why in self.reasons.items()}
+
+    def _prune(self) -> None:
+        """Leave out what nobody asks for: nothing starts before `earliest`."""
         recent = self.earliest
-        super().later(by)
-        self.ended |= {time + by: bar for time, bar in self.ended.items() if time > recent}
-        self.reasons |= {time + by: why for time, why in self.reasons.items() if time > recent}
+        self.ended = {time: bar for time, bar in self.ended.items() if time >= recent}
+        self.reasons = {time: why for time, why in self.reasons.items() if time >= recent}
 
 
 class State:
@@ -152,6 +182,20 @@ class State:
         self.lanes += [Lane(FIRST_QUEUE + n) for n in range(num_queues)]
         self.queues = self.lanes[FIRST_QUEUE:]
         self.bars: list[Played] = []
+        """Those that were played; they are counted together with those that were not."""
+        self.skips = Skips()
+        self.skipped = 0
+        """How many bars were carried forward so far."""
+        self.touches = Touches()
+        self.turns: list[tuple[int, int, int]] = []
+        """Heap of the queues: when each is free, its last bar, its number."""
+        self.queue_up()
+        self.used: set[int] = set()
+        """The lanes of the program."""
+        self.least = [0] * FIRST_QUEUE
+        """How long its instructions occupy each engine at least."""
+        self.limit: int | None = None
+        """What ends later is of no interest."""
         self.weights_free = 0
         self.multiply_start = 0
         self.warmth = Warmth(clock.ticks("WARM_UP"))
@@ -166,9 +210,47 @@ class State:
         self.hbm_bytes = self.moved_bytes = self.flops = 0
         self.transfer_work = 0
         self.repeats: list[tuple[int, int, int, int]] = []
-        """(first bar, last bar, times, ticks): periods that were carried forward, not played."""
+        """(first, behind, times, ticks), in `bars`: periods that were carried forward."""
         self.made: list[tuple[int, str]] = []
-        """On-chip buffers that came to life, each with the number of the bar that followed."""
+        """On-chip buffers that came to life, each with the place in `bars` of who followed."""
+
+    @property
+    def end(self) -> int:
+        """The last completion."""
+        return max([lane.end for lane in self.lanes])
+
+    @property
+    def next_bar(self) -> int:
+        """The number of the bar that is played next."""
+        return len(self.bars) + self.skipped
+
+    @property
+    def earliest(self) -> int:
+        """Nothing that comes will start before."""
+        lanes = self.lanes
+        return min([lanes[number].earliest for number in self.used], default=0)
+
+    def is_late(self) -> bool:
+        """Whether what is still to be played ends behind the limit, however it goes on."""
+        ends = [
+            lane.earliest + least - lane.busy
+            for lane, least in zip(self.lanes, self.least, strict=False)
+            if least
+        ]
+        return bool(ends) and max(ends) > (self.limit or 0)
+
+    def queue_up(self) -> None:
+        """Put the queues into the order in which reordered transfers take them."""
+        self.turns = [(q.free, q.last, n) for n, q in enumerate(self.queues)]
+        heapify(self.turns)
+
+    def skip(self, first: int, times: int, ticks: int) -> None:
+        """The bars from `first` on come `times` more, `ticks` apart."""
+        size = self.next_bar - first
+        played = self.skips.place(first)
+        self.repeats.append((played, len(self.bars), times, ticks))
+        self.skipped += size * times
+        self.skips.add(first + size, size, times, ticks, self.skipped)
 
     @property
     def shared(self) -> list[Gaps]:
@@ -199,8 +281,12 @@ class State:
 
     def reason(self, cause: int, why: int) -> tuple[int, int]:
         """(cause, lane waited for) of who waits for bar `cause`."""
-        known = why != RESOURCE and cause >= 0
-        return why, min(self.bars[cause].lane, FIRST_QUEUE) if known else NOBODY
+        if why == RESOURCE or cause < 0:
+            return why, NOBODY
+        place = cause - self.skipped
+        if place < self.skips.fresh:
+            place = self.skips.place(cause)
+        return why, min(self.bars[place].lane, FIRST_QUEUE)
 
     def stall(self, lane: Lane, free: int, start: int, cause: int, why: int) -> None:
         """The lane idles from `free` to `start`."""

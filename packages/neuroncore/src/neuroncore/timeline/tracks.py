@@ -8,9 +8,12 @@ another. Times are ticks at which whoever waits may start.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neuroncore.effects import Footprint
+
+if TYPE_CHECKING:
+    from neuroncore.timeline.series import Series
 
 NOBODY = -1
 IRREGULAR = -1
@@ -29,12 +32,13 @@ class Region:
     """
 
     __slots__ = (
-        "others", "parts", "read", "read2", "reader", "reader2", "rlane", "slot", "toucher",
-        "wlane", "writer", "written",
+        "offset", "others", "parts", "read", "read2", "reader", "reader2",
+        "rlane", "slot", "toucher", "track", "wlane", "writer", "written",
     )  # fmt: skip
 
-    def __init__(self, parts: Parts, slot: int) -> None:
-        self.parts = parts
+    def __init__(self, track: Track, parts: Parts, slot: int) -> None:
+        self.track, self.parts = track, parts
+        self.offset = parts[0].offset if parts else 0
         self.slot = slot
         self.others: list[Region] = []
         self.written = self.read = self.read2 = 0
@@ -58,32 +62,31 @@ class Region:
         self.read = self.read2 = 0
         self.reader = self.reader2 = self.rlane = NOBODY
 
-    def was_read_as(self, other: Events, later: int) -> None:
-        """The reads of `other`, `later` ticks after them."""
-        read, read2 = other.read + later, other.read2 + later if other.read2 else 0
+    def was_read_as(self, other: Events) -> None:
+        """The reads of `other`."""
         if other.rlane == self.rlane:
-            self._second(read2, other.reader2)
-            if read > self.read:
-                self.read, self.reader = read, other.reader
-        elif read >= self.read:
+            self._second(other.read2, other.reader2)
+            if other.read > self.read:
+                self.read, self.reader = other.read, other.reader
+        elif other.read >= self.read:
             first = self.read, self.reader
-            self.read, self.reader, self.rlane = read, other.reader, other.rlane
-            self.read2, self.reader2 = read2, other.reader2
+            self.read, self.reader, self.rlane = other.read, other.reader, other.rlane
+            self.read2, self.reader2 = other.read2, other.reader2
             self._second(*first)
         else:
-            self._second(read, other.reader)
+            self._second(other.read, other.reader)
 
     def _second(self, read: int, reader: int) -> None:
         if read > self.read2:
             self.read2, self.reader2 = read, reader
 
-    def take(self, events: Events, later: int) -> None:
-        """Touched as another region was, `later` ticks after it."""
+    def take(self, events: Events) -> None:
+        """This was done to it."""
         self.toucher = max(self.toucher, events.writer, events.reader)
         if events.written:
-            self.was_written(events.wlane, events.written + later, events.writer)
+            self.was_written(events.wlane, events.written, events.writer)
         if events.read:
-            self.was_read_as(events, later)
+            self.was_read_as(events)
 
     @property
     def latest(self) -> int:
@@ -120,6 +123,20 @@ class Events(NamedTuple):
         if region.reader2 >= bar:
             read2 = region.read2, region.reader2
         return cls(*write, read[0], rlane, read[1], *read2)
+
+    def moved(self, by: int, bars: int) -> Events:
+        """The same `by` ticks and `bars` bars later."""
+        written, wlane, writer, read, rlane, reader, read2, reader2 = self
+        return Events(
+            *((written + by, wlane, writer + bars) if written else (0, NOBODY, NOBODY)),
+            *((read + by, rlane, reader + bars) if read else (0, NOBODY, NOBODY)),
+            *((read2 + by, reader2 + bars) if read2 else (0, NOBODY)),
+        )
+
+    @property
+    def latest(self) -> int:
+        """When the last that touched it lets go."""
+        return max(self.written, self.read)
 
 
 class Family:
@@ -174,8 +191,17 @@ class Family:
 
 def span(part: Footprint) -> int:
     """Bytes from the first to behind the last, without the outermost dimension."""
+    if len(part.shape) < 2:
+        return part.itemsize
     inner = zip(part.shape[1:], part.strides[1:], strict=True)
     return part.itemsize + sum((n - 1) * s for n, s in inner)
+
+
+class Remembers(Protocol):
+    """Somebody who remembers regions of a track."""
+
+    def forget(self) -> None:
+        """Look them up again."""
 
 
 class Track:
@@ -186,8 +212,8 @@ class Track:
     """
 
     __slots__ = (
-        "caches", "copies", "families", "full", "is_shared", "name", "overfull", "regions", "slot",
-        "turns",
+        "accesses", "copies", "families", "forms", "full", "is_shared", "name", "overfull",
+        "regions", "series", "slot", "takes_series", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -199,17 +225,36 @@ class Track:
     ) -> None:
         self.name, self.copies, self.is_shared = name, copies, is_shared
         self.overfull, self.full = overfull, PRUNED
-        self.caches: list[dict[tuple[int, int], Region]] = []
-        """What accesses remember of the regions."""
+        self.accesses: list[Remembers] = []
+        """They remember regions."""
         self.turns = self.slot = 0
         self.regions: dict[tuple[int, Parts], Region] = {}
         self.families: dict[int, dict[tuple[int, int], Family]] = {}
         """Copy → (outermost stride, size) → regions."""
+        self.forms: dict[tuple, int] = {}
+        self.series: dict[int, list[Series]] = {}
+        self.takes_series = not is_shared
 
     def rotate(self, by: int = 1) -> None:
         """The tensor is allocated anew: the next copy, `slot`, is that of the moment."""
         self.turns += by
         self.slot = self.turns % self.copies
+
+    def add_series(self, made: Series, before: int) -> None:
+        """Regions that periods of a loop left behind; nothing starts before `before` any more."""
+        for slot, every in self.series.items():
+            for series in every:
+                if series.latest <= before:
+                    series.drop()
+            self.series[slot] = [series for series in every if series.latest > before]
+        self.series.setdefault(made.slot, []).append(made)
+        for family in self.families.get(made.slot, {}).values():
+            for region in family.regions:
+                made.link(region)
+
+    def has_series(self, after: int) -> bool:
+        """Whether somebody may still wait, behind `after`, for regions that a loop left behind."""
+        return any(series.latest > after for every in self.series.values() for series in every)
 
     def region(self, slot: int, parts: Parts) -> Region:
         """The region of these bytes in copy `slot`."""
@@ -218,9 +263,15 @@ class Track:
         if found is None:
             if len(self.regions) == self.full and self.overfull is not None:
                 self.overfull.append(self)
-            found = self.regions[key] = Region(parts, slot)
+            found = self.regions[key] = Region(self, parts, slot)
             self._link(found)
         return found
+
+    def form(self, parts: Parts) -> int:
+        """A number for shape and strides of these bytes, wherever they are."""
+        first = parts[0].offset if parts else 0
+        form = tuple([(p.offset - first, p.shape, p.strides, p.itemsize) for p in parts])
+        return self.forms.setdefault(form, len(self.forms))
 
     def forget(self, before: int) -> None:
         """Drop the regions that were let go by this time: nothing starts before it any more.
@@ -231,8 +282,11 @@ class Track:
         self.full = 2 * len(kept) + PRUNED
         self.regions.clear()
         self.families.clear()
-        for cache in self.caches:
-            cache.clear()
+        for access in self.accesses:
+            access.forget()
+        for every in self.series.values():
+            for series in every:
+                series.links.clear()
         for (slot, parts), region in kept.items():
             self.regions[slot, parts] = region
             region.others = []
@@ -252,14 +306,23 @@ class Track:
                     made.others.append(other)
                     other.others.append(made)
         size = 0 if period < 0 else span(parts[0]).bit_length()
+        for series in self.series.get(slot, ()):
+            series.link(made)
         family = families.get((period, size))
         if family is None:
             family = families[period, size] = Family(period)
         family.add(made)
 
 
+def reach(part: Footprint) -> int:
+    """Bytes from the first to behind the last."""
+    strides = part.strides
+    return span(part) + (part.shape[0] - 1) * strides[0] if strides else part.itemsize
+
+
 def share_bytes(a: Parts, b: Parts) -> bool:
     """Whether two regions of one tensor have a byte in common."""
     if len(a) == 1 == len(b):
-        return a[0].overlaps(b[0])
+        one, other = (a[0], b[0]) if a[0].offset <= b[0].offset else (b[0], a[0])
+        return one.offset + reach(one) > other.offset and one.overlaps(other)
     return not a or not b or any(one.overlaps(other) for one in a for other in b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.state import DATA, LANE, SPACE
+from neuroncore.timeline.touches import Touches
 from neuroncore.timeline.tracks import NOBODY, Region
 
 
@@ -15,7 +16,9 @@ class Wait:
     the same bytes on one lane never wait for one another.
     """
 
-    __slots__ = ("adds", "bar", "lag", "lane", "reads", "regions", "why", "writes")
+    __slots__ = (
+        "adds", "bar", "lag", "lane", "reads", "regions", "touches", "why", "writes",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -24,51 +27,66 @@ class Wait:
         writes: list[TrackedAccess],
         adds: list[TrackedAccess],
         lag: int | None = None,
+        *,
+        touches: Touches,
     ) -> None:
+        self.touches = touches
         self.lane, self.reads, self.writes, self.adds = lane, reads, writes, adds
         self.lag = lag
         self.bar, self.why = NOBODY, LANE
         self.regions: list[Region] = []
 
     def look(self) -> int:
-        """When everything is ready; `bar` and `why` say what was last."""
-        ready, bar, why, mine = 0, NOBODY, LANE, self.lane
+        """When everything is ready; `bar` and `why` say what was last, of several the last bar."""
+        ready, bar, why = 0, NOBODY, LANE
         self.regions = regions = []
         for access in self.reads:
-            region = access()
+            region = access.fixed or access()
             regions.append(region)
-            if region.written > ready:
-                ready, bar, why = region.written, region.writer, DATA
-            for other in region.others:
-                if other.written > ready:
-                    ready, bar, why = other.written, other.writer, DATA
-        for accesses, lag, kind in ((self.writes, self.lag, SPACE), (self.adds, None, DATA)):
+            time = region.written
+            if time >= ready and (time > ready or region.writer > bar):
+                ready, bar, why = time, region.writer, DATA
+            for one in region.others:
+                time = one.written
+                if time >= ready and (time > ready or one.writer > bar):
+                    ready, bar, why = time, one.writer, DATA
+        mine, lag, kind = self.lane, self.lag, SPACE
+        for accesses in (self.writes, self.adds):
             for access in accesses:
-                region = access()
+                region = access.fixed or access()
                 regions.append(region)
                 for one in (region, *region.others) if region.others else (region,):
-                    if one.wlane != mine:
-                        if one.written > ready:
-                            ready, bar, why = one.written, one.writer, kind
-                    elif lag is not None and one.written - lag > ready:
-                        ready, bar, why = one.written - lag, one.writer, kind
-                    if one.rlane != mine:
-                        if one.read > ready:
-                            ready, bar, why = one.read, one.reader, SPACE
-                    else:
-                        if lag is not None and one.read - lag > ready:
-                            ready, bar, why = one.read - lag, one.reader, SPACE
-                        if one.read2 > ready:
+                    time = one.written
+                    if one.wlane == mine:
+                        time = time - lag if lag is not None else -1
+                    if time >= ready and (time > ready or one.writer > bar):
+                        ready, bar, why = time, one.writer, kind
+                    time = one.read
+                    if time <= 0:
+                        continue
+                    if one.rlane == mine:
+                        time = time - lag if lag is not None else -1
+                        if one.read2 >= ready and (one.read2 > ready or one.reader2 > bar):
                             ready, bar, why = one.read2, one.reader2, SPACE
+                    if time >= ready and (time > ready or one.reader > bar):
+                        ready, bar, why = time, one.reader, SPACE
+            lag, kind = None, DATA
         self.bar, self.why = bar, why
         return ready
 
     def done(self, release: int, bar: int) -> None:
         """The instruction lets go of everything at `release`."""
-        lane, reads = self.lane, len(self.reads)
-        for number, region in enumerate(self.regions):
+        lane, regions, reads = self.lane, self.regions, len(self.reads)
+        self.touches.all.append((release, regions))
+        for region in regions[:reads]:
             region.toucher = bar
-            if number < reads:
+            if lane != region.rlane:
                 region.was_read(lane, release, bar)
-            else:
-                region.was_written(lane, release, bar)
+            elif release > region.read:
+                region.read, region.reader = release, bar
+        for region in regions[reads:]:
+            region.toucher = region.writer = bar
+            region.written, region.wlane = release, lane
+            if region.read:
+                region.read = region.read2 = 0
+                region.reader = region.reader2 = region.rlane = NOBODY
