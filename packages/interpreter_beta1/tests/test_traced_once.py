@@ -1,5 +1,6 @@
 """The option traced_once: what 0.1, which ran a loop's body once, did not run as it stands."""
 
+import functools
 import sys
 
 import numpy as np
@@ -187,6 +188,62 @@ def test_a_loop_that_the_text_does_not_show_is_refused():
     with pytest.raises(UnsupportedError, match="cannot tell from the kernel's text") as caught:
         strictly(kernel, X)
     assert caught.value.place is not None and caught.value.place.file == __file__
+
+
+def by_a_map(x):
+    return list(map(lambda i: i > 1, nl.affine_range(4)))  # noqa: C417
+
+
+def by_a_sum(x):
+    return sum(nl.affine_range(4))
+
+
+def by_a_reduction(x):
+    return functools.reduce(lambda count, i: count + 1, nl.affine_range(4), 0)
+
+
+def by_a_name(x):
+    numbers = nl.affine_range(4)
+    for i in numbers:
+        if i > 1:
+            break
+
+
+def by_a_generator(x):
+    for i in (2 * n for n in nl.affine_range(4)):
+        if i > 1:
+            break
+
+
+@pytest.mark.parametrize("body", [by_a_map, by_a_sum, by_a_reduction, by_a_name, by_a_generator])
+def test_a_range_without_its_for_is_refused(body):
+    @nki.jit
+    def kernel(x):
+        body(x)
+        return stored(nl.load(x))
+
+    np.testing.assert_array_equal(kernel(X), X)
+    with pytest.raises(UnsupportedError, match="cannot tell from the kernel's text") as caught:
+        strictly(kernel, X)
+    assert caught.value.place is not None and caught.value.place.file == __file__
+
+
+@nki.jit
+def counted_and_listed(x):
+    tile = nl.zeros((4, 8), dtype=x.dtype, buffer=nl.sbuf)
+    for n, i in enumerate(
+        nl.affine_range(
+            4,
+        )
+    ):
+        tile[:, n : n + 1] = nl.load(x[:, i : i + 1])
+    parts = [nl.load(x[:, i : i + 1]) for i in nl.affine_range(4)]
+    tile[:, 4:5] = parts[0]
+    return stored(tile[:, 0:5])
+
+
+def test_loops_and_lists_over_the_range_itself_run():
+    np.testing.assert_array_equal(strictly(counted_and_listed, X)[:, :4], X[:, :4])
 
 
 @nki.jit

@@ -21,6 +21,7 @@ from nki_beta1._allocation import Placement
 from nki_beta1._apply import core_of, on_chip_shape, run
 from nki_beta1._blocks import Blocks, ParDim, make_blocks
 from nki_beta1._loops import repeated_around
+from nki_beta1._running import running_loop
 from nki_beta1._tile import Tile
 from nki_dtypes import DType, cast
 
@@ -228,12 +229,13 @@ def _placed(
     return made
 
 
-def _at_top_level(what: str) -> None:
+def _at_top_level(what: str, core: Any) -> None:
     """Raise MemorySpaceError where the running program makes an output inside a loop."""
     around = repeated_around()
-    if around:
+    loop = around[-1] if around else running_loop(core.turns)
+    if loop is not None:
         raise MemorySpaceError(
-            f"a tensor in SHARED_HBM is made inside the loop over {around[-1]}",
+            f"a tensor in SHARED_HBM is made inside the loop over {loop}",
             expected="outputs of the kernel, made outside all loops",
             hint="make it before the loop, with an axis for the loop's index",
             operand="buffer",
@@ -247,7 +249,7 @@ def _in_hbm(
 ) -> tuple[Any, bool]:
     launch = running(f"nl.{what}")
     if space is Space.shared_hbm:
-        _at_top_level(what)
+        _at_top_level(what, launch.core)
     if space is not Space.shared_hbm:
         return launch.core.allocate(sizes, kind, space, name), True
     known = len(launch.shared)

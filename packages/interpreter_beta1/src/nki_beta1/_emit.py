@@ -26,6 +26,7 @@ from nki_beta1._fetched import fetched, put_back
 from nki_beta1._mask import Region
 from nki_beta1._moved import refuse_outside
 from nki_beta1._operands import kinds_of
+from nki_beta1._running import Turn
 from nki_beta1._usage import Prepared, Usage, execute, issue, prepared, remember
 from nki_dtypes import DType
 
@@ -48,6 +49,7 @@ class Core(NeuronCore):
         "placed",
         "reduced",
         "reductions",
+        "turns",
         "waiting",
         "writable",
     )
@@ -68,6 +70,8 @@ class Core(NeuronCore):
         """Per storage (by id): the elements that an nl.loop_reduce has written."""
         self.reductions: dict[Any, Any] = {}
         """Per name in a frame (by id): the last nl.loop_reduce into it."""
+        self.turns: list[Turn] = []
+        """The loops that run and whose body 0.1 ran once, outermost first."""
         self._fitting: set[tuple[Any, ...]] = set()
         self.writable: list[np.ndarray] = []
         """The memory of the parameters that the kernel may write."""

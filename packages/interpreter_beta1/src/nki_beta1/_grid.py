@@ -11,6 +11,7 @@ import numpy as np
 
 from neuroncore.errors import LaunchError, UnsupportedError
 from neuroncore.launch import RUNNING, running
+from nki_beta1._running import LoopRange
 from nki_beta1._trace_once import turns
 
 RULE = "NKI 0.1: SPMD launch grid"
@@ -29,9 +30,10 @@ def _scheduled(name: str) -> Any:
             )
         numbers = _numbers(name, args)
         launch = RUNNING.get()
-        if launch is not None and launch.core.options.traced_once == "error":
-            return turns(name, numbers)
-        return numbers
+        if launch is None:
+            return numbers
+        known: Any = LoopRange(name, numbers, launch.core.turns)  # type: ignore[attr-defined]
+        return turns(name, known) if launch.core.options.traced_once == "error" else known
 
     loop.__name__ = loop.__qualname__ = name
     loop.__doc__ = (

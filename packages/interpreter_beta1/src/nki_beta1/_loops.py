@@ -10,13 +10,13 @@ from itertools import islice, takewhile
 from types import CodeType, FrameType
 
 from neuroncore import launch
-from neuroncore.errors import OUR_PACKAGES
+from nki_beta1._frames import is_ours
 
 
 def kernel_frame() -> FrameType:
     """The frame of the kernel that is running."""
     frame = sys._getframe(1)
-    while frame.f_globals.get("__name__", "").partition(".")[0] in OUR_PACKAGES and frame.f_back:
+    while is_ours(frame) and frame.f_back:
         frame = frame.f_back
     return frame
 
@@ -37,7 +37,7 @@ def repeated_around() -> tuple[str, ...]:
     They are over nl.affine_range, nl.sequential_range or range, as the loop's own expression calls
     them; nl.static_range was unrolled, and other iterables are Python's.
     """
-    codes = [(frame.f_code, frame.f_lasti) for frame in _frames_of_the_kernel()]
+    codes = [(frame.f_code, frame.f_lasti) for frame in frames_of_the_kernel()]
     found: list[str] = []
     for n, (code, at) in enumerate(codes):
         above = tuple([code for code, _ in codes[n + 1 :]])
@@ -48,11 +48,11 @@ def repeated_around() -> tuple[str, ...]:
 TRACED = frozenset({"affine_range", "sequential_range", "range"})
 
 
-def _frames_of_the_kernel() -> Iterator[FrameType]:
+def frames_of_the_kernel() -> Iterator[FrameType]:
     """The frames that are not ours, from the innermost up to the kernel's."""
     frame: FrameType | None = kernel_frame()
     while frame is not None and frame.f_globals.get("__name__") != launch.__name__:
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in OUR_PACKAGES:
+        if not is_ours(frame):
             yield frame
         frame = frame.f_back
 
@@ -111,3 +111,45 @@ def _variable(following: Iterator[dis.Instruction]) -> str:
     """The first name that is stored."""
     stored = next(step for step in following if step.opname.startswith("STORE_"))
     return str(stored.argval[0] if isinstance(stored.argval, tuple) else stored.argval)
+
+
+def is_in_turn(frame: FrameType, asked_at: int) -> bool:
+    """Whether a frame is still in the turn whose number it asked for at bytecode `asked_at`.
+
+    It is while that instruction goes on (`list(map(f, numbers))` calls f), and in the body of the
+    `for` that asked.
+    """
+    return _is_in_turn(frame.f_code, asked_at, frame.f_lasti)
+
+
+@lru_cache(maxsize=1024)
+def _is_in_turn(code: CodeType, asked_at: int, at: int) -> bool:
+    asked, now = _step_at(code, asked_at), _step_at(code, at)
+    in_body = asked.opname == "FOR_ITER" and asked.offset < now.offset < asked.argval
+    return now.offset == asked.offset or in_body
+
+
+def _step_at(code: CodeType, at: int) -> dis.Instruction:
+    """The instruction at bytecode offset `at`, which may be that of one of its caches."""
+    return [step for step in _steps(code) if step.offset <= at][-1]
+
+
+_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
+
+
+def is_loop_of(frame: FrameType, asking: FrameType, line: int) -> bool:
+    """Whether a number is asked for by a `for`, or a comprehension, of `frame` that stands there.
+
+    `line` is that of the range. Python may run a comprehension in a frame of its own.
+    """
+    if asking.f_code.co_name in _COMPREHENSIONS:
+        return asking.f_back is frame
+    return asking is frame and _is_loop_at(frame.f_code, frame.f_lasti, line)
+
+
+@lru_cache(maxsize=1024)
+def _is_loop_at(code: CodeType, at: int, line: int) -> bool:
+    step = _step_at(code, at)
+    where = step.positions
+    first, last = (where.lineno, where.end_lineno) if where else (None, None)
+    return step.opname == "FOR_ITER" and (first or 0) <= line <= (last or 0)

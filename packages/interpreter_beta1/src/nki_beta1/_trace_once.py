@@ -7,7 +7,8 @@ refused before it runs, what only a run shows when a turn of a loop has ended.
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Collection, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
@@ -19,7 +20,7 @@ import numpy as np
 
 from neuroncore.checks.subset import calls_reached, check_function
 from neuroncore.errors import AccessError, UnsupportedError
-from nki_beta1._loops import kernel_frame
+from nki_beta1._loops import is_loop_of, kernel_frame
 
 RULE = "NKI 0.1: the body of a loop is traced once"
 _CODES = frozenset({"index-condition", "nested-output", "sequential-condition", "tensor-scope"})
@@ -52,7 +53,7 @@ def refuse_untraceable(function: Callable[..., Any]) -> None:
             )
 
 
-def turns(name: str, numbers: range) -> Iterator[int]:
+def turns(name: str, numbers: Iterable[int]) -> Iterator[int]:
     """The numbers of a loop; raises AccessError where Python's state carries over a turn.
 
     Raises UnsupportedError for a loop that the text of the kernel does not show as one.
@@ -60,18 +61,24 @@ def turns(name: str, numbers: range) -> Iterator[int]:
     frame = kernel_frame()
     file, line = Path(frame.f_code.co_filename).resolve(), frame.f_lineno
     if (str(file), line) not in _LOOKED_AT.get():
-        raise UnsupportedError(
-            f"cannot tell from the kernel's text that nl.{name} is called here",
-            expected="for … in nl.affine_range(…), in the kernel or in a function that it names",
-            hint="write import neuronxcc.nki.language as nl at the top of the file, and call "
-            "functions by the names of their definitions",
-            rule=RULE,
-        )
-    return _turns(frame, numbers)
+        raise _not_shown(name)
+    return _turns(frame, line, name, numbers)
 
 
-def _turns(frame: FrameType, numbers: range) -> Iterator[int]:
+def _not_shown(name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"cannot tell from the kernel's text that nl.{name} is called here",
+        expected="for … in nl.affine_range(…), in the kernel or in a function that it names",
+        hint="write import neuronxcc.nki.language as nl at the top of the file, and call "
+        "functions by the names of their definitions",
+        rule=RULE,
+    )
+
+
+def _turns(frame: FrameType, line: int, name: str, numbers: Iterable[int]) -> Iterator[int]:
     for number in numbers:
+        if not is_loop_of(frame, sys._getframe(1), line):
+            raise _not_shown(name)
         before = _state(frame)
         yield number
         after = _state(frame)

@@ -1,0 +1,105 @@
+"""Ranges that know while they are iterated: their loop may have no `for` in the kernel's text.
+
+`list(map(body, nl.affine_range(2)))` runs `body` for every number as a loop does. So each number
+that is given notes where in the kernel it was asked for: the loop runs as long as that place is
+still in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import Any
+
+from nki_beta1._loops import frames_of_the_kernel, is_in_turn
+
+
+class LoopRange(Sequence[int]):
+    """`nl.affine_range(…)` in a kernel: the numbers of a `range`; `turns` has it while it runs."""
+
+    __slots__ = ("_name", "_numbers", "_turns")
+
+    def __init__(self, name: str, numbers: range, turns: list[Turn]) -> None:
+        self._name, self._numbers, self._turns = name, numbers, turns
+
+    def __iter__(self) -> Iterator[int]:
+        return _given(Turn(repr(self)), self._numbers, self._turns)
+
+    def __reversed__(self) -> Iterator[int]:
+        return _given(Turn(repr(self)), self._numbers[::-1], self._turns)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._numbers[key]
+        return LoopRange(self._name, found, self._turns) if isinstance(found, range) else found
+
+    def __eq__(self, other: object) -> bool:
+        return self._numbers == (other._numbers if isinstance(other, LoopRange) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._numbers)
+
+    def __repr__(self) -> str:
+        return f"nl.{self._name}{repr(self._numbers).removeprefix('range')}"
+
+
+class Turn:
+    """A turn of a loop: which, and where the frames stood that asked for its number."""
+
+    __slots__ = ("above", "asked", "at", "loop")
+
+    def __init__(self, loop: str) -> None:
+        self.loop = loop
+        self.asked: FrameType | None = None
+        self.at = 0
+        self.above: list[tuple[FrameType, int]] = []
+
+    @property
+    def places(self) -> list[tuple[FrameType | None, int]]:
+        """The frame that asked and its bytecode offset; of a generator, who asked that, too."""
+        return [(self.asked, self.at), *self.above]
+
+
+def _given(turn: Turn, numbers: range, turns: list[Turn]) -> Iterator[int]:
+    turns.append(turn)
+    try:
+        for number in numbers:
+            turn.asked = asked = sys._getframe(1)
+            turn.at = asked.f_lasti
+            if asked.f_code.co_flags & _IS_GENERATOR:
+                turn.above = _asking(asked.f_back)
+            yield number
+    finally:
+        turns.remove(turn)
+        turn.asked = None
+        turn.above.clear()
+
+
+_IS_GENERATOR = inspect.CO_GENERATOR
+
+
+def _asking(frame: FrameType | None) -> list[tuple[FrameType, int]]:
+    """The frame that asks a generator, which may be a generator's, up to one that is not."""
+    found = []
+    while frame is not None:
+        found.append((frame, frame.f_lasti))
+        if not frame.f_code.co_flags & _IS_GENERATOR:
+            break
+        frame = frame.f_back
+    return found
+
+
+def running_loop(turns: list[Turn]) -> str | None:
+    """The innermost loop of which the running program is in a turn."""
+    if not turns:
+        return None
+    frames = list(frames_of_the_kernel())
+    for turn in reversed(turns):
+        for asked, at in turn.places:
+            if any(asked is frame and is_in_turn(frame, at) for frame in frames):
+                return turn.loop
+    return None

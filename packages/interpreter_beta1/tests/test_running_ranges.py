@@ -1,0 +1,171 @@
+"""Ranges of loops that are no `for` in the text: map, zip, generators, ranges with a name."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from neuroncore.errors import MemorySpaceError
+from nki_beta1 import nki, nl
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+def output_like(x):
+    return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+
+def outputs_of(x, loop):
+    return [output_like(x) for i in loop]
+
+
+def of_a_map(x):
+    return list(map(lambda i: output_like(x), nl.affine_range(2)))  # noqa: C417
+
+
+def of_a_zip(x):
+    return [output_like(x) for i, _ in zip(nl.affine_range(2), "ab", strict=True)]
+
+
+def of_a_map_in_a_for(x):
+    out = []
+    for o in map(lambda i: output_like(x), nl.sequential_range(2)):  # noqa: C417
+        out += [o]
+    return out
+
+
+def of_a_loop_over_a_map(x):
+    out, doubled = [], map(lambda i: 2 * i, nl.affine_range(2))  # noqa: C417
+    for i in doubled:
+        out += [i, output_like(x)]
+    return out
+
+
+def of_a_range_with_a_name(x):
+    out, numbers = [], nl.affine_range(2)
+    for i in numbers:
+        out += [i, output_like(x)]
+    return out
+
+
+def of_a_range_given(x):
+    return outputs_of(x, nl.affine_range(2))
+
+
+def of_a_generator_with_a_name(x):
+    doubled = (2 * i for i in nl.affine_range(2))
+    out = []
+    for i in doubled:
+        out += [i, output_like(x)]
+    return out
+
+
+def of_a_filter(x):
+    return list(filter(lambda i: output_like(x) is not None, nl.affine_range(2)))
+
+
+def of_a_reduction(x):
+    return functools.reduce(lambda out, i: output_like(x), nl.affine_range(2), None)
+
+
+def of_a_reversed_range(x):
+    out, numbers = [], reversed(nl.affine_range(2))
+    for i in numbers:
+        out += [i, output_like(x)]
+    return out
+
+
+def of_a_generator_function(x):
+    def tiles():
+        for i in nl.affine_range(2):
+            yield nl.load(x[i : i + 1, :])
+
+    out = []
+    for tile in tiles():
+        out += [tile, output_like(x)]
+    return out
+
+
+BY_THE_RANGE = [of_a_map, of_a_zip, of_a_map_in_a_for, of_a_loop_over_a_map,
+                of_a_range_with_a_name, of_a_range_given, of_a_generator_with_a_name, of_a_filter,
+                of_a_reduction, of_a_reversed_range, of_a_generator_function]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", BY_THE_RANGE)
+def test_a_range_knows_that_it_is_iterated(function):
+    with pytest.raises(MemorySpaceError, match="made inside the loop over") as caught:
+        nki.jit(function)(X)
+    assert "^^^" in str(caught.value)
+
+
+def after_a_map(x):
+    tiles = list(map(lambda i: nl.load(x[i : i + 1, :]), nl.affine_range(2)))  # noqa: C417
+    return [output_like(t) for t in tiles]
+
+
+def after_a_loop_that_breaks(x):
+    for i in nl.affine_range(4):
+        if i == 2:
+            break
+    return [output_like(x), output_like(x)]
+
+
+def after_a_loop_that_fails(x):
+    try:
+        for i in nl.affine_range(4):
+            raise ValueError(i)
+    except ValueError:
+        return [output_like(x), output_like(x)]
+
+
+def beside_an_iterator(x):
+    numbers = iter(nl.affine_range(4))
+    first = next(numbers)
+    return [output_like(x), output_like(x[first : first + 1, :]), *(() for _ in ())]
+
+
+def after_a_zip_that_stops_early(x):
+    pairs = list(zip(nl.affine_range(4), "ab", strict=False))
+    return [output_like(x) for _ in pairs]
+
+
+def in_a_map_over_python(x):
+    return list(map(lambda i: output_like(x), (0, 1)))  # noqa: C417
+
+
+def in_an_unrolled_map(x):
+    return list(map(lambda i: output_like(x), nl.static_range(2)))  # noqa: C417
+
+
+def beside_a_helper_that_loops(x):
+    def loaded():
+        return [nl.load(x[i : i + 1, :]) for i in nl.affine_range(2)]
+
+    out = []
+    for _ in (0, 1):
+        loaded()
+        out.append(output_like(x))
+    return out
+
+
+OUTSIDE = [after_a_map, after_a_loop_that_breaks, after_a_loop_that_fails, beside_an_iterator,
+           after_a_zip_that_stops_early, in_a_map_over_python, in_an_unrolled_map,
+           beside_a_helper_that_loops]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", OUTSIDE)
+def test_an_iteration_that_is_over_or_stands_beside_refuses_nothing(function):
+    assert len(nki.jit(function)(X)) == 2
+
+
+def test_a_range_is_a_sequence_of_its_numbers():
+    @nki.jit
+    def kernel(x):
+        numbers = nl.affine_range(1, 7, 2)
+        assert list(numbers) == [1, 3, 5] and len(numbers) == 3 and numbers[-1] == 5
+        assert numbers == range(1, 7, 2) == nl.sequential_range(1, 7, 2) and numbers != [1, 3, 5]
+        assert list(reversed(numbers[1:])) == [5, 3] and 3 in numbers and 2 not in numbers
+        assert repr(numbers) == "nl.affine_range(1, 7, 2)" and len({numbers, range(1, 7, 2)}) == 1
+        return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+
+    kernel(X)
