@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from neuroncore.errors import AccessError
+from neuroncore.core import as_dtype
+from neuroncore.errors import AccessError, DTypeError
 from nki_beta1 import nisa, nki, nl
 
 X = np.arange(8 * 24, dtype=np.float32).reshape(8, 24)
@@ -40,8 +41,7 @@ ACCESSES = {
         X, ONE, lambda x, t: x[0:8, t[0, 0]], X[:, 4:5]),
     "one number and index expressions": (
         X, ONE, lambda x, t: x[t, COLUMNS], X[4:5]),
-    "float numbers, which are rounded": (
-        X, ROWS.astype(np.float32), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
+    "8-bit numbers": (X, ROWS.astype(np.uint8), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
     "16-bit numbers": (X, ROWS.astype(np.int16), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
 }  # fmt: skip
 
@@ -129,6 +129,30 @@ REFUSED = {
 def test_what_no_dma_can_address_is_refused(index, access, says):
     with pytest.raises(AccessError, match=says):
         loaded(X, index, access)
+
+
+MOVING = {
+    "rows of HBM": lambda x, t: nl.load(x[t, COLUMNS]),
+    "one number in HBM": lambda x, t: nl.load(x[t[0:1, 0:1], 0:24]),
+    "an element in HBM": lambda x, t: nl.load(x[t[0, 0], :]),
+    "a moved index in HBM": lambda x, t: nl.load(x[0:8, t[0, 0] + nl.arange(4)[None, :]]),
+    "an element in SBUF": lambda x, t: nl.copy(nl.load(x)[:, t[0, 0]]),
+    "a store": lambda x, t: nl.store(
+        nl.ndarray((8, 24), dtype=x.dtype, buffer=nl.shared_hbm)[t, COLUMNS], nl.load(x[0:4, :])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16, bool], ids=str)
+@pytest.mark.parametrize("use", MOVING.values(), ids=MOVING)
+def test_a_tile_that_is_no_integer_moves_no_access(use, dtype):
+    @nki.jit
+    def kernel(x, index):
+        use(x, nl.load(index, dtype=dtype))
+        return x
+
+    with pytest.raises(DTypeError, match=f"the index tile is {as_dtype(dtype)}") as caught:
+        kernel(X, ROWS)
+    assert "^^^" in str(caught.value) and "nl.int32" in str(caught.value)
 
 
 def test_a_grid_is_a_tuple_of_index_expressions():

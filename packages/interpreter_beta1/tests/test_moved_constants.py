@@ -77,7 +77,7 @@ def test_a_store_goes_where_the_moved_index_says(index, number, columns):
     np.testing.assert_array_equal(launched(written(index), number), expected)
 
 
-@pytest.mark.parametrize("kind", [np.uint32, np.float32])
+@pytest.mark.parametrize("kind", [np.uint32, np.int16])
 def test_numbers_of_other_dtypes_are_moved_below_0_too(kind):
     result = launched(loaded(lambda n, q: q + n - 1), 3, kind)
 

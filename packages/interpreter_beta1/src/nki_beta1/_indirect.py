@@ -11,7 +11,7 @@ from typing import Any, Never
 
 from neuroncore.alu import ALU_OPS
 from neuroncore.engines import HBM, Space
-from neuroncore.errors import AccessError
+from neuroncore.errors import AccessError, DTypeError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import View
 from neuroncore.spec import Indirection
@@ -31,7 +31,7 @@ from nki_beta1._moved import RULE, Moved, rows_named_by_a_tile
 from nki_beta1._offset import Offset
 from nki_beta1._pattern import broadcast_shapes
 from nki_beta1._usage import issue, usage
-from nki_dtypes import int32
+from nki_dtypes import bool_, int32
 
 
 class Indirect(Access):
@@ -138,7 +138,8 @@ def _at_one_number(base: View, items: list[Any], dim: int, tile: View) -> View:
 def _as_numbers(tile: View) -> View:
     """The tile as int32 or uint32, which is what addresses are computed from.
 
-    Other dtypes are converted as any copy converts: floats round to the nearest even integer.
+    Narrower integers are copied to int32. Raises DTypeError for tiles of no integers, which the
+    documents have nowhere as an index.
     """
     core: Any = tile.core
     core.flush()
@@ -150,10 +151,18 @@ def _as_numbers(tile: View) -> View:
             hint="load it, or copy it with nl.copy first",
             rule=RULE,
         )
+    kind = tile.spec.dtype
+    if not kind.is_integer or kind is bool_:
+        raise DTypeError(
+            f"the index tile is {kind}",
+            expected="int32 or uint32",
+            got=repr(tile),
+            hint="floats are rounded where you say so: nl.copy(tile, dtype=nl.int32)",
+            rule=RULE,
+        )
     tile.settle()
     tile = fetched(tile)
-    kind = tile.spec.dtype
-    if kind.is_integer and kind.itemsize == 4:
+    if kind.itemsize == 4:
         return tile
     copy = core.allocate(tile.shape, int32, Space.sbuf)
     record = INSTRUCTIONS["tensor_copy"]
