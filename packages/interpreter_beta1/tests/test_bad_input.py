@@ -53,8 +53,8 @@ def on_chip_result(x):
 
 @nki.jit
 def triangle(x):
-    i, j = nl.mgrid[0:100, 0:200]
-    return stored(nl.load(x[i, j], mask=i >= j))
+    i, j = nl.mgrid[0:100, 0:100]
+    return stored(nl.transpose(nl.load(x)[i, j], mask=i >= j))
 
 
 @nki.jit
@@ -120,12 +120,12 @@ MESSAGES = {
     triangle: (
         ShapeError,
         """\
-: nl.load: the mask does not select a rectangle
-    return stored(nl.load(x[i, j], mask=i >= j))
-                                        ^^^^^^
+: nc_transpose: the mask does not select a rectangle
+    return stored(nl.transpose(nl.load(x)[i, j], mask=i >= j))
+                                                      ^^^^^^
     expected: bounds on single axes, such as (i_p < rows) & (i_f < cols)
     got:      elements of [0:100, 0:100] in part
-    load or compute the whole rectangle, then choose with nisa.affine_select or nl.where
+    compute the whole rectangle, then choose with nisa.affine_select or nl.where
     [NKI 0.1: masking]""",
     ),
     ambiguous_matmul: (

@@ -145,10 +145,6 @@ def test_a_mask_cuts_a_transpose_on_both_axes(evaluate):
 
 
 REFUSED = {
-    "a triangular store": (lambda x, out, i, j: nl.store(out[i, j], nl.load(x), mask=(i >= j)),
-                           "nl.store: the mask does not select a rectangle"),
-    "a triangular load": (lambda x, out, i, j: nl.load(x[i, j], mask=(i >= j)),
-                          "nl.load: the mask does not select a rectangle"),
     "another rank": (lambda x, out, i, j: nl.load(x[i, j], mask=(nl.arange(F) < 3)),
                      "does not fit a tile of shape"),
     "another tile": (lambda x, out, i, j: nl.load(x[i, j], mask=(nl.arange(3)[:, None] < 3)),

@@ -85,7 +85,7 @@ def test_the_function_that_the_kernel_calls_is_named():
     i, j = nl.arange(3)[:, None], nl.arange(4)[None, :]
 
     assert error_of(lambda t, x: nl.var(t, 1, mask=i < 2)).what.startswith("nl.var with a mask")
-    assert error_of(lambda t, x: nl.load(x[i, j], mask=j <= i)).instruction == "nl.load"
+    assert error_of(lambda t, x: nl.store(x[i, j], t, mask=j <= i)).instruction == "nl.store"
 
 
 def test_an_axis_of_another_kind_is_told_what_it_should_be():

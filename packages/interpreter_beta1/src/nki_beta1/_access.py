@@ -15,7 +15,7 @@ import numpy as np
 from neuroncore.engines import Space
 from neuroncore.errors import AccessError
 from neuroncore.memory import View, window
-from neuroncore.spec import Spec
+from neuroncore.spec import Spec, row_major
 from nki_beta1._fetched import fetched, put_back
 from nki_beta1._index import RULE, Index, as_affine, as_index, refuse_bounds, total
 from nki_beta1._mask import Region
@@ -58,6 +58,15 @@ class Access(OnElements, NotAnArray):
         rect = region.within(self.shape)
         return access(self.base, [i.part(rect) for i in self.indices])
 
+    def within(self, inside: np.ndarray | None) -> Access:
+        """The same where `inside` holds; what it leaves out need not exist: others stand there."""
+        if inside is None or inside.ndim != len(self.shape):
+            return self
+        alone = tuple(d for d, n in enumerate(self.shape) if n == 1)
+        kept = np.broadcast_to(inside.any(axis=alone, keepdims=True), self.shape)
+        held = zip(self.indices, self.base.shape, strict=True)
+        return Access(self.base, [_brought_inside(i, n, kept) for i, n in held], self.shape)
+
     def turned(self, order: tuple[int, ...]) -> View | Access:
         """The same elements with the access's axes reordered."""
         indices = [i.permuted(order) for i in self.indices]
@@ -74,9 +83,11 @@ class Access(OnElements, NotAnArray):
         self.core.moved(gathered, base, of=flat.reshape(-1))
         return gathered
 
-    def write(self, values: View) -> None:
-        """Scatter a tensor of the same shape; no element may be named twice."""
-        flat = self._elements()
+    def write(self, values: View, inside: np.ndarray | None = None) -> None:
+        """Scatter a tensor of the same shape, or where `inside` holds; each element once."""
+        flat, new = self.within(inside)._elements(), values.array.reshape(self.shape)
+        if inside is not None:
+            flat, new = flat[inside], new[inside]
         if np.unique(flat).size != flat.size:
             raise AccessError(
                 "several values are assigned to one element",
@@ -87,14 +98,14 @@ class Access(OnElements, NotAnArray):
         base = fetched(self.base)
         base.settle()
         at = np.unravel_index(flat, base.shape)
-        base.array[at] = values.array.reshape(self.shape)
-        self.core.moved(base, values, at=flat.reshape(-1))
+        base.array[at] = new
+        self.core.moved(base, values, at=flat.reshape(-1), of=inside)
         put_back(self.base, base)
 
     def _elements(self) -> np.ndarray:
         """Row-major element numbers in the base view."""
         check_range(self.base, self.indices)
-        strides = _row_major(self.base.shape)
+        strides = row_major(self.base.shape)
         flat = total(list(zip(self.indices, strides, strict=True)))
         return np.broadcast_to(flat.values, self.shape)
 
@@ -108,13 +119,26 @@ class Access(OnElements, NotAnArray):
     def __getitem__(self, key: Any) -> Any:
         """Raises AccessError: the elements stand where no view describes them."""
         check_range(self.base, self.indices)
-        raise _not_strided(self.base, self.shape)
+        raise AccessError(
+            f"an access of shape {self.shape} that no strides describe is indexed again",
+            got=repr(self.base),
+            hint="name the elements in one pair of brackets, or copy them with nl.copy or nl.load",
+            rule=RULE,
+        )
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self[key]
 
     def __repr__(self) -> str:
         return f"<access of shape {self.shape} to {self.base!r}>"
+
+
+def _brought_inside(index: Index, size: int, kept: np.ndarray) -> Index:
+    """The expression with indices of the dimension where `kept` does not hold."""
+    if _inside(index, size):
+        return index
+    values = np.broadcast_to(index.values, kept.shape)
+    return Index(kept.shape, 0, None, np.where(kept, values, values.clip(0, size - 1)))
 
 
 def is_same_place(a: View, b: View) -> bool:
@@ -125,10 +149,6 @@ def is_same_place(a: View, b: View) -> bool:
     return one is other or (
         one is not None and other is not None and is_same_place(one.index, other.index)
     )
-
-
-def _row_major(shape: tuple[int, ...]) -> list[int]:
-    return [int(np.prod(shape[d + 1 :], dtype=np.int64)) for d in range(len(shape))]
 
 
 def uses_index(items: tuple[Any, ...]) -> bool:
@@ -377,12 +397,3 @@ def check_range(base: View, indices: list[Index]) -> None:
                 hint="cut the last tile off with mask=, on every access that leaves the tensor",
                 rule=RULE,
             )
-
-
-def _not_strided(base: View, shape: tuple[int, ...]) -> AccessError:
-    return AccessError(
-        f"an access of shape {shape} that no strides describe is indexed again",
-        got=repr(base),
-        hint="name the elements in one pair of brackets, or copy them with nl.copy or nl.load",
-        rule=RULE,
-    )

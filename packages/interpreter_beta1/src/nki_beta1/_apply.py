@@ -48,7 +48,9 @@ def cut(value: Any, region: Region | None) -> Any:
     """The operand inside a mask's rectangle, as a view; an access without strides is gathered."""
     if isinstance(value, Access):
         value = value.of(region)
-        return value.read() if isinstance(value, Access) else value
+        if isinstance(value, Access):
+            value = value.within(None if region is None else region.inside).read()
+        return value
     if region is None or not isinstance(value, View):
         return value
     return region.of(value)
@@ -176,7 +178,12 @@ def _elementwise(
     over: str, shape: tuple[int, ...],
 ) -> Masked:  # fmt: skip
     """Elements outside the mask are not written."""
-    return parts_of(record, inputs, region, over), region
+    parts, more = parts_of(record, inputs, region, over), len(shape) - len(region.rect)
+    if more <= 0:
+        return parts, region  # the same object: it remembers what it cuts
+    ones, inside = [slice(0, 1)] * more, region.inside  # a 1-D access becomes a tile
+    kept = None if inside is None else inside.reshape(*inside.shape, *[1] * more)
+    return parts, Region((*region.rect, *ones), kept)
 
 
 def parts_of(
@@ -241,10 +248,7 @@ def _rectangular(
         return parts, Region((last, *others, first))
     if record.operands[over].letters != record.operands[record.outputs[0]].letters:
         return parts, Region((region.rect[0], *(slice(0, n) for n in shape[1:])))
-    if len(region.rect) == len(shape):
-        return parts, region  # the same object: it remembers what it cuts
-    more = len(shape) - len(region.rect)  # a 1-D access becomes a tile
-    return parts, Region((*region.rect, *[slice(0, 1)] * more))
+    return parts, region
 
 
 _TRANSPOSES = frozenset({"dma_transpose", "nc_transpose"})
@@ -256,7 +260,7 @@ def not_rectangular(name: str, region: Region) -> ShapeError:
         "the mask does not select a rectangle",
         expected="bounds on single axes, such as (i_p < rows) & (i_f < cols)",
         got=f"elements of {region}",
-        hint="load or compute the whole rectangle, then choose with nisa.affine_select or nl.where",
+        hint="compute the whole rectangle, then choose with nisa.affine_select or nl.where",
         operand="mask",
         instruction=name,
         rule=MASK_RULE,

@@ -12,7 +12,7 @@ import numpy as np
 from neuroncore.core import as_dtype
 from neuroncore.engines import Engine, Space
 from neuroncore.enums import DgeMode, MatmulPerfMode, NcVersion, OobMode, ReduceCmd
-from neuroncore.errors import ShapeError, SignatureError, UnsupportedError
+from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.instructions import INSTRUCTIONS, Instruction
 from neuroncore.launch import running
 from neuroncore.memory import View
@@ -20,6 +20,7 @@ from neuroncore.surface import Param, Signature, instruction_names, signature
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access
 from nki_beta1._apply import apply, core_of, cut, not_rectangular, on_chip_shape, parts_of, run
+from nki_beta1._dma import copy_by_dma
 from nki_beta1._emit import emit
 from nki_beta1._iota import affine_pattern
 from nki_beta1._mask import Mask, Region, region_of
@@ -151,13 +152,11 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _dma_copy(given: dict[str, Any]) -> None:
-    """Copy between HBM and SBUF; a mask selects a rectangle of both."""
+    """Copy between HBM and SBUF; a mask selects elements of both."""
     core = core_of("dma_copy")
     core.flush()
     dst, src = (_tile(INSTRUCTIONS["dma_copy"], given, field) for field in ("dst", "src"))
     region = region_of(given["mask"], dst.shape)
-    if region is not None and region.inside is not None:
-        raise not_rectangular("dma_copy", region)
     if region is not None and region.is_empty:
         return
     if region is not None and tuple(src.shape) != tuple(dst.shape):
@@ -169,15 +168,7 @@ def _dma_copy(given: dict[str, Any]) -> None:
         )
     target = dst.of(region) if isinstance(dst, Access) else cut(dst, region)
     attrs = {k: given[k] for k in ("dst_rmw_op", "oob_mode", "dge_mode")}
-    if isinstance(target, View):
-        run("dma_copy", {"dst": target, "src": cut(src, region)}, attrs)
-        return
-    if attrs["dst_rmw_op"] is not None:
-        raise UnsupportedError("dst_rmw_op on an access that is no view", operand="dst_rmw_op")
-    spec = target.base.spec
-    staged = core.allocate(target.shape, spec.dtype, spec.space)
-    run("dma_copy", {"dst": staged, "src": cut(src, region)}, attrs)
-    target.write(staged)
+    copy_by_dma(target, cut(src, region), region, "dma_copy", attrs)
 
 
 def _iota(given: dict[str, Any]) -> Any:

@@ -17,9 +17,10 @@ from neuroncore.errors import (
 from neuroncore.memory import View
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access
-from nki_beta1._apply import apply, core_of, cut, not_rectangular, run
+from nki_beta1._apply import apply, core_of, cut, run
 from nki_beta1._assign import fit, without_ones
 from nki_beta1._create import refuse_unknown
+from nki_beta1._dma import copy_by_dma
 from nki_beta1._fetched import fetched
 from nki_beta1._mask import region_of
 from nki_beta1._matmul_mask import masked_matmul
@@ -74,8 +75,6 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
     region = region_of(mask, dst.shape)
     if region is not None and region.is_empty:
         return
-    if region is not None and region.inside is not None:
-        raise not_rectangular("nl.store", region)
     value = _as_tile(value, dst)
     if value.shape != dst.shape and without_ones(value.shape) != without_ones(dst.shape):
         raise ShapeError(
@@ -94,21 +93,11 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
         target = dst.of(region)
     else:
         target = dst if region is None else region.of(dst)
-    _store_tile(target, elementwise.to_sbuf(value))
-
-
-def _store_tile(target: View | Access, value: View) -> None:
-    if isinstance(target, View):
-        try:
-            run("dma_copy", {"dst": target, "src": value}, {})
-        except AccessError as wrong:
-            wrong.instruction = wrong.instruction and "nl.store"
-            raise
-        return
-    base = target.base
-    staged = base.core.allocate(target.shape, base.spec.dtype, base.spec.space)
-    run("dma_copy", {"dst": staged, "src": value}, {})
-    target.write(staged)
+    try:
+        copy_by_dma(target, elementwise.to_sbuf(value), region, "nl.store")
+    except AccessError as wrong:
+        wrong.instruction = wrong.instruction and "nl.store"
+        raise
 
 
 def _as_tile(value: Any, dst: Any) -> Any:

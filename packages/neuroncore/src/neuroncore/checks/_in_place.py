@@ -9,7 +9,6 @@ from neuroncore.memory import View
 _IN_ORDER = frozenset(
     {
         "activation_reduce",
-        "dma_copy",
         "range_select",
         "select_reduce",
         "tensor_scalar_cumulative",
