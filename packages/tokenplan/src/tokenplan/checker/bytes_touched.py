@@ -45,6 +45,19 @@ def runs(access: Access) -> np.ndarray:
     return _merged(starts, width)
 
 
+def footprint(access: Access, plain: np.ndarray, offset: int) -> np.ndarray:
+    """(n, 2): the intervals of an access at this offset; `plain` are its `runs`."""
+    moved = plain + offset
+    if access.swizzle is None:
+        return moved
+    total = int((moved[:, 1] - moved[:, 0]).sum())
+    if total > MOST_RUNS:
+        raise TooBigError(f"a swizzled access to {access.buffer} has more than {MOST_RUNS} bytes")
+    every = [np.arange(first, last) for first, last in moved.tolist()]
+    found = np.sort(access.swizzle(np.concatenate([moved[:0, 0], *every])))
+    return _merged(found, 1) if len(found) else moved
+
+
 def _by_stride(dim: tuple[int, int]) -> tuple[int, int]:
     return abs(dim[1]), dim[0]
 

@@ -17,7 +17,7 @@ def joins(unrolled: Unrolled) -> list[Edge]:
         if claim.what == "join":
             first, second = sorted(claim.ops, key=ops.__getitem__)
             depth = len(shared(unrolled.ops[ops[first]], unrolled.ops[ops[second]]))
-            edge = Edge(claim.index, first, second, (0,) * depth, "join", "joined", None)
+            edge = Edge(claim.index, first, second, (0,) * depth, "join", "joined", None, None)
             found.append(edge)
     return found
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tokenplan.checker.bytes_touched import Atoms, atoms, runs
+from tokenplan.checker.bytes_touched import Atoms, atoms, footprint, runs
+from tokenplan.checker.errors import PlanFileError
 from tokenplan.checker.records import Access, Buffer
 from tokenplan.checker.unrolled import Unrolled, linear
 
@@ -65,33 +66,50 @@ def _buffer(
     slots: int | None, found: dict[tuple[int, int], list[tuple[int, ...]]],
 ) -> None:  # fmt: skip
     """Number the cells of one buffer; `found` gets them per operation, access and instance."""
-    shapes = [runs(access) for _, _, access in accesses]
-    offsets = [_offsets(unrolled, number, access) for number, _, access in accesses]
-    kinds: dict[bytes, int] = {}
-    numbered = [kinds.setdefault(shape.tobytes(), len(kinds)) for shape in shapes]
-    known: dict[tuple[int, int], int] = {}
-    which, footprints = [], []
-    for shape, kind, offset in zip(shapes, numbered, offsets, strict=True):
-        mine = []
-        for value in map(int, offset):
-            at = known.setdefault((kind, value), len(known))
-            if at == len(footprints):
-                footprints.append(shape + value)
-            mine.append(at)
-        which.append(mine)
+    footprints, which = _footprints(unrolled, buffer, accesses)
     parts = memory.parts[buffer.id] = atoms(footprints)
     cells: dict[tuple[int, int], int] = {}
     made: dict[tuple[int, int], tuple[int, ...]] = {}
-    for (number, place, _), mine in zip(accesses, which, strict=True):
-        lives = _lives(unrolled, number, buffer, slots)
-        listed = found[number, place] = []
-        for footprint, life in zip(mine, lives, strict=True):
-            key = footprint, life
+    for (op, place, _), mine in zip(accesses, which, strict=True):
+        listed = found[op, place] = []
+        for key in zip(mine, _lives(unrolled, op, buffer, slots), strict=True):
             if key not in made:
+                which_one, life = key
                 made[key] = tuple(
-                    _cell(memory, cells, buffer, life, a) for a in parts.of_footprint[footprint]
+                    _cell(memory, cells, buffer, life, atom)
+                    for atom in parts.of_footprint[which_one]
                 )
             listed.append(made[key])
+
+
+def _footprints(
+    unrolled: Unrolled, buffer: Buffer, accesses: list[tuple[int, int, Access]]
+) -> tuple[list[np.ndarray], list[list[int]]]:
+    """All different footprints in a buffer, and per access which one each instance has."""
+    kinds: dict[object, int] = {}
+    known: dict[tuple[int, int], int] = {}
+    footprints, which = [], []
+    for op, _, access in accesses:
+        shape = runs(access)
+        kind = kinds.setdefault((shape.tobytes(), access.swizzle), len(kinds))
+        mine = []
+        for value in _offsets(unrolled, op, access).tolist():
+            at = known.setdefault((kind, value), len(known))
+            if at == len(footprints):
+                footprints.append(_inside(buffer, footprint(access, shape, value)))
+            mine.append(at)
+        which.append(mine)
+    return footprints, which
+
+
+def _inside(buffer: Buffer, touched: np.ndarray) -> np.ndarray:
+    if len(touched) and not 0 <= touched[0, 0] <= touched[-1, 1] <= buffer.num_bytes:
+        raise PlanFileError(
+            "body",
+            f"a swizzled access touches bytes {touched[0, 0]} to {touched[-1, 1]} of "
+            f"{buffer.id}, which has {buffer.num_bytes}",
+        )
+    return touched
 
 
 def _cell(
@@ -142,12 +160,12 @@ def fight_over(unrolled: Unrolled, buffer: str, byte: int, earlier: int, later: 
         {
             access.mode
             for access in unrolled.ops[int(unrolled.op[instance])].accesses
-            if access.buffer == buffer and _covers(access, byte - access.offset.at(at))
+            if access.buffer == buffer and _covers(access, access.offset.at(at), byte)
         }
         for instance, at in zip((earlier, later), where, strict=True)
     )
     return any(a + b in KINDS for a in first for b in second)
 
 
-def _covers(access: Access, byte: int) -> bool:
-    return any(first <= byte < last for first, last in runs(access).tolist())
+def _covers(access: Access, at: int, byte: int) -> bool:
+    return any(first <= byte < last for first, last in footprint(access, runs(access), at).tolist())

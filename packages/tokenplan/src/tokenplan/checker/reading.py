@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -21,6 +22,7 @@ from tokenplan.checker.records import (
     Witness,
     shared,
 )
+from tokenplan.checker.swizzled import read_swizzle
 
 SCHEMA = "tokenplan/1"
 _KINDS = "RAW WAR WAW accumulate join"
@@ -53,6 +55,8 @@ class _Reader:
         body = self.body(given["body"], ())
         self.check_scopes(given["buffers"])
         edges = tuple(self.edge(n, item) for n, item in enumerate(given["edges"].items()))
+        if "stats" in given:
+            check_counts(given["stats"], edges)
         empty = Value([], "claims")
         claims = given.get("claims", empty).items()
         return PlanFile(
@@ -111,7 +115,7 @@ class _Reader:
         return Loop(name, self.trips[name], self.body(made["body"], (*loops, name)))
 
     def op(self, given: Value, loops: tuple[str, ...]) -> Op:
-        made = given.fields("op accesses", "instruction engine location")
+        made = given.fields("op accesses", "instruction engine details location")
         name = made["op"].text()
         if name in self.ops:
             raise made["op"].wrong(f"{name} is already an operation")
@@ -122,7 +126,7 @@ class _Reader:
         return self.ops[name]
 
     def access(self, given: Value, loops: tuple[str, ...]) -> Access:
-        made = given.fields("buffer mode offset shape strides width", "operand opaque")
+        made = given.fields("buffer mode offset shape strides width", "operand opaque swizzle")
         buffer = made["buffer"].text()
         if buffer not in self.buffers:
             raise made["buffer"].wrong(f"{buffer} is no buffer")
@@ -133,8 +137,10 @@ class _Reader:
         access = Access(
             buffer, made["mode"].one_of("R W A"), affine(made["offset"], loops), shape, strides,
             made["width"].integer(1), str(operand),
+            read_swizzle(made["swizzle"]) if "swizzle" in made else None,
         )  # fmt: skip
-        self.check_inside(access, given, loops)
+        if access.swizzle is None:  # where one moves bytes to is looked at when they are counted
+            self.check_inside(access, given, loops)
         return access
 
     def check_inside(self, access: Access, given: Value, loops: tuple[str, ...]) -> None:
@@ -158,7 +164,7 @@ class _Reader:
         return self.ops[name]
 
     def edge(self, index: int, given: Value) -> Edge:
-        made = given.fields("from to distance kind status", "rule witness assumes")
+        made = given.fields("from to distance kind status", "rule buffer witness assumes")
         source, sink = self.known(made["from"]), self.known(made["to"])
         loops = shared(source, sink)
         distance = made["distance"].integers()
@@ -178,8 +184,16 @@ class _Reader:
         return Edge(
             index, source.id, sink.id, distance, made["kind"].one_of(_KINDS),
             made["status"].one_of(_STATUS),
+            self.buffer(made),
             None if witness.value is None else self.witness(witness, source, sink),
         )  # fmt: skip
+
+    def buffer(self, made: Mapping[str, Value]) -> str | None:
+        """The `buffer` that a record may name."""
+        given = made.get("buffer", Value(None))
+        if given.value is not None and given.value not in self.buffers:
+            raise given.wrong(f"{given.value} is no buffer")
+        return given.value
 
     def witness(self, given: Value, source: Op, sink: Op) -> Witness:
         made = given.fields("buffer byte from to", "element")
@@ -212,3 +226,12 @@ class _Reader:
             raise given.wrong("a pipeline has a depth, and nothing else has")
         depth = made["depth"].integer(1) if "depth" in made else 1
         return Claim(index, what, loop, depth)
+
+
+def check_counts(stats: Value, edges: tuple[Edge, ...]) -> None:
+    """What the file counts of its edges must be what it lists."""
+    for status, count in stats.members().items():
+        if status in ("kept", "implied"):
+            listed = sum(edge.status == status for edge in edges)
+            if count.integer(0) != listed:
+                raise count.wrong(f"counts {count.value} {status} edges, but {listed} are listed")

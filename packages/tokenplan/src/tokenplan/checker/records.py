@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tokenplan.checker.affine import Affine
+from tokenplan.checker.swizzled import Swizzle
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,8 @@ class Access:
     strides: tuple[int, ...]
     width: int
     operand: str
+    swizzle: Swizzle | None = None
+    """What moves these bytes to where they lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Edge:
     distance: tuple[int, ...]
     kind: str
     status: str
+    buffer: str | None
     witness: Witness | None
 
     def __str__(self) -> str:

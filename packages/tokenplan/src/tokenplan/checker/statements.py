@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tokenplan.checker.conflicts import bitset, members
+from tokenplan.checker.conflicts import members
 from tokenplan.checker.findings import FALSE, Finding, named
-from tokenplan.checker.memory import Memory, common, fight_over
+from tokenplan.checker.memory import KINDS, Memory, fight_over
 from tokenplan.checker.ordering import Walk, Waves, waves
 from tokenplan.checker.records import Edge, Witness
 from tokenplan.checker.unrolled import Unrolled
@@ -36,32 +36,59 @@ def false_implications(unrolled: Unrolled, kept: Waves, edges: list[Edge]) -> li
     ]
 
 
-def false_removals(
-    unrolled: Unrolled, memory: Memory, needed: list[int], edges: list[Edge]
-) -> list[Finding]:
-    """Removed edges whose operations do conflict: in one iteration of their shared loops where
-    the distance is zero, else in any two iterations that far apart or farther.
+def false_removals(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> list[Finding]:
+    """Removed edges whose operations do conflict, that far apart or farther: over the buffer and in
+    the way that the edge names.
     """
-    numbers = unrolled.number.tolist()
     index = {op.id: n for n, op in enumerate(unrolled.ops)}
-    masks = [bitset(at, unrolled.size) for at in unrolled.positions]
     found = []
     for edge in edges:
-        source, sink = index[edge.source], index[edge.sink]
-        depth = len(edge.distance)
-        ends = [unrolled.iterations[op][:, :depth].tolist() for op in (source, sink)]
-        for later in map(int, unrolled.positions[sink]):
-            for earlier in members(needed[later] & masks[source]):
-                here, there = ends[0][numbers[earlier]], ends[1][numbers[later]]
-                apart = tuple(b - a for a, b in zip(here, there, strict=True))
-                far = apart >= edge.distance if any(edge.distance) else not any(apart)
-                if far and edge.kind in {*common(memory, earlier, later), "join"}:
-                    found.append(_removed(unrolled, edge, earlier, later))
-                    break
-            else:
-                continue
-            break
+        ends = (index[edge.source], index[edge.sink])
+        for later, bits in _conflicts_of(unrolled, memory, edge, *ends):
+            at = unrolled.where(later)
+            hit = [n for n in members(bits)
+                   if _apart(unrolled, edge, unrolled.where(n), at) >= edge.distance]  # fmt: skip
+            if hit:
+                found.append(_removed(unrolled, edge, hit[0], later))
+                break
     return found
+
+
+def _conflicts_of(
+    unrolled: Unrolled, memory: Memory, edge: Edge, source: int, sink: int
+) -> Iterator[tuple[int, int]]:
+    """Instances of the sink, each with the bitset of the source's earlier ones that it conflicts
+    with in the way and over the buffer that the edge names.
+    """
+    modes = [tuple(pair) for pair, kind in KINDS.items() if kind == edge.kind]
+    seen: dict[tuple[str, int], int] = {}
+    ends = set(unrolled.positions[source].tolist()), set(unrolled.positions[sink].tolist())
+    for instance in sorted(ends[0] | ends[1]):
+        touches = [
+            (mode, cell)
+            for mode, cells in memory.touches[instance]
+            for cell in cells
+            if edge.buffer in (None, memory.owners[cell][0].id)
+        ]
+        if instance in ends[1]:
+            bits = 0
+            for mode, cell in touches:
+                for first, second in modes:
+                    if second == mode:
+                        bits |= seen.get((first, cell), 0)
+            if bits:
+                yield instance, bits
+        if instance in ends[0]:
+            for touch in touches:
+                seen[touch] = seen.get(touch, 0) | 1 << instance
+
+
+def _apart(
+    unrolled: Unrolled, edge: Edge, source: Mapping[str, int], sink: Mapping[str, int]
+) -> tuple[int, ...]:
+    """The distance between two instances of the edge's operations."""
+    loops = unrolled.file.ops()[edge.source].loops[: len(edge.distance)]
+    return tuple(sink[loop] - source[loop] for loop in loops)
 
 
 def _removed(unrolled: Unrolled, edge: Edge, earlier: int, later: int) -> Finding:
@@ -97,8 +124,7 @@ def false_witnesses(unrolled: Unrolled, edges: list[Edge]) -> Iterator[Finding]:
 def _wrong_witness(
     unrolled: Unrolled, edge: Edge, witness: Witness, earlier: int, later: int
 ) -> str:
-    loops = list(witness.source)[: len(edge.distance)]
-    apart = tuple(witness.sink[loop] - witness.source[loop] for loop in loops)
+    apart = _apart(unrolled, edge, witness.source, witness.sink)
     if earlier >= later:
         return f"{named(unrolled, earlier)} does not come before {named(unrolled, later)}"
     if apart < edge.distance:
