@@ -1,4 +1,4 @@
-"""Random affine kernels: nests up to three deep, boxes that nearly meet, buffers anew per iteration."""
+"""Random affine kernels: nests up to three deep, boxes that nearly meet, scoped buffers."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Maker:
     def fitted(
         self, buffer: Buffer, mode: Mode, offset: Affine, box: list[tuple[int, int]], width: int
     ) -> Access:
-        """The access somewhere inside its buffer; a single byte of its start where it is too big."""
+        """The access somewhere inside its buffer; one byte of its start where it is too big."""
         low, high = offset.bounds({n: (0, max(0, t - 1)) for n, t in self.trips.items()})
         low += sum(min(0, (n - 1) * s) for n, s in box)
         high += sum(max(0, (n - 1) * s) for n, s in box) + width

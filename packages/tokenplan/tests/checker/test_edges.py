@@ -37,10 +37,21 @@ def test_an_edge_that_reaches_back_too_far_leaves_a_conflict(made, recurrence):
 
 
 def test_an_edge_that_others_imply_can_go(made, recurrence):
-    extra = made.edge("load", "load", 2)
-    assert made.codes(recurrence(2, extra)) == []
-    (finding,) = made.check(recurrence(2, extra), mutate=True).findings
+    again = made.edge("store", "load", 2)
+    assert made.codes(recurrence(2, again)) == []
+    report = made.check(recurrence(2, again), mutate=True)
+    assert "2 more are kept without a witness, as a precaution" in report.notes
+    again["witness"] = {"buffer": "a", "byte": 8, "from": {"k": 0}, "to": {"k": 2}}
+    (finding,) = made.check(recurrence(2, again), mutate=True).findings
     assert (finding.code, finding.detail) == ("W5", {"edge": 2})
+
+
+def test_an_edge_that_reaches_nearer_than_any_conflict_is_stricter_than_needed(made, recurrence):
+    strict = recurrence(1)
+    strict["edges"][1]["witness"] = {"buffer": "a", "byte": 8, "from": {"k": 0}, "to": {"k": 2}}
+    (finding,) = made.check(strict, mutate=True).findings
+    assert finding.code == "W5"
+    assert finding.text.endswith("stricter than any RAW conflict asks for: the nearest is at [2]")
 
 
 def test_an_edge_is_not_implied_that_adds_an_order(made, recurrence):

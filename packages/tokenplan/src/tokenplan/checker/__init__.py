@@ -1,7 +1,7 @@
 """The independent checker of plan files: nothing but the file, plain loops and NumPy."""
 
 from tokenplan.checker.checking import CheckOptions, Report, check_plan
-from tokenplan.checker.command import main
+from tokenplan.checker.command import add_options, main, run
 from tokenplan.checker.errors import PlanFileError, TooBigError
 from tokenplan.checker.findings import Finding
 from tokenplan.checker.reading import read_plan_file
@@ -12,7 +12,9 @@ __all__ = [
     "PlanFileError",
     "Report",
     "TooBigError",
+    "add_options",
     "check_plan",
     "main",
     "read_plan_file",
+    "run",
 ]

@@ -13,7 +13,12 @@ from tokenplan.checker.memory import Memory, lay_out
 from tokenplan.checker.ordering import Waves, unordered, waves
 from tokenplan.checker.plan_check import PlanCheck
 from tokenplan.checker.records import Edge, PlanFile
-from tokenplan.checker.statements import false_implications, false_removals, false_witnesses
+from tokenplan.checker.statements import (
+    false_implications,
+    false_removals,
+    false_witnesses,
+    strict_edges,
+)
 from tokenplan.checker.unrolled import Unrolled, unroll
 
 
@@ -98,26 +103,24 @@ def _check_edges(
     found += false_witnesses(unrolled, by_status["kept"] + by_status["implied"])
     found += false_claims(unrolled, needed)
     if options.mutate and not missing:
-        necessary = _check_necessity(unrolled, needed, by_status["kept"], report)
-        report.notes.append(f"{necessary} of {report.kept} kept edges are necessary")
+        _check_necessity(unrolled, needed, kept, report)
+        shown = [edge for edge in edges if edge.witness and edge.status != "removed"]
+        found += strict_edges(unrolled, memory, shown)
 
 
-def _check_necessity(
-    unrolled: Unrolled, needed: list[int], kept: list[Edge], report: Report
-) -> int:
-    """W5 for every edge whose deletion lets no conflicting pair loose; how many do."""
-    required = waves(unrolled, [edge for edge in kept if edge.kind != "join"])
-    necessary = len(kept) - sum(map(len, required.values()))  # joins are asked for
-    for waves_of in required.values():
-        for wave in waves_of:
-            if unordered(unrolled, _without(waves(unrolled, kept), wave.edge), needed, True):
-                necessary += 1
-            else:
-                report.findings.append(
-                    Finding(REDUNDANT, f"edge {wave.edge} can go: all stays ordered without it",
-                            {"edge": wave.edge.index})
-                )  # fmt: skip
-    return necessary
+def _check_necessity(unrolled: Unrolled, needed: list[int], kept: Waves, report: Report) -> None:
+    """W5 for every edge with a witness whose deletion lets no conflicting pair loose."""
+    edges = [wave.edge for found in kept.values() for wave in found if wave.edge.kind != "join"]
+    idle = [e for e in edges if not unordered(unrolled, _without(kept, e), needed, True)]
+    for edge in idle:
+        if edge.witness:
+            report.findings.append(
+                Finding(REDUNDANT, f"edge {edge} can go: all stays ordered without it",
+                        {"edge": edge.index})
+            )  # fmt: skip
+    report.notes.append(f"{len(edges) - len(idle)} of {len(edges)} kept edges are necessary")
+    if careful := sum(edge.witness is None for edge in idle):
+        report.notes.append(f"{careful} more are kept without a witness, as a precaution")
 
 
 def _without(by_sink: Waves, edge: Edge) -> Waves:

@@ -27,7 +27,7 @@ kernel too big to unroll or a mistake in the options.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of `tokenplan check`."""
     add = parser.add_argument
     add("plan", type=Path, metavar="PLAN.json", help="a plan file, schema tokenplan/1")
@@ -51,7 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add_arguments(parser)
+    add_options(parser)
     return parser
 
 

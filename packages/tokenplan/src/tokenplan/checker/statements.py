@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tokenplan.checker.conflicts import members
-from tokenplan.checker.findings import FALSE, Finding, named
+from tokenplan.checker.findings import FALSE, REDUNDANT, Finding, named
 from tokenplan.checker.memory import KINDS, Memory, fight_over
 from tokenplan.checker.ordering import Walk, Waves, waves
 from tokenplan.checker.records import Edge, Witness
@@ -52,6 +52,26 @@ def false_removals(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> lis
                 found.append(_removed(unrolled, edge, hit[0], later))
                 break
     return found
+
+
+def strict_edges(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> Iterator[Finding]:
+    """W5 for edges that reach nearer than the nearest conflict of their kind and buffer."""
+    index = {op.id: n for n, op in enumerate(unrolled.ops)}
+    for edge in edges:
+        nearest: tuple[int, ...] | None = None
+        ends = (index[edge.source], index[edge.sink])
+        for later, bits in _conflicts_of(unrolled, memory, edge, *ends):
+            last = unrolled.where(bits.bit_length() - 1)
+            apart = _apart(unrolled, edge, last, unrolled.where(later))
+            nearest = apart if nearest is None else min(nearest, apart)
+            if nearest <= edge.distance:
+                break
+        else:
+            why = f"the nearest is at {list(nearest)}" if nearest else "there is none"
+            yield Finding(
+                REDUNDANT, f"edge {edge} is stricter than any {edge.kind} conflict asks for: {why}",
+                {"edge": edge.index, "nearest": nearest and list(nearest)},
+            )  # fmt: skip
 
 
 def _conflicts_of(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from neuroncore.errors import KernelError
+from tokenplan import checker
 from tokenplan.claims import ClaimError
 from tokenplan.cli import codes, explain
 from tokenplan.cli.kernels import KernelRunError, UsageError
@@ -16,6 +17,8 @@ _EXAMPLE = """\
 examples:
   tokenplan explain attention.py:kernel --spec 'q=f32[128,64]' --spec 'k=f32[512,64]'
   tokenplan explain program.txt --output-format dot -o orders.dot
+  tokenplan explain program.txt --output-format json -o plan.json
+  tokenplan check plan.json --mutate --random 10000
   tokenplan explain-code W2
 
 The exit code is 1 where something is wrong with the kernel or a claim, 2 for a mistake in the
@@ -36,6 +39,8 @@ class Command:
 COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
             explain.add_options, explain.run),
+    Command("check", "check a plan file with code that shares nothing with the analysis",
+            checker.add_options, checker.run),
     Command("explain-code", "what a code such as W2 means", codes.add_options, codes.run),
 )  # fmt: skip
 
