@@ -19,6 +19,9 @@ from nkigen_lite.spec import Spec
 
 _EARLY = (Kind.constant, Kind.view, Kind.matmul)
 _FLOATS = (float32, bfloat16, float16)
+_NARROW = (bfloat16, float16)
+MORE_ROWS = 16
+"""Times that an array is repeated beyond which what converts it costs next to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,9 @@ class Planner:
             self.start(node, "a product of matrices")
         elif node.record.kind is Kind.layout:
             self.start(node, None, is_layout=True)
-        elif node.record.kind is Kind.view and not self.may_join(node):
+        elif self.is_converted_by_dma(node) or (
+            node.record.kind is Kind.view and not self.may_join(node)
+        ):
             self.view(node)
         elif node.op in KNOWN:
             self.refuse_dtypes(node)
@@ -182,6 +187,19 @@ class Planner:
             return
         self.plan.views[node.name] = node
         self.ready[node.name] = self.ready_of(node)
+
+    def is_converted_by_dma(self, node: Node) -> bool:
+        """Whether DMAs convert as they read: narrow floats of an array to float32, for products,
+        or for more rows than the array has. Elsewhere engines do it, on half the bytes."""
+        if node.op != "convert" or node.spec.dtype is not float32:
+            return False
+        (x,), uses = node.operands, self.used[node.name]
+        narrow, outside = self.specs[x].dtype in _NARROW, self.plan.base_of(x) not in self.home
+        return narrow and outside and node.name not in self.plan.graph.results and all(
+            n.op == "matmul"
+            or (n.record.kind is Kind.elementwise and n.spec.size > MORE_ROWS * node.spec.size)
+            for n in uses
+        )  # fmt: skip
 
     def refuse_dtypes(self, node: Node) -> None:
         why = refused(node, tuple(self.specs[o].dtype for o in node.operands))

@@ -111,7 +111,13 @@ def _bitcast(node: Node, source: Source) -> Source:
     return replace(source, dtype=held, look=held)
 
 
+def _convert(node: Node, source: Source) -> Source:
+    """What a DMA converts as it reads."""
+    return replace(source, dtype=held_as(node.spec.dtype))
+
+
 _VIEWS = {
+    "convert": _convert,
     "bitcast": _bitcast,
     "transpose": _transpose,
     "slice": _slice,
