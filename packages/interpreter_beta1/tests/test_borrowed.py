@@ -249,7 +249,7 @@ def test_a_parameter_that_shares_memory_with_a_written_one_is_copied(loads):
 def test_a_watched_kernel_copies(loads):
     with watched_by(Watcher()):
         doubled(X)
-    assert loads == [False, False]
+    assert True not in loads
 
 
 def test_writing_to_a_loaded_tile_leaves_the_parameter(loads):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroncore.errors import KernelError
-from nki_beta1 import nki, nl
+from nki_beta1 import nisa, nki, nl
 
 
 def stored(tile):
@@ -93,3 +93,111 @@ def test_an_operator_and_a_function_keep_their_own_rules():
     np.testing.assert_array_equal(kernel(x, False), x + x[:1])
     with pytest.raises(KernelError, match="operator on tiles of 4 and 1 partitions"):
         kernel(x, True)
+
+
+REPEATED = {
+    "nl.add": lambda x, y, mask: nl.add(x, y, mask=mask),
+    "nl.multiply by a number": lambda x, y, mask: nl.multiply(x, 2.0, mask=mask),
+    "nl.square": lambda x, y, mask: nl.square(x, mask=mask),
+    "nl.copy": lambda x, y, mask: nl.copy(x, mask=mask),
+    "nisa.tensor_tensor": lambda x, y, mask: nisa.tensor_tensor(x, y, np.subtract, mask=mask),
+    "nisa.activation": lambda x, y, mask: nisa.activation(np.square, x, mask=mask),
+}
+MEANT = {
+    "nl.add": np.add,
+    "nl.multiply by a number": lambda a, b: 2 * a,
+    "nl.square": lambda a, b: a * a,
+    "nl.copy": lambda a, b: a,
+    "nisa.tensor_tensor": np.subtract,
+    "nisa.activation": lambda a, b: a * a,
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_a_mask_that_covers_all_but_the_last_turn_counts_in_every_turn(name):
+    x = np.arange(20 * 16, dtype=np.float32).reshape(20, 16)
+    y = x[::-1] + 1
+
+    @nki.jit
+    def kernel(x, y):
+        i_p, i_f = nl.arange(8)[:, None], nl.arange(16)[None, :]
+        out = nl.ndarray((24, 16), dtype=nl.float32, buffer=nl.shared_hbm)
+        for b in nl.affine_range(3):
+            mask = b * 8 + i_p < 20
+            first, second = (nl.load(t[b * 8 + i_p, i_f], mask=mask) for t in (x, y))
+            result = nl.zeros((8, 16), dtype=nl.float32, buffer=nl.sbuf)
+            result[i_p, i_f] = REPEATED[name](first, second, mask)
+            nl.store(out[b * 8 + i_p, i_f], value=result)
+        return out
+
+    found = kernel(x, y)
+    np.testing.assert_array_equal(found[:20], MEANT[name](x, y))
+    np.testing.assert_array_equal(found[20:], 0)
+
+
+def test_attributes_count_by_value_and_kind():
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        zeros = [stored(nisa.tensor_scalar(tile, np.add, zero)) for zero in (0.0, -0.0, 0.0)]
+        sums = [
+            stored(nisa.tensor_reduce(np.add, tile, axis=[1], negate=negate))
+            for negate in (False, True, False)
+        ]
+        kinds = [stored(nisa.tensor_copy(tile, dtype=k)) for k in (nl.float32, nl.int32)]
+        return (*zeros, *sums, *kinds)
+
+    x = np.full((4, 8), -0.0, np.float32)
+    x[:, 1:] = np.arange(7)
+    *found, wide, whole = kernel(x)
+
+    np.testing.assert_array_equal(np.signbit([f[0, 0] for f in found[:3]]), [False, True, False])
+    for sums, sign in zip(found[3:], (1, -1, 1), strict=True):
+        np.testing.assert_array_equal(sums[:, 0], sign * x.sum(axis=1))
+    assert (wide.dtype, whole.dtype) == (np.float32, np.int32)
+
+
+def test_one_tile_twice_and_then_two_tiles():
+    @nki.jit
+    def kernel(x, y):
+        first, second = nl.load(x), nl.load(y)
+        pairs = [(first, first), (first, second), (second, second), (second, first)]
+        return tuple(stored(nisa.tensor_tensor(a, b, np.subtract)) for a, b in pairs)
+
+    x = np.arange(32, dtype=np.float32).reshape(2, 16)
+    same, there, same_again, back = kernel(x, 3 * x)
+
+    np.testing.assert_array_equal([same, there, same_again, back], [0 * x, -2 * x, 0 * x, 2 * x])
+
+
+def test_stores_repeat_with_their_own_masks_and_memories():
+    @nki.jit
+    def kernel(x):
+        i_p, i_f = nl.arange(8)[:, None], nl.arange(16)[None, :]
+        out = nl.zeros((24, 16), dtype=nl.float32, buffer=nl.shared_hbm)
+        for b in nl.affine_range(3):
+            mask = b * 8 + i_p < 20
+            tile = nl.load(x[b * 8 + i_p, i_f], mask=mask)
+            nl.store(out[b * 8 + i_p, i_f], value=tile, mask=mask)
+        turned = nl.ndarray((16, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        for b in nl.affine_range(2):
+            nl.store(turned, value=nl.transpose(nl.load(x[b * 8 + i_p, i_f])))
+        return out, turned
+
+    x = np.arange(20 * 16, dtype=np.float32).reshape(20, 16)
+    found, turned = kernel(x)
+
+    np.testing.assert_array_equal(found, np.concatenate([x, np.zeros((4, 16), np.float32)]))
+    np.testing.assert_array_equal(turned, x[8:16].T)
+
+
+def test_a_repeated_store_to_a_parameter_is_refused_every_time():
+    @nki.jit
+    def kernel(x, y):
+        nl.store(y, value=nl.load(x))
+        return y
+
+    x = np.ones((4, 8), np.float32)
+    for _ in range(2):
+        with pytest.raises(KernelError, match="read-only"):
+            kernel(x, x.copy())

@@ -7,7 +7,6 @@ view only when it is used.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ import numpy as np
 from neuroncore.engines import Space
 from neuroncore.errors import AccessError
 from neuroncore.memory import View, window
-from neuroncore.spec import Spec, row_major
+from neuroncore.spec import row_major
 from nki_beta1._fetched import fetched, put_back
+from nki_beta1._forms import FORMS, keep, placed
 from nki_beta1._index import RULE, Index, as_affine, as_index, refuse_bounds, total
 from nki_beta1._mask import Region
 from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._on_elements import OnElements
-from nki_beta1._part import part
 from nki_beta1._pattern import broadcast_shapes
 
 
@@ -155,34 +154,6 @@ def uses_index(items: tuple[Any, ...]) -> bool:
     return any(isinstance(item, Index) for item in items)
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """An affine access without the constants of its indices: what repeats from tile to tile.
-
-    `dims` has per dimension of the base the least and the largest constant that stay inside, and
-    the stride in elements. `offset` is the element of the base at which the access starts where the
-    constants are 0, `first` its partition. `steps` count bytes, as NumPy does.
-    """
-
-    shape: tuple[int, ...]
-    steps: tuple[int, ...]
-    dims: tuple[tuple[int, int, int], ...]
-    offset: int
-    first: int
-    is_dense: bool
-    """Whether the base is contiguous, so that its own elements can be counted."""
-    is_plain: bool
-    """Whether the items are index expressions over all axes, as they stand."""
-    is_whole: bool
-    """Whether the access has every element of the base, each in its place."""
-    specs: dict[Any, Spec] = field(default_factory=dict)
-    """The view's spec by what it depends on beside the form (see `_place`)."""
-
-
-_forms: dict[Any, _Form] = {}
-_FORMS_KEPT = 1 << 14
-
-
 def access(base: View, items: Sequence[Any]) -> View | Access:
     """`base[items]`, one item per dimension of the machine's view, at least one an Index.
 
@@ -204,82 +175,25 @@ def access(base: View, items: Sequence[Any]) -> View | Access:
         else:  # such as an expression that is not affine
             return _slowly(base, items)
     signature = tuple(key)
-    form = _forms.get(signature)
+    form = FORMS.get(signature)
     if form is not None:
         if not form.is_whole:  # what is written as a whole need not be poisoned before
             base.settle()
-        view = _remembered(base, consts, form)
+        view = placed(base, consts, form)
         if view is not None:
             return view
         return Access(base, list(items), form.shape) if form.is_plain else _slowly(base, items)
     found = _slowly(base, items)
     if isinstance(found, View):
-        if len(_forms) >= _FORMS_KEPT:
-            _forms.clear()
-        _forms[signature] = _form(base, items, consts, found)
+        indices = expressions(base, items)
+        is_plain = all(isinstance(i, Index) and i.rank == found.ndim for i in items)
+        keep(signature, base, consts, found, [i.bounds for i in indices], is_plain)
     return found
 
 
 def _slowly(base: View, items: Sequence[Any]) -> View | Access:
     indices = expressions(base, items)
     return locate(base, indices, broadcast_shapes(*(i.shape for i in indices)))
-
-
-def _form(base: View, items: Sequence[Any], consts: list[int], found: View) -> _Form:
-    bounds = [i.bounds for i in expressions(base, items)]
-    strides = base.spec.strides
-    dims = tuple(
-        (const - low, const + size - 1 - high, stride)
-        for const, (low, high), size, stride in zip(
-            consts, bounds, base.shape, strides, strict=True
-        )
-    )
-    moved = sum(c * s for c, s in zip(consts, strides, strict=True))
-    return _Form(
-        found.shape,
-        found.array.strides,
-        dims,
-        found.offset - base.offset - moved,
-        found.spec.start - consts[0] if base.spec.space.on_chip else base.spec.start,
-        base.array.flags.c_contiguous,
-        all(isinstance(item, Index) and item.rank == found.ndim for item in items),
-        (found.shape, found.strides, found.offset) == (base.shape, strides, base.offset),
-    )
-
-
-def _remembered(base: View, consts: list[int], form: _Form) -> View | None:
-    """The view of an access whose form is known; None where it leaves the tensor."""
-    offset = form.offset
-    for const, (least, most, stride) in zip(consts, form.dims):  # noqa: B905 - of equal length
-        if not least <= const <= most:
-            return None
-        offset += const * stride
-    if base.spec.fresh and form.is_whole:
-        return part(base, base.array, base.spec)
-    elements, kind = base.array, base.array.dtype
-    if not form.is_dense:
-        elements, offset = base.storage.flat.view(kind), base.offset + offset
-    array = np.ndarray(form.shape, kind, elements, offset * kind.itemsize, form.steps)
-    where = _place(base.spec.space, consts)
-    spec = form.specs.get(where)
-    if spec is None:
-        view = base.derive(array, form.first + (consts[0] if base.spec.space.on_chip else 0))
-        form.specs[where] = view.spec
-        return view
-    return part(base, array, spec)
-
-
-def _place(space: Space, consts: list[int]) -> Any:
-    """What decides a view's spec beside its form: nothing in HBM, the start partition in SBUF.
-
-    In PSUM all constants do: where in its bank the view begins is part of its spec.
-    """
-    if space is _SBUF:
-        return consts[0]
-    return tuple(consts) if space is _PSUM else None
-
-
-_SBUF, _PSUM = Space.sbuf, Space.psum  # looking a member up in its Enum costs 60 ns
 
 
 def expressions(base: View, items: Sequence[Any]) -> list[Index]:

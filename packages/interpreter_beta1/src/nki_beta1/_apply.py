@@ -94,7 +94,7 @@ def apply(
             found.ready = ready
     if ready.moving:  # where to, is seen when it runs
         return wait(Waiting(core, used, operands, found.result, None))
-    return wait(Waiting(core, used, operands, found.result, None, False, ready))
+    return wait(Waiting(core, used, operands, found.result, None, ready.covers, ready, found.over))
 
 
 class _Outcome:

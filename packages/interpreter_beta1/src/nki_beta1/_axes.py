@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,17 @@ from nki_beta1._specials import NoAttributeError
 
 def arange(*args: int) -> Index:
     """Indices start, start + step, … below stop: `arange(stop)`, `arange(start, stop[, step])`."""
+    if len(args) == 1 and args[0].__class__ is int:
+        return _up_to(args[0])
+    return _arange(args)
+
+
+@lru_cache(maxsize=1024)
+def _up_to(stop: int) -> Index:
+    return _arange((stop,))
+
+
+def _arange(args: tuple[Any, ...]) -> Index:
     if not 1 <= len(args) <= 3:
         raise SignatureError(
             f"arange takes one to three compile-time ints, not {len(args)}",

@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from nki_beta1._emit import Waiting
     from nki_beta1._tile import Tile
 
-_LOAD = INSTRUCTIONS["dma_copy"]
-_SOURCE = list(_LOAD.operands).index("src")
+_SOURCE = list(INSTRUCTIONS["dma_copy"].operands).index("src")
 
 
 def borrows(tile: Tile, waiting: Waiting) -> bool:
-    """Let `tile`, the result of a load, borrow what it loads, if nothing can tell."""
-    if waiting.used.record is not _LOAD or waiting.ready is None or waiting.core.watchers:
-        return False
+    """Let `tile`, the result of an unwatched load, borrow what it loads, if nothing can tell."""
+    assert waiting.ready is not None
     source: View = waiting.operands[_SOURCE]
     spec, array = source.spec, source.array
     if spec.mutable or spec.dtype is not waiting.dtype or spec.shape != waiting.shape:
@@ -35,7 +33,7 @@ def borrows(tile: Tile, waiting: Waiting) -> bool:
         return False
     held = array.view()
     held.flags.writeable = False
-    tile.array, tile.spec, tile.dynamic = held, waiting.ready.call.dst, None
+    tile.array, tile.spec, tile.dynamic = held, waiting.ready.result, None
     tile.is_lent = True
     tile.storage = Storage(held.reshape(-1), spec.shape, spec.dtype, waiting.space)
     return True

@@ -6,6 +6,7 @@ Results have the promoted dtype of the operands; comparisons and logical operati
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +23,7 @@ from nki_beta1._index import Index
 from nki_beta1._iota import compared, index_tile
 from nki_beta1._mask import Mask
 from nki_beta1._offset import Offset
-from nki_beta1._repeated import remember_calls
+from nki_beta1._repeated import again, remember_call
 from nki_beta1._words import described
 from nki_dtypes import DType, bool_, float32, int8, int16, int32, promote
 
@@ -51,16 +52,16 @@ def binary(
     Raises ShapeError where shapes do not broadcast, SignatureError where neither is a tile.
     """
     core = core_of(name)
-    key = None
-    if mask is None and x.__class__ is core.view_class and y.__class__ in (x.__class__, float):
+    key, tensor = None, core.view_class
+    if x.__class__ is tensor and y.__class__ in (tensor, float):
         core.flush()  # what x or y may still be waiting for
-        key = (binary, name, x.spec, y.spec if y.__class__ is x.__class__ else float, dtype, spread)
-        known = core.plans.get(key)
-        if known is not None:
-            return known.again(core, x, y)
+        key = (binary, name, x.spec, y.spec if y.__class__ is tensor else float, dtype, spread)
+        tile = again(core, key, mask, x, y)
+        if tile is not None:
+            return tile
     result = _binary(name, x, y, dtype, mask, spread)
     if key is not None:
-        remember_calls(core, key, result, x, y)
+        remember_call(core, key, result, x, y)
     return result
 
 
@@ -230,15 +231,39 @@ def to_sbuf(tile: Any) -> Any:
 
 def unary(name: str, x: Any, dtype: Any = None, mask: Any = None) -> Any:
     """An activation function of a tile, in its dtype unless told otherwise."""
+    return of_one(_activation, name, x, dtype, mask)
+
+
+def copy(x: Any, dtype: Any = None, mask: Any = None) -> Any:
+    """A copy of a tile in SBUF."""
+    return of_one(_copy, "copy", x, dtype, mask)
+
+
+def _activation(name: str, x: Any, dtype: Any, mask: Any) -> Any:
     return apply(
         "activation", {"data": x, "bias": None, "scale": 1.0, "reduce_res": None}, {"op": name},
         over="data", dtype=dtype, mask=mask,
     )  # fmt: skip
 
 
-def copy(x: Any, dtype: Any = None, mask: Any = None) -> Any:
-    """A copy of a tile in SBUF."""
+def _copy(_: str, x: Any, dtype: Any, mask: Any) -> Any:
     return apply("tensor_copy", {"src": x}, {}, over="src", dtype=dtype, mask=mask)
+
+
+def of_one(function: Callable[..., Any], name: str, x: Any, dtype: Any, mask: Any) -> Any:
+    """function(name, x, dtype, mask), which is one instruction; what it is, is remembered."""
+    core = core_of(name)
+    key = None
+    if x.__class__ is core.view_class:
+        core.flush()
+        key = (function, name, x.spec, dtype)
+        tile = again(core, key, mask, x)
+        if tile is not None:
+            return tile
+    result = function(name, x, dtype, mask)
+    if key is not None:
+        remember_call(core, key, result, x)
+    return result
 
 
 def scalar_op(

@@ -21,13 +21,13 @@ from neuroncore.engines import Space
 from neuroncore.errors import KernelError, Place, find_place
 from neuroncore.memory import Storage, View
 from neuroncore.options import Options
-from neuroncore.spec import make_spec, row_major
+from neuroncore.spec import Spec, make_spec, row_major
 from nki_beta1._fetched import fetched, put_back
 from nki_beta1._mask import Region
 from nki_beta1._moved import refuse_outside
 from nki_beta1._operands import kinds_of
 from nki_beta1._running import Turn
-from nki_beta1._usage import Prepared, Usage, execute, issue, prepared, remember
+from nki_beta1._usage import Prepared, Usage, issue, prepared, remember
 from nki_dtypes import DType
 
 if TYPE_CHECKING:
@@ -80,11 +80,22 @@ class Core(NeuronCore):
         """As NeuronCore.allocate; a new storage is not initialised."""
         view = NeuronCore.allocate(self, *args, **kwargs)
         if self.initialised or self.reduced or self.masked:
-            number = id(view.storage)
-            self.initialised.discard(number)
-            self.reduced.pop(number, None)
-            self.masked.pop(number, None)
+            self._is_new(view.storage)
         return view
+
+    def _is_new(self, storage: Storage) -> None:
+        number = id(storage)
+        self.initialised.discard(number)
+        self.reduced.pop(number, None)
+        self.masked.pop(number, None)
+
+    def equip(self, tile: Tile, spec: Spec, size: int) -> None:
+        """Give a tile new memory, all of which the next instruction writes, and nobody watches."""
+        flat = self.pool.elements(size, spec.storage)
+        tile.array, tile.spec, tile.dynamic = flat.reshape(spec.shape), spec, None
+        tile.storage = storage = Storage(flat, spec.shape, spec.dtype, spec.space)
+        if self.initialised or self.reduced or self.masked:
+            self._is_new(storage)
 
     def adopt(self, array: np.ndarray, space: Space = _HBM, mutable: bool = True,
               *more: Any, **named: Any) -> View:  # fmt: skip
@@ -131,7 +142,7 @@ class Waiting:
     `operands` stand in the record's order, with a gap for the destination. `region` is the part of
     the destination that its mask lets it write (axes of the result); `covers` says that it writes
     all of that. `ready` is the verdict on these operands and a destination of its own, if there is
-    no mask.
+    no mask, `over` the shape that one would be about.
     """
 
     __slots__ = (
@@ -139,6 +150,7 @@ class Waiting:
         "covers",
         "dtype",
         "operands",
+        "over",
         "place",
         "ready",
         "region",
@@ -156,8 +168,9 @@ class Waiting:
         region: Region | None,
         covers: bool = False,
         ready: Prepared | None = None,
+        over: tuple[int, ...] | None = None,
     ) -> None:
-        self.covers, self.ready = covers, ready
+        self.covers, self.ready, self.over = covers, ready, over
         self.core, self.used, self.operands = core, used, operands
         self.shape, self.dtype, self.space = result
         self.region = region
@@ -188,15 +201,20 @@ class Waiting:
         self._issue(whole, used, region.inside)
         merge(part, whole, region.inside)
 
-    def into_own(self, dst: View) -> None:
-        """Execute into `dst`, a new tensor of the result's shape, dtype and memory."""
-        if self.ready is None:
-            self.into(dst)
-            return
-        used, operands = self.used, self.operands
-        operands[used.output] = dst
+    def into_new(self, tile: Tile) -> None:
+        """Execute into new memory, which becomes that of `tile`: all of it, watched by nobody."""
+        core, ready, operands = self.core, self.ready, self.operands
+        assert ready is not None
+        core.equip(tile, ready.result, ready.size)
+        if ready.initialised:
+            core.initialised.add(id(tile.storage))
+        operands[self.used.output] = tile
+        for i in ready.tiles:
+            view = operands[i]
+            if view.spec.fresh:
+                view.settle()
         try:
-            execute(self.core, used, self.ready, operands, self.place)
+            ready.execute(*operands)
         except KernelError as wrong:
             wrong.place = self.place or wrong.place
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -16,7 +15,7 @@ from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.instructions import INSTRUCTIONS, Instruction
 from neuroncore.launch import running
 from neuroncore.memory import View
-from neuroncore.surface import Param, Signature, instruction_names, signature
+from neuroncore.surface import instruction_names, signature
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access
 from nki_beta1._apply import apply, core_of, cut, not_rectangular, on_chip_shape, parts_of, run
@@ -28,10 +27,9 @@ from nki_beta1._matmul_mask import masked_matmul
 from nki_beta1._move import in_dtype
 from nki_beta1._names import Limits
 from nki_beta1._operands import misfitting
+from nki_beta1._signatures import Body, function_of
 from nki_beta1._usage import usage
 from nki_dtypes import float32
-
-Body = Callable[[dict[str, Any]], Any]
 
 
 def _plain(record: Instruction) -> Body:
@@ -292,71 +290,6 @@ _SPECIAL: dict[str, Body] = {
 }
 
 
-def _function(name: str, known: Signature, body: Body) -> Callable[..., Any]:
-    """`body` behind the parameter list of 0.1; other keywords are refused by name."""
-    shape = inspect.Signature(
-        [
-            inspect.Parameter(
-                p.name,
-                inspect.Parameter.KEYWORD_ONLY
-                if p.keyword_only
-                else inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=inspect.Parameter.empty if p.required else _as_written(p),
-            )
-            for p in known.params
-        ]
-    )
-    fields = {p.name: p.field for p in known.params}
-
-    in_place = [p.field for p in known.params if not p.keyword_only]
-    defaults = {p.field: p.default for p in known.params if not p.required}
-
-    def function(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(in_place, args, strict=False))
-        named = {fields[k]: v for k, v in kwargs.items() if k in fields}
-        values = {**defaults, **given, **named}
-        fits = len(given) == len(args) and len(named) == len(kwargs) and not given.keys() & named
-        if not fits or len(values) != len(fields):
-            try:
-                shape.bind(*args, **kwargs)
-            except TypeError as misfit:
-                raise _misfit(name, known, kwargs, misfit) from None
-        return body(values)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = body.__doc__ or INSTRUCTIONS[name].run.__doc__
-    function.__signature__ = _open_ended(shape) if known.swallows else shape  # type: ignore[attr-defined]
-    return function
-
-
-def _as_written(param: Param) -> Any:
-    """A default as 0.1 shows it: np.amax, where the record has the operation's name."""
-    return getattr(np, param.default) if param.text.startswith("np.") else param.default
-
-
-def _open_ended(shape: inspect.Signature) -> inspect.Signature:
-    """With the **kwargs of the documents; what it would take is refused by name."""
-    rest = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
-    return shape.replace(parameters=[*shape.parameters.values(), rest])
-
-
-def _misfit(
-    name: str, known: Signature, kwargs: dict[str, Any], misfit: TypeError
-) -> SignatureError:
-    unknown = [k for k in kwargs if all(p.name != k for p in known.params)]
-    return SignatureError(
-        f"no parameter {unknown[0]!r}" if unknown else str(misfit),
-        expected=str(known),
-        got=", ".join(unknown) or None,
-        hint="0.1 passes other keywords on to its compiler; ignoring one could give a wrong answer"
-        if unknown and known.swallows
-        else None,
-        operand=unknown[0] if unknown else None,
-        instruction=name,
-        rule=f"NKI 0.1: signature of {name}",
-    )
-
-
 def get_nc_version() -> NcVersion:
     """The generation that the kernel runs on."""
     return NcVersion[running("nisa.get_nc_version").core.target.nc_version]
@@ -371,7 +304,7 @@ def isa_functions() -> dict[str, Callable[..., Any]]:
             record = INSTRUCTIONS[name]
             names_output = any(p.field == record.outputs[0] for p in known.params)
             body = _SPECIAL.get(name) or (_into if names_output else _plain)(record)
-            made[name] = _function(name, known, body)
+            made[name] = function_of(name, known, body, knows_its_mask=name in _SPECIAL)
     return made
 
 

@@ -38,7 +38,8 @@ def _named(function: Callable[..., Any], name: str, meaning: str) -> Callable[..
 
 def _unary(name: str) -> Callable[..., Any]:
     def function(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
-        refuse_unknown(name, unknown)
+        if unknown:
+            refuse_unknown(name, unknown)
         return elementwise.unary(name, x, dtype, mask)
 
     return _named(function, name, f"{name}(x), in x's dtype unless told otherwise.")
@@ -46,7 +47,8 @@ def _unary(name: str) -> Callable[..., Any]:
 
 def _binary(name: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
-        refuse_unknown(name, unknown)
+        if unknown:
+            refuse_unknown(name, unknown)
         return elementwise.binary(name, x, y, dtype, mask)
 
     return _named(function, name, f"{name}(x, y), in the promoted dtype unless told otherwise.")
@@ -54,7 +56,8 @@ def _binary(name: str) -> Callable[..., Any]:
 
 def _truth(name: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, *, dtype: Any = bool, mask: Any = None, **unknown: Any) -> Any:
-        refuse_unknown(name, unknown)
+        if unknown:
+            refuse_unknown(name, unknown)
         return elementwise.binary(name, x, y, dtype, mask)
 
     return _named(function, name, f"{name}(x, y), in bool unless told otherwise.")

@@ -14,6 +14,7 @@ from neuroncore.errors import (
     ShapeError,
     SignatureError,
 )
+from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import View
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access
@@ -24,12 +25,18 @@ from nki_beta1._dma import copy_by_dma
 from nki_beta1._fetched import fetched
 from nki_beta1._mask import region_of
 from nki_beta1._matmul_mask import masked_matmul
+from nki_beta1._operands import kinds_of
+from nki_beta1._usage import execute, remember, usage
 
 
 def load(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
     """A new SBUF tile with the elements of an HBM access; what the mask leaves out is undefined."""
     refuse_unknown("load", unknown)
-    _in_hbm("load", "src", src)
+    return elementwise.of_one(_load, "load", src, dtype, mask)
+
+
+def _load(name: str, src: Any, dtype: Any, mask: Any) -> Any:
+    _in_hbm(name, "src", src)
     try:
         return apply("dma_copy", {"src": src}, {}, over="src", dtype=dtype, mask=mask,
                      space=Space.sbuf)  # fmt: skip
@@ -67,9 +74,32 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
     A value in PSUM is copied to SBUF first: DMA does not read PSUM.
     """
     refuse_unknown("store", unknown)
-    _in_hbm("store", "dst", dst)
-    core = core_of("store")
+    core: Any = core_of("store")
     core.flush()
+    key = None
+    if dst.__class__ is value.__class__ is core.view_class:
+        key = (store, dst.spec, value.spec)
+        known = core.plans.get(key)
+        if known is not None and (mask is None or region_of(mask, dst.shape) is None):
+            used, ready = known
+            execute(core, used, ready, [dst, value])
+            return
+    _in_hbm("store", "dst", dst)
+    _store(dst, value, mask)
+    if key is not None:
+        _remember_store(core, key, dst, value)
+
+
+def _remember_store(core: Any, key: Any, dst: View, value: View) -> None:
+    """Keep the verdict on a store that was one DMA, for others like it."""
+    used = usage(core, INSTRUCTIONS["dma_copy"], {})
+    ready = core.plans.get((used, *kinds_of([dst, value])))
+    is_one = value.spec.space is not Space.psum and dst.shape == value.shape
+    if ready is not None and not ready.moving and is_one:
+        remember(core, key, (used, ready))
+
+
+def _store(dst: Any, value: Any, mask: Any) -> None:
     if not (dst.base if isinstance(dst, Access) else dst).spec.mutable:
         raise _immutable(dst)
     region = region_of(mask, dst.shape)

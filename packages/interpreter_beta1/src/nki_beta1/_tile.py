@@ -18,6 +18,7 @@ from nki_beta1._assign import add_to, assign, update, without_ones
 from nki_beta1._axes import Grid, expanded
 from nki_beta1._borrowed import borrows
 from nki_beta1._emit import Core, Waiting
+from nki_beta1._forms import known_access
 from nki_beta1._index import RULE, Index
 from nki_beta1._indirect import Indirect, indirect
 from nki_beta1._mask import Region
@@ -130,10 +131,13 @@ class Tile(NotAnArray, View):
         self._waiting = None
         if core.waiting is self:
             core.waiting = None
-        if borrows(self, waiting):
+        ready = waiting.ready
+        if ready is not None and ready.covers and not core.watchers:
+            if not waiting.used.loads or not borrows(self, waiting):
+                waiting.into_new(self)
             return
         self._become(core.allocate(waiting.shape, waiting.dtype, waiting.space))
-        waiting.into_own(self)
+        waiting.into(self)
         self._keep_region()
 
     def detach(self) -> None:
@@ -250,6 +254,10 @@ class Tile(NotAnArray, View):
     def __getitem__(self, key: Any) -> Any:
         if self._waiting is not None or self.is_lent:
             self.detach()
+        if key.__class__ is tuple:
+            known = known_access(self, key)
+            if known is not None:
+                return known
         items = key if type(key) is tuple else tuple(key) if type(key) is Grid else (key,)
         kinds = {item.__class__ for item in items}
         if kinds <= _AFFINE and Index in kinds:

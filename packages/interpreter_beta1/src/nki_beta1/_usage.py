@@ -33,13 +33,15 @@ _LOOK_AT_VALUES = frozenset({"dropout", "local_gather", "nc_n_gather", "rand2", 
 class Usage:
     """An instruction with its attributes. `fields` are its operands in order, the first output's
     place among them is `output` (-1 for an instruction that writes registers only), those of
-    further ones `more_outputs`. `looks_at_values`: it may refuse what its operands hold.
+    further ones `more_outputs`. `looks_at_values`: it may refuse what its operands hold; `loads`:
+    it may be a load.
     """
 
     __slots__ = (
         "_variants",
         "attrs",
         "fields",
+        "loads",
         "looks_at_values",
         "more_outputs",
         "output",
@@ -50,6 +52,7 @@ class Usage:
         self.record = record
         self.attrs = attrs
         self.fields = tuple(record.operands)
+        self.loads = record.name == "dma_copy"
         self.output = self.fields.index(record.outputs[0]) if record.outputs else -1
         self.more_outputs = tuple(self.fields.index(f) for f in record.outputs[1:])
         self.looks_at_values = record.name in _LOOK_AT_VALUES or bool(attrs.get("is_transpose"))
@@ -103,15 +106,28 @@ class Prepared:
 
     `tiles` are tensors, `written` those that it writes, `initialised` those of them that are PSUM
     and not written by TensorE, `moving` those whose indices a tile holds, where those outside their
-    dimension are an error. `covers` as on the record.
+    dimension are an error. `covers` as on the record. `result` is the spec of the first output,
+    which has `size` elements.
     """
 
-    __slots__ = ("call", "covers", "execute", "initialised", "moving", "tiles", "written")
+    __slots__ = (
+        "call",
+        "covers",
+        "execute",
+        "initialised",
+        "moving",
+        "result",
+        "size",
+        "tiles",
+        "written",
+    )
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.execute: Callable[..., Any] = plan(call)
         self.covers = call.record.covers(call)
+        self.result: Any = call.specs[call.record.outputs[0]] if call.record.outputs else None
+        self.size = self.result.size if isinstance(self.result, Spec) else 0
         places = [(i, call.record.operands[f], s) for i, (f, s) in enumerate(call.specs.items())]
         tiles = [(i, operand, spec) for i, operand, spec in places if isinstance(spec, Spec)]
         self.tiles = tuple(i for i, _, _ in tiles)

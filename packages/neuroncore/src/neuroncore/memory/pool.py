@@ -54,15 +54,16 @@ class Pool:
             block = aligned(size).view(_Block)
         self._used_bytes += size
         lease: Any = block.view(dtype, _Lease)
-        lease.pool, lease.block = self, block
+        lease.pool = self
         return lease.view(np.ndarray)
 
     def take_back(self, block: _Block) -> None:
         """Keep an idle block, or let it go when there are many."""
-        self._used_bytes -= block.nbytes
-        if self._idle_bytes + block.nbytes <= max(self._used_bytes, KEPT_BYTES):
-            self._idle[block.nbytes].append(block)
-            self._idle_bytes += block.nbytes
+        size = block.size
+        self._used_bytes -= size
+        if self._idle_bytes + size <= max(self._used_bytes, KEPT_BYTES):
+            self._idle[size].append(block)
+            self._idle_bytes += size
 
 
 KEPT_BYTES = 4 << 20  # idle bytes that are kept in any case, so that one tile can follow another
@@ -71,17 +72,20 @@ KEPT_BYTES = 4 << 20  # idle bytes that are kept in any case, so that one tile c
 class _Block(np.ndarray):
     """Bytes that are lent out again and again."""
 
+    __slots__ = ()
+
 
 class _Lease(np.ndarray):
     """Lives as long as any array over the block.
 
     A NumPy view refers to the array behind all views that it was made through, as long as they are
-    of its own class. Ordinary arrays over a block therefore all refer to its lease: three classes,
-    none of which is skipped.
+    of its own class. Ordinary arrays over a block therefore all refer to its lease, and the lease
+    to the block: three classes, none of which is skipped.
     """
 
+    __slots__ = ("pool",)
+    base: Any
     pool: Pool
-    block: _Block
 
     def __del__(self) -> None:
-        self.pool.take_back(self.block)
+        self.pool.take_back(self.base)
