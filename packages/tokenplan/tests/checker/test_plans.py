@@ -107,3 +107,57 @@ def test_interleavings_of_a_big_plan_are_refused(made, pipeline):
     big["plan"]["waits"].pop()
     with pytest.raises(Exception, match="interleavings are for tiny plans"):
         made.check(big, interleavings=True, random=0)
+
+
+@pytest.mark.parametrize("kind, modes", {"RAW": "WR", "WAR": "RW", "WAW": "WW"}.items())
+def test_copies_on_one_dma_queue_are_in_order_and_on_two_they_are_not(made, kind, modes):
+    """Same tile, no wait: a queue completes its instances in program order, two know nothing."""
+    first, second = (
+        made.op(name, made.access("a", mode, k=16, width=16))
+        for name, mode in zip(("first", "second"), modes, strict=True)
+    )
+    edges = [made.edge("first", "second", 0, kind=kind)]
+    body = made.loop("k", 4, first, second)
+
+    def report(queue, *waits):
+        plan = made.plan({"first": "dma0", "second": queue}, *waits)
+        return made.check(
+            made.plan_file(made.buffers("a"), body, edges=edges, plan=plan),
+            interleavings=True, mutate=True,
+        )  # fmt: skip
+
+    assert report("dma0").findings == []
+    assert report("dma1").findings[0].detail["kind"] == kind
+    wait = made.wait("second", "dma0", "first", 0, count=1, k=1, unit=16)
+    assert report("dma1", wait).findings == []
+    needless = made.wait("second", "dma0", "first", 0, count=1, k=2)  # second counts there, too
+    (redundant,) = report("dma0", needless).findings
+    assert redundant.code == "W5"
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3])
+def test_a_buffer_with_s_slots_is_reused_s_iterations_later(made, pipeline, slots):
+    """The wait at distance s is needed and enough; at s + 1 the slot is overwritten."""
+    for distance in range(1, 5):
+        file = copy.deepcopy(pipeline)
+        file["plan"]["slots"]["t"] = slots
+        file["plan"]["waits"][2]["distance"] = [distance]
+        assert ("E1" in made.codes(file)) == (distance > slots), distance
+
+
+def test_a_wait_in_an_inner_loop_reaches_over_the_end_of_a_row(made):
+    """One slot, filled in (i, j) and read there: (i, 0) waits for the last read of row i - 1."""
+    fill = made.op("fill", made.access("t", "W"))
+    use = made.op("use", made.access("t", "R"))
+    body = made.loop("i", 3, made.loop("j", 2, fill, use))
+    waits = [
+        made.wait("use", "in", "fill", 0, 0, count=1, i=2, j=1),
+        made.wait("fill", "vector", "use", 0, 1, count=1, i=2, j=1),
+    ]
+    plan = made.plan({"fill": "in", "use": "vector"}, *waits, t=1)
+    edges = [made.edge("fill", "use", 0, 0)]
+    held = made.buffers(t=["i", "j"])
+    file = made.plan_file(held, body, edges=edges, plan=plan)
+    assert made.codes(file, mutate=True, interleavings=True) == []
+    waits[1]["distance"] = [1, 0]
+    assert "E1" in made.codes(file)
