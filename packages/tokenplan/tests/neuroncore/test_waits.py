@@ -113,7 +113,7 @@ def test_a_wait_for_what_comes_later_is_seen():
 def test_completions_are_counted_up_to_the_last_instance(seed):
     kernel = on_engines(random_kernel(seed), seed)
     nests, run = Nests(kernel, deal(kernel)), instances(kernel)
-    for op in nests.ops():
+    for op in nests.ops:
         for depth in range(len(op.loops) + 1):
             affine, loops = nests.completions(op, depth), op.loops[:depth]
             for at in {tuple(one.at[n] for n in loops) for one in run if one.op is op}:

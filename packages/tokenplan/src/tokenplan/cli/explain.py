@@ -12,10 +12,11 @@ from pathlib import Path
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program
 from neuroncore.targets import resolve_target
-from tokenplan import document
+from tokenplan import document, neuroncore
 from tokenplan.analyse import analyse
 from tokenplan.cli.kernels import UsageError, Wanted
 from tokenplan.graph import Claim, Join, Parallel, Pipeline, TokenGraph
+from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained
 
 NEWEST = "0.6"
@@ -28,12 +29,32 @@ class Explained:
     program: Program
     graph: TokenGraph
     verbose: bool
+    plan: AsyncPlan | None = None
+    """The schedule, where it was asked for."""
+
+
+def _text(found: Explained) -> str:
+    text = explained(found.graph, found.verbose)
+    if found.plan is None:
+        return text
+    return f"{text}\n{neuroncore.scheduled(found.graph, found.plan, found.program)}"
+
+
+def _json(found: Explained) -> str:
+    return document.write(found.graph, found.plan.as_json() if found.plan else None)
+
+
+def _trace(found: Explained) -> str:
+    plan = found.plan or neuroncore.schedule(found.graph, found.program)
+    played = neuroncore.play(found.graph, plan, found.program)
+    return neuroncore.trace_json(found.graph, played)
 
 
 FORMATS: dict[str, Callable[[Explained], str]] = {
-    "text": lambda found: explained(found.graph, found.verbose),
-    "json": lambda found: document.write(found.graph),
+    "text": _text,
+    "json": _json,
     "dot": lambda found: dot(found.graph, found.verbose),
+    "perfetto": _trace,
 }
 """What --output-format offers."""
 
@@ -55,6 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="operation B shall wait for A, whatever they touch")  # fmt: skip
     add("--output-format", choices=tuple(FORMATS), default="text")
     add("-o", "--output", type=Path, metavar="FILE", help="where to write it (default: stdout)")
+    add("--schedule", action="store_true",
+        help="also find queues, buffer slots and waits, and how long that takes")  # fmt: skip
     add("--verbose", action="store_true", help="every order that was removed, one by one")
 
 
@@ -67,7 +90,8 @@ def run(given: argparse.Namespace) -> int:
     claims = tuple(_claims(given))
     program = Wanted(given.kernel, given.spec, given.nki, target).program()
     graph = analyse(program, claims)
-    text = FORMATS[given.output_format](Explained(program, graph, given.verbose))
+    plan = neuroncore.schedule(graph, program) if given.schedule else None
+    text = FORMATS[given.output_format](Explained(program, graph, given.verbose, plan))
     if given.output is None:
         sys.stdout.write(text)
     else:

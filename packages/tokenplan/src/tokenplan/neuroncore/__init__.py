@@ -5,6 +5,7 @@ from tokenplan.neuroncore.machine import facts_table, machine
 from tokenplan.neuroncore.plan import AsyncPlan, Wait, all_pairs, deal, orders_everything, plan_with
 from tokenplan.neuroncore.play import Comparison, Played, compare, play
 from tokenplan.neuroncore.random_times import durations, instances, races_without, violations
+from tokenplan.neuroncore.report import scheduled
 from tokenplan.neuroncore.search import by_direction, schedule
 from tokenplan.neuroncore.trace import trace_json
 
@@ -28,6 +29,7 @@ __all__ = [
     "races_without",
     "schedule",
     "schedule_text",
+    "scheduled",
     "suggestions",
     "trace_json",
     "violations",

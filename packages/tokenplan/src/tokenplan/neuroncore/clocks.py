@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from tokenplan.model import Loop
 from tokenplan.neuroncore.counters import Counted, counted
 from tokenplan.neuroncore.needs import Need
-from tokenplan.neuroncore.nests import Nests, num_instances, with_trips
+from tokenplan.neuroncore.nests import Nests, linear, with_trips
 
 MOST_INSTANCES = 60_000
 """Instances up to which a run is followed; what is longer keeps every wait."""
@@ -25,7 +26,7 @@ class Run:
     """One run of all operations; `starts` gives the clocks for a choice of waits."""
 
     def __init__(self, nests: Nests) -> None:
-        self.nests, self.ops = nests, nests.ops()
+        self.nests, self.ops = nests, nests.ops
         self.order = list(nests.sequence())
         self.queues = sorted({nests.queue[op.id] for op in self.ops})
         number = {name: n for n, name in enumerate(self.queues)}
@@ -76,10 +77,45 @@ class Run:
             for wait in waits
         )
 
+    def idle(self, waits: Sequence[Counted]) -> tuple[list[bool], list[bool]]:
+        """For each wait, whether all its instances follow from other waits; whether it shares one.
+
+        An order between instances that follows from others can go, and all that do can go at once.
+        Of waits that ask for the same count, the first counts as the one that is needed.
+        """
+        of_op: dict[str, list[tuple[int, int, list[int]]]] = {op.id: [] for op in self.ops}
+        for index, wait in enumerate(waits):
+            queue = self.number[wait.queue]
+            of_op[wait.need.op].append((index, queue, wait.values.tolist()))
+        per_op, nths = [of_op[op.id] for op in self.ops], [0] * len(self.ops)
+        follows, shared = [True] * len(waits), [False] * len(waits)
+        now = [[0] * len(self.queues) for _ in self.queues]
+        done: list[list[list[int]]] = [[] for _ in self.queues]
+        for which in self.order:
+            lane, nth = self.lane[which], nths[which]
+            nths[which] += 1
+            clock = now[lane]
+            asked = [(index, q, values[nth]) for index, q, values in per_op[which] if values[nth]]
+            rows = [done[q][value - 1] for _, q, value in asked]
+            for index, q, value in asked:
+                if clock[q] >= value:
+                    continue
+                if any(row[q] >= value for n, row in enumerate(rows) if asked[n][1:] != (q, value)):
+                    continue
+                same = [other for other, p, count in asked if (p, count) == (q, value)]
+                if len(same) > 1:
+                    shared[index] = True
+                if same[0] == index:
+                    follows[index] = False
+            now[lane] = clock = [max(column) for column in zip(clock, *rows, strict=True)]
+            clock[lane] = len(done[lane]) + 1
+            done[lane].append(clock)
+        return follows, shared
+
 
 @dataclass(frozen=True, slots=True)
 class Minimal:
-    """The waits that are left, and how far it was proved that they order everything needed."""
+    """The waits that are left, and how far it was proved that they order everything."""
 
     kept: tuple[Need, ...]
     proof: str
@@ -92,45 +128,46 @@ def minimal(nests: Nests, needs: Sequence[Need]) -> Minimal:
     proves it for all further ones; if it does not, to their end.
     """
     outer = {node.id: node.trips for node in nests.kernel.body if isinstance(node, Loop)}
-    back = dict.fromkeys(outer, 1)
-    ops = {op.id: op for op in nests.ops()}
-    for need in needs:
-        loop = next(iter(ops[need.op].loops[: len(need.distance)]), None)
-        if loop is not None:
-            inner = np.prod(nests.trips(ops[need.op].loops[1 : len(need.distance)]))
-            reach = need.distance[0] + -(-sum(need.distance[1:]) // max(1, int(inner)))
-            back[loop] = max(back[loop], reach)
+    back = _reach(nests, needs, outer)
     most = {loop: min(trips, 2 * back[loop] + 4) for loop, trips in outer.items()}
     while True:
         short = Nests(with_trips(nests.kernel, most), nests.queue)
-        if sum(short.num_iterations(op) for op in short.ops()) > MOST_INSTANCES:
-            return Minimal(tuple(_crossing(nests, needs)), "nothing left out: too long to follow")
+        if sum(short.num_iterations(op) for op in short.ops) > MOST_INSTANCES:
+            crossing = [n for n in needs if nests.queue[n.op] != nests.queue[n.after]]
+            return Minimal(tuple(crossing), "none was left out: too long to follow")
         run = Run(short)
-        all_needs = counted(short, needs)
-        if run.waits_for_itself(all_needs):
+        every = counted(short, needs)
+        if run.waits_for_itself(every):
             raise AssertionError("a wait asks for what comes later")
-        kept = _without_implied(run, all_needs)
+        kept = _without_implied(run, every)
         if most == outer:
             return Minimal(tuple(c.need for c in kept), "every iteration was followed")
-        if _repeats(run, kept, all_needs, {k: back[k] for k in outer if most[k] < outer[k]}):
-            shown = ", ".join(f"{loop} from iteration {most[loop] - 2} on" for loop in most)
+        if _repeats(run, kept, every, {k: back[k] for k in outer if most[k] < outer[k]}):
+            cut = [loop for loop in most if most[loop] < outer[loop]]
+            shown = ", ".join(f"{loop} from iteration {most[loop] - 2} on" for loop in cut)
             return Minimal(tuple(c.need for c in kept), f"what is known repeats: {shown}")
         most = {loop: min(outer[loop], 2 * trips) for loop, trips in most.items()}
 
 
-def _crossing(nests: Nests, needs: Iterable[Need]) -> Iterable[Need]:
-    return (need for need in needs if nests.queue[need.op] != nests.queue[need.after])
+def _reach(nests: Nests, needs: Iterable[Need], loops: Iterable[str]) -> dict[str, int]:
+    """Outermost loop → how many of its iterations any need goes back, at least one."""
+    back = dict.fromkeys(loops, 1)
+    for need in needs:
+        around = nests.by_id[need.op].loops[: len(need.distance)]
+        if around:
+            inner = max(1, prod(nests.trips(around[1:])))
+            far = -(-linear(need.distance, nests.trips(around)) // inner)
+            back[around[0]] = max(back[around[0]], far)
+    return back
 
 
 def _without_implied(run: Run, needs: list[Counted]) -> list[Counted]:
-    """Needs left after dropping one by one what the others imply, far and reused ones first."""
-    kept = list(needs)
-    order = sorted(
-        needs, key=lambda c: (not c.need.slots, not any(c.need.distance), c.need.kind == "RAW")
-    )
-    for each in order:
+    """Needs without those that others imply."""
+    follows, shared = run.idle(needs)
+    kept = [need for need, idle in zip(needs, follows, strict=True) if not idle]
+    for each in [n for n, is_shared in zip(needs, shared, strict=True) if is_shared and n in kept]:
         rest = [other for other in kept if other is not each]
-        if run.is_covered([each], rest):
+        if run.is_covered(needs, rest):
             kept = rest
     assert run.is_covered(needs, kept)
     return kept
@@ -146,8 +183,7 @@ def _repeats(run: Run, waits: list[Counted], needs: list[Counted], back: Mapping
     for node in run.nests.kernel.body:
         if not isinstance(node, Loop) or node.id not in back:
             continue
-        each = [num_instances(node, run.nests.queue, name) // node.trips for name in run.queues]
-        step = np.array(each)
+        step = np.array([run.nests.sizes[node.id][name] for name in run.queues])
         moving = _moving(needs, node.id)
         for op in run.ops:
             if op.loops[:1] != (node.id,):

@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 
 from neuroncore.program import Affine
-from tokenplan.model import Op
 from tokenplan.neuroncore.needs import Need
 from tokenplan.neuroncore.nests import Nests
 
@@ -30,25 +29,23 @@ class Counted:
 
 def counted(nests: Nests, needs: Iterable[Need]) -> list[Counted]:
     """The needs between different queues; queues complete in order, so others hold anyway."""
-    ops = {op.id: op for op in nests.ops()}
-    return [
-        count(nests, ops, need) for need in needs if nests.queue[need.op] != nests.queue[need.after]
-    ]
+    queue = nests.queue
+    return [count(nests, need) for need in needs if queue[need.op] != queue[need.after]]
 
 
-def count(nests: Nests, ops: dict[str, Op], need: Need) -> Counted:
+def count(nests: Nests, need: Need) -> Counted:
     """The need with the numbers of completions that it stands for."""
-    after = ops[need.after]
+    after = nests.by_id[need.after]
     affine = nests.completions(after, len(need.distance))
-    values = values_of(nests, ops[need.op], need.distance, affine)
+    values = values_of(nests, need.op, need.distance, affine)
     return Counted(need, nests.queue[after.id], affine, values)
 
 
-def values_of(nests: Nests, op: Op, distance: tuple[int, ...], affine: Affine) -> np.ndarray:
+def values_of(nests: Nests, op: str, distance: tuple[int, ...], affine: Affine) -> np.ndarray:
     """`affine` at `distance` before each iteration of `op`; 0 before the first iteration."""
     depth = len(distance)
-    loops = op.loops[:depth]
-    back = nests.iterations(op)[:, :depth] - np.array(distance, np.int64)
+    loops = nests.by_id[op].loops[:depth]
+    back = nests.iterations(nests.by_id[op])[:, :depth] - np.array(distance, np.int64)
     trips = nests.trips(loops)
     steps = np.array([prod(trips[d + 1 :]) for d in range(depth)], np.int64)
     each = dict(affine.terms)

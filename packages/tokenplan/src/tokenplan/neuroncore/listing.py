@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from neuroncore.program import Affine
 from tokenplan.graph import IMPLIED, KEPT, TokenGraph
@@ -50,7 +51,7 @@ def _op(op: Op, plan: AsyncPlan, indent: str) -> Iterator[str]:
     for wait in plan.waits:
         if wait.op == op.id:
             yield indent + _wait(op, wait)
-    place = f"  # {op.place.file}:{op.place.line}" if op.place else ""
+    place = f"  # {Path(op.place.file).name}:{op.place.line}" if op.place else ""
     name = op.id if op.id.startswith(op.instruction) else f"{op.instruction} {op.id}"
     yield f"{indent}{name}{place}"
 

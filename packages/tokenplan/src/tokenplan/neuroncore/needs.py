@@ -43,11 +43,11 @@ class Need:
 
 def of_edges(kernel: Kernel, edges: Iterable[Edge], statuses: Iterable[str]) -> Iterator[Need]:
     """One need per edge of these statuses."""
-    ops = {op.id: op for op in kernel.ops()}
+    ops, loops = {op.id: op for op in kernel.ops()}, kernel.loops()
     for edge in edges:
         if edge.status in statuses:
-            loops = shared_loops(ops[edge.source], ops[edge.sink])
-            distance = _countable(kernel, loops, edge.distance)
+            shared = shared_loops(ops[edge.source], ops[edge.sink])
+            distance = _countable([loops[loop].trips for loop in shared], edge.distance)
             kind = _kind(ops[edge.source], ops[edge.sink], edge)
             yield Need(edge.sink, edge.source, distance, kind, edge.buffer)
 
@@ -64,20 +64,11 @@ def _kind(source: Op, sink: Op, edge: Edge) -> str:
     return next(kind for kind in ("RAW", "WAW", "WAR") if kind in found)
 
 
-def _countable(
-    kernel: Kernel, loops: tuple[str, ...], distance: tuple[int, ...]
-) -> tuple[int, ...]:
+def _countable(trips: list[int], distance: tuple[int, ...]) -> tuple[int, ...]:
     """The edge's distance as a need's: where it goes back in an inner loop, all of that loop."""
     depth = next((n for n, step in enumerate(distance) if step < 0), len(distance))
-    distance = distance[:depth]
-    found = kernel.loops()
-    trips = [found[loop].trips for loop in loops[:depth]]
-    if not all(trips):
-        return distance
-    return _counted(least_linear(distance, trips), distance, trips)
-
-
-def _counted(number: int, distance: tuple[int, ...], trips: list[int]) -> tuple[int, ...]:
+    distance, trips = distance[:depth], trips[:depth]
+    number = least_linear(distance, trips) if any(distance) and all(trips) else 0
     if linear(distance, trips) == number:
         return distance
     return (*(0 for _ in distance[1:]), number)

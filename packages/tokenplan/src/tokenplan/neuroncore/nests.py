@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -11,13 +12,6 @@ import numpy as np
 
 from neuroncore.program import Affine
 from tokenplan.model import Kernel, Loop, Node, Op
-
-
-def num_instances(node: Node, queue: Mapping[str, str], name: str) -> int:
-    """How many instances of operations in `node` the queue `name` executes."""
-    if isinstance(node, Op):
-        return int(queue[node.id] == name)
-    return node.trips * sum(num_instances(inner, queue, name) for inner in node.body)
 
 
 def with_trips(kernel: Kernel, most: Mapping[str, int]) -> Kernel:
@@ -62,20 +56,37 @@ def least_linear(distance: tuple[int, ...], trips: Sequence[int]) -> int:
     return nearest
 
 
-@dataclass(frozen=True, slots=True)
 class Nests:
     """A kernel's operations in the order of one run, on their queues."""
 
-    kernel: Kernel
-    queue: Mapping[str, str]
-
-    def ops(self) -> list[Op]:
+    def __init__(self, kernel: Kernel, queue: Mapping[str, str]) -> None:
+        self.kernel, self.queue = kernel, queue
+        self.loops = kernel.loops()
+        self.ops = [op for op in kernel.ops() if self.num_iterations(op)]
         """Operations that are executed at all, in program order."""
-        return [op for op in self.kernel.ops() if self.num_iterations(op)]
+        self.by_id = {op.id: op for op in self.ops}
+        self.sizes: dict[str, Counter[str]] = {}
+        """Loop → completions of one iteration, by queue."""
+        self.ahead: dict[str, tuple[int, ...]] = {}
+        """Operation → completions on its queue in each block around it, before it."""
+        self._count(kernel.body, ())
+
+    def _count(self, body: Sequence[Node], outer: tuple[Counter[str], ...]) -> Counter[str]:
+        """Completions of one pass through `body`, by queue."""
+        here: Counter[str] = Counter()
+        for node in body:
+            if isinstance(node, Op):
+                name = self.queue[node.id]
+                self.ahead[node.id] = tuple(block[name] for block in (*outer, here))
+                here[name] += 1
+                continue
+            self.sizes[node.id] = each = self._count(node.body, (*outer, here.copy()))
+            for name, number in each.items():
+                here[name] += node.trips * number
+        return here
 
     def trips(self, loops: Sequence[str]) -> list[int]:
-        found = self.kernel.loops()
-        return [found[loop].trips for loop in loops]
+        return [self.loops[loop].trips for loop in loops]
 
     def num_iterations(self, op: Op) -> int:
         return prod(self.trips(op.loops))
@@ -87,7 +98,7 @@ class Nests:
 
     def sequence(self) -> Iterator[int]:
         """The numbers (in `ops`) of the operations of one run, in program order."""
-        numbers = {op.id: number for number, op in enumerate(self.ops())}
+        numbers = {op.id: number for number, op in enumerate(self.ops)}
 
         def run(body: Sequence[Node]) -> Iterator[int]:
             for node in body:
@@ -105,24 +116,10 @@ class Nests:
 
         Affine in the iterations of the outermost `depth` loops around it.
         """
-        name, body, found = self.queue[op.id], self.kernel.body, Affine(1)
-        for level, loop_id in enumerate((*op.loops, None)):
-            before, node = _until(body, loop_id, op.id)
-            found += sum(num_instances(each, self.queue, name) for each in before)
-            if not isinstance(node, Loop):
-                break
-            body = node.body
-            each = sum(num_instances(inner, self.queue, name) for inner in body)
-            outer = Affine.variable(node.id, each)
-            found += outer if level < depth else Affine((node.trips - 1) * each)
-        return found
-
-
-def _until(body: Sequence[Node], loop: str | None, op: str) -> tuple[Sequence[Node], Node]:
-    """What stands before the loop (None: the operation) in a block, and it."""
-    wanted = loop or op
-    at = next(
-        n for n, node in enumerate(body)
-        if node.id == wanted and isinstance(node, Op) is (loop is None)
-    )  # fmt: skip
-    return body[:at], body[at]
+        name = self.queue[op.id]
+        each = [self.sizes[loop][name] for loop in op.loops]
+        last = [n - 1 for n in self.trips(op.loops)]
+        inner = sum(number * most for number, most in zip(each[depth:], last[depth:], strict=True))
+        outer = zip(op.loops[:depth], each[:depth], strict=True)
+        terms = tuple(sorted((loop, number) for loop, number in outer if number))
+        return Affine(1 + sum(self.ahead[op.id]) + inner, terms)

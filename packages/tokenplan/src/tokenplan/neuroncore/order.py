@@ -73,11 +73,11 @@ class PlannedOrder:
         self.ops = list(graph.kernel.ops())
         self.queues = plan.queues
         self.streams = {name: Stream() for name in plan.queues.values()}
-        runs = {op.id: op for op in nests.ops()}
+        runs = nests.by_id
         waits: dict[str, list[tuple[Stream, list[int], int]]] = {op.id: [] for op in self.ops}
         counts = dict.fromkeys(waits, 0)
         for wait in plan.waits:
-            values = values_of(nests, runs[wait.op], wait.distance, wait.count).tolist()
+            values = values_of(nests, wait.op, wait.distance, wait.count).tolist()
             why = _DATA if wait.why[0].startswith("RAW") else _BUFFER
             waits[wait.op].append((self.streams[wait.queue], values, why))
             counts[wait.op] += 1
@@ -85,7 +85,7 @@ class PlannedOrder:
             own = plan.queues[need.op] == plan.queues[need.after] and need.kind == "RAW"
             if own and need.op in runs and need.after in runs:
                 affine = nests.completions(runs[need.after], len(need.distance))
-                values = values_of(nests, runs[need.op], need.distance, affine).tolist()
+                values = values_of(nests, need.op, need.distance, affine).tolist()
                 waits[need.op].append((self.streams[plan.queues[need.op]], values, _DATA))
         cost = machine().wait_ns * ticks_per_ns(machine_of(graph.kernel.target))
         passed = [NOBODY]

@@ -13,7 +13,7 @@ from tokenplan.graph import IMPLIED, KEPT, TokenGraph
 from tokenplan.model import Kernel, Mode, shared_loops
 from tokenplan.neuroncore.capacity import held, rotating
 from tokenplan.neuroncore.clocks import Run, minimal
-from tokenplan.neuroncore.counters import Counted, count, counted, values_of
+from tokenplan.neuroncore.counters import Counted, counted, values_of
 from tokenplan.neuroncore.machine import DMA, machine
 from tokenplan.neuroncore.needs import Need, all_needs, of_edges
 from tokenplan.neuroncore.nests import Nests
@@ -99,13 +99,13 @@ def plan_with(graph: TokenGraph, slots: Mapping[str, int], queues: Mapping[str, 
 
 def waits_of(nests: Nests, needs: Iterable[Need]) -> tuple[Wait, ...]:
     """The needs as waits, in program order; needs that ask for the same are one wait."""
-    ops = {op.id: op for op in nests.ops()}
+    ops = nests.by_id
     order = {op: number for number, op in enumerate(ops)}
     found: dict[tuple, list[str]] = {}
     for need in needs:
         shared = len(shared_loops(ops[need.op], ops[need.after]))
         distance = need.distance + (0,) * (shared - len(need.distance))
-        affine = count(nests, ops, need).count
+        affine = nests.completions(ops[need.after], len(need.distance))
         key = need.op, nests.queue[need.after], need.after, distance, affine
         found.setdefault(key, []).append(need.why)
     waits = [
@@ -167,11 +167,10 @@ def orders_everything(graph: TokenGraph, plan: AsyncPlan) -> bool:
     nests = Nests(graph.kernel, plan.queues)
     run = Run(nests)
     needs = counted(nests, all_needs(graph.kernel, graph.edges, plan.slots))
-    ops = {op.id: op for op in nests.ops()}
     waits = [
         Counted(
             Need(wait.op, wait.after, wait.distance, "", ""), wait.queue, wait.count,
-            values_of(nests, ops[wait.op], wait.distance, wait.count),
+            values_of(nests, wait.op, wait.distance, wait.count),
         )
         for wait in plan.waits
     ]  # fmt: skip

@@ -85,9 +85,8 @@ def compare(graph: TokenGraph, plan: AsyncPlan, program: Program) -> Comparison:
 def executed(graph: TokenGraph, plan: AsyncPlan) -> int:
     """How many waits are made in one run; a counter that was waited for already is none."""
     nests = Nests(graph.kernel, plan.queues)
-    ops = {op.id: op for op in nests.ops()}
     found = 0
     for wait in plan.waits:
-        values = values_of(nests, ops[wait.op], wait.distance, wait.count)
+        values = values_of(nests, wait.op, wait.distance, wait.count)
         found += int((np.diff(values, prepend=0) > 0).sum())
     return found

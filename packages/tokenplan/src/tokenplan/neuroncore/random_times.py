@@ -32,7 +32,7 @@ def durations(graph: TokenGraph, played: Played) -> Durations:
     """What the timeline took for every instance, in ns."""
     bars, nth = played.timeline.bars, dict.fromkeys(played.bars, 0)
     nests = Nests(graph.kernel, played.plan.queues)
-    names = [op.id for op in nests.ops()]
+    names = [op.id for op in nests.ops]
     found = []
     for which in nests.sequence():
         name = names[which]
@@ -59,8 +59,7 @@ class Instances:
 def instances(graph: TokenGraph, plan: AsyncPlan) -> Instances:
     """The run with the plan's waits, and the pairs that kept edges and reused slots ask for."""
     nests = Nests(graph.kernel, plan.queues)
-    ops = {op.id: op for op in nests.ops()}
-    names = list(ops)
+    names = list(nests.by_id)
     number: dict[str, list[int]] = {name: [] for name in names}
     on: dict[str, list[int]] = {queue: [] for queue in plan.queues.values()}
     queue = []
@@ -70,7 +69,7 @@ def instances(graph: TokenGraph, plan: AsyncPlan) -> Instances:
         queue.append(plan.queues[names[which]])
     before: list[list[int]] = [[] for _ in queue]
     for wait in plan.waits:
-        values = values_of(nests, ops[wait.op], wait.distance, wait.count)
+        values = values_of(nests, wait.op, wait.distance, wait.count)
         for at, value in zip(number[wait.op], values.tolist(), strict=True):
             if value:
                 before[at].append(on[wait.queue][value - 1])

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from neuroncore.program import Loop, Program, Statement
 from neuroncore.targets import resolve_target
 from tokenplan.graph import TokenGraph
+from tokenplan.model import Kernel, Mode, Node, Op
 from tokenplan.model import Loop as PlanLoop
-from tokenplan.model import Mode, Node, Op
 from tokenplan.neuroncore.capacity import held, rotating
 from tokenplan.neuroncore.machine import DMA
 from tokenplan.neuroncore.nests import with_trips
@@ -46,18 +46,17 @@ def schedule(graph: TokenGraph, program: Program) -> AsyncPlan:
         if time * AS_FAST < best:
             best, slots = time, wider
     slots = search.narrowed(slots, queues, best)
-    shared = by_direction(graph)
+    shared = by_direction(kernel)
     if search.time(slots, shared) <= best * AS_FAST:
         queues = shared
     return plan_with(graph, slots, queues)
 
 
-def by_direction(graph: TokenGraph) -> dict[str, str]:
+def by_direction(kernel: Kernel) -> dict[str, str]:
     """Operation → queue: one for DMAs that fill on-chip memory, one for the others."""
-    buffers = graph.kernel.buffers
     found = {}
-    for op in graph.kernel.ops():
-        spaces = {buffers[a.buffer].space for a in op.accesses if a.mode is not Mode.read}
+    for op in kernel.ops():
+        spaces = {kernel.buffers[a.buffer].space for a in op.accesses if a.mode is not Mode.read}
         is_store = any("hbm" in space for space in spaces)
         found[op.id] = f"{DMA}{int(is_store)}" if op.engine == DMA else op.engine
     return found

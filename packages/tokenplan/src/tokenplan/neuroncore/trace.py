@@ -55,7 +55,7 @@ class _Tracks:
 
 def _slices(graph: TokenGraph, played: Played, tracks: _Tracks) -> Iterator[dict[str, Any]]:
     bars, nests = played.timeline.bars, Nests(graph.kernel, played.plan.queues)
-    for op in nests.ops():
+    for op in nests.ops:
         queue, rows = played.plan.queues[op.id], nests.iterations(op).tolist()
         for nth, (first, last) in enumerate(played.bars[op.id]):
             shown = [b for b in bars[first : last + 1] if b.kind != "load_stationary"]
@@ -84,8 +84,7 @@ def _told(op: Op, row: list[int]) -> dict[str, Any]:
 def _arrows(graph: TokenGraph, played: Played, tracks: _Tracks) -> Iterator[dict[str, Any]]:
     """From who counts to who waits; a count that was waited for before has none."""
     plan, nests = played.plan, Nests(graph.kernel, played.plan.queues)
-    ops = {op.id: op for op in nests.ops()}
-    names, on = list(ops), {queue: [] for queue in plan.queues.values()}
+    names, on = list(nests.by_id), {queue: [] for queue in plan.queues.values()}
     nth = dict.fromkeys(names, 0)
     for which in nests.sequence():
         name = names[which]
@@ -93,7 +92,7 @@ def _arrows(graph: TokenGraph, played: Played, tracks: _Tracks) -> Iterator[dict
         nth[name] += 1
     number = 0
     for wait in plan.waits:
-        values = values_of(nests, ops[wait.op], wait.distance, wait.count)
+        values = values_of(nests, wait.op, wait.distance, wait.count)
         for at in np.flatnonzero(np.diff(values, prepend=0) > 0).tolist():
             if number == MOST_ARROWS:
                 return
