@@ -271,8 +271,8 @@ def test_the_kernel_comes_before_its_data():
     lines = emit(adding()).splitlines()
 
     assert lines[:7] == [
-        "import base64", "", "import numpy as np", "", "import nki", "import nki.isa as nisa",
-        "import nki.language as nl",
+        "import base64", "", "import nki", "import nki.isa as nisa", "import nki.language as nl",
+        "import numpy as np", "",
     ]  # fmt: skip
     (call,) = [n for n, line in enumerate(lines) if "nl.shared_constant(TABLE)" in line]
     (data,) = [n for n, line in enumerate(lines) if line.startswith("TABLE = np.frombuffer(")]

@@ -6,6 +6,8 @@ anywhere. They are made outside of the kernel: inside, compilers of 0.2 and 0.3 
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from math import isfinite
@@ -43,15 +45,14 @@ def array_names(constants: list[Buffer], taken: Set[str]) -> dict[str, str]:
     return found
 
 
-def imports(constants: list[Buffer]) -> str:
-    """What the arrays need, in the order of a sorted block."""
-    carried = [_carried(b) for b in constants]
-    texts = [as_text(b.content or b"")[0] for b in carried if as_numbers(b) is None]
-    extended = any(_is_extended(b.dtype) for b in carried)
-    before = [n for n, used in (("base64", texts), ("zlib", "deflated" in texts)) if used]
-    after = [*(["ml_dtypes"] * extended), *(["numpy as np"] if constants else [])]
-    lines = [f"import {n}\n" for n in before] + ["\n"] * bool(before and after)
-    return "".join([*lines, *(f"import {n}\n" for n in after)])
+def with_imports(head: str, definitions: list[list[str]]) -> str:
+    """The imports `head` of a kernel, sorted, with what the arrays need."""
+    code = " ".join(line for lines in definitions for line in (lines[0], lines[-1]))
+    needed = [n for n in sorted(MODULES) if re.search(rf"\b{n}\.", code)]
+    own = [f"import {n}\n" for n in needed if n in sys.stdlib_module_names]
+    before = ["import ml_dtypes\n"] * ("ml_dtypes" in needed)
+    after = ["import numpy as np\n"] * bool(definitions)
+    return "".join([*own, *["\n"] * bool(own), *before, head, *after])
 
 
 def definition(buffer: Buffer, name: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ from neuroncore.program._written_constants import (
     array_names,
     carrier_of,
     definition,
-    imports,
+    with_imports,
 )
 from neuroncore.program.affine import Affine
 from neuroncore.program.binding import machine_call, spec_at
@@ -141,16 +141,18 @@ class _Writer:
         lines += _indented(self.docstring())
         lines += _indented(self.statements(program.body))
         lines += _indented(self.returned())
-        for b in constants:
-            lines += ["", "", *definition(b, self.arrays[b.name])]
-        needed = imports(constants)
-        head = f"{needed}\n{_HEAD}" if needed else _HEAD
+        arrays = [list(definition(b, self.arrays[b.name])) for b in constants]
+        for array in arrays:
+            lines += ["", "", *array]
+        head = with_imports(_HEAD, arrays)
         return f"{head}\n\n@nki.jit\n" + "\n".join(lines) + "\n"
 
     def docstring(self) -> Iterator[str]:
         program = self.program
         about = f"Program {program.name}, for {program.target}, NKI {self.version}."
         takes = [f"{b.name}: {b.shape}, {b.dtype}" for b in program.parameters]
+        arrays = ((a, self.buffers[name]) for name, a in self.arrays.items())
+        takes += [f"{a}, behind the kernel: {b.shape}, {b.dtype}" for a, b in arrays]
         if not takes:
             yield f'"""{about}"""'
             return

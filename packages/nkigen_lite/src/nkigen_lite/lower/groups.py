@@ -13,7 +13,7 @@ from nkigen_lite.lower.select import KNOWN
 from nkigen_lite.lower.sources import Source, array_source, seen_through, view_of
 from nkigen_lite.lower.spaces import Axes, Role, Space, clash, is_across, lay_node, solve
 from nkigen_lite.lower.table import REDUCTIONS, refused
-from nkigen_lite.lower.tables import Table, table_of
+from nkigen_lite.lower.tables import Table, row_of, table_of
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
 
@@ -141,7 +141,8 @@ class Plan:
         """The same before there are buffers: what groups write is in C order."""
         base = self.base_of(value)
         spec = self.graph.specs[base]
-        known = {base: array_source(base, spec.shape, spec.dtype)}
+        table = self.tables.get(base)
+        known = {base: table.source(base) if table else array_source(base, spec.shape, spec.dtype)}
         return self.source(value, known)
 
 
@@ -213,8 +214,10 @@ class Planner:
             return  # nothing reads it
         if uniform is None:
             self.plan.tables[node.name] = table_of(node)
-        else:
-            self.plan.numbers[node.name] = float(uniform)
+            return
+        self.plan.numbers[node.name] = float(uniform)
+        if any(user.op == "matmul" for user in self.used[node.name]):
+            self.plan.tables[node.name] = row_of(node)
 
     def ready_of(self, node: Node) -> int:
         return max((self.ready[o] for o in node.operands), default=-1)

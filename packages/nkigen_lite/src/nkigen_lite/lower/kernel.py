@@ -147,8 +147,6 @@ class _Kernel:
         for dtype in (*taken, node.spec.dtype):
             if dtype not in (float32, bfloat16, float16):
                 raise cannot(node, f"no kernel is written for {dtype} here yet")
-        if any(o in self.plan.numbers for o in node.operands):
-            raise cannot(node, "one of its matrices is a constant")
         if any(self.source(o).look for o in node.operands if o not in self.kept):
             raise cannot(node, "one of its matrices is the bits of another array")
 

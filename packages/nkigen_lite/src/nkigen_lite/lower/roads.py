@@ -52,7 +52,9 @@ def predicted_us(writer: Writer, body: tuple[Statement, ...]) -> float:
     calls = [s for s in walk(body) if isinstance(s, Call)]
     used = dict.fromkeys(a.buffer for c in calls for a in c.accesses.values())
     outside = [writer.buffers[name] for name in used if name not in made]
-    given = tuple(replace(b, space=Space.hbm) for b in outside if not b.space.on_chip)
+    given = tuple(
+        replace(b, space=Space.hbm, content=None) for b in outside if not b.space.on_chip
+    )  # fmt: skip
     held = tuple(Allocate(b) for b in outside if b.space.on_chip)
     program = Program(
         writer.name, given, (*held, *body), (), target=writer.target, nki=writer.nki

@@ -1,25 +1,29 @@
-"""Arrays of different numbers, made by the kernel: it has only its parameters and its code.
+"""Arrays of different numbers that no argument brings: in HBM, where every group finds them.
 
-What is the same along an axis is held once. The rest is cut into runs of one number and steps of
-whole numbers, written by memset and iota into a row on chip, and stored in HBM, where every group
-finds it.
+What is the same along an axis is held once. An even count is made by iota. The rest is a constant
+of the program, or cut into runs of one number and steps of whole numbers, which memset and iota
+write into a row on chip: what is predicted faster. 0.2 documents no NumPy array as a constant: it
+is one there where there are too many runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from math import prod
 
 import numpy as np
 
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
 from neuroncore.spec import row_major
+from neuroncore.surface import version_tuple
 from nki_dtypes import DType, cast, int32
 from nkigen_lite.ir import Node
 from nkigen_lite.lower.literals import is_by_bits, literal
-from nkigen_lite.lower.refuse import cannot
-from nkigen_lite.lower.sources import Source, whole_source
+from nkigen_lite.lower.roads import Road, fastest
+from nkigen_lite.lower.sources import Source, array_source
 from nkigen_lite.lower.table import held_as
 from nkigen_lite.lower.writer import Writer
 
@@ -42,37 +46,71 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An array as runs of the axes along which it changes; the others have stride 0."""
+    """An array by the axes along which it changes; the others have stride 0.
+
+    `runs` are its elements where they are few enough, `content` their bytes unless an even count
+    says them all.
+    """
 
     shape: tuple[int, ...]
     dtype: DType
     changes: tuple[int, ...]
     runs: tuple[Run, ...]
+    content: bytes | None = None
+
+    @property
+    def core(self) -> tuple[int, ...]:
+        """The shape of what differs."""
+        return tuple(self.shape[d] for d in self.changes) or (1,)
 
     @property
     def size(self) -> int:
         """Elements that differ."""
-        return sum(r.count for r in self.runs)
+        return prod(self.core)
+
+    def source(self, buffer: str) -> Source:
+        """The whole array, its core in C order in a buffer."""
+        strides = dict(zip(self.changes, row_major(self.core), strict=True))
+        return replace(
+            array_source(buffer, self.shape, self.dtype),
+            strides=tuple(strides.get(d, 0) for d in range(len(self.shape))),
+        )
 
 
 def table_of(node: Node) -> Table:
-    """What the constant or iota is made of. Raises LoweringError where it has too many runs."""
+    """What the constant or iota is made of."""
     if node.op == "iota":
         axis, shape = node.attrs["axis"], node.spec.shape
         return Table(shape, node.spec.dtype, (axis,), (Run(0.0, 1, shape[axis]),))
     array = node.attrs["value"].array
     bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").reshape(array.shape)
-    changes = [d for d in range(array.ndim) if (bits != np.take(bits, [0], d)).any()]
+    changes = tuple(d for d in range(array.ndim) if (bits != np.take(bits, [0], d)).any())
     core = array[tuple(slice(None) if d in changes else 0 for d in range(array.ndim))]
     flat = np.ascontiguousarray(core).reshape(-1)
-    runs = tuple(_runs(flat, node.spec.dtype))
-    alone = len(runs) == 1
-    if not alone and (len(runs) > MOST_RUNS or flat.size > MOST_ROWS * ROW_ELEMS):
-        raise cannot(
-            node, f"the array in the program is {len(runs)} runs of numbers: too many to write",
-            hint="pass the array as an argument",
-        )  # fmt: skip
-    return Table(node.spec.shape, node.spec.dtype, tuple(changes), runs)
+    count = _even_count(flat, node.spec.dtype)
+    if count is not None:
+        return Table(array.shape, node.spec.dtype, changes, (count,))
+    runs: tuple[Run, ...] = ()
+    if flat.size <= MOST_ROWS * ROW_ELEMS:
+        runs = tuple(islice(_runs(flat, node.spec.dtype), MOST_RUNS + 1))
+    if len(runs) > MOST_RUNS:
+        runs = ()
+    return Table(array.shape, node.spec.dtype, changes, runs, flat.tobytes())
+
+
+def row_of(node: Node) -> Table:
+    """An array of one number, as what is held once: a row."""
+    array = node.attrs["value"].array
+    last = array.ndim - 1
+    row = np.ascontiguousarray(array.reshape(-1)[: array.shape[last]])
+    return Table(array.shape, node.spec.dtype, (last,), (), row.tobytes())
+
+
+def _even_count(flat: np.ndarray, dtype: DType) -> Run | None:
+    """All the elements as one run, if iota makes them."""
+    first, second = (float(n) for n in flat[:2])
+    step = second - first
+    return Run(first, int(step), flat.size) if _counts(first, step, flat, dtype) else None
 
 
 def _runs(flat: np.ndarray, dtype: DType) -> Iterator[Run]:
@@ -97,18 +135,20 @@ def _runs(flat: np.ndarray, dtype: DType) -> Iterator[Run]:
 
 def _stretch(holds: np.ndarray) -> np.ndarray:
     """How many elements from each on hold."""
-    found = np.zeros(holds.size, np.int64)
-    total = 0
-    for at in range(holds.size - 1, -1, -1):
-        total = total + 1 if holds[at] else 0
-        found[at] = total
-    return found
+    places = np.arange(holds.size)
+    ends = np.where(holds, holds.size, places)
+    return np.minimum.accumulate(ends[::-1])[::-1] - places
 
 
 def _counts(first: float, step: float, given: np.ndarray, dtype: DType) -> bool:
     """Whether iota makes exactly these elements."""
     last = first + step * given.size
-    if not (step == int(step) and first == int(first) and max(abs(first), abs(last)) <= int32.max):
+    if not (
+        np.isfinite(step)
+        and step == int(step)
+        and first == int(first)
+        and max(abs(first), abs(last)) <= int32.max
+    ):
         return False
     made = int(first) + int(step) * np.arange(given.size)
     return cast(made.astype(np.int32), dtype, from_=int32).tobytes() == given.tobytes()
@@ -118,19 +158,39 @@ def _counts(first: float, step: float, given: np.ndarray, dtype: DType) -> bool:
 
 
 def write_table(writer: Writer, table: Table, node: Node) -> Source:
-    """The array in HBM, made by the kernel."""
+    """The array in HBM, made by the kernel or a constant of it."""
+    made: dict[str, Source] = {}
+
+    def hold() -> None:
+        assert table.content is not None
+        held = held_as(table.dtype)
+        made["constant"] = table.source(
+            writer.constant("constant", table.core, held, table.content, node.origin).name
+        )
+        made["constant"] = replace(made["constant"], look=None)
+
+    def write() -> None:
+        made["written"] = _written(writer, table, node)
+
+    documented = version_tuple(writer.nki) >= (0, 3)
+    roads = [Road("constant", hold)] if table.content is not None else []
+    if table.runs and (table.content is None or not documented):
+        roads = [Road("written", write)]
+    elif table.runs:
+        roads.append(Road("written", write))
+    return made[fastest(writer, roads).partition(":")[0]]
+
+
+def _written(writer: Writer, table: Table, node: Node) -> Source:
+    """The array by instructions."""
     made = writer.allocate(f"{node.op}_in_hbm", (table.size,), table.dtype, Memory.private_hbm)
-    source = whole_source(made, (table.size,))
+    source = array_source(made.name, (table.size,), table.dtype)
     if len(table.runs) == 1 and table.size > ROW_ELEMS:
         _count_up(writer, table.runs[0], source, node)
     else:
         for start in range(0, table.size, ROW_ELEMS):
             _row(writer, table, source, start, node)
-    inner = row_major(tuple(table.shape[d] for d in table.changes))
-    strides = dict(zip(table.changes, inner, strict=True))
-    return replace(
-        source, shape=table.shape, strides=tuple(strides.get(d, 0) for d in range(len(table.shape)))
-    )
+    return table.source(made.name)
 
 
 def _row(writer: Writer, table: Table, to: Source, start: int, node: Node) -> None:

@@ -57,6 +57,20 @@ class Writer:
         self._blocks[-1].append(Allocate(made, origin))
         return made
 
+    def constant(
+        self, name: str, shape: tuple[int, ...], dtype: DType, content: bytes,
+        origin: Place | None = None,
+    ) -> Buffer:  # fmt: skip
+        """A constant of these bytes, one for all that are equal; outside of loops."""
+        assert len(self._blocks) == 1, "a constant in a loop"
+        for known in self.buffers.values():
+            if known.content == content and known.dtype is dtype:
+                return known
+        made = Buffer(self._new(name), shape, dtype, Space.shared_hbm, None, content)
+        self.buffers[made.name] = made
+        self._blocks[-1].append(Allocate(made, origin))
+        return made
+
     def call(self, instruction: str, origin: Place | None = None, **fields: Any) -> None:
         """One instruction; a transfer of more axes than a descriptor has is a loop of them."""
         if instruction == "dma_copy" and len(fields["dst"].shape) > MOST_AXES:
