@@ -10,9 +10,7 @@ import pytest
 
 from neuroncore.program import Loop, parse_program, print_program, walk
 from nkigen_lite.compile import compile
-from nkigen_lite.lower import LoweringError
 
-NOISE = np.random.default_rng(0).standard_normal(999).astype(np.float32)
 EDGES = (1, 127, 128, 129, 513)
 
 
@@ -161,21 +159,6 @@ def test_the_table_of_a_line():
 
     assert stats.instructions <= 14
     assert stats.hbm_bytes <= 8.1 * 2**20
-
-
-@pytest.mark.parametrize(
-    ("function", "spec", "names"),
-    [
-        (lambda x: x * NOISE, "f32[999]", "999 runs of numbers"),
-    ],
-    ids=["an array of data"],
-)
-def test_what_has_no_kernel_yet_is_refused_at_the_line(function, spec, names):
-    with pytest.raises(LoweringError, match=names) as refused:
-        compile(function, spec)
-
-    assert refused.value.place is not None
-    assert refused.value.place.file == __file__
 
 
 def test_two_tiles_take_turns_where_steps_go_to_and_fro(lowers, normal):
