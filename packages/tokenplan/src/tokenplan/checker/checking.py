@@ -145,3 +145,4 @@ def _check_plan(
         explored = check.check_interleavings()
         report.notes.append(f"{explored.ways} interleavings, {explored.states} states explored")
     report.findings += check.findings
+    report.notes += check.notes

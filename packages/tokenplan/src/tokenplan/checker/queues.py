@@ -58,36 +58,64 @@ def _threshold(unrolled: Unrolled, wait: Wait, op: int) -> np.ndarray:
     columns = unrolled.columns(op)
     moved = {loop: columns[loop] - d for loop, d in zip(loops, wait.distance, strict=True)}
     count = np.broadcast_to(np.asarray(wait.count.at(moved)), len(unrolled.positions[op]))
-    return np.where(_iterations_ago(unrolled, wait, op) >= 0, count, 0)
+    return np.where(_iterations_ago(unrolled, wait, op, len(loops)) >= 0, count, 0)
 
 
-def _iterations_ago(unrolled: Unrolled, wait: Wait, op: int) -> np.ndarray:
-    """(instances,): j - distance as a number of iterations of the shared loops."""
-    depth = len(wait.distance)
+def _iterations_ago(unrolled: Unrolled, wait: Wait, op: int, depth: int) -> np.ndarray:
+    """(instances,): j - distance as a number of iterations of the outermost `depth` loops."""
     sizes = [unrolled.trips[loop] for loop in unrolled.ops[op].loops[:depth]]
-    back = sum(d * prod(sizes[n + 1 :]) for n, d in enumerate(wait.distance))
+    back = sum(d * prod(sizes[n + 1 :]) for n, d in enumerate(wait.distance[:depth]))
     return linear(unrolled.iterations[op][:, :depth], sizes) - back
 
 
-def miscounts(queues: Queues, plan: Plan) -> list[tuple[Wait, int, int, int]]:
-    """Waits that count other completions than those up to `after`: wait, the first instance where,
-    its count, and which place of the queue `after` has there.
+@dataclass(frozen=True, slots=True)
+class Miscount:
+    """A wait that counts something else than completions up to its `after`."""
+
+    wait: Wait
+    instance: int
+    """The first instance where."""
+    count: int
+    expected: int
+    """The place of `after` on its queue, that many iterations ago."""
+    too_few: int
+    """In how many iterations it counts less than that."""
+
+
+def miscounts(queues: Queues, plan: Plan) -> list[Miscount]:
+    """Waits that count less than the completions up to `after`, or more.
+
+    Up to its last instance, that is, in an iteration of all shared loops or of the outer ones (for
+    which the distance goes no deeper).
     """
-    unrolled, wrong = queues.unrolled, []
-    index = {op.id: n for n, op in enumerate(unrolled.ops)}
+    index = {op.id: n for n, op in enumerate(queues.unrolled.ops)}
+    wrong = []
     for wait, counts in zip(plan.waits, queues.thresholds, strict=True):
-        op, after = index[wait.op], index[wait.after]
-        depth = len(wait.distance)
-        ago = _iterations_ago(unrolled, wait, op)
-        done = unrolled.linear(after, depth)
-        last = np.searchsorted(done, ago, side="right")  # instances of `after` up to then
-        places = np.concatenate(([0], queues.place[unrolled.positions[after]]))
-        expected = places[last] if len(places) > 1 else np.zeros(len(ago), np.int64)
-        if len(odd := np.flatnonzero((counts != expected) & (ago >= 0))):
-            n = int(odd[0])
-            instance = int(unrolled.positions[op][n])
-            wrong.append((wait, instance, int(counts[n]), int(expected[n])))
+        deepest = len(wait.distance)
+        least = max((n + 1 for n, d in enumerate(wait.distance) if d), default=0)
+        found = [
+            _miscount(queues, wait, index[wait.op], index[wait.after], counts, depth)
+            for depth in range(deepest, least - 1, -1)
+        ]
+        if all(found):
+            wrong += [min((m for m in found if m), key=lambda m: m.too_few > 0)]
     return wrong
+
+
+def _miscount(
+    queues: Queues, wait: Wait, op: int, after: int, counts: np.ndarray, depth: int
+) -> Miscount | None:
+    unrolled = queues.unrolled
+    ago = _iterations_ago(unrolled, wait, op, depth)
+    last = np.searchsorted(unrolled.linear(after, depth), ago, side="right")
+    places = np.concatenate(([0], queues.place[unrolled.positions[after]]))
+    fewer = np.flatnonzero((counts < places[last]) & (ago >= 0))
+    more = np.flatnonzero((counts > places[last]) & (ago >= 0))
+    if not len(fewer) and not len(more):
+        return None
+    n = int((fewer if len(fewer) else more)[0])
+    instance = int(unrolled.positions[op][n])
+    return Miscount(wait, instance, int(counts[n]), int(places[last][n]), len(fewer))
 
 
 @dataclass(frozen=True, slots=True)
