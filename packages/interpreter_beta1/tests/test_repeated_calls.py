@@ -201,3 +201,28 @@ def test_a_repeated_store_to_a_parameter_is_refused_every_time():
     for _ in range(2):
         with pytest.raises(KernelError, match="read-only"):
             kernel(x, x.copy())
+
+
+def test_filled_tensors_are_new_and_of_their_own_number_shape_and_memory():
+    @nki.jit
+    def kernel(x):
+        found = []
+        for value in (1.5, -0.0, 0.0, 2, 3):
+            tile = nl.full((4, 8), value, dtype=nl.float32, buffer=nl.sbuf)
+            tile[:, 0:1] = 7.0
+            found.append(stored(tile))
+        blocks = nl.zeros((4, nl.par_dim(8), 2), dtype=nl.float32, buffer=nl.sbuf)
+        tile = nl.zeros((nl.par_dim(4), 8, 2), dtype=nl.float32, buffer=nl.sbuf)
+        plain = nl.zeros((4, 8, 2), dtype=nl.float32, buffer=nl.sbuf)
+        narrow = nl.ones((4, 8), dtype=nl.bfloat16, buffer=nl.psum)
+        shapes.extend([blocks[3].shape, tile.shape, plain.shape, narrow.buffer])
+        return (*found, stored(nl.copy(narrow, dtype=nl.float32)))
+
+    shapes = []
+    for _ in range(2):
+        *found, narrow = kernel(np.zeros((4, 8), np.float32))
+        assert shapes[-4:] == [(8, 2), (4, 8, 2), (4, 8, 2), nl.psum]
+        np.testing.assert_array_equal([f[0, 0] for f in found], 7)
+        np.testing.assert_array_equal([f[3, 7] for f in found], [1.5, 0, 0, 2, 3])
+        np.testing.assert_array_equal(np.signbit([f[3, 7] for f in found]), [0, 1, 0, 0, 0])
+        np.testing.assert_array_equal(narrow, 1)

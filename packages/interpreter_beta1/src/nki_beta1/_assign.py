@@ -36,6 +36,9 @@ def assign(target: View | Access, value: Any) -> None:
     Where the value comes from a masked instruction, only what the mask selects is written.
     Raises ShapeError when shapes differ by more than a broadcast along free axes.
     """
+    if target.__class__ is value.__class__ is target.core.view_class:  # the usual case
+        _assign_tile(target, value)  # type: ignore[arg-type]
+        return
     if isinstance(value, Joining):
         value = value.joined(target if isinstance(target, View) else cut(target, None))
     if isinstance(target, Access):

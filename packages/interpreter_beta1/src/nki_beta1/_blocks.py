@@ -44,7 +44,7 @@ class Blocks(NotAnArray):
         kind: DType,
         space: Space,
     ) -> None:
-        self._tiles = tiles
+        self._tiles, self._sizes = tiles, tiles.shape
         self._make = make
         self.tile_shape = tile_shape
         self.kind = kind
@@ -137,13 +137,13 @@ class Blocks(NotAnArray):
 
     def _named(self, items: tuple[Any, ...]) -> Tile | None:
         """The tile that plain ints name, where index expressions follow (the usual case)."""
-        at = items[: self._tiles.ndim]
-        if len(at) == len(items) or items[len(at)].__class__ is not Index:
+        depth = len(self._sizes)
+        if len(items) <= depth or items[depth].__class__ is not Index:
             return None
-        for item, size in zip(at, self._tiles.shape, strict=True):
+        for item, size in zip(items, self._sizes):  # noqa: B905 - the items before the rest
             if item.__class__ is not int or not 0 <= item < size:
                 return None
-        return self._tile(at)
+        return self._tile(items[:depth])
 
     def _tile(self, at: tuple[int, ...]) -> Tile:
         held = self._tiles[at]

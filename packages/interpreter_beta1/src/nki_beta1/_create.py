@@ -16,13 +16,17 @@ from neuroncore.errors import (
     UnsupportedError,
     find_place,
 )
+from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.launch import running
 from nki_beta1._allocation import Placement
 from nki_beta1._apply import core_of, on_chip_shape, run
 from nki_beta1._blocks import Blocks, ParDim, make_blocks
+from nki_beta1._emit import Waiting
 from nki_beta1._loops import repeated_around
+from nki_beta1._operands import kind_of_number, kinds_of
 from nki_beta1._running import running_loop
 from nki_beta1._tile import Tile
+from nki_beta1._usage import Prepared, Usage, prepared, remember, usage
 from nki_dtypes import DType, cast
 
 _NARROWER = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}
@@ -164,18 +168,58 @@ def _shape_of(a: Any) -> tuple[int, ...]:
 def _filled(
     what: str, shape: Sequence[int], dtype: Any, value: float, buffer: Any, name: str
 ) -> Any:
+    core: Any = core_of(what)
+    key = _key_of(core, shape, dtype, value, buffer, name)
+    known = None if key is None else core.plans.get(key)
+    if known is not None:
+        used, ready = known
+        return _filled_again(core, used, ready, value)
     kind, space = as_dtype(dtype), as_space(buffer)
     made, is_new = _make(what, shape, kind, buffer, name)
     if isinstance(made, Blocks):
         made.fill(value)
     elif space not in HBM:
         run("memset", {"dst": made, "value": value}, {})
+        if key is not None:
+            _remember_filled(core, key, made, value)
     elif is_new:  # no instruction writes a constant to HBM: it is there from the start
         made.claim()
         number = cast(np.asarray(value, np.float32), kind)
         made.array[...] = number.astype(made.array.dtype)
         made.core.moved(made)
     return made
+
+
+def _key_of(
+    core: Any, shape: Any, dtype: Any, value: Any, buffer: Any, name: str
+) -> tuple[Any, ...] | None:
+    """What a filled tile without a name and a place depends on, but for the number in it."""
+    if name.__class__ is not str or name or core.watchers:
+        return None
+    if shape.__class__ not in (tuple, list) or value.__class__ not in (int, float):
+        return None
+    if buffer is not None and not isinstance(buffer, Space):
+        return None
+    key = (_filled, dtype, buffer, kind_of_number(value), *shape, *map(type, shape))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _remember_filled(core: Any, key: Any, made: Any, value: float) -> None:
+    used, operands = usage(core, INSTRUCTIONS["memset"], {}), [made, value]
+    remember(core, key, (used, prepared(core, used, kinds_of(operands), operands)))
+
+
+def _filled_again(core: Any, used: Usage, ready: Prepared, value: float) -> Tile:
+    core.flush()
+    tile: Any = Tile.__new__(core.view_class)
+    tile.core = core
+    result = ready.result.shape, ready.result.dtype, ready.result.space
+    Waiting(core, used, [None, value], result, None, True, ready).into_new(tile)
+    return tile
 
 
 def _make(
