@@ -43,7 +43,7 @@ def joins(kernel: Kernel, claims: Iterable[Claim]) -> Iterator[Edge]:
         yield Edge(source.id, sink.id, (*zero[1:], 1), JOIN, KEPT, JOIN)
 
 
-def check(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[Diagnostic]:
+def check_claims(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[Diagnostic]:
     """E2 for a loop whose iterations meet, E3 for one whose iterations meet too soon.
 
     Raises ClaimError for an unknown loop.
@@ -84,12 +84,9 @@ def _known(name: str, names: Iterable[str], kind: str) -> str:
 
 def _nearest(kernel: Kernel, loop: str, budget: int) -> tuple[Pair, Conflict] | None:
     """The two accesses that meet in the nearest iterations of the loop, the first such two."""
-    trips = {name: (0, found.trips - 1) for name, found in kernel.loops().items()}
     best: tuple[Pair, Conflict] | None = None
     for a, b in _inside(kernel, loop):
-        later = a.at >= b.at
-        used = {name: trips[name] for name in (*a.op.loops, *b.op.loops)}
-        pair = Pair(a.op, a.access, b.op, b.access, kernel.buffers, used, later)
+        pair = Pair(a, b, a.at >= b.at)
         found = rules.carried_by(pair, loop, budget)
         at = pair.shared.index(loop)
         if found and (best is None or found.distance[at] < best[1].distance[at]):
@@ -107,7 +104,7 @@ def _inside(kernel: Kernel, loop: str) -> Iterator[tuple[Place, Place]]:
 
 
 def _diagnostic(code: str, text: str, kernel: Kernel, pair: Pair, conflict: Conflict) -> Diagnostic:
-    buffer = kernel.buffers[pair.a.buffer]
+    buffer = pair.before.buffer
     ends = ((pair.source, conflict.source), (pair.sink, conflict.sink))
     if conflict.byte is None:
         one, other = (op_name(op) for op, _ in ends)

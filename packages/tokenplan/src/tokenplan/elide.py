@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from tokenplan import rules
-from tokenplan.footprints.levels import Trips
 from tokenplan.graph import KEPT, REMOVED, Counts, Distance, Edge, Witness
 from tokenplan.model import Buffer, Kernel, Mode, commute
 from tokenplan.order import Place, count_pairs, places, total_order
 from tokenplan.rules import BUDGET, Conflict, Pair, Removed, boxes, commuting, distinct, never
 from tokenplan.rules.distinct import parameters_distinct
-from tokenplan.sweep import all_pairs, count_apart, sweep
+from tokenplan.sweep import all_pairs, sweep
 from tokenplan.wording import index_of
 
 EXHAUSTIVE = 20_000
@@ -63,14 +61,10 @@ class _Found:
 class _Search:
     kernel: Kernel
     budget: int
-    trips: Trips = field(init=False)
     removed: Counter[str] = field(default_factory=Counter)
     conflicts: int = 0
     found: dict[Key, _Found] = field(default_factory=dict)
     assumes: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.trips = {name: (0, loop.trips - 1) for name, loop in self.kernel.loops().items()}
 
     # -- what modes and buffers decide alone ------------------------------------------------------
 
@@ -110,16 +104,13 @@ class _Search:
                 self.test(source, sink, later)
 
     def test_near(self, group: list[Place]) -> None:
-        """Those of them that overlap and that others do not imply; the rest is counted."""
-        sweep(group, self.trips, self.test)
-        apart = partial(count_apart, trips=self.trips)
-        self.removed[boxes.NAME] += apart(group) - _commuting(group, apart)
+        """Those of them that may overlap and that others do not imply."""
+        self.removed[boxes.NAME] += sweep(group, self.test)
 
     def test(self, source: Place, sink: Place, later: bool) -> Pair:
         """One pair; what is found is remembered."""
-        used = {name: self.trips[name] for name in (*source.op.loops, *sink.op.loops)}
         a, b = source.access, sink.access
-        pair = Pair(source.op, a, sink.op, b, self.kernel.buffers, used, later)
+        pair = Pair(source, sink, later)
         verdict = rules.decide(pair, self.budget)
         key = (source.op.id, sink.op.id, a.buffer, rules.kind_of(a.mode, b.mode))
         found = self.found.get(key)

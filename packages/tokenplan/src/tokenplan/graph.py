@@ -111,7 +111,7 @@ class TokenGraph:
     diagnostics: tuple[Diagnostic, ...] = ()
     counts: Counts | None = None
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
-    """CPU time of effects, elision and reduction."""
+    """CPU time: check (of the program, by its own rules), effects, elision, reduction."""
 
     def with_status(self, status: str) -> tuple[Edge, ...]:
         """The edges that are kept, implied or removed."""

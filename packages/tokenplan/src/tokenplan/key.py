@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from tokenplan.graph import REMOVED, Claim, Join, Parallel, Pipeline, TokenGraph
@@ -19,6 +20,8 @@ from tokenplan.model import Access, Buffer, Kernel, Loop, Node, Op, shared_loops
 
 ROUNDS = 3
 """How many steps from statement to tensor to statement may tell two statements apart."""
+ALIKE = 64
+"""So many statements that look alike are compared by the names of their tensors."""
 
 
 def key_of(graph: TokenGraph) -> str:
@@ -132,16 +135,29 @@ class _Form:
         for name, others in waits.items():
             for other in others:
                 after[other].append(name)
-        found = []
-        while ready:
-            name = min(ready, key=lambda n: (self.colours[n], self._known(left[n]), position[n]))
-            ready.remove(name)
+        heap = [(self.colours[name], position[name]) for name in ready]
+        heapify(heap)
+        names, found = list(left), []
+        while heap:
+            name = names[self._next(heap, nodes)]
             found.append(self._node(left[name]))
             for other in after[name]:
                 waits[other] = waits[other] - {name}
                 if not waits[other]:
-                    ready.append(other)
+                    heappush(heap, (self.colours[other], position[other]))
         return found
+
+    def _next(self, heap: list[tuple[str, int]], nodes: tuple[Node, ...]) -> int:
+        """Takes the position of the next statement: of those that look alike, the one whose
+        tensors were named first."""
+        alike = [heappop(heap)]
+        while heap and heap[0][0] == alike[0][0] and len(alike) < ALIKE:
+            alike.append(heappop(heap))
+        chosen = min(alike, key=lambda entry: (self._known(nodes[entry[1]]), entry[1]))
+        for entry in alike:
+            if entry is not chosen:
+                heappush(heap, entry)
+        return chosen[1]
 
     def _known(self, node: Node) -> list[int]:
         """Numbers of the buffers that have one, to tell apart what looks alike."""

@@ -5,33 +5,49 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
+from tokenplan.footprints import Level, Trips, digits_of, linear
 from tokenplan.graph import Distance
-from tokenplan.model import Access, Kernel, Loop, Node, Op
+from tokenplan.model import Access, Buffer, Kernel, Loop, Node, Op
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Place:
     """An access, and where it stands: `at` counts operations, `group` the outermost loop.
 
-    Operations in no loop have a group of their own, -1.
+    Operations in no loop have a group of their own, -1. `trips` are those of all loops.
     """
 
     at: int
     op: Op
     access: Access
     group: int
+    buffer: Buffer
+    trips: Trips
+
+    @cached_property
+    def digits(self) -> tuple[Level, ...] | None:
+        """The access in rows, columns and so on of its buffer; None where it crosses them."""
+        return digits_of(self.access, self.buffer, self.trips)
+
+    @cached_property
+    def bounds(self) -> list[tuple[int, int]]:
+        """First and one past the last of each digit, or of all bytes where there are none."""
+        digits = self.digits if self.digits and not self.access.swizzle else None
+        return [digit.bounds(self.trips) for digit in digits or (linear(self.access),)]
 
 
 def places(kernel: Kernel) -> list[Place]:
     """Every access that touches a byte, in program order."""
     found, at = [], 0
+    trips = {name: (0, loop.trips - 1) for name, loop in kernel.loops().items()}
     for group, node in enumerate(kernel.body):
         inside = isinstance(node, Loop)
         for op in _ops(node):
             found += [
-                Place(at, op, access, group if inside else -1)
+                Place(at, op, access, group if inside else -1, kernel.buffers[access.buffer], trips)
                 for access in op.accesses
                 if access.width > 0 and 0 not in access.shape
             ]

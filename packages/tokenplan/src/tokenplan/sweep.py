@@ -7,18 +7,21 @@ conflicts with the write, too, and waits for it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tokenplan.footprints import whole_reach
-from tokenplan.footprints.levels import Trips
-from tokenplan.model import Mode, commute
+from tokenplan.footprints import linear
+from tokenplan.model import Mode
 from tokenplan.order import Place
 from tokenplan.rules import Pair
 
 Candidate = tuple[Place, Place, bool]
 """Source, sink, and whether the sink is in a later iteration."""
+
+
+Test = Callable[[Place, Place, bool], Pair]
+_WRITE = "RWA".index(Mode.write)
 
 
 def all_pairs(group: list[Place]) -> Iterator[Candidate]:
@@ -36,19 +39,31 @@ def all_pairs(group: list[Place]) -> Iterator[Candidate]:
                     yield other, sink, True
 
 
-def sweep(group: list[Place], trips: Trips, test: Callable[[Place, Place, bool], Pair]) -> None:
-    """Tests the pairs of one buffer that overlap and that no covering write stands for."""
-    state = _Sweep(group, trips, test)
+def sweep(group: list[Place], test: Test) -> int:
+    """Tests the pairs of one buffer that may overlap and that no covering write stands for.
+
+    How many were found to lie apart on the way.
+    """
+    state = _Sweep(group, test)
     state.forward()
     state.backward()
+    return state.apart
 
 
 class _Sweep:
-    def __init__(
-        self, group: list[Place], trips: Trips, test: Callable[[Place, Place, bool], Pair]
-    ) -> None:
+    def __init__(self, group: list[Place], test: Test) -> None:
         self.group, self.test = group, test
-        self.low, self.high = reaches(group, trips)
+        self.apart = 0
+        digits = min(len(place.bounds) for place in group)
+        if any(len(place.bounds) != digits for place in group):
+            bounds = [[linear(place.access).bounds(place.trips)] for place in group]
+        else:
+            bounds = [place.bounds for place in group]
+        both = np.array(bounds, np.int64)
+        self.low, self.high = both[..., 0], both[..., 1]
+        """By access and digit."""
+        self.mode = np.array(["RWA".index(place.access.mode) for place in group], np.int8)
+        self.at = np.array([place.at for place in group], np.int64)
         self.last = np.ones(len(group), bool)
         """No later write of the same loops covers it."""
         self.first = np.ones(len(group), bool)
@@ -57,10 +72,8 @@ class _Sweep:
     def forward(self) -> None:
         alive = np.zeros(0, np.int64)
         for n, sink in enumerate(self.group):
-            for at in self._overlapping(alive, n):
-                source = self.group[at]
-                if source.at != sink.at and not commute(source.access.mode, sink.access.mode):
-                    self._note_covers(self.test(source, sink, False), at, n)
+            for at in self._near(alive[self.at[alive] != self.at[n]], n):
+                self._note_covers(self.test(self.group[at], sink, False), at, n)
             alive = np.append(alive[self.last[alive]], n)
 
     def backward(self) -> None:
@@ -72,18 +85,17 @@ class _Sweep:
             sinks = np.array([n for n in members if self.first[n]], np.int64)
             for n in members:
                 if self.last[n]:
-                    self._later(n, sinks)
+                    for at in self._near(sinks[self.at[sinks] <= self.at[n]], n):
+                        self.test(self.group[n], self.group[at], True)
 
-    def _later(self, n: int, sinks: np.ndarray) -> None:
-        source = self.group[n]
-        for at in self._overlapping(sinks, n):
-            sink = self.group[at]
-            if sink.at <= source.at and not commute(source.access.mode, sink.access.mode):
-                self.test(source, sink, True)
-
-    def _overlapping(self, among: np.ndarray, n: int) -> Iterable[int]:
+    def _near(self, among: np.ndarray, n: int) -> list[int]:
+        """Those of `among` that do not commute with n and may overlap it; counts the others."""
+        writes = self.mode[n] == _WRITE
+        among = among if writes else among[self.mode[among] != self.mode[n]]
         meets = (self.low[among] < self.high[n]) & (self.high[among] > self.low[n])
-        return among[meets].tolist()
+        found = among[meets.all(axis=1)]
+        self.apart += len(among) - len(found)
+        return found.tolist()
 
     def _note_covers(self, pair: Pair, source: int, sink: int) -> None:
         if pair.source.loops != pair.sink.loops or not pair.is_exact:
@@ -109,36 +121,3 @@ def _covers(pair: Pair, by_sink: bool) -> bool:
         if not big.steps and not 0 <= ahead <= big.extent - reach:
             return False
     return True
-
-
-# -- counting, without looking at each pair --------------------------------------------------------
-
-
-def reaches(group: list[Place], trips: Trips) -> tuple[np.ndarray, np.ndarray]:
-    """First byte and one past the last of each access, over all iterations."""
-    found = [whole_reach(place.access, trips) for place in group]
-    both = np.array(found, np.int64).reshape(-1, 2)
-    return both[:, 0], both[:, 1]
-
-
-def count_apart(group: list[Place], trips: Trips) -> int:
-    """How many of `count_pairs(group)` have no byte in common because their reaches lie apart."""
-    inside: dict[int, list[Place]] = defaultdict(list)
-    per_op: dict[int, list[Place]] = defaultdict(list)
-    for place in group:
-        per_op[place.at].append(place)
-        if place.group >= 0:
-            inside[place.group].append(place)
-    own = {at: _apart(members, trips) for at, members in per_op.items() if len(members) > 1}
-    count = _apart(group, trips) - sum(own.values())
-    for members in inside.values():
-        ops = {place.at for place in members}
-        # Of one operation with itself, both orders of two accesses are pairs.
-        count += _apart(members, trips) + sum(own.get(at, 0) for at in ops)
-    return count
-
-
-def _apart(group: list[Place], trips: Trips) -> int:
-    """How many sets of two reaches lie apart."""
-    low, high = reaches(group, trips)
-    return int(np.searchsorted(np.sort(high), low, side="right").sum())

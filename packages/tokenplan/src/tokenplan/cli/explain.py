@@ -88,8 +88,9 @@ def run(given: argparse.Namespace) -> int:
     except LaunchError as unknown:
         raise UsageError(unknown.what, expected=unknown.expected, got=unknown.got) from None
     claims = tuple(_claims(given))
-    program = Wanted(given.kernel, given.spec, given.nki, target).program()
-    graph = analyse(program, claims)
+    wanted = Wanted(given.kernel, given.spec, given.nki, target)
+    program = wanted.program()
+    graph = analyse(program, claims, verified=wanted.is_function)
     plan = neuroncore.schedule(graph, program) if given.schedule else None
     text = FORMATS[given.output_format](Explained(program, graph, given.verbose, plan))
     if given.output is None:

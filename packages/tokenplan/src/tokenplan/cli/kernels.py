@@ -40,13 +40,18 @@ class Wanted:
     nki: str
     target: str
 
+    @property
+    def is_function(self) -> bool:
+        """Whether it is a function to run, whose program is checked on the way."""
+        path = Path(self.name)
+        return not path.is_file() or path.suffix == ".py"
+
     def program(self) -> Program:
         """The program; raises UsageError, KernelRunError, and ProgramTextError for a text."""
-        path = Path(self.name)
-        if path.is_file() and path.suffix != ".py":
+        if not self.is_function:
             if self.specs:
                 raise UsageError("a program text says its shapes itself", hint="leave out --spec")
-            return parse_program(path.read_text("utf-8"), str(path))
+            return parse_program(Path(self.name).read_text("utf-8"), self.name)
         where, colon, function = self.name.rpartition(":")
         if not colon or not where or not function:
             raise UsageError(

@@ -1,5 +1,5 @@
 """Which bytes an access touches, over the iterations of its loops."""
 
-from tokenplan.footprints.levels import Level, levels_of, whole_reach
+from tokenplan.footprints.levels import Level, Trips, digits_of, levels_of, linear
 
-__all__ = ["Level", "levels_of", "whole_reach"]
+__all__ = ["Level", "Trips", "digits_of", "levels_of", "linear"]

@@ -110,13 +110,20 @@ def levels_of(
     return (*found, rest)
 
 
+def digits_of(access: Access, buffer: Buffer, trips: Trips) -> tuple[Level, ...] | None:
+    """The digits of one access; None where it crosses a row of any dimension."""
+    rest, found = linear(access), []
+    for radix in radices(buffer):
+        both = rest.split(radix, trips)
+        if both is None:
+            return None
+        found.append(both[0])
+        rest = both[1]
+    return (*found, rest)
+
+
 def radices(buffer: Buffer) -> list[int]:
     """Bytes of a row of each dimension but the first, outermost first."""
     shape = buffer.shape
     found = [prod(shape[d:]) * buffer.itemsize for d in range(1, len(shape))]
     return [r for r in dict.fromkeys(found) if r > 1]
-
-
-def whole_reach(access: Access, trips: Trips) -> tuple[int, int]:
-    """The first byte and one past the last, over all iterations."""
-    return linear(access).bounds(trips)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tokenplan.footprints.levels import Trips
+from tokenplan.footprints import Trips
 from tokenplan.model import Access
 from tokenplan.rules.pair import Answer, Pair, Removed
 

@@ -11,7 +11,7 @@ SAYS = "they touch different tensors"
 
 def decide(pair: Pair) -> Answer:
     """Removed by the buffers alone; that two parameters are two tensors is an assumption."""
-    a, b = pair.buffers[pair.a.buffer], pair.buffers[pair.b.buffer]
+    a, b = pair.before.buffer, pair.after.buffer
     if a.id == b.id:
         return None
     return Removed((parameters_distinct(a, b),) if a.is_parameter and b.is_parameter else ())

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from tokenplan.footprints import Level, levels_of
-from tokenplan.footprints.levels import Trips
+from tokenplan.footprints import Level, levels_of, linear
 from tokenplan.graph import Distance
-from tokenplan.model import PLAIN, Access, Buffer, Mode, Op, shared_loops
+from tokenplan.model import PLAIN, Access, Mode, shared_loops
+from tokenplan.order import Place
 
 WRAP_AT = 2**31
 
@@ -38,21 +38,17 @@ Answer = Removed | Conflict | None
 """None: this rule does not know."""
 
 
-@dataclass(frozen=True)
 class Pair:
-    """Access `a` of `source`, then access `b` of `sink`.
+    """The access of `before`, then that of `after`.
 
     `later`: the sink's iteration of the shared loops is a later one; else the same or a later one.
-    `trips`: of the loops around either.
     """
 
-    source: Op
-    a: Access
-    sink: Op
-    b: Access
-    buffers: Mapping[str, Buffer]
-    trips: Trips
-    later: bool
+    def __init__(self, before: Place, after: Place, later: bool) -> None:
+        self.before, self.after, self.later = before, after, later
+        self.source, self.sink = before.op, after.op
+        self.a, self.b = before.access, after.access
+        self.trips = before.trips
 
     @cached_property
     def shared(self) -> tuple[str, ...]:
@@ -61,7 +57,7 @@ class Pair:
     @cached_property
     def fixed(self) -> int:
         """How many of the shared loops have one iteration for both: those that make the buffer."""
-        return len(self.buffers[self.a.buffer].scope)
+        return len(self.before.buffer.scope)
 
     @cached_property
     def least(self) -> Distance | None:
@@ -82,12 +78,22 @@ class Pair:
     @cached_property
     def levels(self) -> tuple[tuple[Level, Level], ...]:
         """Both accesses digit by digit."""
-        a, b = (self.a, self.b) if self.is_exact else (_blurred(self.a), _blurred(self.b))
-        return levels_of(self.buffers[self.a.buffer], a, b, self.trips)
+        if not self.is_exact:
+            a, b = _blurred(self.a), _blurred(self.b)
+            return levels_of(self.before.buffer, a, b, self.trips)
+        one, other = self.before.digits, self.after.digits
+        if one is not None and other is not None:
+            return tuple(zip(one, other, strict=True))
+        return levels_of(self.before.buffer, self.a, self.b, self.trips)
 
-    def _elements(self, access: Access) -> int:
-        buffer = self.buffers[access.buffer]
-        return buffer.num_bytes // buffer.itemsize
+    @cached_property
+    def assumes(self) -> tuple[str, ...]:
+        """What a proof from the numbers rests on."""
+        wide = {place.op.id for place in (self.before, self.after) if _elements(place) > WRAP_AT}
+        found = tuple(f"an index of {op}, which reaches 2^31, does not wrap" for op in sorted(wide))
+        if self.a.opaque or self.b.opaque:
+            found += (INDEX_IN_BOUNDS,)
+        return found
 
     @property
     def is_exact(self) -> bool:
@@ -98,15 +104,10 @@ class Pair:
         """Where a byte that the digits share lies in memory."""
         return self.a.swizzle(found) if self.is_exact else None
 
-    @cached_property
-    def assumes(self) -> tuple[str, ...]:
-        """What a proof from the numbers rests on."""
-        ends = ((self.source, self.a), (self.sink, self.b))
-        wide = {op.id for op, access in ends if self._elements(access) > WRAP_AT}
-        found = tuple(f"an index of {op}, which reaches 2^31, does not wrap" for op in sorted(wide))
-        if self.a.opaque or self.b.opaque:
-            found += (INDEX_IN_BOUNDS,)
-        return found
+
+def _elements(place: Place) -> int:
+    """One past the greatest index of an element that the access reaches."""
+    return -(-linear(place.access).bounds(place.trips)[1] // place.buffer.itemsize)
 
 
 def _blurred(access: Access) -> Access:
