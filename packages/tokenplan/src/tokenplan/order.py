@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from neuroncore.effects import Footprint, footprint
 from tokenplan.footprints import Level, Trips, digits_of, linear
 from tokenplan.graph import Distance
 from tokenplan.model import Access, Buffer, Kernel, Loop, Node, Op
@@ -37,6 +38,14 @@ class Place:
         """First and one past the last of each digit, or of all bytes where there are none."""
         digits = self.digits if self.digits and not self.access.swizzle else None
         return [digit.bounds(self.trips) for digit in digits or (linear(self.access),)]
+
+    def at_iteration(self, at: Mapping[str, int]) -> Footprint:
+        """The bytes that it touches in these iterations, before any swizzle."""
+        return self._at_zero.moved(self.access.offset.value(at))
+
+    @cached_property
+    def _at_zero(self) -> Footprint:
+        return footprint(0, self.access.shape, self.access.strides, self.access.width)
 
 
 def places(kernel: Kernel) -> list[Place]:

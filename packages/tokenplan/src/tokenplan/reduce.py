@@ -4,77 +4,57 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from tokenplan.graph import IMPLIED, KEPT, Edge
-from tokenplan.iterations import Point, moved, representatives
-from tokenplan.model import Kernel, Op, shared_loops
+from tokenplan.graph import IMPLIED, JOIN, KEPT, Edge
+from tokenplan.iterations import representatives
+from tokenplan.model import Kernel
+from tokenplan.necessity import unneeded
+from tokenplan.paths import Arc, Graph
 
 WORK = 400_000
 """Steps along edges, all questions together; beyond it an edge that might be implied is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class Arc:
-    """An edge between operations by number, with the number of its place in the list."""
-
-    at: int
-    source: int
-    sink: int
-    distance: Point
-
-    @property
-    def is_carried(self) -> bool:
-        return any(self.distance)
 
 
 def reduce(kernel: Kernel, edges: Iterable[Edge], work: int = WORK) -> tuple[Edge, ...]:
     """The edges, those that follow from other kept ones as implied."""
     edges = tuple(edges)
     reduction = _Reduction(kernel, work)
-    numbers = {op.id: n for n, op in enumerate(reduction.ops)}
+    numbers = {op.id: n for n, op in enumerate(reduction.graph.ops)}
     arcs = [
         Arc(at, numbers[edge.source], numbers[edge.sink], edge.distance)
         for at, edge in enumerate(edges)
         if edge.status == KEPT
     ]
-    needed = {arc.at for arc in reduction.minimal(arcs)}
-    implied = {arc.at for arc in arcs} - needed
+    kept = reduction.minimal(arcs)
+    if not any(edge.kind == JOIN for edge in edges):  # a wish orders all iterations
+        gone = {arc.at for arc in unneeded(kernel, reduction.graph, kept, arcs, edges)}
+        kept = [arc for arc in kept if arc.at not in gone]
+    implied = {arc.at for arc in arcs} - {arc.at for arc in kept}
     return tuple(
         replace(edge, status=IMPLIED) if at in implied else edge for at, edge in enumerate(edges)
     )
 
 
-@dataclass(slots=True)
 class _Reduction:
-    kernel: Kernel
-    work: int
-    ops: list[Op] = field(init=False)
-    trips: list[tuple[int, ...]] = field(init=False)
-    reach: list[int] = field(init=False)
-    """Bit v of reach[u]: without a later iteration, v follows u (or is u)."""
-    out: dict[int, list[Arc]] = field(default_factory=lambda: defaultdict(list))
-
-    def __post_init__(self) -> None:
-        loops = self.kernel.loops()
-        self.ops = list(self.kernel.ops())
-        self.trips = [tuple(loops[name].trips for name in op.loops) for op in self.ops]
-        self.reach = [1 << n for n in range(len(self.ops))]
+    def __init__(self, kernel: Kernel, work: int) -> None:
+        self.graph = Graph(kernel)
+        self.work = work
+        self.reach = [1 << n for n in range(len(self.graph.ops))]
+        """Bit v of reach[u]: without a later iteration, v follows u (or is u)."""
 
     def minimal(self, arcs: list[Arc]) -> list[Arc]:
-        """Those that no others imply."""
+        """Those that no others imply; the graph has them."""
         nearest: dict[tuple[int, int], Arc] = {}
         for arc in arcs:
             known = nearest.get((arc.source, arc.sink))
             if known is None or arc.distance < known.distance:
                 nearest[arc.source, arc.sink] = arc
         within = self._within([arc for arc in nearest.values() if not arc.is_carried])
-        for arc in within:
-            self.out[arc.source].append(arc)
         carried = [arc for arc in nearest.values() if arc.is_carried]
         carried.sort(key=lambda arc: (len(arc.distance), arc.distance, arc.at))
-        for arc in carried:
-            self.out[arc.source].append(arc)
+        for arc in within + carried:
+            self.graph.add(arc)
         return within + self._carried(carried)
 
     # -- one iteration ----------------------------------------------------------------------------
@@ -101,14 +81,15 @@ class _Reduction:
         kept = list(arcs)
         for arc in reversed(arcs):
             kept.remove(arc)
-            self.out[arc.source].remove(arc)
+            self.graph.remove(arc)
             if not (self._follows_one(arc, kept) or self._follows_path(arc)):
                 kept.append(arc)
-                self.out[arc.source].append(arc)
+                self.graph.add(arc)
         return kept
 
     def _follows_one(self, arc: Arc, others: list[Arc]) -> bool:
         """Whether one other carried edge, with program order before and after it, implies it."""
+        share = self.graph.share
         for other in others:
             depth = len(other.distance)
             if (
@@ -116,15 +97,11 @@ class _Reduction:
                 and other.distance <= arc.distance[:depth]
                 and self.reach[arc.source] >> other.source & 1
                 and self.reach[other.sink] >> arc.sink & 1
-                and self._share(arc.source, other.source) >= depth
-                and self._share(other.sink, arc.sink) >= depth
+                and share(arc.source, other.source) >= depth
+                and share(other.sink, arc.sink) >= depth
             ):
                 return True
         return False
-
-    def _share(self, one: int, other: int) -> int:
-        a, b = self.ops[one], self.ops[other]
-        return len(a.loops) if one == other else len(shared_loops(a, b))
 
     def _follows_path(self, arc: Arc) -> bool:
         """Whether, from every iteration of its source, a path arrives in time.
@@ -132,48 +109,11 @@ class _Reduction:
         Loops with many iterations are looked at where they begin and end and once in between:
         a path that moves by `far` at most sees no difference there.
         """
-        trips = self.trips[arc.source]
-        far = 2 * _shift(arc) + 2
-        for start in representatives(trips, 2 * far, far):
-            goal = self._first_instance(arc, start)
-            if goal is not None and not self._arrives(arc, start, goal, far):
+        graph, far = self.graph, 2 * arc.shift + 2
+        for start in representatives(graph.trips[arc.source], 2 * far, far):
+            if graph.work > self.work:
+                return False
+            goal = graph.first_instance(arc, start)
+            if goal is not None and not graph.arrives(arc.source, start, arc.sink, goal, far):
                 return False
         return True
-
-    def _arrives(self, arc: Arc, start: Point, goal: Point, far: int) -> bool:
-        """Whether a path from `start` of the source is at the sink no later than `goal`."""
-        first: dict[int, Point] = {}
-        waiting = [(arc.source, start, 0)]
-        while waiting:
-            at, point, shift = waiting.pop()
-            for step in self.out[at]:
-                self.work -= 1
-                if self.work < 0:
-                    return False
-                further = shift + (_shift(step) if step.is_carried else 0)
-                arrived = self._step(step, point, arc.sink, goal)
-                if arrived is None or further > far:
-                    continue
-                if step.sink == arc.sink and arrived <= goal:
-                    return True
-                if step.sink not in first or arrived < first[step.sink]:
-                    first[step.sink] = arrived
-                    waiting.append((step.sink, arrived, further))
-        return False
-
-    def _step(self, step: Arc, point: Point, sink: int, goal: Point) -> Point | None:
-        """The same for a step on the way to `goal` of `sink`; None beyond it."""
-        arrived = self._first_instance(step, point)
-        depth = self._share(step.sink, sink)
-        return None if arrived is None or arrived[:depth] > goal[:depth] else arrived
-
-    def _first_instance(self, arc: Arc, point: Point) -> Point | None:
-        """The first instance of the arc's sink that waits for `point` of its source."""
-        trips = self.trips[arc.sink]
-        prefix = moved(point, arc.distance, trips)
-        return None if prefix is None else prefix + (0,) * (len(trips) - len(prefix))
-
-
-def _shift(arc: Arc) -> int:
-    """By how much an edge can move an iteration of any loop, a carry included."""
-    return 1 + max(map(abs, arc.distance), default=0)
