@@ -98,7 +98,7 @@ def _check_edges(
     missing = unordered(unrolled, kept, needed)
     found = report.findings
     found += missing_orders(unrolled, memory, missing, "the kept edges")
-    found += false_implications(unrolled, kept, by_status["implied"] + joins(unrolled))
+    found += false_implications(unrolled, kept, needed, by_status["implied"] + joins(unrolled))
     found += false_removals(unrolled, memory, by_status["removed"])
     found += false_witnesses(unrolled, by_status["kept"] + by_status["implied"])
     found += false_claims(unrolled, needed)

@@ -12,15 +12,24 @@ from tokenplan.checker.records import Edge, Witness
 from tokenplan.checker.unrolled import Unrolled
 
 
-def false_implications(unrolled: Unrolled, kept: Waves, edges: list[Edge]) -> list[Finding]:
-    """Edges said to be implied, or asked for by a join, that the kept ones do not give."""
-    asked, wrong = waves(unrolled, edges), {}
+def false_implications(
+    unrolled: Unrolled, kept: Waves, needed: list[int], edges: list[Edge]
+) -> list[Finding]:
+    """Edges said to be implied, or asked for by a join, that the kept ones do not give.
+
+    An edge with a witness stands for the instances that conflict (`needed`), others for all.
+    """
+    asked = waves(unrolled, edges)
+    wrong: dict[int, tuple[Edge, int, int]] = {}
 
     def visit(instance: int, before: int) -> bool:
         number = int(unrolled.number[instance])
         for wave in asked.get(int(unrolled.op[instance]), ()):
-            if gap := walk.wanted(wave, number) & ~before:
-                wrong.setdefault(wave.edge, (members(gap)[-1], instance))
+            gap = walk.wanted(wave, number) & ~before
+            if wave.edge.witness is not None:
+                gap &= needed[instance]
+            if gap:
+                wrong.setdefault(wave.edge.index, (wave.edge, members(gap)[-1], instance))
         return True
 
     walk = Walk(unrolled, kept, asked)
@@ -32,7 +41,7 @@ def false_implications(unrolled: Unrolled, kept: Waves, edges: list[Edge]) -> li
             f"{named(unrolled, earlier)} and {named(unrolled, later)} are not ordered",
             {"edge": edge.index, "from": edge.source, "to": edge.sink},
         )
-        for edge, (earlier, later) in wrong.items()
+        for edge, earlier, later in wrong.values()
     ]
 
 
