@@ -237,11 +237,17 @@ class Planner:
         if number >= 0 and why is None:
             return
         for later in range(number + 1, len(self.plan.groups)):
-            loaded = self.plan.groups[later].axes.shapes.keys() & set(node.operands)
-            if loaded and self.misfit(node, later) is None:
+            if self.is_near(node, later) and self.misfit(node, later) is None:
                 self.home[node.name] = self.ready[node.name] = later
                 return
         self.start(node, why)
+
+    def is_near(self, node: Node, number: int) -> bool:
+        """Whether the group reads what the node reads, or its results meet the node's."""
+        group = self.plan.groups[number]
+        meets = (o for n in self.used[node.name] for o in n.operands)
+        loaded = group.axes.shapes.keys() & set(node.operands)
+        return bool(loaded) or any(o in group.names for o in meets)
 
     def tried(self, node: Node, number: int) -> str | None:
         """The node put into the group; or why it does not fit there. Nothing if it is there."""

@@ -12,6 +12,7 @@ from nkigen_lite.lower.chains import Part, parts_of
 from nkigen_lite.lower.contraction import OnChip, bytes_of
 from nkigen_lite.lower.groups import Group, Plan, plan_groups
 from nkigen_lite.lower.joining import Arrays
+from nkigen_lite.lower.long_rows import in_shorter_rows
 from nkigen_lite.lower.matmul import Epilogue, Products
 from nkigen_lite.lower.refuse import LoweringError, cannot, refuse_beyond_hbm
 from nkigen_lite.lower.replicate import replicas_of
@@ -31,6 +32,12 @@ def lower(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
     Raises LoweringError, at the user's line, for what cannot be lowered yet.
     """
     refuse_beyond_hbm(graph, resolve_target(target).name)
+    cut = in_shorter_rows(graph)
+    if cut is not graph:
+        try:
+            return _fastest_plan(split_reductions(cut), target, nki)
+        except LoweringError:
+            pass
     try:
         return _fastest_plan(split_reductions(graph), target, nki)
     except LoweringError:
