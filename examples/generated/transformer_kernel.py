@@ -173,8 +173,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         matmul_in_hbm_3.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
         product_rows_3,
     )
-    multiply_in_hbm = nl.ndarray((4, 256, 32), dtype=nl.float32, buffer=nl.private_hbm)
-    multiply_in_hbm_2 = nl.ndarray((4, 256, 32), dtype=nl.float32, buffer=nl.private_hbm)
+    concatenate_in_hbm = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.private_hbm)
     for batch in range(4):
         matmul_in_hbm_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
@@ -183,17 +182,50 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         )
         x6_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(x6_tile, x6.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
+        matmul_in_hbm_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(
+            matmul_in_hbm_tile_2,
+            matmul_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch + 32),
+        )
         x7_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(x7_tile, x7.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
+        multiply_tile_2 = nl.ndarray(  # from rope.py:10
+            (128, 2, 32),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
+        )
         nisa.tensor_tensor(  # from rope.py:10
-            x6_tile,
+            multiply_tile_2,
             matmul_in_hbm_tile,
             data2=x6_tile,
             op=nl.multiply,
         )
+        multiply_tile_3 = nl.ndarray(  # from rope.py:10
+            (128, 2, 32),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
+        )
+        nisa.tensor_tensor(  # from rope.py:10
+            multiply_tile_3,
+            matmul_in_hbm_tile_2,
+            data2=x7_tile,
+            op=nl.multiply,
+        )
+        nisa.tensor_tensor(  # from rope.py:10
+            multiply_tile_3,
+            multiply_tile_2,
+            data2=multiply_tile_3,
+            op=nl.subtract,
+        )
         nisa.dma_copy(
-            multiply_in_hbm.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
+            concatenate_in_hbm.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch),
+            multiply_tile_3,
+        )
+        nisa.tensor_tensor(  # from rope.py:10
             x6_tile,
+            matmul_in_hbm_tile_2,
+            data2=x6_tile,
+            op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
             x7_tile,
@@ -201,149 +233,77 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             data2=x7_tile,
             op=nl.multiply,
         )
-        nisa.dma_copy(
-            multiply_in_hbm_2.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
-            x7_tile,
-        )
-    concatenate_in_hbm = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.private_hbm)
-    for batch in range(4):
-        matmul_in_hbm_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            matmul_in_hbm_tile_2,
-            matmul_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch + 32),
-        )
-        x7_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x7_tile_2, x7.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        multiply_in_hbm_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            multiply_in_hbm_tile,
-            multiply_in_hbm.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
-        )
-        x6_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x6_tile_2, x6.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        multiply_in_hbm_2_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            multiply_in_hbm_2_tile,
-            multiply_in_hbm_2.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
-        )
-        nisa.tensor_tensor(  # from rope.py:10
-            x7_tile_2,
-            matmul_in_hbm_tile_2,
-            data2=x7_tile_2,
-            op=nl.multiply,
-        )
-        nisa.tensor_tensor(  # from rope.py:10
-            x7_tile_2,
-            multiply_in_hbm_tile,
-            data2=x7_tile_2,
-            op=nl.subtract,
-        )
-        nisa.dma_copy(
-            concatenate_in_hbm.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch),
-            x7_tile_2,
-        )
-        nisa.tensor_tensor(  # from rope.py:10
-            x6_tile_2,
-            matmul_in_hbm_tile_2,
-            data2=x6_tile_2,
-            op=nl.multiply,
-        )
-        nisa.tensor_tensor(  # from rope.py:10
-            multiply_in_hbm_2_tile,
-            x6_tile_2,
-            data2=multiply_in_hbm_2_tile,
-            op=nl.add,
-        )
+        nisa.tensor_tensor(x7_tile, x6_tile, data2=x7_tile, op=nl.add)  # from rope.py:10
         nisa.dma_copy(
             concatenate_in_hbm.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32),
-            multiply_in_hbm_2_tile,
+            x7_tile,
         )
-    multiply_in_hbm_3 = nl.ndarray((4, 256, 32), dtype=nl.float32, buffer=nl.private_hbm)
-    multiply_in_hbm_4 = nl.ndarray((4, 256, 32), dtype=nl.float32, buffer=nl.private_hbm)
+    concatenate_in_hbm_2 = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.private_hbm)
     for batch in range(4):
         matmul_in_hbm_2_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             matmul_in_hbm_2_tile,
             matmul_in_hbm_2.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch),
         )
-        x6_tile_3 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x6_tile_3, x6.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        x7_tile_3 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x7_tile_3, x7.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        nisa.tensor_tensor(  # from rope.py:10
-            x6_tile_3,
-            matmul_in_hbm_2_tile,
-            data2=x6_tile_3,
-            op=nl.multiply,
-        )
-        nisa.dma_copy(
-            multiply_in_hbm_3.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
-            x6_tile_3,
-        )
-        nisa.tensor_tensor(  # from rope.py:10
-            x7_tile_3,
-            matmul_in_hbm_2_tile,
-            data2=x7_tile_3,
-            op=nl.multiply,
-        )
-        nisa.dma_copy(
-            multiply_in_hbm_4.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
-            x7_tile_3,
-        )
-    concatenate_in_hbm_2 = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.private_hbm)
-    for batch in range(4):
+        x6_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(x6_tile_2, x6.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
         matmul_in_hbm_2_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             matmul_in_hbm_2_tile_2,
             matmul_in_hbm_2.ap(pattern=[[512, 128], [256, 2], [1, 32]], offset=64*batch + 32),
         )
-        x7_tile_4 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x7_tile_4, x7.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        multiply_in_hbm_3_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            multiply_in_hbm_3_tile,
-            multiply_in_hbm_3.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
-        )
-        x6_tile_4 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x6_tile_4, x6.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
-        multiply_in_hbm_4_tile = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(
-            multiply_in_hbm_4_tile,
-            multiply_in_hbm_4.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=8192*batch),
+        x7_tile_2 = nl.ndarray((128, 2, 32), dtype=nl.float32, buffer=nl.sbuf)
+        nisa.dma_copy(x7_tile_2, x7.ap(pattern=[[64, 128], [32, 2], [1, 32]], offset=0))
+        multiply_tile_4 = nl.ndarray(  # from rope.py:10
+            (128, 2, 32),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            x7_tile_4,
+            multiply_tile_4,
+            matmul_in_hbm_2_tile,
+            data2=x6_tile_2,
+            op=nl.multiply,
+        )
+        multiply_tile_5 = nl.ndarray(  # from rope.py:10
+            (128, 2, 32),
+            dtype=nl.float32,
+            buffer=nl.sbuf,
+        )
+        nisa.tensor_tensor(  # from rope.py:10
+            multiply_tile_5,
             matmul_in_hbm_2_tile_2,
-            data2=x7_tile_4,
+            data2=x7_tile_2,
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            x7_tile_4,
-            multiply_in_hbm_3_tile,
-            data2=x7_tile_4,
+            multiply_tile_5,
+            multiply_tile_4,
+            data2=multiply_tile_5,
             op=nl.subtract,
         )
         nisa.dma_copy(
             concatenate_in_hbm_2.ap(pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch),
-            x7_tile_4,
+            multiply_tile_5,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            x6_tile_4,
+            x6_tile_2,
             matmul_in_hbm_2_tile_2,
-            data2=x6_tile_4,
+            data2=x6_tile_2,
             op=nl.multiply,
         )
         nisa.tensor_tensor(  # from rope.py:10
-            multiply_in_hbm_4_tile,
-            x6_tile_4,
-            data2=multiply_in_hbm_4_tile,
-            op=nl.add,
+            x7_tile_2,
+            matmul_in_hbm_2_tile,
+            data2=x7_tile_2,
+            op=nl.multiply,
         )
+        nisa.tensor_tensor(x7_tile_2, x6_tile_2, data2=x7_tile_2, op=nl.add)  # from rope.py:10
         nisa.dma_copy(
             concatenate_in_hbm_2.ap(
                 pattern=[[128, 128], [64, 2], [1, 32]], offset=16384*batch + 32
             ),
-            multiply_in_hbm_4_tile,
+            x7_tile_2,
         )
     where_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
     iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -446,9 +406,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_2[64:128, 0, 128:256],
             moving=right_4[64:128, 0, :],
         )
-        multiply_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        multiply_tile_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         nisa.tensor_scalar(  # from attention.py:14
-            multiply_tile_2,
+            multiply_tile_6,
             product_4.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
             op0=nl.multiply,
             operand0=0.125,
@@ -468,7 +428,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.memset(memset_tile_2, float("-inf"))  # from attention.py:16
         nisa.tensor_copy_predicated(  # from attention.py:16
             memset_tile_2,
-            multiply_tile_2,
+            multiply_tile_6,
             predicate=where_in_hbm_tile,
         )
         maximum_of_rows = nl.ndarray(  # from attention.py:8
@@ -522,9 +482,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 turned_rows_3[:, k, 128:256],
                 moving=right_5[:, k, :],
             )
-        multiply_tile_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        multiply_tile_7 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         nisa.tensor_scalar(  # from attention.py:14
-            multiply_tile_3,
+            multiply_tile_7,
             product_5.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
             op0=nl.multiply,
             operand0=0.125,
@@ -544,7 +504,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.memset(memset_tile_3, float("-inf"))  # from attention.py:16
         nisa.tensor_copy_predicated(  # from attention.py:16
             memset_tile_3,
-            multiply_tile_3,
+            multiply_tile_7,
             predicate=where_in_hbm_tile_2,
         )
         maximum_of_rows_2 = nl.ndarray(  # from attention.py:8
@@ -606,35 +566,35 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 turned_rows_4[:, k, 128:256],
                 moving=right_5[:, k + 2, :],
             )
-        multiply_tile_4 = nl.ndarray(  # from attention.py:16
+        multiply_tile_8 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_4,
+            multiply_tile_8,
             product_6.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch),
-            multiply_tile_4,
+            multiply_tile_8,
         )
-        multiply_tile_5 = nl.ndarray(  # from attention.py:16
+        multiply_tile_9 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_5,
+            multiply_tile_9,
             product_7.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch + 64),
-            multiply_tile_5,
+            multiply_tile_9,
         )
     out = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.shared_hbm)
     x8_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -674,7 +634,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     for k in range(2):
         nisa.nc_matmul(product_8[:, 256:512], turned_rows_5[:, k, 128:256], moving=right_6[:, k, :])
     add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    multiply_tile_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_10 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     x0_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(x0_tile_2, x0.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.tensor_tensor(  # from transformer.py:26
@@ -712,7 +672,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         scale=0.00390625,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
-        multiply_tile_6[:, 0, :],
+        multiply_tile_10[:, 0, :],
         add_tile[:, 0, :],
         op0=nl.multiply,
         operand0=square_of_rows_2[:, 0:1],
@@ -720,7 +680,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         operand1=x8_rows,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
-        multiply_tile_6[:, 1, :],
+        multiply_tile_10[:, 1, :],
         add_tile[:, 1, :],
         op0=nl.multiply,
         operand0=square_of_rows_2[:, 1:2],
@@ -729,10 +689,10 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     )
     turned_rows_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     turned_7 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_7[:, 0, :], multiply_tile_6[:, 0, 0:128])
-    nisa.nc_transpose(turned_7[:, 1, :], multiply_tile_6[:, 1, 0:128])
-    nisa.nc_transpose(turned_7[:, 2, :], multiply_tile_6[:, 0, 128:256])
-    nisa.nc_transpose(turned_7[:, 3, :], multiply_tile_6[:, 1, 128:256])
+    nisa.nc_transpose(turned_7[:, 0, :], multiply_tile_10[:, 0, 0:128])
+    nisa.nc_transpose(turned_7[:, 1, :], multiply_tile_10[:, 1, 0:128])
+    nisa.nc_transpose(turned_7[:, 2, :], multiply_tile_10[:, 0, 128:256])
+    nisa.nc_transpose(turned_7[:, 3, :], multiply_tile_10[:, 1, 128:256])
     nisa.tensor_copy(
         turned_rows_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         turned_7.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
@@ -755,7 +715,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_6[:, k, 128:256],
             moving=right_8[:, k, :],
         )
-    multiply_tile_7 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_11 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
     silu_tile = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
     nisa.activation(  # from mlp.py:9
         silu_tile,
@@ -763,21 +723,21 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         data=product_9.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
     )
     nisa.tensor_tensor(  # from mlp.py:10
-        multiply_tile_7,
+        multiply_tile_11,
         silu_tile,
         data2=product_10.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
         op=nl.multiply,
     )
     turned_rows_7 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
     turned_8 = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_8[:, 0, :], multiply_tile_7[:, 0, 0:128])
-    nisa.nc_transpose(turned_8[:, 1, :], multiply_tile_7[:, 1, 0:128])
-    nisa.nc_transpose(turned_8[:, 2, :], multiply_tile_7[:, 0, 128:256])
-    nisa.nc_transpose(turned_8[:, 3, :], multiply_tile_7[:, 1, 128:256])
-    nisa.nc_transpose(turned_8[:, 4, :], multiply_tile_7[:, 0, 256:384])
-    nisa.nc_transpose(turned_8[:, 5, :], multiply_tile_7[:, 1, 256:384])
-    nisa.nc_transpose(turned_8[:, 6, :], multiply_tile_7[:, 0, 384:512])
-    nisa.nc_transpose(turned_8[:, 7, :], multiply_tile_7[:, 1, 384:512])
+    nisa.nc_transpose(turned_8[:, 0, :], multiply_tile_11[:, 0, 0:128])
+    nisa.nc_transpose(turned_8[:, 1, :], multiply_tile_11[:, 1, 0:128])
+    nisa.nc_transpose(turned_8[:, 2, :], multiply_tile_11[:, 0, 128:256])
+    nisa.nc_transpose(turned_8[:, 3, :], multiply_tile_11[:, 1, 128:256])
+    nisa.nc_transpose(turned_8[:, 4, :], multiply_tile_11[:, 0, 256:384])
+    nisa.nc_transpose(turned_8[:, 5, :], multiply_tile_11[:, 1, 256:384])
+    nisa.nc_transpose(turned_8[:, 6, :], multiply_tile_11[:, 0, 384:512])
+    nisa.nc_transpose(turned_8[:, 7, :], multiply_tile_11[:, 1, 384:512])
     nisa.tensor_copy(
         turned_rows_7.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
         turned_8.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
