@@ -22,6 +22,7 @@ LANGUAGES = {
     "beta1": ("beta1", "0.1"),
     "beta1_todo": ("beta1", "0.1"),
     "beta2": ("beta2", "0.6"),
+    "tokenplan": ("beta2", "0.6"),
 }
 TIMED = 1024  # sizes from here on belong to the benchmark (examples/README.md)
 
