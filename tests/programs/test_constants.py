@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,19 +156,22 @@ def test_constants_of_old_kernels_are_kept(version, tmp_path):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
-def test_every_dtype_comes_through_the_source_bit_for_bit(dtype, version, tmp_path):
+@pytest.mark.parametrize("step", [32, 0], ids=["whole", "a row twice"])
+def test_every_dtype_comes_through_the_source_bit_for_bit(dtype, version, step, tmp_path):
     if dtype.since > version:
         pytest.skip(f"{dtype} came with NKI {dtype.since}")
     elements = np.random.default_rng(2).integers(0, 256, 64 * dtype.itemsize, dtype=np.uint8)
     elements = (elements % 2 if dtype.name == "bool_" else elements).view(dtype.storage)
     constant = constant_buffer("table", elements.reshape(2, 32), dtype)
     out = Buffer("out", (2, 32), dtype, constant.space)
-    copy = make_call("dma_copy", dst=whole(out), src=whole(constant))
+    read = replace(whole(constant), strides=(step, 1))
+    copy = make_call("dma_copy", dst=whole(out), src=read)
     program = Program("np", (), (Allocate(constant), Allocate(out), copy), ("out",), nki=version)
     path = tmp_path / "emitted.py"
     path.write_text(emit(program, version), encoding="utf-8")
 
     given = called(path, "np_", version)
 
-    assert given.tobytes() == elements.tobytes() == execute_program(program, [])[0].tobytes()
+    rows = elements.reshape(2, 32) if step else np.tile(elements[:32], (2, 1))
+    assert given.tobytes() == rows.tobytes() == execute_program(program, [])[0].tobytes()
     assert [f for f in check_script(path, version) if f.severity == "error"] == []

@@ -247,3 +247,16 @@ def test_a_dynamic_view_is_not_indexed_again(every):
 def test_the_dtype_of_a_pattern_is_an_nki_dtype(every):
     with pytest.raises(DTypeError, match="'float31' is not an NKI dtype"):
         every.run(lambda x: x.ap([[1, 1]], dtype="float31"), X)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int16", "uint32"])
+def test_a_pattern_of_a_tensor_seen_as_another_dtype_is_one_of_its_bits(now, kind):
+    nl = now.nl
+    numbers = np.arange(64, dtype=np.float32).reshape(4, 16)
+
+    def kernel(x):
+        seen = x.view(getattr(nl, kind))
+        width = seen.shape[1]
+        return now.out(now.tile(seen.ap([[width, 4], [1, width]], 0)))
+
+    assert now.run(kernel, numbers).tobytes() == numbers.tobytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from neuroncore.program import (
 from neuroncore.program.content import as_text, from_text
 from neuroncore.program.initialised import PLAYED_CALLS
 from neuroncore.timeline import estimate
-from nki_dtypes import ALL, float32
+from nki_dtypes import ALL, float32, resolve
 
 NUMBERS = np.random.default_rng(3).standard_normal((128, 64)).astype(np.float32)
 TABLE = constant_buffer("table", NUMBERS, float32)
@@ -278,3 +279,15 @@ def test_the_kernel_comes_before_its_data():
     (data,) = [n for n, line in enumerate(lines) if line.startswith("TABLE = np.frombuffer(")]
     assert call < data
     assert lines[-1] == '"""), np.float32).reshape(128, 64)'
+
+
+def test_a_pattern_says_what_the_bytes_are_seen_as():
+    constant = constant_buffer("c", bits(ALL[0], 64).reshape(1, 64), resolve("float8_e4m3"))
+    out = Buffer("out", (2, 64), constant.dtype, Space.shared_hbm)
+    read = replace(whole(constant), shape=(2, 64), strides=(0, 1))
+    copy = make_call("dma_copy", dst=whole(out), src=read)
+
+    source = emit(Program("p", (), (Allocate(constant), Allocate(out), copy), ("out",)))
+
+    assert "c = nl.shared_constant(C).view(nl.float8_e4m3)" in source
+    assert "c.ap(pattern=[[0, 2], [1, 64]], offset=0, dtype=nl.float8_e4m3)" in source

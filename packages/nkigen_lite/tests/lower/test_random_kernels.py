@@ -42,6 +42,8 @@ STEPS: dict[str, Callable[[Any, Any, int], Any]] = {
     "extremes": lambda x, y, n: np.minimum(np.maximum(x, y), n),
     "compare": lambda x, y, n: [np.less, np.equal, np.greater_equal][n % 3](x, y),
     "where": lambda x, y, n: np.where(x > 1, y, x),
+    "mask": lambda x, y, n: np.where(content(x.shape[n % 2 :], n) > 1, x, y),
+    "table": lambda x, y, n: x + content(x.shape[-1:], n),
     "choose": lambda x, y, n: np.where(x, y, n),
     "abs": lambda x, y, n: np.abs(x),
     "negative": lambda x, y, n: -x,
@@ -84,6 +86,11 @@ ABRUPT = {
 
 Step = tuple[str, int, int, int]
 Program = list[Step]
+
+
+def content(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    """Numbers from 0 to 3 in no order."""
+    return np.random.default_rng([seed, *shape]).integers(0, 4, shape, dtype=np.uint8)
 
 
 def in_float32(function: Any, x: Any, **keywords: Any) -> Any:

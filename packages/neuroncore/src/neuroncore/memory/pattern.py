@@ -35,7 +35,8 @@ def access_pattern(
     steps, counts = _pairs(pattern)
     check_has_bits(view, to)
     _check_divides(view, to)
-    flat = view.storage.flat if to is view.spec.dtype else view.storage.flat.view(to.storage)
+    held = view.storage
+    flat = held.flat if to is held.dtype else held.flat.view(to.storage)
     base = _base_offset(view, offset, to.itemsize)
     index = _index(view, scalar_offset, vector_offset, indirect_dim, counts)
     if vector_offset is not None:
@@ -53,7 +54,7 @@ def access_pattern(
     if index is None:
         return view.derive(array, start, dtype=to)
     kind = "scalar" if vector_offset is None else "vector"
-    stride = prod(view.storage.shape[indirect_dim + 1 :]) * view.spec.dtype.itemsize // to.itemsize
+    stride = prod(held.shape[indirect_dim + 1 :]) * held.dtype.itemsize // to.itemsize
     return view.derive(
         array,
         start,
@@ -159,7 +160,7 @@ def check_has_bits(view: View, to: DType) -> None:
 
 def _check_divides(view: View, to: DType) -> None:
     rows = view.storage.shape[0] if view.spec.space.on_chip else 1
-    num_bytes = view.storage.flat.size // rows * view.spec.dtype.itemsize
+    num_bytes = view.storage.flat.size // rows * view.storage.dtype.itemsize
     if num_bytes % to.itemsize:
         raise AccessError(
             f"{'a partition' if view.spec.space.on_chip else 'the tensor'} does not hold whole "

@@ -9,7 +9,7 @@ AACAPwAAgD8AAIA/…
 
 A constant of few elements says them where it stands, if numbers say them bit for bit. The bytes of
 any other follow the function, with the first half of their SHA-256: in base 64, row by row, little
-end first; deflated before that (`deflated=`) where it halves them.
+end first; deflated before that (`deflated=`) where it halves them, and already their beginning.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from nki_dtypes import DType
 FEW = 16
 """Elements that are shown as numbers."""
 COLUMNS = 100
+PROBED = 1 << 16
+"""Bytes at the beginning that tell whether deflating is worth a try."""
 
 
 def constant_buffer(name: str, elements: np.ndarray, dtype: DType) -> Buffer:
@@ -89,9 +91,12 @@ def from_numbers(numbers: Sequence[float], dtype: DType) -> bytes | None:
 
 
 def as_text(content: bytes) -> tuple[str, list[str]]:
-    """ "base64" or "deflated", and the lines that say the bytes in that way."""
-    packed = zlib.compress(content, 9)
-    smaller = 2 * len(packed) < len(content)
+    """How the text says the bytes, "base64" or "deflated", and the lines that say them."""
+    head = content[:PROBED]
+    packed, smaller = content, 2 * len(zlib.compress(head, 1)) < len(head)
+    if smaller:
+        packed = zlib.compress(content, 9)
+        smaller = 2 * len(packed) < len(content)
     text = b64encode(packed if smaller else content).decode()
     lines = [text[at : at + COLUMNS] for at in range(0, len(text), COLUMNS)]
     return "deflated" if smaller else "base64", lines

@@ -337,8 +337,11 @@ class _Writer:
             moved = access.indirect
             parts.append(f"{moved.kind}_offset={self.access(moved.index)}")
             parts.append(f"indirect_dim={moved.dim}")
-        if access.dtype is not None:
-            parts.append(f"dtype={self.dtype(access.dtype)}")
+        seen, buffer = access.dtype, self.buffers[access.buffer]
+        if buffer.content is not None and carrier_of(buffer.dtype) is not buffer.dtype:
+            seen = seen or buffer.dtype  # a pattern is one of the storage, whatever it is seen as
+        if seen is not None:
+            parts.append(f"dtype={self.dtype(seen)}")
         return ", ".join(parts)
 
 

@@ -13,12 +13,11 @@ class LoweringError(TraceError):
     """An operation, shape or dtype for which no kernel is written yet."""
 
 
-def cannot(node: Node, why: str, hint: str | None = None) -> LoweringError:
+def cannot(node: Node, why: str) -> LoweringError:
     """The error for one operation of the graph."""
     return LoweringError(
         f"{node.op} cannot be lowered: {why}",
         got=f"{node.name} = {node.op}({', '.join(node.operands)}): {node.spec}",
-        hint=hint,
         place=node.origin,
     )
 
