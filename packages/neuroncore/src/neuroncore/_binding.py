@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
@@ -62,6 +62,12 @@ class Binding:
         self.version = version_tuple(signature.version)
         self.position = {p.field: i for i, p in enumerate(signature.params)}
         self.places = [(f, self.position.get(f)) for f in record.operands]
+        self.keyed = [
+            (i, p.field in record.operands)
+            for i, p in enumerate(signature.params)
+            if p.field in record.operands or p.name != "name"
+        ]
+        """The parameters that calls are remembered by, and which of them are operands."""
 
     def __call__(
         self, values: tuple[Any, ...], extra: tuple[Any, ...], unknown: dict[str, Any]
@@ -89,8 +95,12 @@ class Binding:
         anchor = self.record.anchor
         self._kind(anchor, operands[anchor])
         core = operands[anchor].core
-        key = (self, *self._key(values))
-        execute, call = core.plans.get(key), core.calls.get(key)
+        key = self._key(values)
+        try:
+            execute, call = core.plans.get(key), core.calls.get(key)
+        except TypeError:
+            self._refuse_unhashable(values)
+            raise
         if execute is None or call is None:
             call = self._call(core, operands, values)
             execute = execute or self._plan(call, operands)
@@ -100,21 +110,23 @@ class Binding:
                 memory[key] = found
         return core, call, execute
 
-    def _key(self, values: tuple[Any, ...]) -> Iterator[Any]:
-        for p, value in zip(self.signature.params, values, strict=True):
-            if p.field in self.record.operands:
-                yield value.spec if isinstance(value, View) else value.__class__
-            elif p.name != "name":
-                yield self._hashable(p.field, freeze(value))
+    def _key(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        key: list[Any] = [self]
+        for i, is_operand in self.keyed:
+            value = values[i]
+            if is_operand:
+                key.append(value.spec if isinstance(value, View) else value.__class__)
+            else:
+                key.append(freeze(value) if isinstance(value, (list, tuple)) else value)
+        return tuple(key)
 
-    def _hashable(self, field: str, value: Any) -> Any:
-        try:
-            hash(value)
-        except TypeError:
-            raise AttributeValueError(
-                f"{field} cannot be a {type(value).__name__}", got=describe(value), operand=field
-            ) from None
-        return value
+    def _refuse_unhashable(self, values: tuple[Any, ...]) -> None:
+        for p, value in zip(self.signature.params, values, strict=True):
+            try:
+                hash(None if p.field in self.record.operands else freeze(value))
+            except TypeError:
+                what = f"{p.field} cannot be a {type(value).__name__}"
+                raise AttributeValueError(what, got=describe(value), operand=p.field) from None
 
     def _plan(self, call: Call, operands: dict[str, Any]) -> Callable[..., None]:
         fresh = [n for n, v in operands.items() if isinstance(v, View) and v.spec.fresh]
@@ -198,6 +210,8 @@ class Binding:
         self, values: tuple[Any, ...], extra: tuple[Any, ...], unknown: dict[str, Any]
     ) -> None:
         given = self.signature
+        if not extra and not unknown and all(v is not MISSING for v in values):
+            return
         missing = [p.name for p, v in zip(given.params, values, strict=True) if v is MISSING]
         hint = None
         if extra:
@@ -206,11 +220,9 @@ class Binding:
         elif unknown:
             what, got = f"no parameter {next(iter(unknown))!r}", ", ".join(unknown)
             hint = unknown_hint(given, next(iter(unknown)))
-        elif missing:
+        else:
             what, got = f"argument {missing[0]!r} is missing", f"{', '.join(missing)} missing"
             hint = order_hint(given, [p.name for p in given.params].index(missing[0]))
-        else:
-            return
         raise SignatureError(
             what,
             expected=str(given),

@@ -44,8 +44,9 @@ def estimate(
     is no program, LaunchError for an unknown target and for an argument that is no tensor,
     AttributeValueError for an unknown mode.
     """
-    program = program_of(kernel, *arrays_or_specs, target=target, **kwargs)
-    return play(program, mode=mode, verified=True)
+    with no_collection():
+        program = program_of(kernel, *arrays_or_specs, target=target, **kwargs)
+        return play(program, mode=mode, verified=True)
 
 
 def program_of(
@@ -62,27 +63,33 @@ def program_of(
             got=type(kernel).__name__,
             hint="what takes programs needs none: neuroncore.timeline.estimate, tokenplan.analyse",
         )
+    with no_collection():  # until everything is gone that was needed on the way
+        return _program_of(kernel, arrays_or_specs, target, kwargs)
+
+
+def _program_of(
+    kernel: Any, arrays_or_specs: tuple[Any, ...], target: str | None, kwargs: dict[str, Any]
+) -> Program:
     specs = Zeros()
     args, options = Conversion().to_numpy((arrays_or_specs, kwargs))
     named = by_parameter(kernel, args, options)
     given = specs.given(named, args, options)
     run = _runner(kernel, target)
-    with no_collection():
-        try:
-            recorder = _record(kernel, run, given, needs_values=False)
-        except (AttributeError, TypeError) as wrong:
-            explained = no_tensor(wrong, named)
-            if explained is None:
-                raise
-            raise explained from wrong
-        except ValuesNeededError:
-            if specs.found:
-                raise UnsupportedError(
-                    f"kernel {_name(kernel)} uses values in Python, and a spec has none",
-                    hint="pass arrays: they decide what the kernel does",
-                ) from None
-            recorder = _record(kernel, run, specs.copied(given), needs_values=True)
-        program = reroll(recorder.program(), True, recorder.names())
+    try:
+        recorder = _record(kernel, run, given, needs_values=False)
+    except (AttributeError, TypeError) as wrong:
+        explained = no_tensor(wrong, named)
+        if explained is None:
+            raise
+        raise explained from wrong
+    except ValuesNeededError:
+        if specs.found:
+            raise UnsupportedError(
+                f"kernel {_name(kernel)} uses values in Python, and a spec has none",
+                hint="pass arrays: they decide what the kernel does",
+            ) from None
+        recorder = _record(kernel, run, specs.copied(given), needs_values=True)
+    program = reroll(recorder.program(), True, recorder.names())
     check(program, recorder.options, content=False)  # its values are not known
     return program
 

@@ -323,9 +323,14 @@ class View:
         self.settle()
 
     def settle(self) -> None:
-        """Poison memory that nothing has written yet, before it is read or written in part."""
+        """Poison memory that nothing has written yet, before it is read or written in part.
+
+        Where no instruction is executed nobody looks at it.
+        """
         self.spec = self.spec.settled
-        if self.storage.fresh:
+        if not self.core.computes:
+            self.storage.fresh = False
+        elif self.storage.fresh:
             self.storage.poison(zero=self.core.options.uninitialized == "zero")
 
     def settle_outside(self, box: tuple[slice, ...]) -> None:

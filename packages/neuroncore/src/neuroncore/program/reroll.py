@@ -12,11 +12,13 @@ shortest period is rolled first, so that inner loops are found before outer ones
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from neuroncore._caret import Place
 from neuroncore.program.affine import Affine
 from neuroncore.program.fold import Fold, can_fold, fold
 from neuroncore.program.naming import named_like_source
@@ -24,6 +26,7 @@ from neuroncore.program.nodes import (
     Access,
     Allocate,
     Buffer,
+    Call,
     Loop,
     Program,
     Statement,
@@ -82,6 +85,9 @@ class _Roller:
         constants = {b.name for b in self.buffers.values() if b.content is not None}
         self.pinned = {b.name for b in program.parameters} | constants | set(program.results)
         self.kinds: dict[Hashable, int] = {}
+        self.known: dict[int, tuple[Any, int]] = {}
+        """By id: a place or the attributes of a call, which many share, and its number."""
+        self.tensors: dict[str, Hashable] = {}
         self.items = [self.item(s) for s in program.body]
 
     def run(self) -> list[_Item]:
@@ -92,17 +98,24 @@ class _Roller:
     # -- what a statement looks like --------------------------------------------------------------
 
     def item(self, node: Statement) -> _Item:
+        if isinstance(node, Allocate):
+            return _Item(node, self.kind(self.look(node, {})), makes=node.buffer.name)
+        if isinstance(node, Call):
+            uses = [(a.buffer, a.offset.constant) for a in accesses(node)]
+            return _Item(node, self.kind(self.look(node, {})), uses)
         made = {s.buffer.name: i for i, s in enumerate(_allocations(node))}
         own = made if isinstance(node, Loop) else {}
-        kind = self.kinds.setdefault(self.look(node, own), len(self.kinds))
+        kind = self.kind(self.look(node, own))
         uses = [("" if a.buffer in own else a.buffer, a.offset.constant) for a in accesses(node)]
         makes = node.buffer.name if isinstance(node, Allocate) else None
         return _Item(node, kind, uses, makes, _depth(node))
 
+    def kind(self, looks: Hashable) -> int:
+        return self.kinds.setdefault(looks, len(self.kinds))
+
     def look(self, node: Statement, own: dict[str, int]) -> Hashable:
         """Everything about a statement but constant offsets and which tensor it touches."""
-        place = node.origin if self.same_line else None
-        line = (place.file, place.line, place.column) if place else None
+        line = self.line(node.origin) if self.same_line and node.origin else None
         match node:
             case Loop():
                 bounds = (node.variable, node.start, node.stop, node.step)
@@ -113,18 +126,37 @@ class _Roller:
             self.access(v, own) if isinstance(v, Access) else (type(v), v)
             for v in node.operands.values()
         ]
-        return line, node.instruction, node.name, *operands, *node.attrs.values()
+        attrs = self.number(node.attrs, lambda: tuple(node.attrs.values()))
+        return line, node.instruction, node.name, attrs, *operands
+
+    def line(self, place: Place) -> int:
+        return self.number(place, lambda: (place.file, place.line, place.column))
+
+    def number(self, shared: Any, content: Callable[[], Hashable]) -> int:
+        """A number for its content; the object is kept, so that its id remains its own."""
+        known = self.known.get(id(shared))
+        if known is None:
+            number = self.kinds.setdefault(("shared", content()), len(self.kinds))
+            known = self.known[id(shared)] = shared, number
+        return known[1]
 
     def access(self, access: Access, own: dict[str, int]) -> Hashable:
         buffer = self.buffers[access.buffer]
-        which: Hashable = own.get(access.buffer, self.tensor(buffer))
+        which: Hashable = own.get(access.buffer)
+        if which is None:
+            which = self.tensor(buffer)
         moved = access.indirect
         index = (moved.kind, moved.dim, self.access(moved.index, own)) if moved else None
         return which, access.offset.terms, access.shape, access.strides, access.dtype, index
 
     def tensor(self, buffer: Buffer) -> Hashable:
-        name = buffer.name if buffer.name in self.pinned else None
-        return name, buffer.shape, buffer.dtype, buffer.space, buffer.address
+        known = self.tensors.get(buffer.name)
+        if known is None:
+            name = buffer.name if buffer.name in self.pinned else None
+            looks = "tensor", name, buffer.shape, buffer.dtype, buffer.space, buffer.address
+            known = self.kinds.setdefault(looks, len(self.kinds))
+            known = self.tensors[buffer.name] = "tensor", known
+        return known
 
     # -- finding iterations -----------------------------------------------------------------------
 
