@@ -3,6 +3,7 @@
 python -m benchmarks.model
 python -m benchmarks.model --section 2 4 --mode compiled
 python -m benchmarks.model --leave-one-family-out
+python -m benchmarks.model --leave-one-family-out --write docs/model.md
 python -m benchmarks.model --speed
 """
 
@@ -24,6 +25,7 @@ from benchmarks.model.table import (
     point_line,
     speed_lines,
     summary_text,
+    with_table,
 )
 
 
@@ -45,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     lines = [*closing_lines(model, predictions, left_out)]
     print(*lines, sep="\n")
     if asked.write is not None:
-        asked.write.write_text(markdown(predictions, lines), encoding="utf-8")
+        old = asked.write.read_text(encoding="utf-8") if asked.write.exists() else ""
+        asked.write.write_text(with_table(old, markdown(predictions, lines)), encoding="utf-8")
     return 0
 
 
@@ -95,7 +98,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--leave-one-family-out", action="store_true",
                       help="predict each family without what was read off it")  # fmt: skip
     made.add_argument("--speed", action="store_true", help="time the timeline itself")
-    made.add_argument("--write", type=Path, metavar="FILE", help="a dated page of the table")
+    made.add_argument("--write", type=Path, metavar="FILE",
+                      help="the dated table as a page, or between a page's markers")  # fmt: skip
     return made
 
 

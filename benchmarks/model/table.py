@@ -99,17 +99,30 @@ def _timed(point: Point, mode: str, *, skip_periods: bool) -> tuple[int, float]:
     return made.num_ops, process_time() - start
 
 
+BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
+
+
 def markdown(predictions: Sequence[Prediction], lines: Sequence[str]) -> str:
     """The table as a page: points, then what the lines say."""
-    rows = []
-    for made in predictions:
-        point, predicted = made.point, made.predicted / NANOSECONDS[made.point.unit]
-        unit = "" if point.unit == "1" else f" {point.unit}"
-        error = "reference" if point.reference else f"{100 * made.error:+.1f} %"
-        rows.append(
-            f"| {point.id} | {point.device} | {_short(predicted)}{unit} | "
-            f"{_short(point.value)}{unit} | {error} | {point.cite} |"
-        )
+    rows = [point_row(made) for made in predictions]
     head = ["| point | device | predicted | measured | error | source |", "|" + "---|" * 6]
-    said = f"Written on {date.today()} by `python -m benchmarks.model --write`."
+    said = f"Written on {date.today()}."
     return "\n".join([said, "", *head, *rows, "", "```text", *lines, "```", ""])
+
+
+def point_row(made: Prediction) -> str:
+    """A prediction as a row of the page."""
+    point, predicted = made.point, made.predicted / NANOSECONDS[made.point.unit]
+    unit = "" if point.unit == "1" else f" {point.unit}"
+    error = "reference" if point.reference else f"{100 * made.error:+.1f} %"
+    return (
+        f"| {point.id} | {point.device} | {_short(predicted)}{unit} | "
+        f"{_short(point.value)}{unit} | {error} | {point.cite} |"
+    )
+
+
+def with_table(document: str, table: str) -> str:
+    """The document with this table between its markers; without them the table alone."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table}{END}{after}" if begin and end else table

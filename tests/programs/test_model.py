@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from benchmarks.model.__main__ import main
@@ -11,7 +12,7 @@ from benchmarks.model.counts import count
 from benchmarks.model.fit import Fitter, given_by, without
 from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction, disorders, summary
-from benchmarks.model.table import order_lines, point_line
+from benchmarks.model.table import BEGIN, END, order_lines, point_line, point_row
 
 from neuroncore.errors import CapacityError
 from neuroncore.program import verify
@@ -275,3 +276,14 @@ def test_a_point_about_an_instruction_that_is_not_played_says_so():
 
     with pytest.raises(ValueError, match=r"u04: no pass .* of tensor_copy was played"):
         Model().predict(other)
+
+
+def test_the_published_table_is_what_the_model_says():
+    """When this fails: python -m benchmarks.model --leave-one-family-out --write docs/model.md"""
+    page = Path(__file__).parents[2].joinpath("docs", "model.md").read_text()
+    model = Model()
+
+    rows = [point_row(model.predict(point)) for point in POINTS.values()]
+
+    published = page.partition(BEGIN)[2].partition(END)[0]
+    assert [line for line in published.splitlines() if " | trn" in line] == rows

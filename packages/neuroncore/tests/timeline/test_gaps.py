@@ -67,3 +67,19 @@ def test_a_period_that_is_repeated_is_taken_again(takes, first, length, times):
     expected |= {t + n * length for t in period for n in range(1, times + 1)}
     expected |= {t + times * length for t in before if t >= last}
     assert ticks(gaps) == expected
+
+
+@given(TAKES, st.integers(0, 20), st.integers(1, 10), st.integers(1, 30), st.integers(0, 300))
+@settings(max_examples=300, deadline=None)
+def test_time_that_nobody_takes_any_more_is_left_out(takes, first, length, times, before):
+    whole, short = Gaps(), Gaps()
+    for gaps in (whole, short):
+        for kind, ready, taken in takes:
+            getattr(gaps, kind)(ready, taken)
+    before = min(before, first + length * (times + 1))
+
+    whole.repeat(first, first + length, times)
+    short.repeat(first, first + length, times, before)
+
+    assert {t for t in ticks(short) if t >= before} == {t for t in ticks(whole) if t >= before}
+    assert ticks(short) <= ticks(whole)

@@ -70,6 +70,19 @@ def test_a_compiled_kernel_is_not_slower_than_it_was_written(name):
     assert estimate(kernel, mode="compiled").total_ns <= estimate(kernel).total_ns
 
 
+def test_ten_thousand_million_transfers_take_no_time_to_add_up():
+    body = """
+tile = buffer(float32[128, 512], sbuf)
+for i in range(10000000000):
+    dma_copy(dst=tile[:, :], src=x[0:128, 0:512])
+"""
+    timeline = estimate(program(body), verified=True)
+
+    assert timeline.num_ops == 10**10
+    (step,) = [s for s in timeline.critical_path() if s.path_ns > timeline.total_ns / 2]
+    assert step.bar.instruction == "dma_copy"
+
+
 def test_ten_thousand_million_iterations_take_no_time_to_add_up():
     body = """
 tile = buffer(float32[128, 512], sbuf)

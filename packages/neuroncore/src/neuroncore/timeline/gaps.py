@@ -91,8 +91,12 @@ class Gaps:
             del starts[first - 1], ends[first - 1]
         return end
 
-    def repeat(self, first: int, last: int, times: int) -> None:
-        """What was taken from `first` to `last` is taken `times` more; what is later follows."""
+    def repeat(self, first: int, last: int, times: int, before: int = 0) -> None:
+        """What was taken from `first` to `last` is taken `times` more; what is later follows.
+
+        Nothing will be taken before `before` any more: periods that end there are left out, but
+        for the last of them.
+        """
         at = bisect_right(self.ends, first)
         pieces = list(zip(self.starts[at:], self.ends[at:], strict=True))
         del self.starts[at:], self.ends[at:]
@@ -100,8 +104,10 @@ class Gaps:
             if start < last:
                 self._append(start, min(end, last))
         period = [(max(s, first), min(e, last)) for s, e in pieces if s < last]
-        steps = range(last - first, (last - first) * times + 1, last - first) if period else ()
-        for later in steps:
+        length = last - first
+        least = min(times, max(1, (before - last) // length))
+        steps = range(least, times + 1) if period else ()
+        for later in (length * step for step in steps):
             for start, end in period:
                 self._append(start + later, end + later)
         for start, end in pieces:

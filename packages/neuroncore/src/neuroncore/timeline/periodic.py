@@ -260,10 +260,11 @@ class Periods:
             state.weights_free += by
             state.multiply_start += by
             state.warmth.since += by
+        earliest = state.earliest
         for gaps in self._gaps():
-            gaps.repeat(before.floor, now.floor, times)
+            gaps.repeat(before.floor, now.floor, times, earliest)
         state.skip(before.num_bars, times, length)
-        every = _Every(before.num_bars, size, length, times, now.floor + by, state.earliest)
+        every = _Every(before.num_bars, size, length, times, now.floor + by, earliest)
         touched: dict[int, list[Region]] = {key: [] for key in self.moves}
         for region in state.touches.since(before.mark):
             touched[id(region.track)].append(region)
