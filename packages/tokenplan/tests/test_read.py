@@ -63,3 +63,20 @@ def test_a_program_that_breaks_rules_is_refused_with_all_of_them():
     text = EVEN_ODD.replace("sbuf", "psum")
     with pytest.raises(ProgramError):
         read(parse_program(text))
+
+
+WINDOW = """program("trn2", "0.6")
+def window(a: float32[64, 32], first: int32[1, 1]):
+    at = buffer(int32[1, 1], sbuf)
+    t = buffer(float32[4, 32], sbuf)
+    dma_copy(dst=at[:, :], src=first[:, :])
+    dma_copy(dst=t[:, :], src=a.ap([[32, 4], [1, 32]], scalar_offset=at[:, :], dim=0))
+    return a
+"""
+
+
+def test_what_an_index_on_the_device_may_reach_ends_with_its_tensor():
+    *_, load = read(parse_program(WINDOW)).ops()
+    (source,) = (a for a in load.accesses if a.buffer == "a")
+    assert source.opaque
+    assert (source.offset.constant, source.width) == (0, 64 * 32 * 4)

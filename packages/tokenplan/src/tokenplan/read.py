@@ -120,9 +120,10 @@ class _Reader:
             parts = in_memory(tensor, found, offset, trips, self.core)
         on_device = _ON_DEVICE if _is_dynamic(call, operand) else None
         for at, part, why in parts:
-            yield Access(
-                name, mode, at, part.shape, part.strides, part.itemsize, operand, on_device or why
-            )
+            width = part.itemsize
+            if on_device and at.is_constant and not part.shape:
+                width = min(width, self.buffers[name].num_bytes - at.constant)  # indices in bounds
+            yield Access(name, mode, at, part.shape, part.strides, width, operand, on_device or why)
 
 
 def _is_dynamic(call: Instruction, operand: str) -> bool:
