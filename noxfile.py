@@ -68,7 +68,10 @@ STAGES = {
         "kernel programs, effects, timeline, nkigen-lite",
         ("tests/programs", "tests/generated", "packages/nkigen_lite/tests"),
     ),
-    10: Stage("token plans: proved orderings and their checker", ("packages/tokenplan/tests",)),
+    10: Stage(
+        "token plans: proved orderings and their checker",
+        ("packages/tokenplan/tests", "tests/tokenplan"),
+    ),
 }
 
 # Paths that a stage names ahead of their code. A test fails when one of them appears: delete it

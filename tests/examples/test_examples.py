@@ -86,8 +86,9 @@ def test_an_example_agrees_with_its_reference(folder, case, number):
     for result, reference in zip(results, expected, strict=True):
         difference = compare(result, reference, Tolerance(case.rtol, case.atol, case.ulps))
         assert difference.is_equal, difference.why
+    changed = {arg.name for arg in case.args if arg.role == "inout"}
     for name, value in kept.items():
-        assert np.array_equal(given[name], value), f"{name} was written"
+        assert name in changed or np.array_equal(given[name], value), f"{name} was written"
 
 
 @pytest.mark.parametrize("folder", LANGUAGES)
