@@ -9,8 +9,8 @@ import sys
 import jsonschema
 import pytest
 from members import ROOT
-
 from tests.tokenplan.kernels import ARGUMENTS, program
+
 from tokenplan import analyse, document
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
 
