@@ -27,7 +27,7 @@ from nki_beta1._mask import Region
 from nki_beta1._moved import refuse_outside
 from nki_beta1._operands import kinds_of
 from nki_beta1._running import Turn
-from nki_beta1._usage import Prepared, Usage, issue, prepared, remember
+from nki_beta1._usage import Prepared, Usage, execute, issue, prepared, remember
 from nki_dtypes import DType
 
 if TYPE_CHECKING:
@@ -215,6 +215,19 @@ class Waiting:
                 view.settle()
         try:
             ready.execute(*operands)
+        except KernelError as wrong:
+            wrong.place = self.place or wrong.place
+            raise
+
+    def into_own(self, dst: View) -> None:
+        """Execute into `dst`, a new tensor of the result's shape, dtype and memory."""
+        if self.ready is None:
+            self.into(dst)
+            return
+        used, operands = self.used, self.operands
+        operands[used.output] = dst
+        try:
+            execute(self.core, used, self.ready, operands, self.place)
         except KernelError as wrong:
             wrong.place = self.place or wrong.place
             raise

@@ -136,8 +136,9 @@ class Tile(NotAnArray, View):
             if not waiting.used.loads or not borrows(self, waiting):
                 waiting.into_new(self)
             return
-        self._become(core.allocate(waiting.shape, waiting.dtype, waiting.space))
-        waiting.into(self)
+        made = core.allocate(waiting.shape, waiting.dtype, waiting.space, place=waiting.place)
+        self._become(made)
+        waiting.into_own(self)
         self._keep_region()
 
     def detach(self) -> None:

@@ -6,7 +6,6 @@ import ast
 import linecache
 import sys
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
 
@@ -94,9 +93,19 @@ def _characters(text: str, num_bytes: int) -> int:
 def find_place() -> Place | None:
     """The innermost frame of the current call stack that is not this project's code."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame):
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        is_ours = _ours.get(name)
+        if is_ours is None:
+            is_ours = _ours[name] = name.partition(".")[0] in OUR_PACKAGES
+        if not is_ours:
+            return place_of(frame)
         frame = frame.f_back
-    return place_of(frame) if frame is not None else None
+    return None
+
+
+_ours: dict[str, bool] = {}
+"""Whether modules of these names are this project's code."""
 
 
 def place_of(frame: FrameType, instruction: int | None = None) -> Place:
@@ -122,12 +131,3 @@ def _place_in(code: CodeType, at: int, current_line: int) -> Place:
     if line is None or column is None:
         return Place(code.co_filename, current_line)
     return Place(code.co_filename, line, column, end_line, end_column)
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return _is_our_module(frame.f_globals.get("__name__", ""))
-
-
-@lru_cache(maxsize=4096)
-def _is_our_module(name: str) -> bool:
-    return name.partition(".")[0] in OUR_PACKAGES
