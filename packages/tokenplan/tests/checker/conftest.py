@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tokenplan.checker import CheckOptions, Report, check_plan, read_plan_file
+from tokenplan.checker.queues import Queues, assign
+from tokenplan.checker.unrolled import unroll
 
 
 def access(buffer: str, mode: str, constant: int = 0, /, width: int = 4, **how: Any) -> dict:
@@ -68,8 +70,19 @@ def plan(queues: dict[str, str], *waits: dict, **slots: int) -> dict:
     return {"queues": queues, "slots": slots, "waits": list(waits), "prefetch": {}, "stages": []}
 
 
+def text(file: dict) -> str:
+    return json.dumps(file)
+
+
+def queues(file: dict) -> Queues:
+    """The queues of a file's plan, laid out."""
+    read = read_plan_file(text(file))
+    assert read.plan
+    return assign(unroll(read), read.plan)
+
+
 def check(file: dict, **options: Any) -> Report:
-    return check_plan(read_plan_file(json.dumps(file)), CheckOptions(**options))
+    return check_plan(read_plan_file(text(file)), CheckOptions(**options))
 
 
 def codes(file: dict, **options: Any) -> list[str]:
@@ -79,7 +92,7 @@ def codes(file: dict, **options: Any) -> list[str]:
 @pytest.fixture
 def made() -> SimpleNamespace:
     """Everything above."""
-    builders = (access, op, loop, edge, wait, buffers, plan_file, plan, check, codes)
+    builders = (access, op, loop, edge, wait, buffers, plan_file, plan, text, queues, check, codes)
     return SimpleNamespace(**{function.__name__: function for function in builders})
 
 

@@ -164,3 +164,47 @@ def test_a_wait_in_an_inner_loop_reaches_over_the_end_of_a_row(made):
     assert made.codes(file, mutate=True, interleavings=True) == []
     waits[1]["distance"] = [1, 0]
     assert "E1" in made.codes(file)
+
+
+def test_before_the_first_iteration_there_is_nothing_to_wait_for(made):
+    """The queue has counted something else by then, which waits for the first load."""
+    before = made.op("head", made.access("a", "W"))
+    load = made.op("load", made.access("t", "W"))
+    store = made.op("store", made.access("t", "R"))
+    waits = [
+        made.wait("load", "out", "store", 2, count=2, k=1),
+        made.wait("store", "in", "load", 0, count=1, k=1),
+        made.wait("tail", "in", "load", count=4),
+    ]
+    queues = {"head": "out", "load": "in", "store": "out", "tail": "vector"}
+    tail = made.op("tail", made.access("a", "R"), made.access("b", "W"))
+    body = [before, made.loop("k", 4, load, store), tail]
+    edges = [made.edge("load", "store", 0), made.edge("head", "tail")]
+    held = made.buffers("a", "b", t=["k"])
+    file = made.plan_file(held, *body, edges=edges, plan=made.plan(queues, *waits, t=2))
+    thresholds = made.queues(file).thresholds
+    assert thresholds[0].tolist() == [0, 0, 2, 3]
+
+
+def test_sums_do_not_depend_on_who_adds_first(made):
+    """Two queues add to one cell in any order; a third reads it after both."""
+    add, plus = (made.op(name, made.access("s", "A")) for name in ("add", "plus"))
+    read = made.op("read", made.access("s", "R"), made.access("b", "W"))
+    waits = [made.wait("read", "p", "add", count=3), made.wait("read", "q", "plus", count=3)]
+    edges = [made.edge(name, "read", kind="accumulate") for name in ("add", "plus")]
+    plan = made.plan({"add": "p", "plus": "q", "read": "r"}, *waits)
+    body = [made.loop("k", 3, add, plus), read]
+    file = made.plan_file(made.buffers("s", "b"), *body, edges=edges, plan=plan)
+    assert made.codes(file, mutate=True, interleavings=True) == []
+
+
+def test_interleavings_see_a_start_while_the_last_of_several_still_runs(made):
+    """Two fills are needed and one is waited for: the race needs the second to be under way."""
+    fill = made.loop("k", 2, made.op("fill", made.access("a", "W", k=4)))
+    use = made.op("use", made.access("a", "R", width=8))
+    waits = [made.wait("use", "in", "fill", count=1)]
+    plan = made.plan({"fill": "in", "use": "vector"}, *waits)
+    edges = [made.edge("fill", "use")]
+    file = made.plan_file(made.buffers("a"), fill, use, edges=edges, plan=plan)
+    notes = made.check(file, interleavings=True).notes
+    assert any("states explored: races 1, stops 0" in note for note in notes), notes

@@ -143,6 +143,9 @@ def _check_plan(
     if options.interleavings:
         progress("interleavings")
         explored = check.check_interleavings()
-        report.notes.append(f"{explored.ways} interleavings, {explored.states} states explored")
+        report.notes.append(
+            f"{explored.ways} interleavings, {explored.states} states explored: "
+            f"races {len(explored.races)}, stops {len(explored.stops)}"
+        )
     report.findings += check.findings
     report.notes += check.notes
