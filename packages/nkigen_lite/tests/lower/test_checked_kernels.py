@@ -70,6 +70,23 @@ def positions_added(x: Any, p: Any) -> Any:
     return x + p
 
 
+def running(x: Any) -> Any:
+    return np.cumsum(x, axis=1) - np.maximum.accumulate(x), np.cumsum(x > 0, axis=0)
+
+
+def softmax_of_long_rows(x: Any) -> Any:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True), (x > 0).sum()
+
+
+def bordered(x: Any) -> Any:
+    return np.pad(x, ((1, 2), (3, 1)), mode="edge"), np.roll(x, 5), np.tile(x, (2, 3))
+
+
+def contracted(x: Any, y: Any) -> Any:
+    return np.einsum("ij,kj,kl->il", x, y, x[:60]), np.outer(x[0], y[1])
+
+
 WEIGHT = np.random.default_rng(0).standard_normal((140, 60)).astype(np.float32)
 
 
@@ -79,6 +96,10 @@ def with_constants(x: Any) -> Any:
 
 
 KERNELS = {
+    running: [(130, 300)],
+    softmax_of_long_rows: [(3, 32768)],
+    bordered: [(130, 20)],
+    contracted: [(130, 70), (60, 70)],
     with_constants: [(130, 140)],
     far_from_zero: [(130, 4)],
     in_patches: [(2, 3, 32, 32)],
