@@ -1,6 +1,6 @@
 """Token graphs and plans of kernels: what they keep, what they wait for, how long everything takes.
 
-    python benchmarks/token_plans.py [NAME …] [--write docs/tokenplan.md]
+    python benchmarks/token_plans.py [NAME …] [--write docs/tokenplan-neuroncore.md]
 
 The kernels of examples/tokenplan on their first case, and the matrix product at sizes that are
 worth a pipeline. Milliseconds are CPU time, the least of five runs: "effects" until the accesses
@@ -39,7 +39,7 @@ from tokenplan.neuroncore import (
 FOLDER = Path(__file__).parents[1] / "examples" / "tokenplan"
 TIMINGS, SEED, RUNS = 10_000, 6, 5
 MARK, END = (
-    "<!-- table: python benchmarks/token_plans.py --write docs/tokenplan.md -->",
+    "<!-- table: python benchmarks/token_plans.py --write docs/tokenplan-neuroncore.md -->",
     "<!-- end -->",
 )
 PRODUCTS = {"gemm 1024³": 1024, "gemm 2048³": 2048, "gemm 4096³": 4096}

@@ -7,6 +7,7 @@ from itertools import groupby, pairwise
 
 import pytest
 from inline_snapshot import snapshot
+from members import ROOT
 
 from neuroncore.program import parse_program
 from tokenplan import analyse
@@ -137,6 +138,14 @@ def test_what_the_machine_is_taken_to_do_has_a_source():
     assert len(table) > 5
     kinds = {row.split(" | ")[2] for row in table[2:]}
     assert kinds <= {"documented", "measured", "inferred", "assumed"}
+
+
+def test_the_page_shows_the_facts_of_today():
+    page = (ROOT / "docs" / "tokenplan-neuroncore.md").read_text("utf-8")
+    _, _, rest = page.partition("<!-- facts: begin -->\n")
+    shown, _, _ = rest.partition("\n<!-- facts: end -->")
+
+    assert shown.splitlines() == list(facts_table())
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ class PlannedOrder:
                 affine = nests.completions(runs[need.after], len(need.distance))
                 values = values_of(nests, need.op, need.distance, affine).tolist()
                 waits[need.op].append((self.streams[plan.queues[need.op]], values, _DATA))
-        cost = machine().wait_ns * ticks_per_ns(machine_of(graph.kernel.target))
+        cost = _wait_ticks(graph.kernel.target)
         passed = [NOBODY]
         self.gates = [
             PlannedGate(
@@ -103,11 +103,17 @@ class PlannedOrder:
         return int(self.queues[self.ops[call].id].removeprefix(DMA))
 
 
+def _wait_ticks(target: str) -> float:
+    return machine().wait_ns * ticks_per_ns(machine_of(target))
+
+
 @dataclass(slots=True)
 class SerialGate:
     """Starts when the instruction before it has completed, wherever that ran."""
 
     stream: Stream
+    cost: int
+    """Ticks that a wait takes."""
     bar: int = NOBODY
     why: int = _ENGINE
 
@@ -115,7 +121,7 @@ class SerialGate:
         if not self.stream.releases:
             return 0
         self.bar = self.stream.bars[-1]
-        return self.stream.releases[-1]
+        return self.stream.releases[-1] + self.cost
 
     def done(self, release: int, bar: int) -> None:
         self.stream.completes(release, bar)
@@ -124,8 +130,8 @@ class SerialGate:
 class SerialOrder:
     """Everything in one stream: no instruction starts before the one before it has completed."""
 
-    def __init__(self) -> None:
-        self.one = SerialGate(Stream())
+    def __init__(self, target: str) -> None:
+        self.one = SerialGate(Stream(), round(_wait_ticks(target)))
 
     def gate(self, call: int) -> SerialGate:
         del call

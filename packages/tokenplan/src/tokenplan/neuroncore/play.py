@@ -75,7 +75,7 @@ class Comparison:
 def compare(graph: TokenGraph, plan: AsyncPlan, program: Program) -> Comparison:
     """Play the plan, the same with all pairs waiting, and everything in one stream."""
     every = all_pairs(graph, plan)
-    serial = estimate(program, verified=True, order=SerialOrder())
+    serial = estimate(program, verified=True, order=SerialOrder(program.target))
     return Comparison(
         play(graph, plan, program), play(graph, every, program), serial.total_ns,
         executed(graph, plan), executed(graph, every),
