@@ -3,9 +3,9 @@
     python benchmarks/token_plans.py [NAME …] [--write docs/tokenplan-neuroncore.md]
 
 The kernels of examples/tokenplan on their first case, and the matrix product at sizes that are
-worth a pipeline. Milliseconds are CPU time, the least of five runs: "effects" until the accesses
-are known (the program is verified there), "elision" with every proof and witness, "reduction" to
-the minimal graph, "plan" the search for slots, queues and waits (it plays about ten of them),
+worth a pipeline. Milliseconds are CPU time, the least of five runs: "check" that the program breaks
+no rule, "effects" until the accesses are known, "elision" with every proof and witness, "reduction"
+to the minimal graph, "plan" the search for slots, queues and waits (it plays about ten of them),
 "emission" of the plan file. Waits are those of the plan and, behind "of", those if every conflict
 between queues waited; "in a run" counts the instances that wait for something new. Microseconds are
 the timeline's without the launch; "x busiest" is the plan's time over its busiest engine's own.
@@ -42,6 +42,7 @@ MARK, END = (
     "<!-- table: python benchmarks/token_plans.py --write docs/tokenplan-neuroncore.md -->",
     "<!-- end -->",
 )
+STEPS = "check", "effects", "elision", "reduction", "plan", "emission"
 PRODUCTS = {"gemm 1024³": 1024, "gemm 2048³": 2048, "gemm 4096³": 4096}
 
 
@@ -108,8 +109,7 @@ def _timed(program: Program) -> tuple[TokenGraph, AsyncPlan, dict[str, float]]:
 
 
 HEADS = (
-    ("kernel", "operations", "pairs", "removed", "kept", "effects ms", "elision ms",
-     "reduction ms", "plan ms", "emission ms"),
+    ("kernel", "operations", "pairs", "removed", "kept", *(f"{step} ms" for step in STEPS)),
     ("kernel", "instances", "waits", "of", "necessary", "in a run", "of", "plan µs", "x busiest",
      "one stream µs", "all wait µs", "DMA busy", f"races in {TIMINGS:,} timings"),
     ("kernel", "buffers in turn", "who stands still for what"),
@@ -120,7 +120,7 @@ def rows(found: Measured) -> tuple[Sequence[object], ...]:
     """One row for each table."""
     counts, both, planned = found.graph.counts, found.found, found.found.planned
     assert counts is not None
-    times = [f"{found.ms[step]:.2f}" for step in found.ms]
+    times = [f"{found.ms[step]:.2f}" for step in STEPS]
     kept = len(found.graph.with_status("kept"))
     slots = ", ".join(f"{name} {n}" for name, n in found.plan.slots.items() if n > 1) or "–"
     still = "; ".join(
