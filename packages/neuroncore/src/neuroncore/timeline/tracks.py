@@ -8,6 +8,7 @@ another. Times are ticks at which whoever waits may start.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from neuroncore.effects import Footprint
@@ -32,13 +33,16 @@ class Region:
     """
 
     __slots__ = (
-        "offset", "others", "parts", "read", "read2", "reader", "reader2",
+        "first", "last", "offset", "others", "parts", "read", "read2", "reader", "reader2",
         "rlane", "slot", "toucher", "track", "wlane", "writer", "written",
     )  # fmt: skip
 
     def __init__(self, track: Track, parts: Parts, slot: int) -> None:
         self.track, self.parts = track, parts
         self.offset = parts[0].offset if parts else 0
+        self.first, self.last = -inf, inf
+        if len(parts) == 1:
+            self.first, self.last = self.offset, self.offset + reach(parts[0])
         self.slot = slot
         self.others: list[Region] = []
         self.written = self.read = self.read2 = 0
@@ -299,10 +303,11 @@ class Track:
         if len(parts) != 1:
             period = IRREGULAR
         families = self.families.setdefault(slot, {})
+        first, last = made.first, made.last
         for (other_period, _), family in families.items():
             near = family.near(parts[0]) if period == other_period >= 0 else family.regions
             for other in near:
-                if share_bytes(parts, other.parts):
+                if other.first < last and first < other.last and share_bytes(parts, other.parts):
                     made.others.append(other)
                     other.others.append(made)
         size = 0 if period < 0 else span(parts[0]).bit_length()
@@ -323,6 +328,5 @@ def reach(part: Footprint) -> int:
 def share_bytes(a: Parts, b: Parts) -> bool:
     """Whether two regions of one tensor have a byte in common."""
     if len(a) == 1 == len(b):
-        one, other = (a[0], b[0]) if a[0].offset <= b[0].offset else (b[0], a[0])
-        return one.offset + reach(one) > other.offset and one.overlaps(other)
+        return a[0].overlaps(b[0])
     return not a or not b or any(one.overlaps(other) for one in a for other in b)
