@@ -110,7 +110,7 @@ SMOOTH: dict[str, Function] = {
     "running extremes": lambda x, y: (np.maximum.accumulate(x, 1), np.minimum.accumulate(x)),
     "normalised": lambda x, y: (x - x.max(-1, keepdims=True)) / np.cumsum(y, -1),
     "einsum": lambda x, y: (np.einsum("ij,ij->i", x, y), np.einsum("ij,kj,kl->il", x, y, x)),
-    "einsum batch": lambda x, y: np.einsum("bi,bj->bij", x, y),
+    "einsum batch": lambda x, y: np.einsum("bi,bj->bij", x, y, optimize="greedy"),
     "einsum dots": lambda x, y: (np.einsum("...j,...j", x, y), np.einsum("ij", x.T)),
     "products": lambda x, y: (np.inner(x, y), np.vdot(x, y), np.outer(x[0], y[0])),
     "vecdot": lambda x, y: (np.vecdot(x, y), np.linalg.vecdot(x, y)),

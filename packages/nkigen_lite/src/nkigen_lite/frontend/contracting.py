@@ -78,7 +78,7 @@ def _matrix_transpose(x: Array) -> Array:
 # -------------------------------------------------------------------------- einsum
 
 
-def _einsum(*operands: Any, optimize: Any = False) -> Any:
+def _einsum(*operands: Any) -> Any:
     """`np.einsum` of a text such as "bij,bjk->bik"; more than two operands pair by pair."""
     if not operands or not isinstance(operands[0], str):
         raise UnsupportedFunctionError(

@@ -196,6 +196,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "casting": ("same_kind",), "device": (None, "cpu"), "mean": (np._NoValue,),
     "correction": (np._NoValue,), "min": (np._NoValue,), "max": (np._NoValue,),
     "a_min": (np._NoValue,), "a_max": (np._NoValue,),
+    "optimize": (False, True, "greedy", "optimal"),
 }  # fmt: skip
 
 
