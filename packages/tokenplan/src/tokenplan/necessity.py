@@ -18,7 +18,7 @@ from tokenplan.model import Kernel, commute
 from tokenplan.order import Place, places
 from tokenplan.paths import Arc, Graph
 
-WORK = 300_000
+LOOKS = 300_000
 """Steps along edges and pairs of iterations, all questions together."""
 
 
@@ -27,15 +27,20 @@ class _TooMuchError(Exception):
 
 
 def unneeded(
-    kernel: Kernel, graph: Graph, kept: list[Arc], needed: list[Arc], edges: Sequence[Edge]
+    kernel: Kernel,
+    graph: Graph,
+    kept: list[Arc],
+    needed: list[Arc],
+    edges: Sequence[Edge],
+    looks: int,
 ) -> list[Arc]:
     """Those of `kept` that can go, all together; `needed` has every conflict, `graph` has `kept`.
 
     The graph is left without them.
     """
-    if not any(arc.is_carried for arc in kept):
+    if not looks or not any(arc.is_carried for arc in kept):
         return []
-    search = _Search(kernel, graph, needed)
+    search = _Search(kernel, graph, needed, looks)
     gone = []
     try:
         for arc in kept:
@@ -51,7 +56,7 @@ class _Search:
     kernel: Kernel
     graph: Graph
     needed: list[Arc]
-    work: int = WORK
+    work: int
     by_source: dict[int, list[Arc]] = field(default_factory=lambda: defaultdict(list))
     touched: dict[int, list[Place]] = field(default_factory=lambda: defaultdict(list))
 

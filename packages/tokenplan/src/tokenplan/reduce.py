@@ -9,15 +9,21 @@ from dataclasses import replace
 from tokenplan.graph import IMPLIED, JOIN, KEPT, Edge
 from tokenplan.iterations import representatives
 from tokenplan.model import Kernel
-from tokenplan.necessity import unneeded
+from tokenplan.necessity import LOOKS, unneeded
 from tokenplan.paths import Arc, Graph
 
 WORK = 400_000
 """Steps along edges, all questions together; beyond it an edge that might be implied is kept."""
 
 
-def reduce(kernel: Kernel, edges: Iterable[Edge], work: int = WORK) -> tuple[Edge, ...]:
-    """The edges, those that follow from other kept ones as implied."""
+def reduce(
+    kernel: Kernel, edges: Iterable[Edge], work: int = WORK, looks: int = LOOKS
+) -> tuple[Edge, ...]:
+    """The edges, those that follow from other kept ones as implied.
+
+    looks: how many pairs of iterations may be looked at to find edges whose conflicts are in order
+    without them; with 0, the kept edges order exactly what all needed ones do.
+    """
     edges = tuple(edges)
     reduction = _Reduction(kernel, work)
     numbers = {op.id: n for n, op in enumerate(reduction.graph.ops)}
@@ -28,7 +34,7 @@ def reduce(kernel: Kernel, edges: Iterable[Edge], work: int = WORK) -> tuple[Edg
     ]
     kept = reduction.minimal(arcs)
     if not any(edge.kind == JOIN for edge in edges):  # a wish orders all iterations
-        gone = {arc.at for arc in unneeded(kernel, reduction.graph, kept, arcs, edges)}
+        gone = {arc.at for arc in unneeded(kernel, reduction.graph, kept, arcs, edges, looks)}
         kept = [arc for arc in kept if arc.at not in gone]
     implied = {arc.at for arc in arcs} - {arc.at for arc in kept}
     return tuple(

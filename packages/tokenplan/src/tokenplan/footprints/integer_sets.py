@@ -22,11 +22,13 @@ def first_point(variables: int, constraints: Sequence[str], budget: int) -> list
     import islpy
 
     context = islpy.Context()
-    context.set_max_operations(budget)
     names = ", ".join(f"x{n}" for n in range(variables))
+    text = f"{{ [{names}] : {' and '.join(constraints) or 'true'} }}"
+    question = islpy.BasicSet(text, context)
+    context.reset_operations()
+    context.set_max_operations(budget)
     try:
-        text = f"{{ [{names}] : {' and '.join(constraints) or 'true'} }}"
-        least = islpy.BasicSet(text, context).lexmin()
+        least = question.lexmin()
         if least.is_empty():
             return None
         point = least.sample_point()

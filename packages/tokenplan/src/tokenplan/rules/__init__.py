@@ -38,7 +38,7 @@ class Rule:
 
 LADDER = tuple(
     Rule(module.NAME, module.SAYS, module.decide)
-    for module in (never, commuting, distinct, instances, boxes, trial, residues, shifts, cosets)
+    for module in (never, distinct, commuting, instances, boxes, trial, residues, shifts, cosets)
 )
 """In order; the search with integer sets, which alone has a budget, comes after all."""
 

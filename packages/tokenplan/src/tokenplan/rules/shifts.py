@@ -16,7 +16,7 @@ def decide(pair: Pair) -> Answer:
 
     Such a digit meets for the distances of one interval; loops that no digit moves with have any.
     """
-    if any(a.steps or b.steps or _differ(a, b, pair.shared) for a, b in pair.levels):
+    if not pair.is_exact or any(_differ(a, b, pair.shared) for a, b in pair.levels):
         return None
     within = {name: (-pair.trips[name][1], pair.trips[name][1]) for name in pair.shared}
     within |= dict.fromkeys(pair.shared[: pair.fixed], (0, 0))
@@ -35,7 +35,9 @@ def decide(pair: Pair) -> Answer:
 
 def _differ(a: Level, b: Level, shared: tuple[str, ...]) -> bool:
     terms = a.offset.terms
-    return terms != b.offset.terms or len(terms) > 1 or any(n not in shared for n, _ in terms)
+    if a.steps or b.steps or terms != b.offset.terms or len(terms) > 1:
+        return True
+    return any(name not in shared for name, _ in terms)
 
 
 def _distances(ahead: int, step: int, extent: int, other: int) -> Interval:

@@ -11,7 +11,7 @@ SAYS = "the first iterations that could meet do meet"
 def decide(pair: Pair) -> Answer:
     """A conflict at the least distance there is, where iteration 0 shows it; never Removed."""
     least = pair.least
-    if least is None or any(a.steps or b.steps for a, b in pair.levels):
+    if least is None or not pair.is_exact or any(a.steps or b.steps for a, b in pair.levels):
         return None
     before, after = dict.fromkeys(pair.source.loops, 0), dict.fromkeys(pair.sink.loops, 0)
     after |= dict(zip(pair.shared, least, strict=True))

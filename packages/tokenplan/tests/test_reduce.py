@@ -1,0 +1,108 @@
+"""The minimal graph: nothing is lost, nothing is left over; large programs stay affordable."""
+
+import pytest
+from packages.tokenplan.tests import brute_force
+from packages.tokenplan.tests.builders import access, kernel, loop, op
+
+from neuroncore.program import Affine
+from tokenplan import Access, Buffer, Kernel, Mode, Op, analyse
+from tokenplan.elide import elide
+from tokenplan.graph import REMOVED, Join
+from tokenplan.iterations import moved, next_point, representatives
+from tokenplan.reduce import reduce
+
+Arrow = tuple[str, str, tuple[int, ...]]
+
+
+def arrows(edges, *but: str) -> list[Arrow]:
+    return [(e.source, e.sink, e.distance) for e in edges if e.status not in but]
+
+
+def in_order(kernel: Kernel, edges: list[Arrow]) -> bool:
+    """Whether the edges order all that conflicts."""
+    run = brute_force.instances(kernel)
+    number = {(x.op.id, *x.at.values()): n for n, x in enumerate(run)}
+    before = brute_force.closure(kernel, edges)
+    return all(
+        before[number[b.op.id, *b.at.values()]] >> number[a.op.id, *a.at.values()] & 1
+        for _, _, a, b in brute_force.conflicts(kernel)
+    )
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_kept_edges_order_what_all_needed_ones_do(first):
+    for seed in range(first, first + 20):
+        found = brute_force.random_kernel(seed)
+        edges = reduce(found, elide(found).edges, looks=0)
+        kept = brute_force.closure(found, arrows(edges, REMOVED, "implied"))
+        assert kept == brute_force.closure(found, arrows(edges, REMOVED)), seed
+
+
+@pytest.mark.parametrize("exhaustive", [10**9, -1], ids=["every-pair", "near-pairs"])
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_every_conflict_is_in_order_and_every_edge_is_needed_for_one(first, exhaustive):
+    for seed in range(first, first + 20):
+        found = brute_force.random_kernel(seed)
+        elision = elide(found, exhaustive=exhaustive)
+        kept = arrows(reduce(found, elision.edges), REMOVED, "implied")
+        counts = elision.counts
+        assert counts.pairs == counts.removed + counts.conflicts + counts.untested
+        assert counts.untested >= 0
+        assert in_order(found, kept), seed
+        for at in range(len(kept)):
+            assert not in_order(found, kept[:at] + kept[at + 1 :]), (seed, kept[at])
+
+
+def test_an_order_through_the_next_iteration_is_implied():
+    # u -> v in one iteration, v -> u in the next: u -> u and v -> v follow.
+    found = analyse(kernel(loop("k", 9, op("u", access("a", "W")), op("v", access("a", "W")))))
+    assert sorted(arrows(found.edges, REMOVED, "implied")) == [
+        ("u", "v", (0,)), ("v", "u", (1,)),
+    ]  # fmt: skip
+
+
+def test_two_steps_of_an_inner_loop_do_not_add_up_across_its_end():
+    """(0, 1) twice is no (0, 2): from a row's last iteration it ends one later than it should."""
+    found = kernel(loop("m", 3, loop("k", 4, op("u", access("a", "W")), op("v", access("a", "R")))))
+    edges = [
+        edge for edge in elide(found).edges if (edge.source, edge.sink) in (("u", "v"), ("v", "u"))
+    ]
+    assert {edge.distance for edge in reduce(found, edges)} == {(0, 0), (0, 1)}
+    assert next_point((0, 4), (3, 4)) == (1, 0)
+    assert moved((2, 3), (0, 1), (3, 4)) is None
+    assert moved((0, 1), (1, -3), (3, 4)) == (1, 0)
+
+
+def test_representatives_are_ends_and_a_middle():
+    assert [at for (at,) in representatives([100], 2, 1)] == [0, 1, 2, 99]
+    assert [at for (at,) in representatives([3], 2, 1)] == [0, 1, 2]
+
+
+def test_a_join_is_an_edge_like_any_other():
+    program = kernel(loop("k", 4, op("u", access("a", "R")), op("v", access("b", "R"))))
+    found = analyse(program, [Join("u", "v"), Join("v", "u")])
+    assert arrows(found.edges) == [("u", "v", (0,)), ("v", "u", (1,))]
+
+
+def straight(count: int) -> Kernel:
+    """`count` operations, each on one of ten rows: it reads a row and writes it."""
+
+    def touch(n: int) -> Op:
+        row = Affine(64 * (n % 10))
+        accesses = tuple(Access("a", mode, row, (), (), 64) for mode in (Mode.read, Mode.write))
+        return Op(f"op{n}", "copy", "vector", (), accesses)
+
+    buffers = {"a": Buffer("a", "sbuf", (10, 64), 1)}
+    return Kernel("straight", "trn2", buffers, tuple(touch(n) for n in range(count)))
+
+
+def test_a_long_straight_program_is_not_tested_pair_by_pair():
+    found = analyse(straight(2_000))
+    counts = found.counts
+    assert counts is not None
+    assert counts.pairs == 4 * (2_000 * 1_999 // 2)
+    assert counts.conflicts < 4 * 2_000
+    assert counts.untested > 0
+    # Each operation waits for the one that had its row before.
+    kept = {(e.source, e.sink) for e in found.with_status("kept")}
+    assert kept == {(f"op{n}", f"op{n + 10}") for n in range(1_990)}
