@@ -102,3 +102,19 @@ def on_engines(kernel: Kernel, seed: int) -> Kernel:
         return replace(node, engine=rng.choice(ENGINES))
 
     return replace(kernel, body=tuple(map(dealt, kernel.body)))
+
+
+def repeated(kernel: Kernel, times: int) -> Kernel:
+    """The kernel over and over on the same tensors, those of its loops anew each time."""
+
+    def inside(node: Node) -> Node:
+        if isinstance(node, Loop):
+            return replace(node, body=tuple(map(inside, node.body)))
+        return replace(node, loops=("again", *node.loops))
+
+    buffers = {
+        name: replace(b, scope=("again", *b.scope)) if b.scope else b
+        for name, b in kernel.buffers.items()
+    }
+    body = (Loop("again", "again", times, 0, 1, tuple(map(inside, kernel.body))),)
+    return replace(kernel, buffers=buffers, body=body)

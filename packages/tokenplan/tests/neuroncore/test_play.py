@@ -159,6 +159,18 @@ def test_a_long_kernel_is_searched_with_fewer_iterations_of_its_outermost_loop()
     assert orders_everything(graph, plan)
 
 
+@pytest.mark.parametrize("target", ["trn1", "trn3"])
+def test_other_generations_have_plans_too(target):
+    program = replace(gemm(1024, 1024, 512), target=target)
+    graph = analyse(program)
+    plan = schedule(graph, program)
+    found = compare(graph, plan, program)
+
+    assert orders_everything(graph, plan)
+    assert found.planned.makespan_ns < found.serial_ns / 2
+    assert found.planned.timeline.target == target
+
+
 def test_loads_share_a_queue_and_stores_another():
     kernel = small()[1].kernel
 

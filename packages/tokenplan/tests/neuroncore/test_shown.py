@@ -122,6 +122,20 @@ def test_a_trace_has_a_track_per_queue_and_an_arrow_per_wait():
     assert {e["name"] for e in starts.values()} == {", ".join(w.why) for w in plan.waits}
 
 
+def test_slices_last_as_long_as_the_timeline_says():
+    program, graph, plan = made()
+    played = play(graph, plan, program)
+    events = json.loads(trace_json(graph, played))["traceEvents"]
+    bars = played.timeline.bars
+
+    slices = [e for e in events if e["ph"] == "X"]
+    shown = {name: [e["dur"] for e in slices if e["name"] == name] for name in plan.queues}
+    vector = [bar.busy_ns / 1e3 for bar in bars if bar.name == "double"]
+    loads = [(bar.end_ns - bar.start_ns) / 1e3 for bar in bars if bar.name == "load"]
+    assert shown["double"] == pytest.approx(vector, abs=1e-5)
+    assert shown["load"] == pytest.approx(loads, abs=1e-5)
+
+
 def test_slices_of_a_track_do_not_overlap():
     program, graph, plan = made()
     events = json.loads(trace_json(graph, play(graph, plan, program)))["traceEvents"]

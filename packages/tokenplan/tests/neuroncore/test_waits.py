@@ -14,10 +14,14 @@ from neuroncore.program import Affine
 from tokenplan import analyse
 from tokenplan.model import Kernel
 from tokenplan.neuroncore import all_pairs, deal, orders_everything, plan_with
-from tokenplan.neuroncore.nests import Nests, least_linear
+from tokenplan.neuroncore.clocks import Run, repeats
+from tokenplan.neuroncore.counters import counted
+from tokenplan.neuroncore.needs import all_needs
+from tokenplan.neuroncore.nests import Nests, least_linear, with_trips
+from tokenplan.neuroncore.play import executed
 
 from .kernels import gemm
-from .replayed import before, conflicts, instances, on_engines, races
+from .replayed import before, conflicts, instances, on_engines, races, repeated
 
 TINY = gemm(512, 32, 256, tile_n=16)
 TWO = {"left": 2, "right": 2, "acc": 2, "out": 2}
@@ -95,6 +99,37 @@ def test_following_the_first_iterations_gives_the_waits_of_all():
         (w.op, w.queue, w.distance) for w in few.waits
     ]
     assert orders_everything(graph, plan)
+
+
+def test_what_is_known_does_not_repeat_while_first_waits_are_still_void():
+    graph = analyse(gemm(512, 16 * 40, 256, tile_n=16))
+    found = []
+    for trips in (4, 8):
+        nests = Nests(with_trips(graph.kernel, {"j": trips}), deal(graph.kernel))
+        needs = counted(nests, all_needs(graph.kernel, graph.edges, TWO))
+        found.append(repeats(Run(nests), needs, needs, {"j": 2}))
+
+    assert found == [False, True]
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_waits_from_the_first_iterations_order_all_iterations(block):
+    for seed in range(10 * block, 10 * block + 10):
+        kernel = repeated(on_engines(random_kernel(seed), seed), 40)
+        graph = analyse(kernel)
+        plan = plan_with(graph, {}, deal(kernel))
+
+        assert orders_everything(graph, plan), f"seed {seed}: {plan.proof}"
+
+
+def test_waits_of_a_run_are_counted_where_they_ask_for_more():
+    """Matmuls of one PSUM tile wait for its panels once, those of one panel for it once."""
+    graph = analyse(TINY)
+    plan = plan_with(graph, TWO, deal(graph.kernel))
+
+    reused = {"left": 4 - 2, "acc": 8 - 2, "out": 8 - 2}
+    read = {"right": 2, "left": 4, "acc": 8, "out": 8}
+    assert executed(graph, plan) == sum(reused.values()) + sum(read.values())
 
 
 def test_a_wait_for_what_comes_later_is_seen():

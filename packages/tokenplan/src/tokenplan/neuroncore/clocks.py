@@ -142,7 +142,7 @@ def minimal(nests: Nests, needs: Sequence[Need]) -> Minimal:
         kept = _without_implied(run, every)
         if most == outer:
             return Minimal(tuple(c.need for c in kept), "every iteration was followed")
-        if _repeats(run, kept, every, {k: back[k] for k in outer if most[k] < outer[k]}):
+        if repeats(run, kept, every, {k: back[k] for k in outer if most[k] < outer[k]}):
             cut = [loop for loop in most if most[loop] < outer[loop]]
             shown = ", ".join(f"{loop} from iteration {most[loop] - 2} on" for loop in cut)
             return Minimal(tuple(c.need for c in kept), f"what is known repeats: {shown}")
@@ -173,7 +173,7 @@ def _without_implied(run: Run, needs: list[Counted]) -> list[Counted]:
     return kept
 
 
-def _repeats(run: Run, waits: list[Counted], needs: list[Counted], back: Mapping[str, int]) -> bool:
+def repeats(run: Run, waits: list[Counted], needs: list[Counted], back: Mapping[str, int]) -> bool:
     """Whether clocks of the last iterations of these loops are those before, or moved on evenly.
 
     Then those of every further iteration are, too: clocks are maxima of clocks at most `back`
