@@ -1,7 +1,7 @@
 """Which orderings a kernel needs: proved, explained, scheduled, checked."""
 
 from tokenplan.analyse import analyse
-from tokenplan.graph import Edge, TokenGraph, Witness
+from tokenplan.graph import Edge, Join, Parallel, Pipeline, TokenGraph, Witness
 from tokenplan.model import Access, Buffer, Kernel, Loop, Mode, Op
 from tokenplan.read import read
 
@@ -9,10 +9,13 @@ __all__ = [
     "Access",
     "Buffer",
     "Edge",
+    "Join",
     "Kernel",
     "Loop",
     "Mode",
     "Op",
+    "Parallel",
+    "Pipeline",
     "TokenGraph",
     "Witness",
     "analyse",

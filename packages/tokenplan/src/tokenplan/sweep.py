@@ -60,8 +60,8 @@ class _Sweep:
         else:
             bounds = [place.bounds for place in group]
         both = np.array(bounds, np.int64)
-        self.low, self.high = both[..., 0], both[..., 1]
-        """By access and digit."""
+        self.digits = [(low.copy(), high.copy()) for low, high in both.transpose(1, 2, 0)]
+        """Bounds of every access, digit by digit."""
         self.mode = np.array(["RWA".index(place.access.mode) for place in group], np.int8)
         self.at = np.array([place.at for place in group], np.int64)
         self.last = np.ones(len(group), bool)
@@ -92,10 +92,11 @@ class _Sweep:
         """Those of `among` that do not commute with n and may overlap it; counts the others."""
         writes = self.mode[n] == _WRITE
         among = among if writes else among[self.mode[among] != self.mode[n]]
-        meets = (self.low[among] < self.high[n]) & (self.high[among] > self.low[n])
-        found = among[meets.all(axis=1)]
-        self.apart += len(among) - len(found)
-        return found.tolist()
+        near = among
+        for low, high in self.digits:
+            near = near[(low[near] < high[n]) & (high[near] > low[n])]
+        self.apart += len(among) - len(near)
+        return near.tolist()
 
     def _note_covers(self, pair: Pair, source: int, sink: int) -> None:
         if pair.source.loops != pair.sink.loops or not pair.is_exact:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tokenplan.model import Buffer, Kernel, Op
+from neuroncore.program import Affine
+from tokenplan.footprints import digits_of
+from tokenplan.model import Access, Buffer, Kernel, Loop, Op
 
 
 def op_name(op: Op) -> str:
@@ -38,6 +40,43 @@ def element(buffer: Buffer, byte: int) -> str:
     if buffer.space == "register":
         return f"register {buffer.id}"
     return f"{buffer.id}[{', '.join(map(str, index_of(buffer, byte)))}]"
+
+
+def part(kernel: Kernel, access: Access) -> str:
+    """What an access touches as a subscript in loop variables: a[256*k : 256*k + 128, :].
+
+    The tensor's name alone where it is no box of it.
+    """
+    loops, buffer = kernel.loops(), kernel.buffers[access.buffer]
+    trips = {name: (0, max(0, loop.trips - 1)) for name, loop in loops.items()}
+    digits = digits_of(access, buffer, trips)
+    if access.opaque or access.swizzle or digits is None or len(digits) != len(buffer.shape):
+        return buffer.id
+    found = []
+    for digit, size in zip(digits, buffer.shape, strict=True):
+        unit = buffer.itemsize if digit is digits[-1] else 1
+        numbers = (digit.extent, digit.offset.constant, *(c for _, c in digit.offset.terms))
+        if digit.steps or any(number % unit for number in numbers):
+            return buffer.id
+        start = _in_variables(Affine(digit.offset.constant // unit), loops)
+        for name, c in digit.offset.terms:
+            start += _in_variables(Affine.variable(name, c // unit), loops)
+        stop = start + digit.extent // unit
+        found.append(":" if (start, stop) == (Affine(), Affine(size)) else f"{start} : {stop}")
+    return f"{buffer.id}[{', '.join(found)}]"
+
+
+def _in_variables(offset: Affine, loops: Mapping[str, Loop]) -> Affine:
+    """The same in values of the loop variables; where those do not divide, in iterations."""
+    found = Affine(offset.constant)
+    for name, c in offset.terms:
+        loop = loops[name]
+        if c % loop.step:
+            found += Affine.variable(f"iteration({loop.variable})", c)
+        else:
+            each = c // loop.step
+            found += Affine.variable(loop.variable, each) - each * loop.start
+    return found
 
 
 def plural(count: int, noun: str) -> str:

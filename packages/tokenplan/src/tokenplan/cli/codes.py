@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tokenplan.diagnostics import PAGES
+from tokenplan.codes import PAGES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -30,8 +30,9 @@ class Level:
 
     def bounds(self, trips: Trips) -> tuple[int, int]:
         """The least value and one past the greatest, over all iterations."""
-        low, high = self.offset.bounds(trips)
-        return low, high + sum((n - 1) * c for n, c in self.steps) + self.extent
+        constant = self.offset.constant
+        low, high = self.offset.bounds(trips) if self.offset.terms else (constant, constant)
+        return low, high + sum([(n - 1) * c for n, c in self.steps]) + self.extent
 
     def value(self, at: Mapping[str, int], steps: Sequence[int]) -> int:
         """The first value in these iterations, at these positions of its steps."""
@@ -45,7 +46,7 @@ class Level:
         above, below = _split_terms(self.offset, radix)
         steps = tuple(s for s in self.steps if s[1] < radix)
         upper = tuple((n, c // radix) for n, c in self.steps if c >= radix)
-        low, high = below.bounds(trips)
+        low, high = Affine(0, below).bounds(trips) if below else (0, 0)
         reach = high - low + sum((n - 1) * c for n, c in steps)
         first = (self.offset.constant + low) % radix
         if first + reach + self.extent <= radix:
@@ -56,19 +57,21 @@ class Level:
             return None
         base = (self.offset.constant - rest) // radix
         return (
-            _merged(self.radix * radix, above + base, up, upper),
-            _merged(self.radix, below + rest, extent, steps),
+            _merged(self.radix * radix, Affine(base, above), up, upper),
+            _merged(self.radix, Affine(rest, below), extent, steps),
         )
 
 
-def _split_terms(offset: Affine, radix: int) -> tuple[Affine, Affine]:
+Terms = tuple[tuple[str, int], ...]
+
+
+def _split_terms(offset: Affine, radix: int) -> tuple[Terms, Terms]:
     """The terms in whole multiples of the radix (counted in it), and what is left of them."""
+    if not offset.terms:
+        return (), ()
     above = tuple((name, _toward_zero(c, radix)) for name, c in offset.terms)
     below = tuple((n, c - q * radix) for (n, c), (_, q) in zip(offset.terms, above, strict=True))
-    return (
-        Affine(0, tuple(term for term in above if term[1])),
-        Affine(0, tuple(term for term in below if term[1])),
-    )
+    return tuple(term for term in above if term[1]), tuple(term for term in below if term[1])
 
 
 def _toward_zero(number: int, by: int) -> int:
@@ -77,6 +80,8 @@ def _toward_zero(number: int, by: int) -> int:
 
 def _merged(radix: int, offset: Affine, extent: int, steps: tuple[tuple[int, int], ...]) -> Level:
     """A level whose contiguous steps are part of its extent."""
+    if not steps:
+        return Level(radix, offset, extent)
     left = []
     for count, coefficient in sorted(steps, key=lambda step: step[1]):
         if coefficient <= extent:
@@ -91,7 +96,7 @@ def linear(access: Access) -> Level:
     offset, steps = access.offset, []
     for count, stride in zip(access.shape, access.strides, strict=True):
         if count > 1 and stride:
-            offset += min(0, stride * (count - 1))
+            offset = offset if stride > 0 else offset + stride * (count - 1)
             steps.append((count, abs(stride)))
     return _merged(1, offset, access.width, tuple(steps))
 

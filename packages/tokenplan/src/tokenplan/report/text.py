@@ -6,9 +6,17 @@ import linecache
 from collections.abc import Iterator
 
 from tokenplan.graph import IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
-from tokenplan.model import Access, Kernel, Mode, Op, shared_loops
+from tokenplan.model import Mode, Op, shared_loops
 from tokenplan.rules import says
-from tokenplan.wording import at_iterations, distance_text, element, line_of, op_name, plural
+from tokenplan.wording import (
+    at_iterations,
+    distance_text,
+    element,
+    line_of,
+    op_name,
+    part,
+    plural,
+)
 
 _VERBS = {Mode.read: "reads", Mode.write: "writes", Mode.accumulate: "adds to"}
 _KINDS = {
@@ -60,7 +68,7 @@ class _Report:
         yield f"{plural(len(kept), 'order')} to keep:"
         for edge in kept:
             yield f"  {self._order(edge)}"
-            yield f"      {self._why(edge)}"
+            yield from (f"      {line}" for line in self._why(edge))
 
     def implied(self) -> Iterator[str]:
         """Edges that follow from others."""
@@ -73,7 +81,8 @@ class _Report:
         )
         if self.verbose:
             for edge in implied:
-                yield f"  {self._order(edge)}: {self._why(edge)}"
+                yield f"  {self._order(edge)}"
+                yield from (f"      {line}" for line in self._why(edge))
 
     def removed(self) -> Iterator[str]:
         """What needs no order, by rule."""
@@ -125,26 +134,27 @@ class _Report:
         loops = self.kernel.loops()
         return [loops[name].variable for name in shared_loops(source, sink)]
 
-    def _why(self, edge: Edge) -> str:
+    def _why(self, edge: Edge) -> list[str]:
+        """What both ends do, a line each."""
         source, sink = self.ops[edge.source], self.ops[edge.sink]
         if edge.kind == JOIN:
-            return "because you ask for it (join)"
+            return ["you ask for it (join)"]
         first, second = _verbs(edge, source, sink)
         witness = edge.witness
         if witness is None:
-            return (
-                f"because {op_name(source)} {first} {edge.buffer} and {op_name(sink)} {second} it, "
-                f"and no proof keeps them apart [{edge.rule}]"
-            )
+            return [
+                f"{op_name(source)} {first} {edge.buffer}",
+                f"{op_name(sink)} {second} it, and nothing proves them apart [{edge.rule}]",
+            ]
         what = element(self.kernel.buffers[edge.buffer], witness.byte)
         before = at_iterations(self.kernel, witness.source)
         after = at_iterations(self.kernel, witness.sink)
-        opaque = self._opaque(edge, source) or self._opaque(edge, sink)
-        may = "may touch" if opaque else None
-        return (
-            f"because {op_name(source)} {may or first} {what} at {before}, "
-            f"and {op_name(sink)} {may or second} it at {after} [{edge.kind}]"
-        )
+        first = f"perhaps {first}" if self._opaque(edge, source) else first
+        second = f"perhaps {second}" if self._opaque(edge, sink) else second
+        return [
+            f"{op_name(source)} {first} {what} at {before}",
+            f"{op_name(sink)} {second} it at {after} [{edge.kind}]",
+        ]
 
     def _opaque(self, edge: Edge, op: Op) -> bool:
         return any(access.opaque and access.buffer == edge.buffer for access in op.accesses)
@@ -152,10 +162,18 @@ class _Report:
     def _apart(self, edge: Edge) -> str:
         source, sink = self.ops[edge.source], self.ops[edge.sink]
         first, second = _verbs(edge, source, sink)
-        return (
-            f"{source.id} {first} {_part(self.kernel, edge, source, first)}, "
-            f"{sink.id} {second} {_part(self.kernel, edge, sink, second)}"
-        )
+        before = f"{op_name(source)} {first} {self._part(edge, source, first)}"
+        if source is sink and first == second:
+            return f"{before}, iteration after iteration"
+        after = f"{op_name(sink)} {second} {self._part(edge, sink, second)}"
+        return f"{before}, {after}{' later on' if any(edge.distance) else ''}"
+
+    def _part(self, edge: Edge, op: Op, verb: str) -> str:
+        """The part of the buffer that the operation touches."""
+        for access in op.accesses:
+            if access.buffer == edge.buffer and _VERBS[access.mode] == verb:
+                return part(self.kernel, access)
+        return edge.buffer
 
 
 def _verbs(edge: Edge, source: Op, sink: Op) -> tuple[str, str]:
@@ -168,29 +186,6 @@ def _verbs(edge: Edge, source: Op, sink: Op) -> tuple[str, str]:
         other = b - {Mode.accumulate} if first is Mode.accumulate else {Mode.accumulate}
         modes = first, min(other or b)
     return _VERBS[modes[0]], _VERBS[modes[1]]
-
-
-def _part(kernel: Kernel, edge: Edge, op: Op, verb: str) -> str:
-    """The part of the buffer that the op touches, as bytes of the iteration."""
-    for access in op.accesses:
-        if access.buffer == edge.buffer and _VERBS[access.mode] == verb:
-            return _access_text(kernel, access)
-    return edge.buffer
-
-
-def _access_text(kernel: Kernel, access: Access) -> str:
-    buffer = kernel.buffers[access.buffer]
-    row = buffer.num_bytes // buffer.shape[0] if buffer.shape else buffer.itemsize
-    unit, name = (row, "row") if _counts_rows(access, row) else (1, "byte")
-    offset = access.offset
-    terms = [f"{c // unit}*{kernel.loops()[n].variable}#" for n, c in offset.terms]
-    start = " + ".join([*terms, str(offset.constant // unit)])
-    return f"{buffer.id} from {name} {start}"
-
-
-def _counts_rows(access: Access, row: int) -> bool:
-    numbers = (access.offset.constant, *dict(access.offset.terms).values())
-    return row > 0 and all(number % row == 0 for number in numbers)
 
 
 def _untested(count: int) -> str:
