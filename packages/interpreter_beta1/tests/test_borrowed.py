@@ -175,6 +175,13 @@ def test_any_kernel_gives_the_bytes_that_copies_give(monkeypatch, first):
         assert found == outcome(seed), f"seed {seed}: {found[2]}"
 
 
+def test_any_kernel_gives_the_bytes_that_it_gives_when_watched():
+    for seed in range(60):
+        with watched_by(Watcher()):
+            watched = outcome(seed)
+        assert outcome(seed) == watched, f"seed {seed}: {watched[2]}"
+
+
 # -- what borrows, and what does not ---------------------------------------------------------------
 
 

@@ -93,7 +93,7 @@ class Access(OnElements, NotAnArray):
                 got=f"an access of shape {self.shape} that names an element twice",
                 rule=RULE,
             )
-        self.core.about_to_write(self.base.storage)
+        self.core.about_to_put(self.base.storage)
         base = fetched(self.base)
         base.settle()
         at = np.unravel_index(flat, base.shape)

@@ -27,7 +27,15 @@ from nki_beta1._mask import Region
 from nki_beta1._moved import refuse_outside
 from nki_beta1._operands import kinds_of
 from nki_beta1._running import Turn
-from nki_beta1._usage import Prepared, Usage, execute, issue, prepared, remember
+from nki_beta1._usage import (
+    Prepared,
+    Usage,
+    about_to_execute,
+    execute,
+    issue,
+    prepared,
+    remember,
+)
 from nki_dtypes import DType
 
 if TYPE_CHECKING:
@@ -119,8 +127,10 @@ class Core(NeuronCore):
         if relying:
             self.lent[id(copy)] = list(relying)
 
-    def about_to_write(self, storage: Storage) -> None:
-        for borrower in self.lent.pop(id(storage), ()):
+    def about_to_write(self, storage: Storage) -> bool:
+        """Let what relies on `storage` take copies; whether anything did."""
+        relying = self.lent.pop(id(storage), ())
+        for borrower in relying:
             tile = borrower()
             if tile is not None:
                 tile.detach()
@@ -128,6 +138,12 @@ class Core(NeuronCore):
             tile = masked()
             if tile is not None and tile.storage is storage:
                 tile.region = None
+        return bool(relying)
+
+    def about_to_put(self, storage: Storage) -> None:
+        """As `about_to_write`, of what no instruction writes."""
+        self.about_to_write(storage)
+        self.initialised.add(id(storage))
 
     def check_fits(self, shape: tuple[int, ...], dtype: DType, space: Space) -> None:
         """Raise what `allocate` would raise for such a tile."""
@@ -206,14 +222,9 @@ class Waiting:
         core, ready, operands = self.core, self.ready, self.operands
         assert ready is not None
         core.equip(tile, ready.result, ready.size)
-        if ready.initialised:
-            core.initialised.add(id(tile.storage))
         operands[self.used.output] = tile
-        for i in ready.tiles:
-            view = operands[i]
-            if view.spec.fresh:
-                view.settle()
         try:
+            ready = about_to_execute(core, self.used, ready, operands, ready.more_written)
             ready.execute(*operands)
         except KernelError as wrong:
             wrong.place = self.place or wrong.place
@@ -245,8 +256,7 @@ class Waiting:
 def merge(dst: View, values: View, inside: np.ndarray) -> None:
     """Take the elements of `values` that a mask names; the others of dst stay as they are."""
     core: Any = dst.core
-    core.about_to_write(dst.storage)
-    core.initialised.add(id(dst.storage))
+    core.about_to_put(dst.storage)
     whole = fetched(dst)
     whole.settle()
     np.copyto(whole.array, fetched(values).array, where=inside)

@@ -104,10 +104,10 @@ def remember(core: Core, key: Any, found: Any) -> None:
 class Prepared:
     """A legal call, and what has to happen to its operands (by place) when it executes.
 
-    `tiles` are tensors, `written` those that it writes, `initialised` those of them that are PSUM
-    and not written by TensorE, `moving` those whose indices a tile holds, where those outside their
-    dimension are an error. `covers` as on the record. `result` is the spec of the first output,
-    which has `size` elements.
+    `tiles` are tensors, `written` those that it writes, `more_written` those but the first output,
+    `initialised` those of them that are PSUM and not written by TensorE, `moving` those whose
+    indices a tile holds, where those outside their dimension are an error. `covers` as on the
+    record. `result` is the spec of the first output, which has `size` elements.
     """
 
     __slots__ = (
@@ -115,6 +115,7 @@ class Prepared:
         "covers",
         "execute",
         "initialised",
+        "more_written",
         "moving",
         "result",
         "size",
@@ -132,6 +133,7 @@ class Prepared:
         tiles = [(i, operand, spec) for i, operand, spec in places if isinstance(spec, Spec)]
         self.tiles = tuple(i for i, _, _ in tiles)
         self.written = tuple(i for i, operand, _ in tiles if operand.writes)
+        self.more_written = self.written[1:]
         self.moving = tuple(i for i, _, s in tiles if s.indirect and not skips(call.attrs))
         self.initialised = tuple(
             i for i, operand, spec in tiles
@@ -181,20 +183,36 @@ def execute(
     mask: np.ndarray | None = None,
 ) -> None:
     """Execute an instruction that is known to be legal on operands of these kinds."""
-    for i in ready.written:
-        if operands[i].is_lent:
-            operands[i].detach()
-        if core.lent or core.masked:
-            core.about_to_write(operands[i].storage)
-    for i in ready.initialised:
-        core.initialised.add(id(operands[i].storage))
-    for i in ready.tiles:
-        view = operands[i]
-        if view.spec.fresh:
-            view.claim() if ready.covers and i in ready.written else view.settle()
+    ready = about_to_execute(core, used, ready, operands, ready.written)
     if not core.watchers:
         ready.execute(*operands)
         return
     views = dict(zip(used.fields, operands, strict=True))
     event = Event(ready.call, views, place or find_place(), mask=mask)
     core.perform(event, ready.execute, operands)
+
+
+def about_to_execute(
+    core: Core, used: Usage, ready: Prepared, operands: Sequence[Any], written: Sequence[int]
+) -> Prepared:
+    """What has to happen to the operands before an instruction runs; the verdict on them then.
+
+    `written` are the places of those that it writes and that somebody may rely on, or that rely on
+    somebody: of a result that has just been made, nobody does.
+    """
+    moved = False
+    for i in written:
+        if operands[i].is_lent:
+            operands[i].detach()
+            moved = True
+        if (core.lent or core.masked) and core.about_to_write(operands[i].storage):
+            moved = True
+    if moved:  # what an operand relied on, which may have had other strides
+        ready = prepared(core, used, kinds_of(operands), operands)
+    for i in ready.initialised:
+        core.initialised.add(id(operands[i].storage))
+    for i in ready.tiles:
+        view = operands[i]
+        if view.spec.fresh:
+            view.claim() if ready.covers and i in ready.written else view.settle()
+    return ready
