@@ -169,3 +169,15 @@ def test_a_range_is_a_sequence_of_its_numbers():
         return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
 
     kernel(X)
+
+
+def test_a_range_has_the_bounds_of_pythons():
+    @nki.jit
+    def kernel(x):
+        numbers = nl.affine_range(2, 8, 3)
+        assert (numbers.start, numbers.stop, numbers.step, len(numbers)) == (2, 8, 3, 2)
+        out = output_like(x)
+        nl.store(out, nl.load(x))
+        return out
+
+    assert np.array_equal(kernel(X), X)

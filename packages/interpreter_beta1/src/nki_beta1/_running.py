@@ -30,6 +30,18 @@ class LoopRange(Sequence[int]):
     def __reversed__(self) -> Iterator[int]:
         return _given(Turn(repr(self)), self._numbers[::-1], self._turns)
 
+    @property
+    def start(self) -> int:
+        return self._numbers.start
+
+    @property
+    def stop(self) -> int:
+        return self._numbers.stop
+
+    @property
+    def step(self) -> int:
+        return self._numbers.step
+
     def __len__(self) -> int:
         return len(self._numbers)
 
