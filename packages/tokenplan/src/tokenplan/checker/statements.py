@@ -49,7 +49,7 @@ def false_removals(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> lis
     """Removed edges whose operations do conflict, that far apart or farther: over the buffer and in
     the way that the edge names.
     """
-    index = {op.id: n for n, op in enumerate(unrolled.ops)}
+    index = unrolled.index
     found = []
     for edge in edges:
         ends = (index[edge.source], index[edge.sink])
@@ -65,7 +65,7 @@ def false_removals(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> lis
 
 def strict_edges(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> Iterator[Finding]:
     """W5 for edges that reach nearer than the nearest conflict of their kind and buffer."""
-    index = {op.id: n for n, op in enumerate(unrolled.ops)}
+    index = unrolled.index
     for edge in edges:
         nearest: tuple[int, ...] | None = None
         ends = (index[edge.source], index[edge.sink])
@@ -116,7 +116,7 @@ def _apart(
     unrolled: Unrolled, edge: Edge, source: Mapping[str, int], sink: Mapping[str, int]
 ) -> tuple[int, ...]:
     """The distance between two instances of the edge's operations."""
-    loops = unrolled.file.ops()[edge.source].loops[: len(edge.distance)]
+    loops = unrolled.ops[unrolled.index[edge.source]].loops[: len(edge.distance)]
     return tuple(sink[loop] - source[loop] for loop in loops)
 
 
@@ -131,7 +131,7 @@ def _removed(unrolled: Unrolled, edge: Edge, earlier: int, later: int) -> Findin
 
 def false_witnesses(unrolled: Unrolled, edges: list[Edge]) -> Iterator[Finding]:
     """Witnesses that are none: an iteration too near, a byte that the two do not fight over."""
-    index = {op.id: n for n, op in enumerate(unrolled.ops)}
+    index = unrolled.index
     for edge in edges:
         witness = edge.witness
         if witness is None or edge.kind == "join":

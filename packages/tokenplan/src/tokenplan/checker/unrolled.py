@@ -20,6 +20,8 @@ class Unrolled:
 
     file: PlanFile
     ops: tuple[Op, ...]
+    index: Mapping[str, int]
+    """Operation id -> its place in `ops`."""
     trips: Mapping[str, int]
     op: np.ndarray
     """(N,): which operation."""
@@ -81,7 +83,7 @@ def unroll(file: PlanFile, trips: Mapping[str, int] | None = None) -> Unrolled:
     for at in positions:
         number[at] = np.arange(len(at))
     iterations = tuple(vectors[at, : len(op.loops)] for op, at in zip(ops, positions, strict=True))
-    return Unrolled(file, ops, counts, which, number, iterations, positions)
+    return Unrolled(file, ops, index, counts, which, number, iterations, positions)
 
 
 def _count(body: tuple[Op | Loop, ...], trips: Mapping[str, int]) -> int:
