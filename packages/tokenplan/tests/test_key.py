@@ -76,6 +76,23 @@ def test_anything_else_does(other):
     assert key(other) != key(TEXT)
 
 
+TWINS = """program("trn2", "0.6")
+def twins(a: float32[128, 512]):
+    s = buffer(float32[128, 512], sbuf)
+    t = buffer(float32[128, 512], sbuf)
+    dma_copy(dst=s[:, :], src=a[:, :])
+    dma_copy(dst=t[:, :], src=a[:, :])
+    tensor_scalar(dst=s[:, :], data=s[:, :], op0=multiply, operand0=2.0)
+    tensor_scalar(dst=t[:, :], data=t[:, :], op0=multiply, operand0=2.0)
+    return a
+"""
+
+
+def test_statements_that_look_alike_go_by_the_tensors_that_were_named_before():
+    assert key(swapped(TWINS, 6, 7)) == key(TWINS)
+    assert key(swapped(TWINS, 4, 5)) == key(TWINS)
+
+
 def test_claims_belong_to_the_key():
     program = parse_program(TEXT)
     assert key_of(analyse(program)) != key_of(analyse(program, [Parallel("k")]))

@@ -69,6 +69,7 @@ def test_two_steps_of_an_inner_loop_do_not_add_up_across_its_end():
     ]
     assert {edge.distance for edge in reduce(found, edges)} == {(0, 0), (0, 1)}
     assert next_point((0, 4), (3, 4)) == (1, 0)
+    assert next_point((1, -1), (3, 4)) == (1, 0)
     assert moved((2, 3), (0, 1), (3, 4)) is None
     assert moved((0, 1), (1, -3), (3, 4)) == (1, 0)
 
@@ -82,6 +83,16 @@ def test_a_join_is_an_edge_like_any_other():
     program = kernel(loop("k", 4, op("u", access("a", "R")), op("v", access("b", "R"))))
     found = analyse(program, [Join("u", "v"), Join("v", "u")])
     assert arrows(found.edges) == [("u", "v", (0,)), ("v", "u", (1,))]
+
+
+def test_a_write_that_covers_a_part_does_not_stand_for_the_rest():
+    found = kernel(
+        op("u", access("a", "R", 4, width=8)),
+        op("v", access("a", "W", 0, width=8)),
+        op("w", access("a", "W", 8, width=8)),
+    )
+    kept = arrows(reduce(found, elide(found, exhaustive=-1).edges), REMOVED, "implied")
+    assert kept == [("u", "v", ()), ("u", "w", ())]
 
 
 def straight(count: int) -> Kernel:

@@ -54,6 +54,14 @@ def test_what_moves_alike_is_decided_by_its_distance():
     assert (edge.status, edge.rule) == ("removed", "shifts")
 
 
+def test_one_byte_in_common_is_a_conflict():
+    a, b = access("a", "W", 5, width=4, k=4), access("a", "R", 0, width=2, k=4)
+    found = analyse(two(a, b))
+    assert first_to_second(found) == ("kept", "shifts", (1,))
+    (edge,) = (e for e in found.edges if (e.source, e.sink) == ("u", "v"))
+    assert edge.witness is not None and edge.witness.byte == 5
+
+
 def test_the_search_with_integer_sets_finds_the_nearest_iteration():
     found = analyse(two(access("a", "W", 12, k=4), access("a", "R", 0, k=8), trips=8))
     # u writes from 12 + 4 i on, v reads from 8 j on: in one iteration they meet at i = j = 3 alone.

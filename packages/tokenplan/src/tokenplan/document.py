@@ -83,7 +83,7 @@ def read(text: str) -> tuple[TokenGraph, Json | None]:
         raise LaunchError(
             "the plan file is damaged",
             got=f"{type(wrong).__name__}: {wrong}",
-            hint="it does not follow the schema that `tokenplan explain --schema` prints",
+            hint="it does not follow tokenplan.document.schema(): make it again from the kernel",
         ) from None
 
 

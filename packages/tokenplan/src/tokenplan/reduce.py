@@ -103,8 +103,7 @@ class _Reduction:
                 and other.distance <= arc.distance[:depth]
                 and self.reach[arc.source] >> other.source & 1
                 and self.reach[other.sink] >> arc.sink & 1
-                and share(arc.source, other.source) >= depth
-                and share(other.sink, arc.sink) >= depth
+                and share(arc.source, other.source) >= depth  # so do the sinks
             ):
                 return True
         return False
