@@ -26,7 +26,7 @@ from nki_beta1._loops import repeated_around
 from nki_beta1._operands import kind_of_number, kinds_of
 from nki_beta1._running import running_loop
 from nki_beta1._tile import Tile
-from nki_beta1._usage import Prepared, Usage, prepared, remember, usage
+from nki_beta1._usage import Prepared, Usage, execute, prepared, remember, usage
 from nki_dtypes import DType, cast
 
 _NARROWER = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}
@@ -194,7 +194,7 @@ def _key_of(
     core: Any, shape: Any, dtype: Any, value: Any, buffer: Any, name: str
 ) -> tuple[Any, ...] | None:
     """What a filled tile without a name and a place depends on, but for the number in it."""
-    if name.__class__ is not str or name or core.watchers:
+    if name.__class__ is not str or name:
         return None
     if shape.__class__ not in (tuple, list) or value.__class__ not in (int, float):
         return None
@@ -214,10 +214,15 @@ def _remember_filled(core: Any, key: Any, made: Any, value: float) -> None:
 
 
 def _filled_again(core: Any, used: Usage, ready: Prepared, value: float) -> Tile:
+    result = ready.result.shape, ready.result.dtype, ready.result.space
+    if core.watchers:  # they see the tensor before what still waits
+        made = core.allocate(*result)
+        core.flush()
+        execute(core, used, ready, [made, value])
+        return made
     core.flush()
     tile: Any = Tile.__new__(core.view_class)
     tile.core = core
-    result = ready.result.shape, ready.result.dtype, ready.result.space
     Waiting(core, used, [None, value], result, None, True, ready).into_new(tile)
     return tile
 

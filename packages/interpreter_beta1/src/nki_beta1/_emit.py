@@ -33,6 +33,7 @@ from nki_beta1._usage import (
     about_to_execute,
     execute,
     issue,
+    perform,
     prepared,
     remember,
 )
@@ -97,13 +98,17 @@ class Core(NeuronCore):
         self.reduced.pop(number, None)
         self.masked.pop(number, None)
 
-    def equip(self, tile: Tile, spec: Spec, size: int) -> None:
-        """Give a tile new memory, all of which the next instruction writes, and nobody watches."""
+    def equip(self, tile: Tile, spec: Spec, size: int, place: Place | None) -> None:
+        """Give a tile new memory, all of which the next instruction writes."""
         flat = self.pool.elements(size, spec.storage)
         tile.array, tile.spec, tile.dynamic = flat.reshape(spec.shape), spec, None
         tile.storage = storage = Storage(flat, spec.shape, spec.dtype, spec.space)
         if self.initialised or self.reduced or self.masked:
             self._is_new(storage)
+        if self.watchers:
+            storage.fresh = True  # as they know it: until the instruction has run
+            self.announce(storage, place)
+            storage.fresh = False
 
     def adopt(self, array: np.ndarray, space: Space = _HBM, mutable: bool = True,
               *more: Any, **named: Any) -> View:  # fmt: skip
@@ -218,14 +223,14 @@ class Waiting:
         merge(part, whole, region.inside)
 
     def into_new(self, tile: Tile) -> None:
-        """Execute into new memory, which becomes that of `tile`: all of it, watched by nobody."""
+        """Execute into new memory, which becomes that of `tile`: all of it."""
         core, ready, operands = self.core, self.ready, self.operands
         assert ready is not None
-        core.equip(tile, ready.result, ready.size)
+        core.equip(tile, ready.result, ready.size, self.place)
         operands[self.used.output] = tile
         try:
             ready = about_to_execute(core, self.used, ready, operands, ready.more_written)
-            ready.execute(*operands)
+            perform(core, self.used, ready, operands, self.place)
         except KernelError as wrong:
             wrong.place = self.place or wrong.place
             raise

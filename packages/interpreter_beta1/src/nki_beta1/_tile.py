@@ -132,8 +132,8 @@ class Tile(NotAnArray, View):
         if core.waiting is self:
             core.waiting = None
         ready = waiting.ready
-        if ready is not None and ready.covers and not core.watchers:
-            if not waiting.used.loads or not borrows(self, waiting):
+        if ready is not None and ready.covers:
+            if core.watchers or not waiting.used.loads or not borrows(self, waiting):
                 waiting.into_new(self)
             return
         made = core.allocate(waiting.shape, waiting.dtype, waiting.space, place=waiting.place)

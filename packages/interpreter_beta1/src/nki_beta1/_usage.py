@@ -184,6 +184,18 @@ def execute(
 ) -> None:
     """Execute an instruction that is known to be legal on operands of these kinds."""
     ready = about_to_execute(core, used, ready, operands, ready.written)
+    perform(core, used, ready, operands, place, mask)
+
+
+def perform(
+    core: Core,
+    used: Usage,
+    ready: Prepared,
+    operands: Sequence[Any],
+    place: Place | None = None,
+    mask: np.ndarray | None = None,
+) -> None:
+    """Execute an instruction whose operands are settled, and tell those who watch."""
     if not core.watchers:
         ready.execute(*operands)
         return

@@ -175,12 +175,16 @@ class NeuronCore:
         view.array, view.spec, view.storage = array, spec, storage
         view.core, view.dynamic = self, None
         if self.watchers:
-            storage.notes = {}
-            if storage.fresh or storage.constant:
-                storage.place = place or find_place()
-            for watcher in self.watchers:
-                watcher.allocated(storage)
+            self.announce(storage, place)
         return view
+
+    def announce(self, storage: Storage, place: Place | None) -> None:
+        """Tell the watchers of a new tensor."""
+        storage.notes = {}
+        if storage.fresh or storage.constant:
+            storage.place = place or find_place()
+        for watcher in self.watchers:
+            watcher.allocated(storage)
 
     def moved(
         self,

@@ -39,6 +39,7 @@ class Spec:
         "fresh",
         "indirect",
         "mutable",
+        "repeats",
         "settled",
         "shape",
         "sliceable",
@@ -59,6 +60,8 @@ class Spec:
     mutable: bool
     fresh: bool
     indirect: Indirection | None
+    repeats: bool
+    """Whether two indices name the same element (a broadcast view)."""
     settled: Spec
     """The same view once its memory is written or poisoned: itself unless `fresh`."""
     sliceable: bool
@@ -107,11 +110,6 @@ class Spec:
             expected *= size
         return True
 
-    @property
-    def repeats(self) -> bool:
-        """Whether two indices name the same element (a broadcast view)."""
-        return any(n > 1 and s == 0 for n, s in zip(self.shape, self.strides, strict=True))
-
     def but(self, **changes: object) -> Spec:
         """The same spec with some fields changed."""
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
@@ -121,7 +119,7 @@ class Spec:
         return f"{self.shape}, {self.dtype}, {self.space.name.upper()}"
 
 
-_FIELDS = tuple(n for n in Spec.__slots__ if n not in ("settled", "slices", "sliceable"))
+_FIELDS = tuple(n for n in Spec.__slots__ if n not in ("repeats", "settled", "slices", "sliceable"))
 _LIMIT = 1 << 16  # specs remembered; past it the table starts anew, which only costs time
 _interned: dict[tuple, Spec] = {}
 
@@ -150,6 +148,7 @@ def make_spec(
         spec.storage, spec.start, spec.mutable, spec.fresh = storage, start, mutable, fresh
         spec.indirect, spec.bank_offset, spec.slices = indirect, bank_offset, {}
         spec.sliceable = not fresh and indirect is None
+        spec.repeats = any(n > 1 and s == 0 for n, s in zip(shape, strides, strict=True))
         spec.settled = spec.but(fresh=False) if fresh else spec
         _interned[key] = spec
     return spec

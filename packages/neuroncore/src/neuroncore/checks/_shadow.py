@@ -110,8 +110,8 @@ def is_gathered(view: View) -> bool:
 def is_whole(view: View) -> bool:
     """Whether a view names every byte of its tensor."""
     return (
-        view.array.nbytes == view.storage.flat.nbytes
-        and view.dynamic is None
+        view.dynamic is None
+        and view.array.nbytes == view.storage.flat.nbytes
         and not view.spec.repeats
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from neuroncore._caret import Place
 from neuroncore.launch import RUNNING
@@ -27,8 +28,7 @@ class _Line:
     made: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """Which of the tensors that one expression made: in a loop, in a comprehension.
 
     As text " (3rd of 8 made there)", of those so far; nothing while there is one.
@@ -48,14 +48,20 @@ class Lines:
     def __init__(self) -> None:
         self._program: object = None
         self._lines: dict[Place | None, _Line] = {}
+        self._known: dict[int, tuple[Place | None, _Line]] = {}
+        """The same by id of the place, which the entry keeps alive: hashing one takes longer."""
 
     def made(self, storage: Storage) -> Made:
         """Count a tensor that has been allocated."""
         launch = RUNNING.get()
         program = None if launch is None else (launch.number, launch.program)
         if program != self._program:
-            self._program, self._lines = program, {}
-        line = self._lines.setdefault(storage.place, _Line())
+            self._program, self._lines, self._known = program, {}, {}
+        place = storage.place
+        known = self._known.get(id(place))
+        if known is None:
+            known = self._known[id(place)] = place, self._lines.setdefault(place, _Line())
+        line = known[1]
         line.made += 1
         return Made(line, line.made)
 

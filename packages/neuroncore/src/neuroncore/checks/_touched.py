@@ -46,9 +46,9 @@ def operand_of(views: Mapping[str, Any], name: str) -> Any:
     """The operand of that name, or the index tile of a dynamic one: its poison is looked up here
     and by the instruction alike.
     """
-    operand, _, index = name.partition(".")
-    if not index:
-        return views[operand]
+    if name in views:
+        return views[name]
+    operand, _, _ = name.partition(".")
     tile = views[operand].dynamic.index
     tile.settle()
     return tile

@@ -79,16 +79,15 @@ class Memory(Watcher):
             if not isinstance(view, View):
                 continue
             content = _content(self, view.storage)
-            if content.written is not True and (chosen is None or name not in touched.writes):
-                missing = self._missing(event, view, content)
-                if (
-                    missing is not None
-                    and plan.carries
-                    and _same_rows(view, views[touched.writes[0]])
-                ):
-                    undefined.append(missing)
-                elif missing is not None:
-                    self._report(event, name, view, missing)
+            if content.written is True or (chosen is not None and name in touched.writes):
+                continue
+            missing = self._missing(event, view, content)
+            if missing is None:
+                continue
+            if plan.carries and _same_rows(view, views[touched.writes[0]]):
+                undefined.append(missing)
+            else:
+                self._report(event, name, view, missing)
         for name in touched.writes:
             view = views[name]
             content = _content(self, view.storage)

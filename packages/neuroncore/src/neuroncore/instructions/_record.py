@@ -201,12 +201,13 @@ class Instruction:
     moves_bits: Callable[[Call], bool] = lambda call: False
     """Whether elements are moved as they are, so that packed ones, which have no value, may be."""
 
+    outputs: tuple[str, ...] = field(init=False)
+    """The operands that it writes."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "effects", _with_indices(self.effects))
-
-    @property
-    def outputs(self) -> list[str]:
-        return [name for name, operand in self.operands.items() if operand.writes]
+        written = (name for name, operand in self.operands.items() if operand.writes)
+        object.__setattr__(self, "outputs", tuple(written))
 
     def attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Every attribute, converted; what is not given has its default.

@@ -37,7 +37,10 @@ class Matmul:
 
 @dataclass(eq=False)
 class NotedTensor:
-    """A tensor of the run: what its buffer needs, where its name may stand, matmuls into it."""
+    """A tensor of the run: what its buffer needs, where its name may stand, matmuls into it.
+
+    Kernels make many: what few of them have stands on the class until it is set.
+    """
 
     number: int
     shape: tuple[int, ...]
@@ -50,16 +53,25 @@ class NotedTensor:
     """Whether the language filled it without an instruction."""
     num_bytes: int
     """Of its storage."""
-    elements: np.ndarray | None = None
+    elements: np.ndarray | None = field(default=None, init=False)
     """What a constant of the kernel holds."""
-    same_as: NotedTensor | None = None
+    same_as: NotedTensor | None = field(default=None, init=False)
     """An equal constant before this one."""
-    base: int = 0
+    base: int = field(default=0, init=False)
     """Where its elements start in memory; 0: nobody has asked."""
-    parameter: str | None = None
-    touched_at: Place | None = None
+    parameter: str | None = field(default=None, init=False)
+    touched_at: Place | None = field(default=None, init=False)
     """The first write, which names the tiles of 0.1: they come to life when they are used."""
-    matmuls: list[Matmul] = field(default_factory=list)
+    matmuls: Sequence[Matmul] = field(default=(), init=False)
+    last: NotedView | None = field(default=None, init=False)
+    """The last view of all of it."""
+
+    def accumulates(self, matmul: Matmul) -> None:
+        """Note a matmul into it."""
+        if isinstance(self.matmuls, list):
+            self.matmuls.append(matmul)
+        else:
+            self.matmuls = [matmul]
 
     def offset(self, array: np.ndarray, flat: np.ndarray) -> int:
         """Elements of `array` between the first of all, `flat`, and its own first."""

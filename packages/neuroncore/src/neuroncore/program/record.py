@@ -125,39 +125,43 @@ class Recorder(Watcher):
             return
         dst = event.views["dst"]
         written = written_part(dst)
-        at, matmuls = len(self._notes), self._tensors[id(dst.storage)].matmuls
+        at, tensor = len(self._notes), self._tensors[id(dst.storage)]
         adds_anyway = event.call.options.accumulate_on_unwritten == "add"
         if attrs["accumulate"] and adds_anyway and written is not True:
             if not self.for_time:
                 _holds_zeros(dst, written, event.place)
             written = True if written is False else None  # 0 + x: as if it had been written
-            matmuls.append(Matmul(at, None, written))
+            tensor.accumulates(Matmul(at, None, written))
             return
         state = written if isinstance(written, bool) else None
-        matmuls.append(Matmul(at, attrs["accumulate"], state))
+        tensor.accumulates(Matmul(at, attrs["accumulate"], state))
 
     def did(self, event: Event) -> None:
+        call, views, place = event.call, event.views, event.place
         operands = [
-            self._noted(value) if isinstance(value, View) else value
-            for value in event.views.values()
+            self._noted(value) if isinstance(value, View) else value for value in views.values()
         ]
-        self._notes.append(
-            NotedCall(event.call, tuple(event.views), operands, event.name, event.place)
-        )
-        if event.call.version == BETA1 or self.core is None:
+        self._notes.append(NotedCall(call, tuple(views), operands, event.name, place))
+        if call.version == BETA1 or self.core is None:
             self._first_touch(event)
         if not self.needs_values:
             _as_if_executed(event)
 
     def _noted(self, view: View) -> NotedView:
         tensor, spec, array = self._tensors[id(view.storage)], view.spec, view.array
+        last = tensor.last
+        if last is not None and last.spec is spec and array.nbytes == tensor.num_bytes:
+            return last
         dense = self._dense.get(spec)
         if dense is None:
             dense = self._dense[spec] = spec.strides == row_major(spec.shape)
         starts = dense and array.nbytes == tensor.num_bytes
         offset = 0 if starts else tensor.offset(array, view.storage.flat)
         index = None if view.dynamic is None else self._noted(view.dynamic.index)
-        return NotedView(tensor, spec, offset, index)
+        noted = NotedView(tensor, spec, offset, index)
+        if starts and index is None:
+            tensor.last = noted
+        return noted
 
     def _first_touch(self, event: Event) -> None:
         for name in event.call.record.outputs:
@@ -240,8 +244,10 @@ def _as_if_executed(event: Event) -> None:
 
 def _holds_zeros(dst: View, written: np.ndarray | bool, place: Place | None) -> None:
     """0.1 adds a matmul to what PSUM holds; only zeros can be said with an accumulation group."""
-    unwritten = np.broadcast_to(np.logical_not(written), dst.shape)
-    if not dst.storage.fresh and not np.any(dst.array[unwritten]):
+    held = dst.array
+    if written is not False:
+        held = held[np.broadcast_to(np.logical_not(written), dst.shape)]
+    if not dst.storage.fresh and not held.any():
         return
     raise UnsupportedError(
         "a matmul is added to PSUM content that is not zero and no matmul has written",
