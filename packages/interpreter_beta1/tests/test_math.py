@@ -1,6 +1,7 @@
 """nl functions: values against float64, dtypes against the promotion rules."""
 
 import math
+import operator
 
 import ml_dtypes
 import numpy as np
@@ -315,3 +316,39 @@ def test_a_quotient_of_integers_keeps_its_fraction_unless_told_otherwise(
 
     np.testing.assert_array_equal(result, expected)
     assert result.dtype == (np.float32 if option == "float" else np.int32)
+
+
+BESIDE_A_NUMBER = {
+    "t * n": lambda t, n: t * n,
+    "n - t": lambda t, n: n - t,
+    "t / n": lambda t, n: t / n,
+    "n < t": lambda t, n: n < t,
+    "t **= n": lambda t, n: operator.ipow(t, n),
+    "nl.multiply": nl.multiply,
+    "nl.maximum": lambda t, n: nl.maximum(n, t),
+    "nl.where": lambda t, n: nl.where(t > n, t, n),
+    "nl.fmod": nl.fmod,
+    "nl.bitwise_and": nl.bitwise_and,
+    "nisa.tensor_scalar": lambda t, n: nisa.tensor_scalar(t, op0=np.multiply, operand0=n),
+}
+
+
+@pytest.mark.parametrize("number", [np.float64(2), np.int64(2), np.uint64(2)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int8])
+@pytest.mark.parametrize("name", BESIDE_A_NUMBER)
+def test_a_numpy_number_of_64_bits_is_one_of_python(name, dtype, number, evaluate):
+    x = np.arange(32).reshape(4, 8).astype(dtype)
+
+    def outcome(n):
+        try:
+            found = evaluate(lambda t: BESIDE_A_NUMBER[name](t, n), x)
+        except KernelError as refused:
+            return type(refused)
+        return found.dtype, found.tobytes()
+
+    assert outcome(number) == outcome(number.item())
+
+
+def test_attention_scales_by_a_numpy_root(evaluate):
+    x = np.arange(32, dtype=np.float32).reshape(4, 8)
+    np.testing.assert_array_equal(evaluate(lambda t: t * (1 / np.sqrt(64)), x), x / 8)

@@ -121,17 +121,31 @@ def _result_dtype(op: AluOp, x: Any, y: Any) -> DType:
         return bool_
     if op.is_bitvec and is_number(x) != is_number(y):
         return dtype_of(y if is_number(x) else x)
-    promoted = _promoted(_strength(x), _strength(y))
-    if op is _DIVIDE and not promoted.is_float:
-        return float32 if core_of("divide").options.integer_quotient == "float" else promoted
-    return promoted
+    kind = promoted(x, y)
+    if op is _DIVIDE and not kind.is_float:
+        return float32 if core_of("divide").options.integer_quotient == "float" else kind
+    return kind
+
+
+def promoted(x: Any, y: Any) -> DType:
+    """The dtype in which two operands meet."""
+    return _promoted(_strength(x), _strength(y))
 
 
 def _strength(value: Any) -> DType | type:
-    """What an operand brings into promotion: its dtype, or the type of a Python number (weak)."""
+    """What an operand brings into promotion: its dtype, or the type of a Python number (weak).
+
+    NumPy's numbers of 64 bits, which no tile has, count as Python's, whatever NumPy made them from:
+    `1 / np.sqrt(64)` is what `1 / math.sqrt(64)` is.
+    """
     if isinstance(value, (View, Access)):
         return dtype_of(value)
+    if isinstance(value, _OF_64_BITS):
+        return type(value.item())
     return as_dtype(value.dtype) if isinstance(value, np.generic) else type(value)
+
+
+_OF_64_BITS = (np.float64, np.int64, np.uint64)
 
 
 @lru_cache(maxsize=1024)

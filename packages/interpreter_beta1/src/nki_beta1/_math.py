@@ -9,7 +9,7 @@ from nki_beta1 import _elementwise as elementwise
 from nki_beta1._apply import apply
 from nki_beta1._create import refuse_unknown
 from nki_beta1._trigonometry import cos, sin, tan
-from nki_dtypes import DType, float32, promote
+from nki_dtypes import float32
 
 UNARY = (
     "exp", "log", "sqrt", "rsqrt", "square", "abs", "sign", "relu", "sigmoid", "tanh", "silu",
@@ -128,17 +128,13 @@ def mod(x: Any, y: Any, dtype: Any = None, mask: Any = None, **unknown: Any) -> 
 def fmod(x: Any, y: Any, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
     """x - trunc(x / y) · y, which has x's sign: sign(x) · (|x| mod |y|)."""
     refuse_unknown("fmod", unknown)
-    kind = _promoted(x, y) if dtype is None else dtype
+    kind = elementwise.promoted(x, y) if dtype is None else dtype
     above, below = (_magnitude(v, mask) for v in (x, y))
     rest = elementwise.binary("mod", above, below, float32, mask)
     if elementwise.is_number(x):
         return elementwise.scalar_op(rest, "multiply", -1.0 if x < 0 else 1.0, kind, mask)
     sign = elementwise.unary("sign", x, float32, mask)
     return elementwise.binary("multiply", rest, sign, kind, mask)
-
-
-def _promoted(*values: Any) -> DType:
-    return promote(*(v if elementwise.is_number(v) else elementwise.dtype_of(v) for v in values))
 
 
 def _magnitude(value: Any, mask: Any) -> Any:
