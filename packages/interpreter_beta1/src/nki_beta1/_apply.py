@@ -20,7 +20,7 @@ from nki_beta1._access import Access
 from nki_beta1._emit import Core, Waiting, check, emit, wait
 from nki_beta1._mask import RULE as MASK_RULE
 from nki_beta1._mask import Region, region_of
-from nki_beta1._operands import kind_of_number, misfitting, takes
+from nki_beta1._operands import kind_of_number, misfitting, refuse_kept, takes
 from nki_beta1._usage import VERSION, Prepared, Usage, issue, remember, usage
 from nki_dtypes import DType
 
@@ -86,6 +86,8 @@ def apply(
     for i, value in enumerate(operands):
         if isinstance(value, Access):
             operands[i] = cut(value, None)
+        elif isinstance(value, View) and value.core is not core:
+            refuse_kept(value)
     ready = found.ready
     if ready is None:
         ready = check(core, used, operands, found.result)

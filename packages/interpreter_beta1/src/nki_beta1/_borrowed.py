@@ -4,6 +4,8 @@ A parameter that the kernel may not write stays as it is while the kernel runs, 
 elements that lie there one after the other is a matter of names. The tile takes a copy of its own
 (`Tile.detach`) before an instruction writes to it and before anything but an instruction looks at a
 part of it; NumPy refuses what would forget that. Watched kernels copy: their instructions count.
+Python code in the kernel that writes to the caller's array is no part of NKI: when loads see that,
+is not defined.
 """
 
 from __future__ import annotations

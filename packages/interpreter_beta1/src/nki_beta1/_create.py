@@ -210,7 +210,7 @@ def _key_of(
 
 def _remember_filled(core: Any, key: Any, made: Any, value: float) -> None:
     used, operands = usage(core, INSTRUCTIONS["memset"], {}), [made, value]
-    remember(core, key, (used, prepared(core, used, kinds_of(operands), operands)))
+    remember(core, key, (used, prepared(core, used, kinds_of(core, operands), operands)))
 
 
 def _filled_again(core: Any, used: Usage, ready: Prepared, value: float) -> Tile:

@@ -313,7 +313,7 @@ def check(
     core: Core, used: Usage, operands: list[Any], result: tuple[tuple[int, ...], DType, Space]
 ) -> Prepared:
     """Find what is wrong with the call where the kernel makes it."""
-    kinds = kinds_of(operands)
+    kinds = kinds_of(core, operands)
     key = (check, used, result, *kinds)
     found = core.plans.get(key)
     if found is None:

@@ -25,7 +25,7 @@ from nki_beta1._dma import copy_by_dma
 from nki_beta1._fetched import fetched
 from nki_beta1._mask import region_of
 from nki_beta1._matmul_mask import masked_matmul
-from nki_beta1._operands import kinds_of
+from nki_beta1._operands import kinds_of, refuse_kept
 from nki_beta1._usage import execute, remember, usage
 
 
@@ -82,6 +82,8 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
         known = core.plans.get(key)
         if known is not None and (mask is None or region_of(mask, dst.shape) is None):
             used, ready = known
+            if dst.core is not core or value.core is not core:
+                refuse_kept(value if dst.core is core else dst)
             execute(core, used, ready, [dst, value])
             return
     _in_hbm("store", "dst", dst)
@@ -93,7 +95,7 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
 def _remember_store(core: Any, key: Any, dst: View, value: View) -> None:
     """Keep the verdict on a store that was one DMA, for others like it."""
     used = usage(core, INSTRUCTIONS["dma_copy"], {})
-    ready = core.plans.get((used, *kinds_of([dst, value])))
+    ready = core.plans.get((used, *kinds_of(core, [dst, value])))
     is_one = value.spec.space is not Space.psum and dst.shape == value.shape
     if ready is not None and not ready.moving and is_one:
         remember(core, key, (used, ready))

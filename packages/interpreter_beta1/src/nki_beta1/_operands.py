@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
-from neuroncore.errors import SignatureError
+from neuroncore.core import NeuronCore
+from neuroncore.errors import AccessError, SignatureError
 from neuroncore.instructions import Instruction, Operand
 from neuroncore.memory import View
 from neuroncore.spec import Spec
@@ -19,12 +20,27 @@ _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 _LARGEST = int(np.finfo(np.float64).max)
 
 
-def kinds_of(operands: Sequence[Any]) -> list[Kind]:
-    """The kinds of operands; a tensor that waits for its value gets it now."""
+def kinds_of(core: NeuronCore, operands: Sequence[Any]) -> list[Kind]:
+    """The kinds of operands; a tensor that waits for its value gets it now.
+
+    Raises AccessError for a tensor of another core.
+    """
     return [
-        v.spec.settled if isinstance(v, View) else None if v is None else kind_of_number(v)
+        v.spec.settled if isinstance(v, View) and (v.core is core or refuse_kept(v))
+        else None if v is None else kind_of_number(v)
         for v in operands
-    ]
+    ]  # fmt: skip
+
+
+def refuse_kept(tensor: View) -> Never:
+    """Raise that a tensor is of an earlier launch: what it holds need not be there any more."""
+    raise AccessError(
+        "a tensor of another launch",
+        expected="tensors that this kernel was given or made",
+        got=repr(tensor),
+        hint="return what a later kernel needs, and give it that as an argument",
+        rule="NKI 0.1: tensors live as long as the kernel that made them",
+    )
 
 
 def kind_of_number(value: Any) -> type:

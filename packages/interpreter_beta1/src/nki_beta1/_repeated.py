@@ -14,6 +14,7 @@ import numpy as np
 from neuroncore.memory import View
 from nki_beta1._emit import Core, Waiting
 from nki_beta1._mask import region_of
+from nki_beta1._operands import refuse_kept
 from nki_beta1._usage import remember
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 class Repeated:
     """An instruction whose tensors are those of a call, each once; other operands are fixed.
 
-    `places` are the indices of the call's tensors among the operands, `over` the shape that a mask
+    `places` are the indices of the call's values among the operands, `tensors` those of tensors,
+    `over` the shape that a mask
     is about.
     """
 
-    __slots__ = ("covers", "operands", "over", "places", "ready", "result", "used")
+    __slots__ = ("covers", "operands", "over", "places", "ready", "result", "tensors", "used")
 
     def __init__(self, waiting: Waiting, places: Sequence[int]) -> None:
         assert waiting.over is not None
@@ -35,6 +37,7 @@ class Repeated:
         self.result = waiting.shape, waiting.dtype, waiting.space
         self.covers, self.places = waiting.covers, places
         self.operands = list(waiting.operands)
+        self.tensors = [place for place in places if isinstance(self.operands[place], View)]
         for place in places:
             self.operands[place] = None
 
@@ -53,6 +56,9 @@ def again(core: Core, key: Any, mask: Any, *values: Any) -> Tile | None:
     operands = known.operands.copy()
     for place, value in zip(known.places, values):  # noqa: B905 - of equal length
         operands[place] = value
+    for place in known.tensors:
+        if operands[place].core is not core:
+            refuse_kept(operands[place])
     tile: Any = _new(core.view_class)
     tile.core, core.waiting = core, tile
     covers, ready, over = known.covers, known.ready, known.over

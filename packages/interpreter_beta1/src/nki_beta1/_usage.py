@@ -168,7 +168,7 @@ def issue(
 
     `mask` says which elements of the result the caller keeps, where it isn't all of them.
     """
-    ready = prepared(core, used, kinds_of(operands), operands)
+    ready = prepared(core, used, kinds_of(core, operands), operands)
     if ready.moving:
         refuse_outside(used.record.name, operands, ready.moving)
     execute(core, used, ready, operands, place, mask)
@@ -220,7 +220,7 @@ def about_to_execute(
         if (core.lent or core.masked) and core.about_to_write(operands[i].storage):
             moved = True
     if moved:  # what an operand relied on, which may have had other strides
-        ready = prepared(core, used, kinds_of(operands), operands)
+        ready = prepared(core, used, kinds_of(core, operands), operands)
     for i in ready.initialised:
         core.initialised.add(id(operands[i].storage))
     for i in ready.tiles:
