@@ -85,3 +85,29 @@ def test_adding_to_a_view_of_a_tensor_changes_the_tensor(column):
         return stored(tensor)
 
     np.testing.assert_array_equal(kernel(column), column + 1)
+
+
+@pytest.mark.parametrize("shape", [(8, 4), (8, 1)])
+@pytest.mark.parametrize("partitions", [8, 1])
+def test_a_repeated_tile_is_what_it_was(partitions, shape, evaluate):
+    x = np.arange(8, dtype=np.float32).reshape(8, 1)
+
+    def expression(tile):
+        column = nl.copy(tile)[0:partitions, :]
+        repeated = nl.broadcast_to(column, shape=shape)
+        column[...] = 7.0
+        return repeated
+
+    wanted = np.broadcast_to(x[0:partitions], shape)
+    np.testing.assert_array_equal(evaluate(expression, x), wanted)
+
+
+def test_writing_to_a_repeated_tile_leaves_the_tile(evaluate):
+    x = np.arange(8, dtype=np.float32).reshape(8, 1)
+
+    def expression(tile):
+        repeated = tile.broadcast_to((8, 4))
+        repeated[:, 1:2] = 7.0
+        return tile
+
+    np.testing.assert_array_equal(evaluate(expression, x), x)

@@ -19,6 +19,7 @@ from neuroncore.errors import DTypeError, KernelError, ShapeError, SignatureErro
 from neuroncore.memory import View
 from nki_beta1._access import Access
 from nki_beta1._apply import apply, core_of, cut, run
+from nki_beta1._fetched import fetched
 from nki_beta1._index import Index
 from nki_beta1._iota import compared, index_tile
 from nki_beta1._mask import Mask
@@ -307,7 +308,11 @@ def invert(x: Any, dtype: Any = None, mask: Any = None) -> Any:
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """The tile with axes of extent 1 repeated: free axes as a view, partitions by copying."""
+    """The tile with axes of extent 1 repeated, as it is now: a value, like every other result.
+
+    Free axes are repeated without copying while nothing writes to the tile. Of a tensor in HBM it
+    is a view.
+    """
     wanted = tuple(int(n) for n in shape)
     core_of("broadcast_to").flush()
     x = cut(x, None)
@@ -315,8 +320,11 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         x.detach()  # type: ignore[attr-defined]
     if wanted != common_shape(x, _Shaped(wanted)):
         raise ShapeError(f"a tile of shape {x.shape} does not broadcast to {wanted}", rule=RULE)
-    view = repeat(spread_partitions(x, wanted), wanted)
-    view.is_value = isinstance(x, View) and x.is_value  # type: ignore[attr-defined]
+    source = spread_partitions(fetched(x), wanted)
+    view: Any = source.derive(np.broadcast_to(source.array, wanted), source.spec.start)
+    if view.spec.space.on_chip:
+        view.is_value = view.is_lent = True
+        view.core.lend(view.storage, view)
     return view
 
 
