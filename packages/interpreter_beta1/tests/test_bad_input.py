@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroncore.errors import AccessError, KernelError, MemorySpaceError, ShapeError
+from neuroncore.errors import AccessError, KernelError, LaunchError, MemorySpaceError, ShapeError
 from nki_beta1 import nisa, nki, nl
 
 X = np.zeros((100, 200), np.float32)
@@ -178,3 +178,16 @@ def test_indices_that_a_mask_cuts_off_may_leave_the_tensor():
         return out
 
     np.testing.assert_array_equal(kernel(X), X + 1)
+
+
+def test_a_masked_array_is_refused():
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, nl.load(x))
+        return out
+
+    x = np.ma.masked_array(np.ones((4, 4), np.float32), mask=np.eye(4, dtype=bool))
+    with pytest.raises(LaunchError, match=r"(?s)masked array.*4 elements masked.*\.filled"):
+        kernel(x)
+    assert kernel(x.filled(0)).sum() == 12

@@ -177,6 +177,8 @@ def _adopt(
     value: Any, core: NeuronCore, taken: list[_Argument], mutable: bool, name: str = ""
 ) -> Any:
     if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise _masked(value, name)
         view = _tensor_of(value, core, mutable and value.flags.writeable, name)
         taken.append(_Argument(value, view))
         return view
@@ -185,6 +187,14 @@ def _adopt(
     if type(value) is dict:
         return {k: _adopt(v, core, taken, mutable) for k, v in value.items()}
     return value
+
+
+def _masked(array: np.ma.MaskedArray, name: str) -> LaunchError:
+    return LaunchError(
+        f"{name or 'an argument'} is a masked array: a tensor has all its elements",
+        got=f"shape {array.shape}, {np.ma.count_masked(array)} elements masked",
+        hint="pass array.filled(value), and the mask as an array of its own where it is needed",
+    )
 
 
 def _tensor_of(array: np.ndarray, core: NeuronCore, mutable: bool, name: str) -> View:
