@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from neuroncore.errors import MemorySpaceError
+from neuroncore.errors import KernelError, MemorySpaceError
 from nki_beta1 import nki, nl
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -86,7 +86,25 @@ def of_a_generator_function(x):
     return out
 
 
-BY_THE_RANGE = [of_a_map, of_a_zip, of_a_map_in_a_for, of_a_loop_over_a_map,
+def of_a_while(x):
+    out, numbers = [], iter(nl.affine_range(2))
+    while (i := next(numbers, None)) is not None:
+        out += [i, output_like(x)]
+    return out
+
+
+def of_a_while_that_breaks(x):
+    out, numbers = [], iter(nl.affine_range(2))
+    while True:
+        i = next(numbers, None)
+        if i is None:
+            break
+        out += [i, output_like(x)]
+    return out
+
+
+BY_THE_RANGE = [of_a_while, of_a_while_that_breaks,
+                of_a_map, of_a_zip, of_a_map_in_a_for, of_a_loop_over_a_map,
                 of_a_range_with_a_name, of_a_range_given, of_a_generator_with_a_name, of_a_filter,
                 of_a_reduction, of_a_reversed_range, of_a_generator_function]  # fmt: skip
 
@@ -148,7 +166,15 @@ def beside_a_helper_that_loops(x):
     return out
 
 
-OUTSIDE = [after_a_map, after_a_loop_that_breaks, after_a_loop_that_fails, beside_an_iterator,
+def after_a_while(x):
+    numbers = iter(nl.affine_range(2))
+    while next(numbers) < 1:
+        pass
+    return [output_like(x), output_like(x)]
+
+
+OUTSIDE = [after_a_while,
+           after_a_map, after_a_loop_that_breaks, after_a_loop_that_fails, beside_an_iterator,
            after_a_zip_that_stops_early, in_a_map_over_python, in_an_unrolled_map,
            beside_a_helper_that_loops]  # fmt: skip
 
@@ -158,6 +184,16 @@ def test_an_iteration_that_is_over_or_stands_beside_refuses_nothing(function):
     assert len(nki.jit(function)(X)) == 2
 
 
+def test_a_loop_over_several_variables_is_named_by_all():
+    @nki.jit
+    def kernel(x):
+        for n, (i, _) in enumerate(zip(nl.affine_range(2), "ab", strict=True)):
+            nl.store(output_like(x), nl.load(x) * float(n + i))
+
+    with pytest.raises(MemorySpaceError, match="inside the loop over n, i, _"):
+        kernel(X)
+
+
 def test_a_range_is_a_sequence_of_its_numbers():
     @nki.jit
     def kernel(x):
@@ -165,6 +201,7 @@ def test_a_range_is_a_sequence_of_its_numbers():
         assert list(numbers) == [1, 3, 5] and len(numbers) == 3 and numbers[-1] == 5
         assert numbers == range(1, 7, 2) == nl.sequential_range(1, 7, 2) and numbers != [1, 3, 5]
         assert list(reversed(numbers[1:])) == [5, 3] and 3 in numbers and 2 not in numbers
+        assert numbers and not nl.affine_range(0) and numbers.index(5) == 2 and numbers != None  # noqa: E711
         assert repr(numbers) == "nl.affine_range(1, 7, 2)" and len({numbers, range(1, 7, 2)}) == 1
         return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
 
@@ -181,3 +218,44 @@ def test_a_range_has_the_bounds_of_pythons():
         return out
 
     assert np.array_equal(kernel(X), X)
+
+
+def entering(numbers):
+    with numbers:
+        pass
+
+
+MISUSES = {
+    "with": entering,
+    "%d": lambda r: "%d" % r,  # noqa: UP031
+    "{:d}": lambda r: f"{r:d}",
+    "r + 1": lambda r: r + 1,
+    "1 + r": lambda r: 1 + r,
+    "-r": lambda r: -r,
+    "r * 2": lambda r: r * 2,
+    "r < 3": lambda r: r < 3,
+    "r.size": lambda r: r.size,
+    "r()": lambda r: r(),
+    "r[9]": lambda r: r[9],
+    "r[0.5]": lambda r: r[0.5],
+    "int(r)": int,
+    "r == an array": lambda r: r == X,
+    "an array != r": lambda r: r != X,
+    "r + an array": lambda r: r + X,
+    "an array + r": lambda r: X + r,
+    "np.asarray": np.asarray,
+    "r + a tile": lambda r: r + nl.zeros((4, 4), dtype=nl.float32),
+    "t[r]": lambda r: nl.zeros((4, 4), dtype=nl.float32)[r],
+}
+
+
+@pytest.mark.parametrize("use", MISUSES)
+def test_what_a_range_is_not_is_refused_with_a_caret(use):
+    @nki.jit
+    def kernel(x):
+        MISUSES[use](nl.affine_range(3))
+        return output_like(x)
+
+    with pytest.raises(KernelError, match=r"\^\^\^|:\d+:\d+: ") as caught:
+        kernel(X)
+    assert str(caught.value).startswith(__file__)

@@ -49,6 +49,11 @@ def assigning(v):
     v[0] = None
 
 
+def entering(v):
+    with v:
+        pass
+
+
 def matching(v):
     match v:
         case 1:
@@ -76,6 +81,7 @@ USES = {
     "1 in v": (lambda v: 1 in v, ()),
     "list.index": (lambda v: [1, v].index(v), ()),
     "match": (matching, ()),
+    "with": (entering, ()),
     "bool": (bool, IN_HBM),
     "not": (lambda v: not v, IN_HBM),
     "if": (lambda v: 1 if v else 0, IN_HBM),

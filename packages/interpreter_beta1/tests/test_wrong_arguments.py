@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, SignatureError
 from neuroncore.instructions import KernelWarning
 from nki_beta1 import nisa, nki, nl, nt
 
@@ -367,3 +367,10 @@ def test_no_operand_or_index_makes_python_complain(action):
         return lambda t, x: ACTIONS[action](t, wrong(t, x))
 
     assert unexplained(function) == []
+
+
+@pytest.mark.parametrize("axis", [True, (True,), [np.True_]], ids=repr)
+@pytest.mark.parametrize("name", ["sum", "mean", "softmax", "all", "max", "var"])
+def test_a_truth_value_is_no_axis(name, axis, evaluate):
+    with pytest.raises(SignatureError, match=rf"nl\.{name}: axis cannot be"):
+        evaluate(lambda t: getattr(nl, name)(t, axis=axis), np.ones((4, 4), np.float32))

@@ -27,7 +27,7 @@ def loops_around(code: CodeType, at: int) -> tuple[str, ...]:
 
     A loop over several variables counts with the first; `while` loops are not among them.
     """
-    return tuple(variable for variable, _ in _loops_around(code, at))
+    return tuple(variables[0] for variables, _ in _loops_around(code, at))
 
 
 def repeated_around() -> tuple[str, ...]:
@@ -41,7 +41,8 @@ def repeated_around() -> tuple[str, ...]:
     found: list[str] = []
     for n, (code, at) in enumerate(codes):
         above = tuple([code for code, _ in codes[n + 1 :]])
-        found[:0] = [variable for variable, calls in _loops(code, at, above) if calls & TRACED]
+        loops = _loops(code, at, above)
+        found[:0] = [", ".join(variables) for variables, calls in loops if calls & TRACED]
     return tuple(found)
 
 
@@ -60,7 +61,7 @@ def frames_of_the_kernel() -> Iterator[FrameType]:
 @lru_cache(maxsize=1024)
 def _loops(
     code: CodeType, at: int, above: tuple[CodeType, ...]
-) -> tuple[tuple[str, frozenset[str]], ...]:
+) -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
     """As `_loops_around`; of a comprehension with code of its own, what it runs over stands above.
 
     `above` is the code of the functions that called it.
@@ -87,12 +88,12 @@ def _steps(code: CodeType) -> list[dis.Instruction]:
     return [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
 
 
-def _loops_around(code: CodeType, at: int) -> Iterator[tuple[str, frozenset[str]]]:
-    """Each loop's variable, and the names that the expression it runs over mentions."""
+def _loops_around(code: CodeType, at: int) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
+    """Each loop's variables, and the names that the expression it runs over mentions."""
     steps = _steps(code)
     for n, step in enumerate(steps):
         if step.opname == "FOR_ITER" and step.offset < at < step.argval:
-            yield _variable(islice(steps, n + 1, None)), _iterated_by(steps[:n])
+            yield _variables(islice(steps, n + 1, None)), _iterated_by(steps[:n])
 
 
 def _iterated_by(before: list[dis.Instruction]) -> frozenset[str]:
@@ -107,17 +108,28 @@ def _iterated_by(before: list[dis.Instruction]) -> frozenset[str]:
     return frozenset(name for name in names if isinstance(name, str))
 
 
-def _variable(following: Iterator[dis.Instruction]) -> str:
-    """The first name that is stored."""
-    stored = next(step for step in following if step.opname.startswith("STORE_"))
-    return str(stored.argval[0] if isinstance(stored.argval, tuple) else stored.argval)
+def _variables(following: Iterator[dis.Instruction]) -> tuple[str, ...]:
+    """The names that a loop stores its next value in: more than one if it is unpacked."""
+    names: list[str] = []
+    missing = 1
+    for step in following:
+        if step.opname == "UNPACK_SEQUENCE":
+            missing += step.argval - 1
+        elif step.opname.startswith("STORE_"):
+            both = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+            stored = both[:1] if step.opname == "STORE_FAST_LOAD_FAST" else both
+            names += map(str, stored)
+            missing -= len(stored)
+        if missing <= 0:
+            break
+    return tuple(names)
 
 
 def is_in_turn(frame: FrameType, asked_at: int) -> bool:
     """Whether a frame is still in the turn whose number it asked for at bytecode `asked_at`.
 
-    It is while that instruction goes on (`list(map(f, numbers))` calls f), and in the body of the
-    `for` that asked.
+    It is while that instruction goes on (`list(map(f, numbers))` calls f), in the body of the `for`
+    that asked, and in a `while` that asks for a number every time.
     """
     return _is_in_turn(frame.f_code, asked_at, frame.f_lasti)
 
@@ -126,7 +138,20 @@ def is_in_turn(frame: FrameType, asked_at: int) -> bool:
 def _is_in_turn(code: CodeType, asked_at: int, at: int) -> bool:
     asked, now = _step_at(code, asked_at), _step_at(code, at)
     in_body = asked.opname == "FOR_ITER" and asked.offset < now.offset < asked.argval
-    return now.offset == asked.offset or in_body
+    return now.offset == asked.offset or in_body or _is_in_while(code, asked, now)
+
+
+def _is_in_while(code: CodeType, asked: dis.Instruction, now: dis.Instruction) -> bool:
+    """Whether both stand in a `while`; Python compiles its condition twice, also in front of it."""
+    steps = _steps(code)
+    in_front_of_a_for = {step.offset for step in steps if step.opname == "FOR_ITER"}
+    for step in steps:
+        if "JUMP_BACKWARD" not in step.opname or step.argval in in_front_of_a_for:
+            continue
+        loop = [s for s in steps if step.argval <= s.offset <= step.offset]
+        if now in loop and any(s.positions == asked.positions for s in loop):
+            return True
+    return False
 
 
 def _step_at(code: CodeType, at: int) -> dis.Instruction:

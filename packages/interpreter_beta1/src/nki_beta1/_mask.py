@@ -220,9 +220,6 @@ class Region:
             inside = np.broadcast_to(inside, [s.stop - s.start for s in rect])
         return Region(rect, inside)
 
-    def transposed(self) -> Region:
-        return Region(self.rect[::-1], None if self.inside is None else self.inside.T)
-
     def permuted(self, order: tuple[int, ...]) -> Region:
         """The region of a tile whose axes are reordered."""
         inside = None if self.inside is None else self.inside.transpose(order)

@@ -6,6 +6,8 @@ import operator
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from neuroncore.alu import alu_op
 from neuroncore.errors import UnsupportedError
 from neuroncore.memory import View
@@ -22,7 +24,7 @@ def along(
 ) -> Any:
     """`op` over free axes, which need not be the last ones: an access pattern puts them last."""
     core_of(op).flush()
-    axes = tuple(operator.index(a) for a in (axis if isinstance(axis, (tuple, list)) else (axis,)))
+    axes = tuple(map(_index, axis if isinstance(axis, (tuple, list)) else (axis,)))
     rank = len(x.shape)
     axes = tuple(sorted(a + rank if a < 0 else a for a in axes))
     trailing = axes == tuple(range(rank - len(axes), rank))
@@ -37,6 +39,13 @@ def along(
     if not keepdims:
         return result
     return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
+
+
+def _index(axis: Any) -> int:
+    """An axis as an int; TypeError for what is none, True among it."""
+    if isinstance(axis, (bool, np.bool_)):
+        raise TypeError("a truth value")
+    return operator.index(axis)
 
 
 def _reduction(name: str, op: str) -> Any:

@@ -13,10 +13,15 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
+from neuroncore.errors import AccessError
 from nki_beta1._loops import frames_of_the_kernel, is_in_turn
+from nki_beta1._not_an_array import NotAnArray
+from nki_beta1._specials import NoAttributeError, refuse, refuse_equality
 
 
-class LoopRange(Sequence[int]):
+class LoopRange(Sequence[int], NotAnArray):
     """`nl.affine_range(…)` in a kernel: the numbers of a `range`; `turns` has it while it runs."""
 
     __slots__ = ("_name", "_numbers", "_turns")
@@ -46,17 +51,37 @@ class LoopRange(Sequence[int]):
         return len(self._numbers)
 
     def __getitem__(self, key: Any) -> Any:
-        found = self._numbers[key]
+        try:
+            found = self._numbers[key]
+        except (IndexError, TypeError) as wrong:
+            refuse(self, f"a range of a loop indexed with {key!r}: {wrong}", NoNumberError)
         return LoopRange(self._name, found, self._turns) if isinstance(found, range) else found
 
+    def __bool__(self) -> bool:
+        return bool(self._numbers)
+
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, np.ndarray):
+            return refuse_equality(self, "==", other)
         return self._numbers == (other._numbers if isinstance(other, LoopRange) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refuse(self, f"a range of a loop has no attribute {name!r}", NoAttributeError)
 
     def __hash__(self) -> int:
         return hash(self._numbers)
 
     def __repr__(self) -> str:
         return f"nl.{self._name}{repr(self._numbers).removeprefix('range')}"
+
+
+class NoNumberError(AccessError, IndexError):
+    """A number that a range does not have."""
 
 
 class Turn:

@@ -28,6 +28,7 @@ _INSTEAD = {
     "Offset": "the device adds it up: use it in brackets, or as an operand of functions of nl",
     "Blocks": "name a block first: t[b] is a tile",
     "Grid": "name an axis first: g.p, or g[0]",
+    "LoopRange": "it is for loops: its numbers are ints, of which expressions are made",
 }
 """What to do with a value instead, by the name of its class; tensors hold what a device has."""
 
@@ -58,6 +59,7 @@ _COMPARED = {
     "Mask": "masks combined with &, |, ^ and ~; index expressions are compared",
     "Blocks": "a block, such as t[0], and a tile or number",
     "Grid": "an axis, such as g.p, and an index expression",
+    "LoopRange": "a range of a loop, or range(…)",
 }
 """What can be compared instead, by the name of the class; tiles can."""
 
@@ -85,6 +87,7 @@ def _format(self: Any, spec: str) -> str:
 
 
 _NUMBER = _refused("{} as a Python number")
+_IN_WITH = _refused("{} in a with statement")
 
 REFUSED: dict[str, Callable[..., Any]] = {
     "__int__": _NUMBER, "__float__": _NUMBER, "__complex__": _NUMBER, "__index__": _NUMBER,
@@ -100,6 +103,9 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "__delitem__": _refused("elements of {} cannot be deleted"),
     "__format__": _format,
     "__reduce_ex__": _refused("a Python copy of {}"),
+    "__enter__": _IN_WITH, "__exit__": _IN_WITH,
+    "__aenter__": _IN_WITH, "__aexit__": _IN_WITH,
+    "__await__": _refused("await of {}"),
     "__eq__": _equality("=="), "__ne__": _equality("!="),
 }  # fmt: skip
 """By name: what a value has of it whose class does not define it."""

@@ -13,6 +13,7 @@ WORDS = {
     "Mask": "a mask",
     "Blocks": "a tensor with block dimensions",
     "Grid": "an nl.mgrid",
+    "LoopRange": "a range of a loop",
     "Space": "a memory",
     "Engine": "an engine",
     "GridDim": "an axis of a launch grid",
