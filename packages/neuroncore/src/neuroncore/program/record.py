@@ -150,7 +150,7 @@ class Recorder(Watcher):
     def _noted(self, view: View) -> NotedView:
         tensor, spec, array = self._tensors[id(view.storage)], view.spec, view.array
         last = tensor.last
-        if last is not None and last.spec is spec and array.nbytes == tensor.num_bytes:
+        if last is not None and last.spec is spec:
             return last
         dense = self._dense.get(spec)
         if dense is None:
