@@ -7,7 +7,8 @@ import functools
 import inspect
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
@@ -160,8 +161,7 @@ def launch(
     mutable = _mutable_parameters(function)
 
     def body(*ready: Any, **named: Any) -> Any:
-        token = _UNDER_WAY.set((function,))
-        try:
+        with _under_way(function):
             given = {n: v for n, v in [*enumerate(ready), *named.items()] if n in mutable}
             written = Written(given)
             result = function(*ready, **named)
@@ -169,18 +169,6 @@ def launch(
             check_results(function, result)
             if not writes_arguments:
                 written.check_returned(function, result)
-        except KernelError as error:
-            reword(error)
-            raise
-        except RecursionError as endless:
-            raise LaunchError(
-                f"kernel {function.__name__} recurses without end",
-                hint="write the repetition as a loop over nl.affine_range",
-                place=_place_in(function, endless),
-                rule="NKI 0.1: kernels do not recurse",
-            ) from None
-        finally:
-            _UNDER_WAY.reset(token)
         return result
 
     functools.update_wrapper(body, function)
@@ -194,6 +182,26 @@ def launch(
         is_mutable=lambda parameter: writes_arguments or parameter in mutable,
         explain=explained,
     )
+
+
+@contextmanager
+def _under_way(function: Callable[..., Any]) -> Iterator[None]:
+    """While the kernel runs; its errors say what 0.1 says."""
+    token = _UNDER_WAY.set((function,))
+    try:
+        yield
+    except KernelError as error:
+        reword(error)
+        raise
+    except RecursionError as endless:
+        raise LaunchError(
+            f"kernel {function.__name__} recurses without end",
+            hint="write the repetition as a loop over nl.affine_range",
+            place=_place_in(function, endless),
+            rule="NKI 0.1: kernels do not recurse",
+        ) from None
+    finally:
+        _UNDER_WAY.reset(token)
 
 
 def _place_in(function: Callable[..., Any], wrong: BaseException) -> Place | None:

@@ -25,20 +25,8 @@ def function_of(
 
     `knows_its_mask`: what a mask is about is not the operand that `apply` is told.
     """
-    shape = inspect.Signature(
-        [
-            inspect.Parameter(
-                p.name,
-                inspect.Parameter.KEYWORD_ONLY
-                if p.keyword_only
-                else inspect.Parameter.POSITIONAL_OR_KEYWORD,
-                default=inspect.Parameter.empty if p.required else _as_written(p),
-            )
-            for p in known.params
-        ]
-    )
+    shape = inspect.Signature([_parameter(p) for p in known.params])
     fields = {p.name: p.field for p in known.params}
-
     in_place = [p.field for p in known.params if not p.keyword_only]
     defaults = {p.field: p.default for p in known.params if not p.required}
 
@@ -72,6 +60,15 @@ def function_of(
     function.__doc__ = body.__doc__ or INSTRUCTIONS[name].run.__doc__
     function.__signature__ = _open_ended(shape) if known.swallows else shape  # type: ignore[attr-defined]
     return function
+
+
+def _parameter(param: Param) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY if param.keyword_only else _ANYWHERE
+    default = inspect.Parameter.empty if param.required else _as_written(param)
+    return inspect.Parameter(param.name, kind, default=default)
+
+
+_ANYWHERE = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def _as_written(param: Param) -> Any:
