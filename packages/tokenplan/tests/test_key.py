@@ -68,12 +68,61 @@ def test_names_lines_defaults_and_the_order_of_independent_statements_do_not_mat
         TEXT.replace('program("trn2"', 'program("trn3"'),
         TEXT.replace("data1=s[:, :], data2=t[:, :]", "data1=t[:, :], data2=s[:, :]"),
         swapped(TEXT, 8, 9),
+        TEXT.replace("return out", "return a"),
+        TEXT.replace("return out", "return out, a"),
+        TEXT.replace("b: float32", "b: int32"),
+        TEXT.replace("float32", "int32"),
     ],
-    ids=["tensor", "bound", "op", "number", "offset", "target", "operands", "dependent"],
+    ids=[
+        "tensor",
+        "bound",
+        "op",
+        "number",
+        "offset",
+        "target",
+        "operands",
+        "dependent",
+        "result",
+        "two-results",
+        "dtype",
+        "dtypes",
+    ],
 )
 def test_anything_else_does(other):
     assert other != TEXT
     assert key(other) != key(TEXT)
+
+
+CONSTANT = """program("trn2", "0.6")
+def constant_added(a: float16[4, 4]):
+    c = constant(float16[4, 4], [VALUES])
+    s = buffer(float16[4, 4], sbuf, address=(0, 0))
+    t = buffer(float16[4, 4], sbuf)
+    dma_copy(dst=s[:, :], src=a.ap([[4, 4], [1, 4]]))
+    dma_copy(dst=t[:, :], src=c[:, :])
+    dma_copy(dst=a[:, :], src=s[:, :])
+    return a
+""".replace("VALUES", ", ".join(["0.5"] * 16))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CONSTANT.replace("0.5", "1.5", 1),
+        CONSTANT.replace("float16", "bfloat16"),
+        CONSTANT.replace("s = buffer(float16", "s = buffer(bfloat16"),
+        CONSTANT.replace("[[4, 4], [1, 4]]", "[[1, 4], [4, 4]]"),
+    ],
+    ids=["content", "dtypes", "dtype at an address", "order of elements"],
+)
+def test_kernels_that_touch_the_same_bytes_to_another_end_have_another_key(other):
+    assert other != CONSTANT
+    assert key(other) != key(CONSTANT)
+
+
+def test_a_result_that_nothing_touches_belongs_to_the_key():
+    unused = TEXT.replace("b: float32[1024, 512])", "b: float32[1024, 512], c: float32[4, 4])")
+    assert key(unused.replace("return out", "return c")) != key(unused)
 
 
 TWINS = """program("trn2", "0.6")

@@ -53,6 +53,7 @@ def as_json(graph: TokenGraph, plan: Mapping[str, Any] | None = None) -> Json:
         "key": key_of(graph),
         "buffers": [_buffer(buffer) for buffer in kernel.buffers.values()],
         "body": [_node(node) for node in kernel.body],
+        "results": list(kernel.results),
         "claims": [_claim(claim) for claim in graph.claims],
         "edges": [_edge(edge) for edge in graph.edges],
         "plan": None if plan is None else dict(plan),
@@ -98,6 +99,8 @@ def _buffer(buffer: Buffer) -> Json:
         "itemsize": buffer.itemsize,
         "scope": list(buffer.scope),
         "parameter": buffer.is_parameter,
+        "dtype": buffer.dtype,
+        "content": buffer.content,
     }
 
 
@@ -197,12 +200,14 @@ def _stats(graph: TokenGraph) -> Json:
 def _graph(found: Json) -> TokenGraph:
     buffers = {
         b["id"]: Buffer(
-            b["id"], b["space"], tuple(b["shape"]), b["itemsize"], tuple(b["scope"]), b["parameter"]
+            b["id"], b["space"], tuple(b["shape"]), b["itemsize"], tuple(b["scope"]),
+            b["parameter"], b["dtype"], b["content"],
         )
         for b in found["buffers"]
-    }
+    }  # fmt: skip
     body = tuple(_read_node(node, ()) for node in found["body"])
-    kernel = Kernel(found["kernel"], found["target"], buffers, body)
+    results = tuple(found["results"])
+    kernel = Kernel(found["kernel"], found["target"], buffers, body, results)
     return TokenGraph(
         kernel,
         tuple(map(_read_edge, found["edges"])),

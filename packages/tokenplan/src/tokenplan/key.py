@@ -29,7 +29,8 @@ def key_of(graph: TokenGraph) -> str:
     form = _Form(graph.kernel, _dependences(graph))
     body = form.body(graph.kernel.body)
     claims = sorted(json.dumps(form.claim(claim)) for claim in graph.claims)
-    whole = ["tokenplan/1", graph.kernel.target, form.buffers, body, claims]
+    results = [form.number(name) for name in graph.kernel.results]
+    whole = ["tokenplan/1", graph.kernel.target, form.buffers, body, results, claims]
     text = json.dumps(whole, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
@@ -74,10 +75,15 @@ class _Form:
     colours: dict[str, str] = field(init=False)
     """What is alike has one colour: of nodes."""
     parameters: dict[str, int] = field(init=False)
+    results: dict[str, list[int]] = field(init=False)
+    """Where in what the kernel returns a buffer stands."""
 
     def __post_init__(self) -> None:
         named = [b.id for b in self.kernel.buffers.values() if b.is_parameter]
         self.parameters = {name: n for n, name in enumerate(named)}
+        self.results = defaultdict(list)
+        for n, name in enumerate(self.kernel.results):
+            self.results[name].append(n)
         self.colours = self._colours()
 
     # -- what statements look like, without names -------------------------------------------------
@@ -117,7 +123,8 @@ class _Form:
 
     def _describe(self, buffer: Buffer) -> list[Any]:
         parameter = self.parameters.get(buffer.id, -1)
-        return [buffer.space, buffer.shape, buffer.itemsize, len(buffer.scope), parameter]
+        memory = [buffer.space, buffer.shape, buffer.itemsize, buffer.dtype, len(buffer.scope)]
+        return [*memory, parameter, buffer.content, self.results.get(buffer.id, [])]
 
     @staticmethod
     def _bare(op: Op) -> list[Any]:
@@ -170,14 +177,15 @@ class _Form:
             self.loops[node.id] = len(self.loops)
             return [node.trips, self.body(node.body)]
         self.ops[node.id] = len(self.ops)
-        accesses = [(self._number(access), _access(access, node)) for access in node.accesses]
+        accesses = [(self.number(access.buffer), _access(access, node)) for access in node.accesses]
         return [*self._bare(node), accesses]
 
-    def _number(self, access: Access) -> int:
-        if access.buffer not in self.numbers:
-            self.numbers[access.buffer] = len(self.buffers)
-            self.buffers.append(self._describe(self.kernel.buffers[access.buffer]))
-        return self.numbers[access.buffer]
+    def number(self, buffer: str) -> int:
+        """The buffer's number; a new one for a buffer that has none."""
+        if buffer not in self.numbers:
+            self.numbers[buffer] = len(self.buffers)
+            self.buffers.append(self._describe(self.kernel.buffers[buffer]))
+        return self.numbers[buffer]
 
     def claim(self, claim: Claim) -> list[Any]:
         """The claim, of numbers."""

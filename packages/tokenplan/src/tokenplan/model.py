@@ -47,6 +47,10 @@ class Buffer:
     itemsize: int
     scope: tuple[str, ...] = ()
     is_parameter: bool = False
+    dtype: str = ""
+    """Of its elements, by name; empty where they have no common one."""
+    content: str | None = None
+    """Of a constant: the SHA-256 of its bytes."""
 
     @property
     def num_bytes(self) -> int:
@@ -97,7 +101,8 @@ class Op:
     loops: tuple[str, ...]
     accesses: tuple[Access, ...]
     details: tuple[tuple[str, str], ...] = ()
-    """Numbers for operands, and attributes that are not their defaults, by name."""
+    """Operands (numbers, or a tensor's dtype, extents and strides, in elements) and attributes
+    that are not their defaults, by name."""
     place: Place | None = field(default=None, compare=False)
 
 
@@ -112,6 +117,8 @@ class Kernel:
     target: str
     buffers: Mapping[str, Buffer]
     body: tuple[Node, ...]
+    results: tuple[str, ...] = ()
+    """Buffers that it returns, in this order."""
 
     def ops(self) -> Iterator[Op]:
         """Every operation, in program order."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from neuroncore.core import NeuronCore
 from neuroncore.effects import Touch
+from neuroncore.program import Access as Elements
 from neuroncore.program import Affine, Allocate, Program, Statement, call_effects, check
 from neuroncore.program import Buffer as Tensor
 from neuroncore.program import Call as Instruction
@@ -52,7 +54,8 @@ class _Reader:
         for tensor in self.program.parameters:
             self._buffer(tensor, is_parameter=True)
         body = self._body(self.program.body)
-        return Kernel(self.program.name, self.program.target, self.buffers, body)
+        program = self.program
+        return Kernel(program.name, program.target, self.buffers, body, program.results)
 
     def _body(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
         nodes: list[Node] = []
@@ -83,7 +86,7 @@ class _Reader:
         )
         name = self._unique(call.name or call.instruction)
         loops = tuple(loop.id for loop in self.around)
-        details = tuple(sorted(_details(call)))
+        details = tuple(sorted({**dict(_details(call)), **self._patterns(call)}.items()))
         return Op(
             name, call.instruction, effects.engine.name, loops, accesses, details, call.origin
         )
@@ -101,9 +104,35 @@ class _Reader:
             self.buffers.setdefault(memory.id, memory)
             return
         scope = tuple(loop.id for loop in self.around)
+        content = tensor.content
         self.buffers[tensor.name] = Buffer(
-            tensor.name, tensor.space.name, tensor.shape, tensor.dtype.itemsize, scope, is_parameter
-        )
+            tensor.name, tensor.space.name, tensor.shape, tensor.dtype.itemsize, scope,
+            is_parameter, tensor.dtype.name,
+            None if content is None else hashlib.sha256(content).hexdigest(),
+        )  # fmt: skip
+
+    def _patterns(self, call: Instruction) -> dict[str, str]:
+        """In which order each operand takes its elements, and as what: bytes alone do not say."""
+        found = {name: self._pattern(access) for name, access in call.accesses.items()}
+        for name, access in call.accesses.items():
+            if access.indirect is not None:
+                kind, dim = access.indirect.kind, access.indirect.dim
+                found[name] += f" from {self._start(access)}, {kind} index of dimension {dim}"
+                found[f"{name}.index"] = self._pattern(access.indirect.index)
+        return found
+
+    def _pattern(self, access: Elements) -> str:
+        tensor = self.tensors[access.buffer]
+        dtype = access.dtype or tensor.dtype
+        text = f"{dtype.name}{list(access.shape)} by {list(access.strides)}"
+        return f"{text} from {self._start(access)}" if has_address(tensor) else text
+
+    def _start(self, access: Elements) -> str:
+        """The offset in elements; loops go by their depth."""
+        depths = {loop.id: depth for depth, loop in enumerate(self.around)}
+        start = access.offset.substitute(self.values)
+        moves = sorted((depths[name], c) for name, c in start.terms)
+        return " + ".join([str(start.constant), *(f"{c}*loop{depth}" for depth, c in moves)])
 
     def _accesses(self, call: Instruction, place: BoundEffect) -> Iterator[Access]:
         mode, operand = _MODES[place.effect.touch], place.effect.operand

@@ -34,7 +34,7 @@ def loop(name: str, trips: int, *body: dict) -> dict:
 def edge(source: str, sink: str, *distance: int, kind: str = "RAW", status: str = "kept") -> dict:
     return {
         "from": source, "to": sink, "distance": list(distance), "kind": kind, "status": status,
-        "rule": "", "witness": None, "assumes": [],
+        "rule": "", "buffer": None, "witness": None, "assumes": [],
     }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
@@ -49,11 +48,13 @@ class _Reader:
     def read(self, file: Value) -> PlanFile:
         given = file.fields(
             "schema kernel buffers body edges",
-            "target key claims plan assumptions diagnostics stats",
+            "target key results claims plan assumptions diagnostics stats",
         )
         self.scopes(given["buffers"])
         body = self.body(given["body"], ())
         self.check_scopes(given["buffers"])
+        for result in given["results"].items() if "results" in given else ():
+            self.buffer(result)
         edges = tuple(self.edge(n, item) for n, item in enumerate(given["edges"].items()))
         if "stats" in given:
             check_counts(given["stats"], edges)
@@ -74,7 +75,7 @@ class _Reader:
 
     def scopes(self, given: Value) -> None:
         for item in given.items():
-            made = item.fields("id space shape itemsize", "scope parameter")
+            made = item.fields("id space shape itemsize", "scope parameter dtype content")
             name = made["id"].text()
             if name in self.buffers:
                 raise made["id"].wrong(f"{name} is already a buffer")
@@ -127,9 +128,7 @@ class _Reader:
 
     def access(self, given: Value, loops: tuple[str, ...]) -> Access:
         made = given.fields("buffer mode offset shape strides width", "operand opaque swizzle")
-        buffer = made["buffer"].text()
-        if buffer not in self.buffers:
-            raise made["buffer"].wrong(f"{buffer} is no buffer")
+        buffer = self.buffer(made["buffer"])
         shape, strides = made["shape"].integers(0), made["strides"].integers()
         if len(shape) != len(strides):
             raise made["strides"].wrong(f"{len(strides)} strides for {len(shape)} dimensions")
@@ -180,28 +179,25 @@ class _Reader:
             raise made["distance"].wrong(
                 f"a cycle: {source.id} does not stand before {sink.id} in one iteration"
             )
-        witness = made.get("witness", Value(None))
+        witness, held = made.get("witness", Value(None)), made.get("buffer", Value(None))
         return Edge(
             index, source.id, sink.id, distance, made["kind"].one_of(_KINDS),
             made["status"].one_of(_STATUS),
-            self.buffer(made),
+            None if held.value is None else self.buffer(held),
             None if witness.value is None else self.witness(witness, source, sink),
         )  # fmt: skip
 
-    def buffer(self, made: Mapping[str, Value]) -> str | None:
-        """The `buffer` that a record may name."""
-        given = made.get("buffer", Value(None))
-        if given.value is not None and given.value not in self.buffers:
-            raise given.wrong(f"{given.value} is no buffer")
-        return given.value
+    def buffer(self, given: Value) -> str:
+        """The name of a buffer that there is."""
+        name = given.text()
+        if name not in self.buffers:
+            raise given.wrong(f"{name} is no buffer")
+        return name
 
     def witness(self, given: Value, source: Op, sink: Op) -> Witness:
         made = given.fields("buffer byte from to", "element")
-        buffer = made["buffer"].text()
-        if buffer not in self.buffers:
-            raise made["buffer"].wrong(f"{buffer} is no buffer")
         return Witness(
-            buffer, made["byte"].integer(0),
+            self.buffer(made["buffer"]), made["byte"].integer(0),
             self.iterations(made["from"], source), self.iterations(made["to"], sink),
         )  # fmt: skip
 
