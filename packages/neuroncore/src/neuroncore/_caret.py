@@ -91,21 +91,23 @@ def _characters(text: str, num_bytes: int) -> int:
 
 
 def find_place() -> Place | None:
-    """The innermost frame of the current call stack that is not this project's code."""
+    """The innermost frame of the current call stack that is neither this project's code nor
+    NumPy's."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         is_ours = _ours.get(name)
         if is_ours is None:
-            is_ours = _ours[name] = name.partition(".")[0] in OUR_PACKAGES
+            is_ours = _ours[name] = name.partition(".")[0] in _PASSED
         if not is_ours:
             return place_of(frame)
         frame = frame.f_back
     return None
 
 
+_PASSED = OUR_PACKAGES | {"numpy"}
 _ours: dict[str, bool] = {}
-"""Whether modules of these names are this project's code."""
+"""Whether modules of these names are passed by: this project's code, and NumPy's."""
 
 
 def place_of(frame: FrameType, instruction: int | None = None) -> Place:

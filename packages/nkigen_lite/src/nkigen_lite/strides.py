@@ -20,6 +20,12 @@ def strided(shape: Shape, strides: tuple[int, ...]) -> bool:
     return not prod(shape) or all(n == 1 or s == e for n, s, e in steps)
 
 
+def in_order(shape: Shape, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Element strides where `axes` are those of memory, slowest first."""
+    found = dict(zip(axes, contiguous(tuple(shape[d] for d in axes)), strict=True))
+    return tuple(found[d] for d in range(len(shape)))
+
+
 def reshaped(shape: Shape, strides: tuple[int, ...], new: Shape) -> tuple[int, ...] | None:
     """The strides of a reshape that is a view, or None where NumPy has to copy."""
     if not prod(shape):

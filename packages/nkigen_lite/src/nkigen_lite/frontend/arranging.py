@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from nkigen_lite.errors import (
-    ArgumentError,
     BroadcastError,
     DataDependentError,
-    IndexRangeError,
     UnsupportedKeywordError,
     ValueRangeError,
 )
 from nkigen_lite.frontend import joining, views
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.gathering import part_of, take, taken
 from nkigen_lite.frontend.promotion import operand, shape_of
 
 Array = Any
@@ -52,10 +50,14 @@ def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
         shape = np.broadcast_shapes(*(shape_of(operand(a)) for a in args))
     except ValueError as refused:
         raise BroadcastError(f"np.broadcast_arrays: {refused}") from None
+    if all(shape_of(operand(a)) == shape for a in args):
+        return args
     return tuple(np.broadcast_to(a, shape) for a in args)
 
 
-def _meshgrid(*xi: Any, sparse: Any = False, indexing: str = "xy") -> list[Any]:
+def _meshgrid(
+    *xi: Any, copy: Any = True, sparse: Any = False, indexing: str = "xy"
+) -> tuple[Any, ...]:
     if indexing not in ("xy", "ij"):
         raise ValueRangeError("Valid values for `indexing` are 'xy' and 'ij'.", got=repr(indexing))
     n = len(xi)
@@ -64,19 +66,21 @@ def _meshgrid(*xi: Any, sparse: Any = False, indexing: str = "xy") -> list[Any]:
         np.reshape(x, [-1 if d == place[number] else 1 for d in range(n)])
         for number, x in enumerate(xi)
     ]
-    return lines if sparse else [np.copy(a) for a in _broadcast_arrays(*lines)]
+    made = tuple(lines) if sparse else _broadcast_arrays(*lines)
+    return tuple(a.copy() for a in made) if copy else made
 
 
 # -------------------------------------------------------------------- side by side
 
 
-def _vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
-    return joining.concatenate([_with_axes(x, 2) for x in tup], 0, dtype)
+def _vstack(tup: Sequence[Any], dtype: Any = None, casting: Any = "same_kind") -> Any:
+    return joining.concatenate([_with_axes(x, 2) for x in tup], 0, dtype, casting)
 
 
-def _hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+def _hstack(tup: Sequence[Any], dtype: Any = None, casting: Any = "same_kind") -> Any:
     parts = [_with_axes(x, 1) for x in tup]
-    return joining.concatenate(parts, 0 if len(shape_of(parts[0])) == 1 else 1, dtype)
+    along = 0 if len(shape_of(parts[0])) == 1 else 1
+    return joining.concatenate(parts, along, dtype, casting)
 
 
 def _dstack(tup: Sequence[Any]) -> Any:
@@ -119,7 +123,7 @@ def _unstack(x: Array, axis: Any = 0) -> tuple[Any, ...]:
 
 def _repeat(a: Array, repeats: Any, axis: Any = None) -> Array:
     if axis is None:
-        a, axis = np.ravel(a), 0
+        a, axis = a.flatten(), 0
     axis = views.axis_of(axis, a.ndim)
     if isinstance(repeats, TracedArray):
         raise DataDependentError("the shape of np.repeat depends on the values of repeats")
@@ -130,10 +134,10 @@ def _repeat(a: Array, repeats: Any, axis: Any = None) -> Array:
         wide = np.expand_dims(a, axis + 1)
         lot = (*a.shape[: axis + 1], int(counts[0]), *a.shape[axis + 1 :])
         new = (*a.shape[:axis], n * int(counts[0]), *a.shape[axis + 1 :])
-        return np.reshape(np.broadcast_to(wide, lot), new)
+        return np.reshape(np.broadcast_to(wide, lot), new, copy=True)
     if counts.size != n:
         raise BroadcastError("np.repeat: repeats do not fit the axis", got=f"{counts.size} of {n}")
-    return _taken(a, np.repeat(np.arange(n), counts), axis)
+    return taken(a, np.repeat(np.arange(n), counts), axis)
 
 
 def _tile(A: Array, reps: Any) -> Array:  # noqa: N803
@@ -144,12 +148,12 @@ def _tile(A: Array, reps: Any) -> Array:  # noqa: N803
     lines = np.reshape(A, tuple(m for n in shape for m in (1, n)))
     lots = tuple(m for pair in zip(times, shape, strict=True) for m in pair)
     whole = tuple(t * n for t, n in zip(times, shape, strict=True))
-    return np.reshape(np.broadcast_to(lines, lots), whole)
+    return np.reshape(np.broadcast_to(lines, lots), whole, copy=True)
 
 
 def _roll(a: Array, shift: Any, axis: Any = None) -> Array:
     if axis is None:
-        return np.reshape(_roll(np.ravel(a), shift, 0), a.shape)
+        return np.reshape(_roll(a.flatten(), shift, 0), a.shape)
     pairs = np.broadcast(shift, axis)
     for by, along in pairs:
         a = _rolled(a, int(by), views.axis_of(int(along), a.ndim))
@@ -161,11 +165,7 @@ def _rolled(a: Array, by: int, axis: int) -> Array:
     cut = -by % n if n else 0
     if not cut:
         return np.copy(a)
-    return joining.concatenate([_part(a, axis, cut, n), _part(a, axis, 0, cut)], axis)
-
-
-def _part(a: Array, axis: int, start: int, stop: int, step: int = 1) -> Array:
-    return a[(slice(None),) * axis + (slice(start, None if stop < 0 else stop, step),)]
+    return joining.concatenate([part_of(a, axis, cut, n), part_of(a, axis, 0, cut)], axis)
 
 
 def _flip_axis(axis: int) -> Function:
@@ -178,25 +178,34 @@ def _flip_axis(axis: int) -> Function:
 
 
 def _rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Array:
+    if len(axes) != 2:
+        raise ValueRangeError("len(axes) must be 2.", got=repr(axes), operand="axes")
     one, other = (views.axis_of(a, m.ndim) for a in axes)
     if one == other:
         raise ValueRangeError("Axes must be different.", got=repr(axes))
     turned = m if k % 2 == 0 else np.swapaxes(m, one, other)
     flips = {0: (), 1: (one,), 2: (one, other), 3: (other,)}[k % 4]
-    return np.flip(turned, flips) if flips else np.copy(turned)
+    return np.flip(turned, flips)
 
 
 # ---------------------------------------------------------------------- the border
 
 
-def _pad(array: Array, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Array:
+def _pad(
+    array: Array, pad_width: Any, mode: Any = "constant", constant_values: Any = None
+) -> Array:
     """`np.pad`: constant, edge, reflect, symmetric, wrap; the last three less than once around."""
     if mode not in _BORDERS:
         raise UnsupportedKeywordError(
             f"np.pad: mode={mode!r} is not translated", expected=", ".join(_BORDERS), operand="mode"
         )
+    if mode != "constant" and constant_values is not None:
+        raise ValueRangeError(
+            f"unsupported keyword arguments for mode {mode!r}: constant_values",
+            operand="constant_values",
+        )
     widths = _pairs(pad_width, array.ndim)
-    values = _pairs(constant_values, array.ndim)
+    values = _pairs(0 if constant_values is None else constant_values, array.ndim)
     for axis, ((before, after), numbers) in enumerate(zip(widths, values, strict=True)):
         if before < 0 or after < 0:
             raise ValueRangeError("index can't contain negative values", operand="pad_width")
@@ -237,7 +246,7 @@ def _border(a: Array, axis: int, before: int, after: int, mode: str) -> list[Arr
     if mode == "edge":
         ends = ((0, before), (n - 1, after))
         return [
-            np.broadcast_to(_part(a, axis, i, i + 1), (*a.shape[:axis], m, *a.shape[axis + 1 :]))
+            np.broadcast_to(part_of(a, axis, i, i + 1), (*a.shape[:axis], m, *a.shape[axis + 1 :]))
             for i, m in ends
         ]
     skipped, way = _BORDERS[mode]
@@ -247,54 +256,13 @@ def _border(a: Array, axis: int, before: int, after: int, mode: str) -> list[Arr
             expected=f"at most {n - skipped}", got=f"({before}, {after})", operand="pad_width",
         )  # fmt: skip
     if way == 1:
-        return [_part(a, axis, n - before, n), _part(a, axis, 0, after)]
-    left = _part(a, axis, skipped, skipped + before)
-    right = _part(a, axis, n - skipped - after, n - skipped)
+        return [part_of(a, axis, n - before, n), part_of(a, axis, 0, after)]
+    left = part_of(a, axis, skipped, skipped + before)
+    right = part_of(a, axis, n - skipped - after, n - skipped)
     return [np.flip(left, axis), np.flip(right, axis)]
 
 
-# ---------------------------------------------------------------------- by indices
-
-
-def _take(a: Array, indices: Any, axis: Any = None, mode: str = "raise") -> Array:
-    """`np.take` where the indices are known: slices put side by side."""
-    if isinstance(indices, TracedArray):
-        raise DataDependentError(
-            "an index that is only computed when the kernel runs", got=str(indices.spec)
-        )
-    if axis is None:
-        a, axis = np.ravel(a), 0
-    axis = views.axis_of(axis, a.ndim)
-    n, places = a.shape[axis], np.asarray(indices)
-    if places.dtype.kind not in "iu":
-        raise ArgumentError("np.take: indices are integers", got=str(places.dtype))
-    if mode == "raise" and ((places < -n) | (places >= n)).any():
-        raise IndexRangeError(f"np.take: an index is out of bounds for axis {axis} with size {n}")
-    places = np.clip(places, 0, n - 1) if mode == "clip" else places % n
-    found = _taken(a, places.ravel(), axis)
-    return np.reshape(found, (*a.shape[:axis], *places.shape, *a.shape[axis + 1 :]))
-
-
-def _taken(a: Array, places: np.ndarray, axis: int) -> Array:
-    parts = [
-        _part(a, axis, first, first + step * count, step)
-        for first, step, count in _runs([int(p) for p in places])
-    ]
-    if not parts:
-        return np.copy(_part(a, axis, 0, 0))
-    return joining.concatenate(parts, axis) if len(parts) > 1 else np.copy(parts[0])
-
-
-def _runs(places: list[int]) -> Iterator[tuple[int, int, int]]:
-    """First place, step, count of stretches that are slices."""
-    at = 0
-    steps = [b - a for a, b in pairwise(places)]
-    while at < len(places):
-        end, step = at, steps[at] if at < len(steps) and steps[at] else 1
-        while end < len(steps) and steps[end] == step:
-            end += 1
-        yield places[at], step, end - at + 1
-        at = end + 1
+# ---------------------------------------------------------------------- diagonals
 
 
 def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array:
@@ -305,8 +273,16 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
     last = last[..., : last.shape[-2], offset:] if offset >= 0 else last[..., -offset:, :]
     *outer, rows, columns = last.shape
     n = min(rows, columns)
-    flat = np.reshape(last, (*outer, rows * columns))
-    return flat[..., : n * (columns + 1) if n else 0 : columns + 1]
+    lot = (*outer, rows * columns)
+    flat = views.part(last, "reshape", {"shape": lot}, lot, None)
+    made = flat[..., : n * (columns + 1) if n else 0 : columns + 1]
+    if last.strides is not None:
+        made.strides = (*last.strides[:-2], last.strides[-2] + last.strides[-1])
+    return made
+
+
+def _diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array:
+    return views.read_only(diagonal(a, offset, axis1, axis2), "np.diagonal")
 
 
 def _trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None) -> Any:
@@ -315,7 +291,7 @@ def _trace(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any
 
 def _diag(v: Array, k: int = 0) -> Array:
     if v.ndim != 1:
-        return np.copy(diagonal(v, k))
+        return views.read_only(diagonal(v, k), "np.diag")
     n = v.shape[0] + abs(k)
     row = np.reshape(v, (-1, 1))
     row = _pad(row, ((max(-k, 0), max(k, 0)), (0, 0)))
@@ -330,9 +306,9 @@ NAMES: dict[str, Function] = {
     "append": _append, "array_split": _array_split, "vsplit": _split_along(0),
     "hsplit": _split_along(1), "dsplit": _split_along(2), "unstack": _unstack,
     "repeat": _repeat, "tile": _tile, "roll": _roll, "flipud": _flip_axis(0),
-    "fliplr": _flip_axis(1), "rot90": _rot90, "pad": _pad, "take": _take, "diagonal": diagonal,
+    "fliplr": _flip_axis(1), "rot90": _rot90, "pad": _pad, "take": take, "diagonal": _diagonal,
     "trace": _trace, "diag": _diag,
-    "linalg.diagonal": lambda x, offset=0: diagonal(x, offset, -2, -1),
+    "linalg.diagonal": lambda x, offset=0: _diagonal(x, offset, -2, -1),
     "linalg.trace": lambda x, offset=0, dtype=None: _trace(x, offset, -2, -1, dtype),
 }  # fmt: skip
 """NumPy's name → the same of traced arrays."""

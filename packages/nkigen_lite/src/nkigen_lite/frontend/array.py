@@ -28,7 +28,6 @@ class TracedArray:
     `is_scalar` marks what NumPy returns as a number rather than as an array of rank 0.
     """
 
-    __hash__ = None  # type: ignore[assignment]  # as NumPy's: == gives an array
     __slots__ = ("dtype", "is_scalar", "memory", "path", "spec", "strides", "tape")
 
     def __init__(
@@ -45,6 +44,11 @@ class TracedArray:
         self.dtype, self.strides, self.is_scalar = dtype, strides, is_scalar
 
     # ------------------------------------------------------------ what it is
+
+    @property
+    def __class__(self) -> Any:
+        """What `isinstance` sees: np.ndarray, or the type of number."""
+        return self.dtype.type if self.is_scalar else np.ndarray
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -137,6 +141,15 @@ class TracedArray:
     def __index__(self) -> int:
         self._no_value("an index")
 
+    def __hash__(self) -> int:
+        raise ArgumentError("unhashable type: 'numpy.ndarray'", got=str(self.spec))
+
+    def __round__(self, *_digits: Any) -> NoReturn:
+        raise ArgumentError(
+            "type numpy.ndarray doesn't define __round__ method", got=str(self.spec),
+            hint="np.round(x)",
+        )  # fmt: skip
+
     def __contains__(self, item: object) -> bool:
         self._no_value("`in`")
 
@@ -150,8 +163,9 @@ class TracedArray:
         raise DataDependentError(
             "an array of NumPy's own cannot hold values that only exist when the kernel runs",
             got=str(self.spec),
-            hint="make it with np.zeros_like(x, shape=…, dtype=…) or np.stack, not np.zeros, "
-            "np.array, np.asarray",
+            hint="as an array: np.zeros_like(x, shape=…, dtype=…) or np.stack, not np.zeros, "
+            "np.array, np.asarray; as indices (table[i], np.take(table, i)): "
+            "(i[..., None] == np.arange(len(table))) @ table for a table of floats",
         )
 
     def __getattr__(self, name: str) -> Any:

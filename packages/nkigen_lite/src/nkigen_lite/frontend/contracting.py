@@ -88,6 +88,8 @@ def _einsum(*operands: Any) -> Any:
     tape = joining.tape_of(*given)
     arrays = [traced(tape, g) for g in given]
     names, wanted = _labels(text, [a.ndim for a in arrays])
+    if len(arrays) == 1 and {*names[0]} == {*wanted}:
+        return _Term(arrays[0], names[0]).once().in_order(wanted)
     dtype = joining.common_dtype("np.einsum", arrays)
     terms = [_Term(a.astype(dtype), n).once() for a, n in zip(arrays, names, strict=True)]
     while len(terms) > 1:
@@ -121,6 +123,11 @@ def _labels(text: str, ranks: list[int]) -> tuple[list[str], str]:
     if not arrow:
         once = sorted({c for c in every if every.count(c) == 1} - set(dots))
         return full, dots + "".join(once)
+    if dots and "..." not in wanted:
+        raise ValueRangeError(
+            "np.einsum: output has more dimensions than subscripts given in einstein sum, but no "
+            "'...' ellipsis provided", got=repr(text),
+        )  # fmt: skip
     wanted = wanted.replace("...", dots)
     if len(set(wanted)) < len(wanted) or not set(wanted) <= set(every):
         raise ValueRangeError(f"np.einsum: no such result as {wanted!r}", got=repr(text))

@@ -17,6 +17,7 @@ from nkigen_lite.errors import (
 from nkigen_lite.frontend import (
     arranging,
     contracting,
+    copying,
     joining,
     reductions,
     scanning,
@@ -26,7 +27,6 @@ from nkigen_lite.frontend import (
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.names import nearest
 from nkigen_lite.frontend.products import dot
-from nkigen_lite.frontend.promotion import asked_dtype, cast_value, fresh
 from nkigen_lite.frontend.ufuncs import OPERATORS, UFUNCS
 
 Function = Callable[..., Any]
@@ -73,12 +73,8 @@ def _expand_dims(a: TracedArray, axis: Any) -> TracedArray:
     )
 
 
-def _reshape(a: TracedArray, shape: Any) -> TracedArray:
-    return views.reshape(a, shape)
-
-
 def _flip(m: TracedArray, axis: Any = None) -> TracedArray:
-    axes = views.axes_of(axis, m.ndim)
+    axes = views.axes_of(tuple(axis) if isinstance(axis, list) else axis, m.ndim)
     return m[tuple(slice(None, None, -1 if d in axes else 1) for d in range(m.ndim))]
 
 
@@ -91,11 +87,7 @@ def _round(a: TracedArray, decimals: int = 0) -> Any:
     if decimals != 0:
         raise UnsupportedKeywordError("np.round: only decimals=0 is translated", got=str(decimals))
     makes = np.round(np.zeros(0, a.dtype)).dtype  # bool becomes float16
-    return np.rint(a) if a.spec.dtype.is_float else _astype(a, makes)
-
-
-def _copy(a: TracedArray) -> TracedArray:
-    return views.copied(a, "K")
+    return np.rint(a) if a.spec.dtype.is_float else copying.astype(a, makes)
 
 
 def _shape(a: Any) -> tuple[int, ...]:
@@ -133,7 +125,6 @@ NAMES: dict[str, Function] = {
     "concatenate": joining.concatenate,
     "stack": joining.stack,
     "split": joining.split,
-    "ravel": joining.ravel,
     "tril": joining.tril,
     "triu": joining.triu,
     "full_like": joining.full_like,
@@ -146,19 +137,17 @@ NAMES: dict[str, Function] = {
     "moveaxis": _moveaxis,
     "squeeze": _squeeze,
     "expand_dims": _expand_dims,
-    "reshape": _reshape,
     "broadcast_to": views.broadcast_to,
     "flip": _flip,
     "round": _round,
     "around": _round,
-    "copy": _copy,
     "shape": _shape,
     "ndim": _ndim,
     "size": _size,
     "result_type": _result_type,
-    "astype": lambda x, dtype, copy=True: _astype(x, dtype, copy),
     **arranging.NAMES,
     **contracting.NAMES,
+    **copying.NAMES,
     **scanning.NAMES,
     **statistics.NAMES,
 }
@@ -189,11 +178,11 @@ def _name_of(function: Function) -> str:
     return f"linalg.{function.__name__}" if module.startswith("linalg") else function.__name__
 
 
-# Arguments that change nothing when they are given like this.
+# Arguments that change nothing when they are given like this. Never order=, copy=, casting=, mode=.
 _HARMLESS: dict[str, tuple[Any, ...]] = {
-    "out": (None,), "order": ("C", "K", None), "subok": (False, True), "copy": (None, False, True),
+    "out": (None,), "subok": (False, True),
     "where": (True, np._NoValue), "initial": (np._NoValue,), "keepdims": (np._NoValue,),
-    "casting": ("same_kind",), "device": (None, "cpu"), "mean": (np._NoValue,),
+    "device": (None, "cpu"), "mean": (np._NoValue,),
     "correction": (np._NoValue,), "min": (np._NoValue,), "max": (np._NoValue,),
     "a_min": (np._NoValue,), "a_max": (np._NoValue,),
     "optimize": (False, True, "greedy", "optimal"),
@@ -247,30 +236,14 @@ def _parameters(function: Function) -> frozenset[str]:
 # ------------------------------------------------------------------------ methods
 
 
-def _astype(self: TracedArray, dtype: Any, copy: Any = True) -> TracedArray:
-    wide, held = asked_dtype(dtype)
-    if copy is False and held is self.spec.dtype and wide == self.dtype:
-        return self
-    value = cast_value(self.tape, self.value, held)
-    return fresh(self.tape, value, wide, (self,), scalar=self.is_scalar)
-
-
-def _method_copy(self: TracedArray, order: str = "C") -> TracedArray:
-    return views.copied(self, order)
-
-
-def _flatten(self: TracedArray, order: str = "C") -> TracedArray:
-    if order != "C":
-        raise UnsupportedKeywordError("flatten: only order='C' is translated", got=repr(order))
-    return views.reshape(views.copied(self), (-1,))
-
-
 def _fill(self: TracedArray, value: Any) -> None:
     self[...] = value
 
 
-def _method_reshape(self: TracedArray, *shape: Any) -> TracedArray:
-    return views.reshape(self, shape[0] if len(shape) == 1 else shape)
+def _method_reshape(
+    self: TracedArray, *shape: Any, order: Any = "C", copy: Any = None
+) -> TracedArray:
+    return copying.reshaped_as(self, shape[0] if len(shape) == 1 else shape, order, copy)
 
 
 def _method_transpose(self: TracedArray, *axes: Any) -> TracedArray:
@@ -287,8 +260,13 @@ def _of_function(function: Function) -> Function:
     return method
 
 
-def _of(ours: Function, name: str) -> Function:
+def _of(ours: Function, name: str, positions: tuple[str, ...] = ()) -> Function:
+    """The method; `positions` are NumPy's names where they are more than ours."""
+
     def method(self: TracedArray, *args: Any, **kwargs: Any) -> Any:
+        if len(args) <= len(positions):
+            kwargs |= dict(zip(positions, args, strict=False))
+            args = ()
         for keyword in [k for k, v in kwargs.items() if _is_harmless(k, v, ours)]:
             if keyword not in _parameters(ours):
                 del kwargs[keyword]
@@ -317,10 +295,10 @@ _METHODS: dict[str, Function | property] = {
             np.cumprod, np.repeat, np.take, np.diagonal, np.trace,
         )
     },
-    "astype": _of(_astype, "astype"),
-    **dict.fromkeys(("conj", "conjugate"), lambda self: np.conjugate(self)),
-    "copy": _of(_method_copy, "copy"),
-    "flatten": _of(_flatten, "flatten"),
+    "astype": _of(copying.converted, "astype", ("dtype", "order", "casting", "subok", "copy")),
+    **dict.fromkeys(("conj", "conjugate"), lambda self: self),
+    "copy": _of(copying.method_copied, "copy"),
+    "flatten": _of(copying.flattened, "flatten"),
     "fill": _of(_fill, "fill"),
     "reshape": _of(_method_reshape, "reshape"),
     "transpose": _of(_method_transpose, "transpose"),

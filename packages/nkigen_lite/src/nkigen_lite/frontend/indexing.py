@@ -12,8 +12,10 @@ from nkigen_lite.errors import (
     DataDependentError,
     IndexRangeError,
     UnsupportedFunctionError,
+    ValueRangeError,
 )
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.gathering import array_key, at_arrays, without_masks
 from nkigen_lite.frontend.memory import write
 from nkigen_lite.frontend.promotion import (
     as_value,
@@ -28,12 +30,14 @@ from nkigen_lite.frontend.views import part
 
 def get(x: TracedArray, key: Any) -> TracedArray:
     """A view, or a number where every axis is indexed."""
-    keys = _keys(key)
-    if any(_is_mask(k) for k in keys):
+    keys = tuple(array_key(k) for k in _keys(key))
+    if any(isinstance(k, TracedArray) and _is_mask(k) for k in keys):
         raise DataDependentError(
             "the shape of what a mask picks depends on its values", got=str(x.spec),
             hint="keep the shape: np.where(mask, x, 0)",
         )  # fmt: skip
+    if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
+        return at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
     view = _view(x, keys)
     is_number = len(keys) == x.ndim and all(_is_int(k) for k in keys)
     return fresh(x.tape, view.value, x.dtype) if is_number else view
@@ -136,10 +140,12 @@ def _view(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
     return part(view, "reshape", attrs, tuple(shape), known)
 
 
-def _filled(x: TracedArray, keys: tuple[Any, ...]) -> tuple[Any, ...]:
+def _filled(x: TracedArray, keys: tuple[Any, ...], arrays: bool = False) -> tuple[Any, ...]:
     """One key per axis, and None for each new one."""
     for key in keys:
-        if not (_is_int(key) or isinstance(key, slice) or key is None or key is Ellipsis):
+        is_plain = _is_int(key) or isinstance(key, slice) or key is None or key is Ellipsis
+        is_array = isinstance(key, np.ndarray) and not isinstance(key, TracedArray)
+        if not (is_plain or (arrays and is_array)):
             _refuse(key)
     given = sum(k is not None and k is not Ellipsis for k in keys)
     dots = sum(k is Ellipsis for k in keys)
@@ -164,8 +170,9 @@ def _refuse(key: Any) -> None:
         )  # fmt: skip
     if isinstance(key, (list, np.ndarray)) or _is_mask(key):
         raise UnsupportedFunctionError(
-            "indexing with arrays is not translated", expected="integers, slices, None, …",
-            got=repr(key)[:60], hint="np.stack or np.concatenate of slices",
+            "writing to places given by arrays is not translated",
+            expected="integers, slices, None, …", got=repr(key)[:60],
+            hint="write slice by slice, or choose by np.where(mask, value, x)",
         )  # fmt: skip
     raise IndexRangeError(
         "only integers, slices (`:`), ellipsis (`...`) and None are valid indices", got=repr(key)
@@ -179,7 +186,7 @@ def _range(key: Any, n: int, axis: int) -> tuple[int, int, int]:
             if isinstance(bound, TracedArray):
                 _refuse(bound)
         if key.step == 0:
-            raise IndexRangeError("slice step cannot be zero")
+            raise ValueRangeError("slice step cannot be zero")
         indices = range(*key.indices(n))
         return (indices.start if len(indices) else 0), len(indices), indices.step
     number = key.__index__()

@@ -9,10 +9,12 @@ import numpy as np
 
 from nkigen_lite.errors import ArgumentError, BroadcastError, ValueRangeError
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.copying import copied, flattened, strides_like
 from nkigen_lite.frontend.promotion import (
     PYTHON_NUMBERS,
     as_value,
     asked_dtype,
+    check_casting,
     constant_value,
     dtype_of,
     fresh,
@@ -25,9 +27,6 @@ from nkigen_lite.frontend.views import (
     as_shape,
     axis_of,
     broadcast_to,
-    copied,
-    on_new_memory,
-    reshape,
 )
 
 
@@ -73,17 +72,29 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
     makes = resolved("np.clip", lambda: np.clip(*kinds).dtype)
     result: Any = fresh(tape, as_value(tape, given[0], makes, "np.clip"), makes, (given[0],))
     for bound, choose in zip((low, high), (np.maximum, np.minimum), strict=True):
-        if bound is not None:
+        if bound is not None and not _is_beyond(bound, makes):
             result = choose(result, fresh(tape, as_value(tape, bound, makes, "np.clip"), makes))
     return result
 
 
-def concatenate(arrays: Sequence[Any], axis: Any = 0, dtype: Any = None) -> TracedArray:
+def _is_beyond(bound: Any, dtype: np.dtype) -> bool:
+    """Whether no integer of this dtype reaches the bound."""
+    if type(bound) is not int or dtype.kind not in "iu":
+        return False
+    return not np.iinfo(dtype).min <= bound <= np.iinfo(dtype).max
+
+
+def concatenate(
+    arrays: Sequence[Any], axis: Any = 0, dtype: Any = None, casting: Any = "same_kind"
+) -> TracedArray:
     """`np.concatenate`."""
     tape = tape_of(*arrays)
     given = [operand(a) for a in arrays]
     if axis is None:
-        given, axis = [ravel(a) for a in given], 0
+        given, axis = (
+            [flattened(a) if isinstance(a, TracedArray) else np.ravel(a) for a in given],
+            0,
+        )
     ndim = len(shape_of(given[0]))
     if ndim == 0:
         raise ValueRangeError("zero-dimensional arrays cannot be concatenated")
@@ -95,12 +106,16 @@ def concatenate(arrays: Sequence[Any], axis: Any = 0, dtype: Any = None) -> Trac
             got=", ".join(str(shape_of(a)) for a in given),
         )
     makes = common_dtype("np.concatenate", given) if dtype is None else asked_dtype(dtype)[0]
+    for a in given:
+        check_casting("np.concatenate", a, makes, casting)
     values = [as_value(tape, a, makes, "concatenate") for a in given]
     value = values[0] if len(values) == 1 else tape.emit("concatenate", *values, axis=axis)
     return fresh(tape, value, makes, tuple(given), scalar=False)
 
 
-def stack(arrays: Sequence[Any], axis: Any = 0, dtype: Any = None) -> TracedArray:
+def stack(
+    arrays: Sequence[Any], axis: Any = 0, dtype: Any = None, casting: Any = "same_kind"
+) -> TracedArray:
     """`np.stack`."""
     given = [operand(a) for a in arrays]
     shapes = {shape_of(a) for a in given}
@@ -109,7 +124,7 @@ def stack(arrays: Sequence[Any], axis: Any = 0, dtype: Any = None) -> TracedArra
     shape = shapes.pop()
     axis = axis_of(axis, len(shape) + 1)
     new = (*shape[:axis], 1, *shape[axis:])
-    return concatenate([np.reshape(a, new) for a in given], axis, dtype)
+    return concatenate([np.reshape(a, new) for a in given], axis, dtype, casting)
 
 
 def split(ary: TracedArray, indices_or_sections: Any, axis: Any = 0) -> list[TracedArray]:
@@ -130,11 +145,6 @@ def split(ary: TracedArray, indices_or_sections: Any, axis: Any = 0) -> list[Tra
     return [ary[(*before, slice(a, b))] for a, b in bounds]
 
 
-def ravel(a: Any) -> Any:
-    """`np.ravel`."""
-    return reshape(a, (-1,)) if isinstance(a, TracedArray) else np.ravel(a)
-
-
 def tril(m: TracedArray, k: Any = 0) -> TracedArray:
     return _triangle("tril", m, k)
 
@@ -152,7 +162,9 @@ def _triangle(op: str, m: TracedArray, k: Any) -> TracedArray:
     return fresh(m.tape, m.tape.emit(op, m.value, k=k.__index__()), m.dtype, (m,))
 
 
-def full_like(a: TracedArray, fill_value: Any, dtype: Any = None, shape: Any = None) -> TracedArray:
+def full_like(
+    a: TracedArray, fill_value: Any, dtype: Any = None, order: Any = "K", shape: Any = None
+) -> TracedArray:
     """`np.full_like` and its kin; np.empty_like gives zeros."""
     makes = a.dtype if dtype is None else asked_dtype(dtype)[0]
     new = a.shape if shape is None else as_shape(shape)
@@ -162,17 +174,24 @@ def full_like(a: TracedArray, fill_value: Any, dtype: Any = None, shape: Any = N
     )  # fmt: skip
     if a.tape.spec(value).shape != new:
         value = a.tape.emit("broadcast_to", value, shape=new)
-    held = fresh(a.tape, value, makes, scalar=False)
-    return on_new_memory(held, value)
+    made = fresh(a.tape, value, makes, scalar=False)
+    made.strides = strides_like(a, order, new)
+    return made
 
 
-def empty_like(prototype: TracedArray, dtype: Any = None, shape: Any = None) -> TracedArray:
-    return full_like(prototype, 0, dtype, shape)
+def empty_like(
+    prototype: TracedArray, dtype: Any = None, order: Any = "K", shape: Any = None
+) -> TracedArray:
+    return full_like(prototype, 0, dtype, order, shape)
 
 
-def zeros_like(a: TracedArray, dtype: Any = None, shape: Any = None) -> TracedArray:
-    return full_like(a, 0, dtype, shape)
+def zeros_like(
+    a: TracedArray, dtype: Any = None, order: Any = "K", shape: Any = None
+) -> TracedArray:
+    return full_like(a, 0, dtype, order, shape)
 
 
-def ones_like(a: TracedArray, dtype: Any = None, shape: Any = None) -> TracedArray:
-    return full_like(a, 1, dtype, shape)
+def ones_like(
+    a: TracedArray, dtype: Any = None, order: Any = "K", shape: Any = None
+) -> TracedArray:
+    return full_like(a, 1, dtype, order, shape)

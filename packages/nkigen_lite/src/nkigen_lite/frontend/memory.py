@@ -26,6 +26,8 @@ class Step:
 
     op: str
     attrs: Mapping[str, Any]
+    read_only_by: str = ""
+    """The function of NumPy's whose result is not written to, if it is one."""
 
 
 def values_along(tape: Tape, memory: Memory, path: tuple[Step, ...]) -> list[str]:
@@ -38,6 +40,12 @@ def values_along(tape: Tape, memory: Memory, path: tuple[Step, ...]) -> list[str
 
 def write(tape: Tape, memory: Memory, path: tuple[Step, ...], value: str) -> None:
     """Leave `value`, which has the spec of the part, in the memory."""
+    for step in path:
+        if step.read_only_by:
+            raise ValueRangeError(
+                "assignment destination is read-only",
+                hint=f"take .copy() of what {step.read_only_by} gives",
+            )
     if memory.unclear:
         raise UnsupportedFunctionError(
             "this write may or may not be seen by another array: NumPy makes a view or a copy of "
@@ -74,16 +82,9 @@ def _reshape(tape: Tape, whole: str, part: str, attrs: Mapping[str, Any]) -> str
     return tape.emit("reshape", part, shape=tape.spec(whole).shape)
 
 
-def _broadcast(tape: Tape, whole: str, part: str, attrs: Mapping[str, Any]) -> str:
-    raise ValueRangeError(
-        "assignment destination is read-only", hint="take .copy() of what np.broadcast_to gives"
-    )
-
-
 PUT_BACK: dict[str, Callable[[Tape, str, str, Mapping[str, Any]], str]] = {
     "slice": _slice,
     "transpose": _transpose,
     "reshape": _reshape,
-    "broadcast_to": _broadcast,
 }
-"""Per view: the whole's next version, from its last and the part's new value."""
+"""Per view that is written to: the whole's next version, from its last and the part's new value."""

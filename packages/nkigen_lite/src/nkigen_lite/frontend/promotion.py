@@ -13,6 +13,7 @@ from nkigen_lite.errors import (
     ArgumentError,
     IntegerRangeError,
     UnsupportedFunctionError,
+    ValueRangeError,
 )
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.memory import Memory
@@ -49,6 +50,8 @@ def operand(given: Any) -> Any:
 
 def dtype_of(given: Any) -> Any:
     """As `ufunc.resolve_dtypes` wants it: a dtype, or the Python type of a weak number."""
+    if type(given) is bool:
+        return np.dtype(bool)
     return given.dtype if hasattr(given, "dtype") else type(given)
 
 
@@ -70,6 +73,16 @@ def resolved(function: str, resolve_dtypes: Callable[[], Any]) -> Any:
         return resolve_dtypes()
     except TypeError as refused:
         raise ArgumentError(f"{function}: {refused}") from None
+    except OverflowError as refused:
+        raise IntegerRangeError(f"{function}: {refused}") from None
+    except ValueError as refused:
+        raise ValueRangeError(f"{function}: {refused}") from None
+
+
+def check_casting(function: str, given: Any, dtype: np.dtype, casting: Any) -> None:
+    """Raises what NumPy raises where `casting` does not let an operand become this dtype."""
+    source = np.zeros(0, given.dtype) if hasattr(given, "dtype") else given
+    resolved(function, lambda: np.copyto(np.zeros(0, dtype), source, casting=casting))
 
 
 def asked_dtype(given: Any) -> tuple[np.dtype, DType]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nkigen_lite.errors import BroadcastError, UnsupportedKeywordError, ValueRangeError
 from nkigen_lite.frontend import joining, views
-from nkigen_lite.frontend.promotion import operand, shape_of, traced
+from nkigen_lite.frontend.promotion import check_casting, operand, shape_of, traced
 
 Array = Any
 """A traced array: NumPy's stubs say that its functions give arrays of its own."""
@@ -156,10 +156,18 @@ def vector_norm(x: Array, axis: Any = None, keepdims: bool = False, ord: Any = 2
 # --------------------------------------------------------------------- element by element
 
 
-def _nan_to_num(x: Array, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    dtype = x.spec.dtype
-    if not dtype.is_float:
-        return np.copy(x)
+def _nan_to_num(
+    x: Array, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """Only what NumPy itself counts as floats: not bfloat16, not fp8."""
+    is_number, dtype = x.is_scalar, x.spec.dtype
+    x = np.copy(x) if copy or is_number else x
+    if issubclass(x.dtype.type, np.inexact):
+        x[...] = _finite(x, dtype, nan, posinf, neginf)
+    return x[()] if is_number else x
+
+
+def _finite(x: Array, dtype: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     top = dtype.max if posinf is None else posinf
     low = dtype.min if neginf is None else neginf
     x = np.where(np.isnan(x), nan, x)
@@ -193,7 +201,8 @@ def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0
     return reduce(lambda rest, pair: np.where(pair[0], pair[1], rest), reversed(pairs), default)
 
 
-def _copyto(dst: Array, src: Any, where: Any = True) -> None:
+def _copyto(dst: Array, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    check_casting("np.copyto", operand(src), dst.dtype, casting)
     dst[...] = src if where is True else np.where(where, src, dst)
 
 

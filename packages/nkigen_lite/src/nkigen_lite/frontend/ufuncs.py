@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nki_dtypes import bool_
+from nki_dtypes import DType, bool_
 from nkigen_lite.errors import (
     ArgumentError,
     BroadcastError,
@@ -145,10 +145,16 @@ def _operation(tape: Tape, op: str, values: list[str], makes: np.dtype) -> str:
     elif dtype is bool_:
         op = _OF_BOOL.get(op, op)
     elif op == "reciprocal" and not dtype.is_float:
-        one = tape.fill(1, dtype)
-        return tape.emit("floor_divide", one, values[0])
+        return _whole_reciprocal(tape, values[0], dtype)
     value = tape.emit(op, *values)
     return cast_value(tape, value, narrowed(makes))
+
+
+def _whole_reciprocal(tape: Tape, x: str, dtype: DType) -> str:
+    """1 / x without its fraction: ±1 of ±1, else 0."""
+    size = tape.emit("abs", x) if dtype.min < 0 else x
+    is_one = tape.emit("equal", size, tape.fill(1, dtype))
+    return tape.emit("where", is_one, x, tape.fill(0, dtype))
 
 
 def _check_shapes(name: str, given: tuple[Any, ...]) -> None:

@@ -10,14 +10,16 @@ import numpy as np
 
 from nkigen_lite.errors import ArgumentError, AxisError, BroadcastError, ValueRangeError
 from nkigen_lite.frontend.array import TracedArray
-from nkigen_lite.frontend.memory import Memory, Step
+from nkigen_lite.frontend.memory import Step
 from nkigen_lite.frontend.promotion import fresh
 from nkigen_lite.ops.record import Shape
-from nkigen_lite.strides import contiguous, reshaped
+from nkigen_lite.strides import reshaped
 
 
 def axis_of(axis: Any, ndim: int) -> int:
     """The axis counted from 0. Raises AxisError, which is also NumPy's."""
+    if isinstance(axis, (bool, np.bool_)):
+        raise ArgumentError("an integer is required for the axis", got=repr(axis), operand="axis")
     try:
         number = axis.__index__()
     except AttributeError:
@@ -34,7 +36,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     a ValueError."""
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    given = axis if isinstance(axis, tuple) else (axis,)
     axes = [axis_of(a, ndim) for a in given]
     if len(set(axes)) < len(axes):
         raise ValueRangeError("duplicate value in 'axis'", got=repr(axis), operand="axis")
@@ -42,17 +44,18 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def part(
-    x: TracedArray, op: str, attrs: dict[str, Any], shape: Shape, strides: tuple[int, ...] | None
-) -> TracedArray:
+    x: TracedArray, op: str, attrs: dict[str, Any], shape: Shape, strides: tuple[int, ...] | None,
+    read_only_by: str = "",
+) -> TracedArray:  # fmt: skip
     """A view: one more step on the way to the elements."""
     spec = type(x.spec)(shape, x.spec.dtype)
-    return TracedArray(x.tape, x.memory, (*x.path, Step(op, attrs)), spec, x.dtype, strides)
+    path = (*x.path, Step(op, attrs, read_only_by))
+    return TracedArray(x.tape, x.memory, path, spec, x.dtype, strides)
 
 
-def copied(x: TracedArray, order: str = "C") -> TracedArray:
-    """The same values in new memory."""
-    known = (x,) if order == "K" else ()
-    return fresh(x.tape, x.value, x.dtype, known, scalar=False)
+def read_only(x: TracedArray, by: str) -> TracedArray:
+    """The same elements, not to be written to from here."""
+    return part(x, "reshape", {"shape": x.shape}, x.shape, x.strides, by)
 
 
 def transposed(x: TracedArray, axes: Sequence[int] | None = None) -> TracedArray:
@@ -121,11 +124,4 @@ def broadcast_to(array: TracedArray, shape: Any) -> TracedArray:
             "operands could not be broadcast together with remapped shapes",
             got=f"{array.shape} to {new}",
         )
-    return part(array, "broadcast_to", {"shape": new}, new, None)
-
-
-def on_new_memory(x: TracedArray, value: str) -> TracedArray:
-    """An array of x's dtype in C order."""
-    spec = x.tape.spec(value)
-    strides = contiguous(spec.shape)
-    return TracedArray(x.tape, Memory(value), (), spec, x.dtype, strides)
+    return part(array, "broadcast_to", {"shape": new}, new, None, "np.broadcast_to")
