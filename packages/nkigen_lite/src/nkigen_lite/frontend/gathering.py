@@ -123,7 +123,7 @@ def at_arrays(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Arra
     """`x[keys]`, one key per axis or None, of which some are arrays or integers: axes that they
     index become one, from which is taken. Where they stand apart the result begins with theirs."""
     axes = [d for d, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
-    seen: Any = view(x, tuple(slice(None) if d in axes else k for d, k in enumerate(keys)))
+    seen = view(x, tuple(slice(None) if d in axes else k for d, k in enumerate(keys)))
     seen = np.copy(seen)
     together = axes == list(range(axes[0], axes[-1] + 1))
     if not together:
@@ -146,6 +146,10 @@ def at_arrays(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Arra
     for n, those in zip(lengths, every, strict=True):
         places = places * n + those % max(n, 1)
     lot = (*seen.shape[:first], prod(lengths), *seen.shape[after:])
-    made = take(views.part(seen, "reshape", {"shape": lot}, lot, None), places, first)
+    made = take(_in_shape(seen, lot), places, first)
     made.strides = made.strides if made.ndim < 2 else None
     return made
+
+
+def _in_shape(x: Array, shape: tuple[int, ...]) -> Array:
+    return views.part(x, "reshape", {"shape": shape}, shape, None)
