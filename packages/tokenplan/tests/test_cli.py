@@ -1,6 +1,8 @@
 """The command line: kernels in, explanations out."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,49 @@ def test_mistakes_in_the_options_are_said(text, capsys, arguments, words):
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("function", "specs", "words"),
+    [
+        ("double", ["x=f32[512,64]"], "doubled.py has no double"),
+        ("__name__", ["x=f32[512,64]"], "is no kernel but str"),
+        ("doubled", ["y=f32[512,64]"], "--spec does not fit the kernel: "),
+        ("doubled", [], "--spec does not fit the kernel: "),
+        ("doubled", ["x=f33[512,64]"], "--spec 'f33[512,64]'"),
+        ("doubled", ["x=f32[512"], "is neither a tensor nor a Python value"),
+    ],
+)
+def test_a_wrong_name_or_spec_is_a_mistake_in_the_options(tmp_path, capsys, function, specs, words):
+    file = tmp_path / "doubled.py"
+    file.write_text(KERNEL)
+    with pytest.raises(SystemExit) as stop:
+        main(["explain", f"{file}:{function}", *(o for spec in specs for o in ("--spec", spec))])
+    said = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert words in said and "Traceback" not in said
+
+
+def test_a_module_that_is_not_there_is_a_mistake_in_the_options(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["explain", "no_such_module.at_all:kernel"])
+    assert stop.value.code == 2
+    assert "there is no module no_such_module.at_all" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    code = "import sys; from tokenplan.cli import main; sys.exit(main(['explain-code', 'E1']))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"input(); {code}"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin and process.stdout and process.stderr
+    process.stdout.close()
+    process.stdin.write(b"\n")
+    process.stdin.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
 def test_a_code_has_a_page(capsys):
     assert main(["explain-code", "W2"]) == 0
-    assert capsys.readouterr().out.startswith("W2: distinct parameters assumed")
+    assert capsys.readouterr().out.startswith("W2: distinct tensors assumed")

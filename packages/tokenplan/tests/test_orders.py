@@ -51,3 +51,24 @@ def test_random_kernels_need_what_their_bytes_say(first):
         counts = graph.counts
         assert counts is not None and counts.untested == 0
         assert counts.pairs == counts.removed + counts.conflicts
+
+
+MIXED = """program("trn2", "0.6")
+def mixed(a: float32[128, 16]):
+    x = buffer(float32[128, 16], sbuf, address=(0, 0))
+    t = buffer(float32[128, 16], sbuf)
+    dma_copy(dst=x[:, :], src=a[:, :])
+    dma_copy(dst=t[:, :], src=a[:, :])
+    return a
+"""
+
+
+def test_that_a_tensor_without_an_address_lies_apart_from_those_with_one_is_an_assumption():
+    says = "tensors in sbuf without an address lie apart from those with one"
+    graph = analyse(parse_program(MIXED))
+    assert graph.assumptions == (says,)
+    assert [(found.code, found.text) for found in graph.diagnostics] == [("W2", says)]
+
+    all_placed = MIXED.replace("16], sbuf)", "16], sbuf, address=(0, 64))")
+    assert analyse(parse_program(all_placed)).assumptions == ()
+    assert analyse(parse_program(MIXED.replace(", address=(0, 0)", ""))).assumptions == ()

@@ -28,6 +28,11 @@ def memory_of(tensor: Buffer, core: NeuronCore) -> Memory:
     return Memory(f"{tensor.space.name}@", tensor.space.name, (core.target.partitions, row), 1)
 
 
+def is_memory(buffer: Memory) -> bool:
+    """Whether the buffer is what all tensors with addresses in a memory share."""
+    return buffer.id == f"{buffer.space}@"
+
+
 def in_memory(
     tensor: Buffer, found: Footprint, offset: Affine, trips: Trips, core: NeuronCore
 ) -> Iterator[tuple[Affine, Footprint, str | None]]:

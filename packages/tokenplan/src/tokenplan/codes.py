@@ -100,10 +100,12 @@ PAGES = {
         ),
         Page(
             "W2",
-            "distinct parameters assumed",
+            "distinct tensors assumed",
             "Orders were removed because two parameters of the kernel were taken to be different "
-            "tensors.",
-            "Do not pass one tensor (or two that overlap) for both parameters.",
+            "tensors, or a tensor without an address was taken to lie apart from those whose "
+            "address the kernel fixed in the same memory.",
+            "Do not pass one tensor (or two that overlap) for both parameters. Give all tensors of "
+            "a memory an address, or none, if the compiler may place others over fixed ones.",
         ),
         Page(
             "W3",

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tokenplan import rules
+from tokenplan.addresses import is_memory
 from tokenplan.graph import KEPT, REMOVED, Counts, Distance, Edge, Witness
 from tokenplan.model import Buffer, Kernel, Mode, commute
 from tokenplan.order import Place, count_pairs, places, total_order
 from tokenplan.rules import BUDGET, Conflict, Pair, Removed, boxes, commuting, distinct, never
-from tokenplan.rules.distinct import parameters_distinct
+from tokenplan.rules.distinct import assumed
 from tokenplan.sweep import all_pairs, sweep
 from tokenplan.wording import index_of
 
@@ -86,14 +87,14 @@ class _Search:
         return list(written.values())
 
     def _assume_distinct(self, touched: list[str], written: dict[str, list[Place]]) -> None:
-        """Two parameters, one of which is written, are taken to be two tensors."""
-        parameters = [b for b in map(self.kernel.buffers.__getitem__, touched) if b.is_parameter]
-        self.assumes |= {
-            parameters_distinct(one, other)
-            for one in parameters
-            for other in parameters
-            if one.id < other.id and (one.id in written or other.id in written)
-        }
+        """Two buffers, one of which is written, are taken to share no byte."""
+        buffers = [self.kernel.buffers[name] for name in touched]
+        known = [b for b in buffers if b.is_parameter or is_memory(b)]
+        for one in known:
+            others = buffers if is_memory(one) else known
+            for other in others:
+                if one.id != other.id and (one.id in written or other.id in written):
+                    self.assumes.update(assumed(one, other))
 
     # -- the rest, pair by pair -------------------------------------------------------------------
 

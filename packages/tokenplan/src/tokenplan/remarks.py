@@ -9,7 +9,7 @@ from tokenplan.graph import REMOVED, Edge
 from tokenplan.model import Kernel
 from tokenplan.wording import plural
 
-_CODES = (("parameters ", "W2"), ("an index of ", "W3"))
+_CODES = (("parameters ", "W2"), ("tensors in ", "W2"), ("an index of ", "W3"))
 """How an assumption begins, and its code."""
 
 

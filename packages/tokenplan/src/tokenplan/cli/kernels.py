@@ -78,4 +78,7 @@ class Wanted:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode or not result.is_file():
                 raise KernelRunError(done.stdout + done.stderr)
-            return pickle.loads(result.read_bytes())
+            found = pickle.loads(result.read_bytes())
+            if isinstance(found, Program):
+                return found
+            raise UsageError(found)

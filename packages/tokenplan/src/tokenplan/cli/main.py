@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,7 +74,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
     given = make_parser().parse_args(argv)
     try:
-        return given.run(given)
+        code = given.run(given)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # who reads has seen enough; nothing is left to write at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (UsageError, ClaimError) as mistake:
         mistake.place = None  # of the command line, not of a program
         given.parser.exit(2, f"tokenplan: {mistake}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokenplan.addresses import is_memory
 from tokenplan.model import Buffer
 from tokenplan.rules.pair import Answer, Pair, Removed
 
@@ -10,13 +11,21 @@ SAYS = "they touch different tensors"
 
 
 def decide(pair: Pair) -> Answer:
-    """Removed by the buffers alone; that two parameters are two tensors is an assumption."""
+    """Removed by the buffers alone, and what is assumed of them."""
     a, b = pair.before.buffer, pair.after.buffer
     if a.id == b.id:
         return None
-    return Removed((parameters_distinct(a, b),) if a.is_parameter and b.is_parameter else ())
+    return Removed(assumed(a, b))
 
 
-def parameters_distinct(a: Buffer, b: Buffer) -> str:
-    """The assumption on two parameters, the same whichever comes first."""
-    return f"parameters {min(a.id, b.id)} and {max(a.id, b.id)} are distinct tensors"
+def assumed(a: Buffer, b: Buffer) -> tuple[str, ...]:
+    """What must hold for two buffers to share no byte, the same whichever comes first.
+
+    That two parameters are two tensors, and that the tensors which the compiler places in a memory
+    lie apart from those which the kernel placed there.
+    """
+    if a.is_parameter and b.is_parameter:
+        return (f"parameters {min(a.id, b.id)} and {max(a.id, b.id)} are distinct tensors",)
+    if a.space == b.space and is_memory(a) != is_memory(b):
+        return (f"tensors in {a.space} without an address lie apart from those with one",)
+    return ()
