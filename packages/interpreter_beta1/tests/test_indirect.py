@@ -42,6 +42,8 @@ ACCESSES = {
     "one number and index expressions": (
         X, ONE, lambda x, t: x[t, COLUMNS], X[4:5]),
     "8-bit numbers": (X, ROWS.astype(np.uint8), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
+    "floats that are whole numbers": (
+        X, ROWS.astype(np.float32), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
     "16-bit numbers": (X, ROWS.astype(np.int16), lambda x, t: x[t, COLUMNS], X[ROWS[:, 0]]),
 }  # fmt: skip
 
@@ -142,15 +144,31 @@ MOVING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16, bool], ids=str)
+@pytest.mark.parametrize("number", [1.5, np.nan])
+@pytest.mark.parametrize("dtype", [nl.float32, nl.bfloat16], ids=str)
 @pytest.mark.parametrize("use", MOVING.values(), ids=MOVING)
-def test_a_tile_that_is_no_integer_moves_no_access(use, dtype):
+def test_a_float_that_is_no_whole_number_moves_no_access(use, dtype, number):
     @nki.jit
     def kernel(x, index):
         use(x, nl.load(index, dtype=dtype))
         return x
 
-    with pytest.raises(DTypeError, match=f"the index tile is {as_dtype(dtype)}") as caught:
+    says = f"the index tile is {as_dtype(dtype)} and holds {number}"
+    rows = ROWS.astype(np.float32)
+    rows[0, 0] = number
+    with pytest.raises(DTypeError, match=says) as caught:
+        kernel(X, rows)
+    assert "^^^" in str(caught.value) and "nl.int32" in str(caught.value)
+
+
+@pytest.mark.parametrize("use", MOVING.values(), ids=MOVING)
+def test_bools_move_no_access(use):
+    @nki.jit
+    def kernel(x, index):
+        use(x, nl.load(index, dtype=bool))
+        return x
+
+    with pytest.raises(DTypeError, match="the index tile is bool") as caught:
         kernel(X, ROWS)
     assert "^^^" in str(caught.value) and "nl.int32" in str(caught.value)
 

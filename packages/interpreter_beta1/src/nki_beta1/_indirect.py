@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Never
 
+import numpy as np
+
 from neuroncore.alu import ALU_OPS
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import AccessError, DTypeError
@@ -138,8 +140,8 @@ def _at_one_number(base: View, items: list[Any], dim: int, tile: View) -> View:
 def _as_numbers(tile: View) -> View:
     """The tile as int32 or uint32, which is what addresses are computed from.
 
-    Narrower integers are copied to int32. Raises DTypeError for tiles of no integers, which the
-    documents have nowhere as an index.
+    Narrower integers, and floats that hold whole numbers as public kernels have them, are copied to
+    int32. Raises DTypeError for bools and for other floats: the documents have neither as an index.
     """
     core: Any = tile.core
     core.flush()
@@ -152,22 +154,31 @@ def _as_numbers(tile: View) -> View:
             rule=RULE,
         )
     kind = tile.spec.dtype
-    if not kind.is_integer or kind is bool_:
-        raise DTypeError(
-            f"the index tile is {kind}",
-            expected="int32 or uint32",
-            got=repr(tile),
-            hint="floats are rounded where you say so: nl.copy(tile, dtype=nl.int32)",
-            rule=RULE,
-        )
+    if kind is bool_:
+        raise _no_index(tile, f"the index tile is {kind}")
     tile.settle()
     tile = fetched(tile)
-    if kind.itemsize == 4:
+    if kind.is_integer and kind.itemsize == 4:
         return tile
+    if kind.is_float and core.computes:
+        values = tile.array.astype(np.float64)
+        broken = values[values != np.trunc(values)]
+        if broken.size:
+            raise _no_index(tile, f"the index tile is {kind} and holds {broken[0]}")
     copy = core.allocate(tile.shape, int32, Space.sbuf)
     record = INSTRUCTIONS["tensor_copy"]
     issue(core, usage(core, record, {}), [copy, tile])
     return copy
+
+
+def _no_index(tile: View, message: str) -> DTypeError:
+    return DTypeError(
+        message,
+        expected="int32, uint32 or whole numbers",
+        got=repr(tile),
+        hint="numbers are rounded where you say so: nl.copy(tile, dtype=nl.int32)",
+        rule=RULE,
+    )
 
 
 def _one_per_row(tile: View, indices: list[Index], shape: tuple[int, ...]) -> None:
