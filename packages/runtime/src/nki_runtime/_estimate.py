@@ -13,6 +13,7 @@ from neuroncore.program import Program, Recorder, check, reroll
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import Timeline
 from neuroncore.timeline import estimate as play
+from nki_runtime._aliases import refuse_aliases
 from nki_runtime._arrays import Conversion
 from nki_runtime._simulate import language_of
 from nki_runtime._specs import Zeros, by_parameter, no_tensor
@@ -54,7 +55,8 @@ def program_of(
 ) -> Program:
     """The checked program of `kernel` on these arguments, its loops as loops.
 
-    Arguments, how the kernel runs and what is raised are as for `estimate`.
+    Arguments, how the kernel runs and what is raised are as for `estimate`. LaunchError also where
+    two parameters share memory and the kernel writes one: its program says they are two tensors.
     """
     if not callable(kernel):
         raise LaunchError(
@@ -90,6 +92,7 @@ def _program_of(
             ) from None
         recorder = _record(kernel, run, specs.copied(given), needs_values=True)
     program = reroll(recorder.program(), True, recorder.names())
+    refuse_aliases(program, named)
     check(program, recorder.options, content=False)  # its values are not known
     return program
 
