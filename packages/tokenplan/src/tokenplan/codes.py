@@ -50,28 +50,6 @@ PAGES = {
         Page(
             "E4",
             "false statement",
-            "A plan file says something of its edges or waits that is not so: a witness that is "
-            "none, an edge called implied or removed that is not, a wait that counts other "
-            "completions than it names.",
-            "Do not run this plan. If tokenplan made it, please report it with the plan file.",
-        ),
-        Page(
-            "E5",
-            "deadlock",
-            "A queue of the plan waits for a completion that never comes: waits stand in a circle, "
-            "or one counts more than its queue ever does.",
-            "Do not run this plan. Restore the wait that is named, or the order of the queues.",
-        ),
-        Page(
-            "E6",
-            "other values",
-            "Played under some latencies, the plan computes other values than the kernel does when "
-            "its operations run one after the other.",
-            "Look for the missing order (E1) that comes with it.",
-        ),
-        Page(
-            "E4",
-            "false statement",
             "The plan file says of an edge, witness or loop what does not hold for the operations "
             "in the same file.",
             "Do not trust the file: make it again from the kernel with `tokenplan explain`.",
