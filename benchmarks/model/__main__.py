@@ -13,7 +13,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.model.fit import leave_one_family_out
+from benchmarks.model.fit import left_out_by
 from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction
 from benchmarks.model.table import (
@@ -43,8 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for point in points:
         predictions.append(model.predict(point))
         print(point_line(predictions[-1]), flush=True)
-    left_out = leave_one_family_out(explicit(points)) if asked.leave_one_family_out else []
-    lines = [*closing_lines(model, predictions, left_out)]
+    lines = [*closing_lines(model, predictions, asked.leave_one_family_out)]
     print(*lines, sep="\n")
     if asked.write is not None:
         old = asked.write.read_text(encoding="utf-8") if asked.write.exists() else ""
@@ -58,7 +57,7 @@ def explicit(points: Sequence[Point]) -> list[Point]:
 
 
 def closing_lines(
-    model: Model, predictions: Sequence[Prediction], left_out: Sequence[Prediction]
+    model: Model, predictions: Sequence[Prediction], leaving_out: bool
 ) -> Iterator[str]:
     """Sections, ladders, bottlenecks, percentages; last the explicit points on one line: all of
     them, and those that gave no constant.
@@ -71,16 +70,24 @@ def closing_lines(
     yield from bottleneck_lines(model, points)
     yield "profiles, in percent of the time, predicted (published):"
     yield from figure_lines(model, points)
-    if left_out:
-        yield from (point_line(p) for p in left_out)
-        yield f"leave one family out, independent points: {summary_text(independent(left_out))}"
-        yield f"leave one family out: {summary_text(left_out)}"
+    if leaving_out:
+        yield from left_out_lines(explicit(points))
     known = [p for p in predictions if p.point.is_explicit]
     closed = [p for p in predictions if not p.point.is_explicit]
     if closed:
         yield f"through the closed compiler (sections 3, 6, 7): {summary_text(closed)}"
     apart = summary_text(independent(known))
     yield f"{summary_text(known)}; of those that gave no constant {apart}"
+
+
+def left_out_lines(points: Sequence[Point]) -> Iterator[str]:
+    """Every point without its family; the errors without its family and its publication."""
+    publications = left_out_by(lambda point: point.publication, points)
+    families = left_out_by(lambda point: point.family, points)
+    yield from (point_line(p) for p in families)
+    yield f"leave one publication out: {summary_text(publications)}"
+    yield f"leave one family out, independent points: {summary_text(independent(families))}"
+    yield f"leave one family out: {summary_text(families)}"
 
 
 def independent(predictions: Sequence[Prediction]) -> list[Prediction]:

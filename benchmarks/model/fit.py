@@ -1,14 +1,15 @@
-"""Families of points predicted without what was read off them.
+"""Points predicted without what was read off their family, or off all of their publication.
 
-A constant that the left-out family alone gave goes back to what other documents say of it
-(`otherwise` in costs.json). Where they say nothing it is looked for on the points of the other
-families, from 0 on: one constant after the other, a coarse grid and a finer one, mean absolute log
-error. Nothing is random; what the others do not feel stays 0.
+A constant that several experiments show becomes the mean of what the others show. One that the
+left-out points alone gave goes back to what other documents say of it (`otherwise` in costs.json).
+Where they say nothing it is looked for on the other points, from 0 on: one constant after the
+other, a coarse grid and a finer one, mean absolute log error. Nothing is random; what the others do
+not feel stays 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -86,30 +87,50 @@ def given_by(points: Sequence[Point]) -> set[Given]:
     """The constants that were read off these points, for their generation where it matters."""
     values = constants().values
     return {
-        (name, p.device if p.device in values[name] else "all") for p in points for name in p.gives
+        (name, p.device if p.device in values[name] else "all")
+        for p in points
+        for name in (*p.gives, *p.readings)
     }
 
 
-def without(points: Sequence[Point], family: str, fitter: Fitter) -> Constants:
-    """The constants as they are where nobody has seen the points of `family`."""
-    others = [p for p in points if p.family != family]
-    lost = given_by([p for p in points if p.family == family]) - given_by(others)
+def without(left_out: Sequence[Point], others: Sequence[Point], fitter: Fitter) -> Constants:
+    """The constants as they are for somebody who has seen `others` only."""
     now, unknown = constants(), []
-    for name, target in sorted(lost):
-        said = costs()["constants"][name].get("otherwise")
-        if isinstance(said, Mapping):
-            said = said[target]
+    kept = given_by(others)
+    for given in sorted(given_by(left_out)):
+        said = _read(given, others)
+        if said is None and given in kept:
+            continue
+        said = _otherwise(*given) if said is None else said
         if said is None:
-            unknown.append((name, target))
+            unknown.append(given)
         else:
-            now = now.but(name, target, said)
+            now = now.but(*given, said)
     return fitter.fit([p for p in others if not p.reference], now, unknown) if unknown else now
 
 
-def leave_one_family_out(points: Sequence[Point]) -> list[Prediction]:
-    """Each family predicted by constants that were not read off it."""
+def _read(given: Given, points: Sequence[Point]) -> float | None:
+    """The mean of what the experiments of these points show; None where none shows it apart."""
+    name, target = given
+    shown = {
+        p.family: p.readings[name]
+        for p in points
+        if name in p.readings and target in ("all", p.device)
+    }
+    return fmean(shown.values()) if shown else None
+
+
+def _otherwise(name: str, target: str) -> float | None:
+    said = costs()["constants"][name].get("otherwise")
+    return said[target] if isinstance(said, Mapping) else said
+
+
+def left_out_by(group: Callable[[Point], str], points: Sequence[Point]) -> list[Prediction]:
+    """Each group of points predicted by constants that were not read off it."""
     fitter, found = Fitter(), []
-    for family in dict.fromkeys(p.family for p in points):
-        model = Model(without(points, family, fitter))
-        found += [model.predict(p) for p in points if p.family == family]
+    for name in dict.fromkeys(map(group, points)):
+        mine = [p for p in points if group(p) == name]
+        others = [p for p in points if group(p) != name]
+        model = Model(without(mine, others, fitter))
+        found += [model.predict(p) for p in mine]
     return found

@@ -48,12 +48,18 @@ class Point:
     figures: Mapping[str, float] = field(default_factory=dict)
     reference: bool = False
     gives: tuple[str, ...] = ()
+    readings: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
     @property
     def measured(self) -> float:
         """The published number in nanoseconds, or as a fraction."""
         return self.value * NANOSECONDS[self.unit]
+
+    @property
+    def publication(self) -> str:
+        """Who published it, and in which document."""
+        return ", ".join(self.cite.split(", ")[:2])
 
     @property
     def is_explicit(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from benchmarks.model.__main__ import main
@@ -212,9 +213,9 @@ def explicit(*families: str) -> list[Point]:
 
 
 def test_a_constant_goes_back_to_what_other_documents_say_where_its_family_is_left_out():
-    points = explicit("dma curve", "trn1 guide tensor", "kernel optimization micro")
+    others = explicit("dma curve", "kernel optimization micro")
 
-    values = without(points, "trn1 guide tensor", Fitter())
+    values = without(explicit("trn1 guide tensor"), others, Fitter())
 
     assert values.at("trn1")["LOAD_LATENCY"] == constants().at("trn2")["LOAD_LATENCY"]
     assert values.at("trn1")["TENSOR_LATENCY"] == 400  # the other family shows it too
@@ -223,9 +224,32 @@ def test_a_constant_goes_back_to_what_other_documents_say_where_its_family_is_le
 
 
 def test_a_constant_that_nothing_else_tells_is_none_where_its_family_is_left_out():
-    points = explicit("trn1 guide dma", "trn1 guide tensor")
+    values = without(explicit("trn1 guide dma"), explicit("trn1 guide tensor"), Fitter())
 
-    assert without(points, "trn1 guide dma", Fitter()).at("trn1")["DMA_DESCRIPTOR_MIN"] == 0
+    assert values.at("trn1")["DMA_DESCRIPTOR_MIN"] == 0
+
+
+def test_a_constant_of_two_experiments_is_what_the_other_one_shows():
+    first, second = explicit("dma overview example 1"), explicit("dma overview example 2")
+
+    values = without(first, second, Fitter()).at("trn2")
+
+    assert {name: values[name] for name in first[0].readings} == second[0].readings
+
+
+def test_the_table_has_the_mean_of_what_its_experiments_show():
+    shown = {p.family: p.readings for p in POINTS.values() if p.readings}
+    named = {name for readings in shown.values() for name in readings}
+
+    for name in named:
+        mean = fmean(readings[name] for readings in shown.values() if name in readings)
+        assert constants().at("trn2")[name] == pytest.approx(mean, rel=0.005)
+
+
+def test_a_publication_is_left_out_with_all_of_its_experiments():
+    shared = [p.family for p in POINTS.values() if p.publication == POINTS["u01"].publication]
+
+    assert set(shared) == {"dma overview example 1", "dma overview example 2", "dma curve"}
 
 
 def test_a_constant_that_no_document_tells_is_looked_for_on_the_other_points():
