@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from nkigen_lite.compile import compile
+
 TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 
 
@@ -32,6 +34,61 @@ def test_many_terms_whose_sums_float32_would_round(exactly, dtype, terms):
     a, b = np.full((3, terms), np.iinfo(dtype).max, dtype), np.ones((terms, 2), dtype)
     b[:, 0], b[::2, 1] = np.iinfo(dtype).max, np.iinfo(dtype).min
     exactly(lambda a, b: a @ b, a, b)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "uint32"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((2049,), (2049,)), ((257,), (257, 3)), ((1, 300), (300, 1)), ((130, 1030), (1030,)),
+     ((600,), (2, 600, 5)), ((3, 7, 600), (3, 600, 1))],
+    ids=str,
+)  # fmt: skip
+def test_products_with_a_vector_wrap(exactly, dtype, left, right):
+    exactly(lambda a, b: a @ b, anything(dtype, *left), anything(dtype, *right, seed=1))
+
+
+@pytest.mark.parametrize("terms", [1536, 1537, 2303])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_so_many_terms_that_stretches_are_a_loop(exactly, terms, batch):
+    a, b = anything("uint16", *batch, 3, terms), anything("uint16", terms, 2)
+    exactly(lambda a, b: a @ b, a, b)
+
+
+@pytest.mark.parametrize("terms", [20, 1025, 7000])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("target", ["int16", "int32", "uint32"])
+def test_products_of_widened_bytes(exactly, terms, dtype, target):
+    a, b = anything(dtype, 3, terms), anything(dtype, terms, 2)
+    a[0], b[:, 0] = (np.iinfo(dtype).min or np.iinfo(dtype).max,) * 2
+    exactly(lambda a, b: a.astype(target) @ b.astype(target), a, b)
+
+
+def lines(function, *specs):
+    return len(compile(function, *specs).source.splitlines())
+
+
+def test_code_does_not_grow_with_the_terms():
+    def of_rows(n):
+        return lines(lambda a, b: a @ b, f"uint16[3,{n}]", f"uint16[{n},2]")
+
+    assert of_rows(16384) <= 1.2 * of_rows(2048)
+
+
+@pytest.mark.parametrize(
+    ("function", "left", "right"),
+    [
+        (lambda a, b: a @ b, "i32[8192]", "i32[8192]"),
+        (lambda a, b: a @ b, "i32[1,2048]", "i32[2048,1]"),
+        (lambda a, b: a @ b, "i32[256,2048]", "i32[2048]"),
+        (lambda a, b: np.tensordot(a, b, 2), "i32[129,65]", "i32[129,65]"),
+        (
+            lambda a, b: a.astype(np.int32) @ b.astype(np.int32),
+            "int8[128,2048]", "int8[2048,128]",
+        ),
+    ],
+)  # fmt: skip
+def test_code_of_long_products_is_short(function, left, right):
+    assert lines(function, left, right) < 1000
 
 
 def test_products_of_integers_in_a_longer_program(exactly):

@@ -235,6 +235,8 @@ RULES: tuple[Rule, ...] = (
          products.has_no_terms),
     Rule("matmul_of_narrow", of("matmul", "a", "b"), products.of_narrow_floats,
          products.is_narrow_float),
+    Rule("integer_matmul_with_vector", of("matmul", "a", "b"), products.with_vector,
+         products.has_vector),
     Rule("integer_matmul", of("matmul", "a", "b"), products.of_integers, products.is_of_integers),
     Rule("integer_prod", of("prod", "x"), products.product, integers.is_integer),
     Rule("power_of_two", of("power", 2, "y"), powers.of_two, integers.is_integer),
