@@ -136,17 +136,20 @@ def _moves(tmp_path: Path) -> Callable[..., Compiled]:
 
     def check(function: Callable[..., Any], *arrays: Any, **options: Any) -> Compiled:
         kernel = compile(function, *arrays, **options)
-        mine, numpys = [[np.array(a) for a in arrays] for _ in range(2)]
+        mine, sources, numpys = [[np.array(a) for a in arrays] for _ in range(3)]
         ours, exact = kernel(*mine), function(*numpys)
-        ours, exact = (r if isinstance(r, tuple) else (r,) for r in (ours, exact))
-        exact = tuple(np.array(e) for e in exact)
-        sources = run_source(kernel, tmp_path, arrays)
-        for found, written, wanted in zip(ours, sources, exact, strict=False):
+        written = kernel.results(run_source(kernel, tmp_path, arrays), sources)
+        ours, written, exact = (_several(r) for r in (ours, written, exact))
+        for found, same, wanted in zip(ours, written, map(np.array, exact), strict=True):
             assert found.shape == wanted.shape
             assert found.tobytes() == wanted.tobytes()
-            assert np.asarray(written).tobytes() == wanted.tobytes()
-        for argument, expected in zip(mine, numpys, strict=True):
-            assert argument.tobytes() == expected.tobytes()
+            assert same.tobytes() == wanted.tobytes()
+        for argument, same, expected in zip(mine, sources, numpys, strict=True):
+            assert argument.tobytes() == same.tobytes() == expected.tobytes()
         return kernel
 
     return check
+
+
+def _several(results: Any) -> tuple[Any, ...]:
+    return () if results is None else results if isinstance(results, tuple) else (results,)
