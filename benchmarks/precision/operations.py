@@ -146,7 +146,7 @@ OPERATIONS = (
     Operation("log", np.log, inputs.logarithms, ENGINE),
     Operation("expm1", np.expm1, inputs.around_zero, each(5)),
     Operation("log1p", np.log1p, inputs.above_minus_one, each(5)),
-    Operation("exp2", np.exp2, inputs.around_zero, each(18)),
+    Operation("exp2", np.exp2, inputs.around_zero, each(6)),
     Operation("log2", np.log2, inputs.logarithms, each(6)),
     Operation("log10", np.log10, inputs.logarithms, each(6)),
     Operation("cbrt", np.cbrt, inputs.roots, each(3)),

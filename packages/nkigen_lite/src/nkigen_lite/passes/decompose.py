@@ -220,6 +220,7 @@ RULES: tuple[Rule, ...] = (
         transcendental.whole_power,
         transcendental.is_whole_power,
     ),
+    Rule("float_power_of_two", of("power", 2.0, "y"), transcendental.power_of_two, _is_float),
     Rule("power", of("power", "x", "y"), transcendental.power, _is_float),
     Rule("cast", of("cast", "x"), _cast),
     Rule("logical_not", of("logical_not", "x"), _not),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, nan, pi
+from math import inf, log, nan, pi
 
 import numpy as np
 
@@ -92,6 +92,29 @@ def expm1(m: Match) -> str:
 
 
 # ------------------------------------------------------------------------ power
+
+_LEAST_EXPONENT, _MOST_EXPONENT = -252.0, 254.0
+"""Twice those of the least normal number and of the largest: beyond, 2ˣ is 0 or infinite."""
+
+
+def power_of_two(m: Match) -> str:
+    """2ˣ = 2ⁿ · exp((x - n) log 2) for the integer n nearest to x: exact where x is one.
+
+    2ⁿ is two factors made of bits, so that it may be subnormal or infinite.
+    """
+    x = expr(m, "y")
+    inside = x.call("maximum", _LEAST_EXPONENT).call("minimum", _MOST_EXPONENT)
+    n = _nearest(inside)
+    half = _nearest(n * 0.5)
+    fraction = ((inside - n) * log(2)).call("exp")
+    found = fraction * _two_to(half) * _two_to(n - half)
+    return result(m, choose(x == x, found, x))
+
+
+def _two_to(n: Expr) -> Expr:
+    """2ⁿ for an integer n from -126 to 127: the exponent of a float32, biased."""
+    return ((n + 127.0) * 2.0**23).to(int32).bits("f32")
+
 
 _MOST_FACTORS = 64
 """The largest whole exponent that is multiplied out."""
