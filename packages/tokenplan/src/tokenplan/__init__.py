@@ -1,7 +1,7 @@
 """Which orderings a kernel needs: proved, explained, scheduled, checked."""
 
 from tokenplan.analyse import analyse
-from tokenplan.graph import Edge, Join, Parallel, Pipeline, TokenGraph, Witness
+from tokenplan.graph import Edge, Join, MayAlias, Parallel, Pipeline, TokenGraph, Witness
 from tokenplan.model import Access, Buffer, Kernel, Loop, Mode, Op
 from tokenplan.read import read
 
@@ -12,6 +12,7 @@ __all__ = [
     "Join",
     "Kernel",
     "Loop",
+    "MayAlias",
     "Mode",
     "Op",
     "Parallel",

@@ -9,13 +9,18 @@ from time import process_time
 from neuroncore.collection import no_collection
 from neuroncore.program import Program, check
 from tokenplan import claims as checks
+from tokenplan.aliases import with_aliases
+from tokenplan.claims import ClaimError
 from tokenplan.elide import elide
-from tokenplan.graph import Claim, TokenGraph
+from tokenplan.graph import Claim, MayAlias, TokenGraph
 from tokenplan.model import Kernel
 from tokenplan.read import read
 from tokenplan.reduce import reduce
 from tokenplan.remarks import remarks
 from tokenplan.rules import BUDGET
+
+MOST_STEPS = 2**60
+"""A budget that is none; the library counts in 64 bits."""
 
 
 def analyse(
@@ -23,22 +28,28 @@ def analyse(
     claims: Iterable[Claim] = (),
     budget: int = BUDGET,
     verified: bool = False,
+    may_alias: Iterable[tuple[str, str]] = (),
 ) -> TokenGraph:
     """Which operations of `program` must wait for which, each edge with its proof or witness.
 
     claims: Parallel and Pipeline are checked, and diagnostics E2 and E3 say where they fail; Join
     adds an order. budget: operations that the exact search may take per pair of accesses; a pair
     that needs more is kept in order. verified: `neuroncore.program.check` has passed already.
+    may_alias: pairs of tensors that may share bytes, whose accesses all stay in order; without it
+    two parameters are taken to be two tensors, and W2 says so.
 
     Raises ProgramError for a program that breaks rules of the machine, ClaimError for a claim of a
-    loop or operation that is not there.
+    loop, operation or tensor that is not there.
     """
+    if budget < 1:
+        raise ClaimError("a search needs a budget", expected="1 step or more", got=str(budget))
     with no_collection():
         began = process_time()
         if isinstance(program, Program) and not verified:
             check(program)
         checked = process_time() - began
-        graph = _analyse(program, tuple(claims), budget)
+        asked = (*claims, *(MayAlias(pair) for pair in may_alias))
+        graph = _analyse(program, tuple(dict.fromkeys(asked)), min(budget, MOST_STEPS))
     return replace(graph, seconds={"check": checked, **graph.seconds})
 
 
@@ -46,7 +57,7 @@ def _analyse(program: Program | Kernel, claims: tuple[Claim, ...], budget: int) 
     began = process_time()
     kernel = program if isinstance(program, Kernel) else read(program, verified=True)
     read_at = process_time()
-    elision = elide(kernel, budget)
+    elision = with_aliases(kernel, elide(kernel, budget), claims)
     edges = (*elision.edges, *checks.joins(kernel, claims))
     found = checks.check_claims(kernel, claims, budget)
     elided_at = process_time()

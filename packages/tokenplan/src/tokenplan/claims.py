@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 
 from neuroncore.errors import LaunchError
 from tokenplan import rules
 from tokenplan.diagnostics import Diagnostic
-from tokenplan.graph import JOIN, KEPT, Claim, Edge, Join, Parallel
-from tokenplan.model import Kernel, Op, commute, shared_loops
+from tokenplan.graph import JOIN, KEPT, Claim, Edge, Join, MayAlias, Parallel
+from tokenplan.model import Kernel, Mode, Op, commute, shared_loops
 from tokenplan.order import Place, places
 from tokenplan.rules import Conflict, Pair
 from tokenplan.wording import at_iterations, element, op_name
@@ -28,8 +28,8 @@ def joins(kernel: Kernel, claims: Iterable[Claim]) -> Iterator[Edge]:
     for claim in claims:
         if not isinstance(claim, Join):
             continue
-        before, source = ops[_known(claim.source, ops, "operation")]
-        after, sink = ops[_known(claim.sink, ops, "operation")]
+        before, source = ops[known(claim.source, ops, "operation")]
+        after, sink = ops[known(claim.sink, ops, "operation")]
         zero = (0,) * len(shared_loops(source, sink))
         if before < after:
             yield Edge(source.id, sink.id, zero, JOIN, KEPT, JOIN)
@@ -48,12 +48,13 @@ def check_claims(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[D
 
     Raises ClaimError for an unknown loop.
     """
-    found = []
+    found, claims = [], tuple(claims)
+    aliases = {claim.tensors for claim in claims if isinstance(claim, MayAlias)}
     for claim in claims:
-        if isinstance(claim, Join):
+        if isinstance(claim, (Join, MayAlias)):
             continue
-        loop = _known(claim.loop, kernel.loops(), "loop")
-        nearest = _nearest(kernel, loop, budget)
+        loop = known(claim.loop, kernel.loops(), "loop")
+        nearest = _nearest(kernel, loop, budget, aliases)
         if nearest is None:
             continue
         pair, conflict = nearest
@@ -70,7 +71,8 @@ def check_claims(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[D
     return found
 
 
-def _known(name: str, names: Iterable[str], kind: str) -> str:
+def known(name: str, names: Iterable[str], kind: str) -> str:
+    """The name, if it is one of these; ClaimError otherwise."""
     names = list(names)
     if name in names:
         return name
@@ -82,24 +84,46 @@ def _known(name: str, names: Iterable[str], kind: str) -> str:
     )
 
 
-def _nearest(kernel: Kernel, loop: str, budget: int) -> tuple[Pair, Conflict] | None:
+def _nearest(
+    kernel: Kernel, loop: str, budget: int, aliases: Collection[tuple[str, str]]
+) -> tuple[Pair, Conflict] | None:
     """The two accesses that meet in the nearest iterations of the loop, the first such two."""
     best: tuple[Pair, Conflict] | None = None
-    for a, b in _inside(kernel, loop):
+    for a, b in _inside(kernel, loop, aliases):
         pair = Pair(a, b, a.at >= b.at)
-        found = rules.carried_by(pair, loop, budget)
         at = pair.shared.index(loop)
+        if a.access.buffer == b.access.buffer:
+            found = rules.carried_by(pair, loop, budget)
+        else:
+            found = _might_meet(pair, at)
         if found and (best is None or found.distance[at] < best[1].distance[at]):
             best = pair, found
     return best
 
 
-def _inside(kernel: Kernel, loop: str) -> Iterator[tuple[Place, Place]]:
-    """Pairs of accesses to one buffer in the loop that do not commute, in any order."""
+def _might_meet(pair: Pair, at: int) -> Conflict | None:
+    """Of two tensors that may share any bytes: iterations of shared loop `at` that follow."""
+    loops = (*pair.source.loops, *pair.sink.loops)
+    if pair.trips[pair.shared[at]][1] < 1 or any(pair.trips[name][1] < 0 for name in loops):
+        return None
+    return Conflict(tuple(int(n == at) for n in range(len(pair.shared))))
+
+
+def _inside(
+    kernel: Kernel, loop: str, aliases: Collection[tuple[str, str]]
+) -> Iterator[tuple[Place, Place]]:
+    """Pairs of accesses in the loop to one buffer that do not commute, or to two that may share
+    bytes and not both reads; in any order."""
     inside = [place for place in places(kernel) if loop in place.op.loops]
     for a in inside:
         for b in inside:
-            if a.access.buffer == b.access.buffer and not commute(a.access.mode, b.access.mode):
+            one, other = a.access, b.access
+            if one.buffer == other.buffer:
+                matters = not commute(one.mode, other.mode)
+            else:
+                matters = not one.mode is other.mode is Mode.read
+                matters &= tuple(sorted((one.buffer, other.buffer))) in aliases
+            if matters:
                 yield a, b
 
 
@@ -108,7 +132,8 @@ def _diagnostic(code: str, text: str, kernel: Kernel, pair: Pair, conflict: Conf
     ends = ((pair.source, conflict.source), (pair.sink, conflict.sink))
     if conflict.byte is None:
         one, other = (op_name(op) for op, _ in ends)
-        why = f"{one} and {other} might share bytes of {buffer.id}, {_apart(pair, conflict)} apart"
+        held = " and ".join(dict.fromkeys((buffer.id, pair.after.buffer.id)))
+        why = f"{one} and {other} might share bytes of {held}, {_apart(pair, conflict)} apart"
     else:
         one, other = (f"{op_name(op)} at {at_iterations(kernel, at)}" for op, at in ends)
         why = f"{one} and {other} share {element(buffer, conflict.byte)}"

@@ -105,6 +105,25 @@ PAGES = {
             "An edge or wait of the plan orders nothing that others do not order already.",
             "It is harmless but may cost time; take it out, or report it if tokenplan made it.",
         ),
+        Page(
+            "W6",
+            "two tensors may share bytes",
+            "`--may-alias a,b` (or `may_alias=` in Python) says that two parameters may be one "
+            "tensor or overlap. Every access to one then stays in order with every access to the "
+            "other, whichever part it touches, unless both read: nothing is known of which bytes "
+            "coincide.",
+            "Leave the option out where the two are known to lie apart: the orders between them go "
+            "away, and W2 says what was assumed.",
+        ),
+        Page(
+            "W7",
+            "search given up",
+            "Whether two accesses ever meet is a question about whole numbers that can take very "
+            "long. The exact search stops after a fixed number of steps per pair of accesses "
+            "(`--budget`), the same on every machine. The order is then kept: it may be needless, "
+            "but none is lost.",
+            "Give more with `--budget`, or write the index in a simpler way.",
+        ),
     )
 }
 """Every code, errors first."""

@@ -16,6 +16,7 @@ from tokenplan.graph import (
     Counts,
     Edge,
     Join,
+    MayAlias,
     Parallel,
     Pipeline,
     TokenGraph,
@@ -155,6 +156,8 @@ def _claim(claim: Claim) -> Json:
             return {"loop": loop, "claim": "pipeline", "depth": depth}
         case Join(source, sink):
             return {"join": [source, sink]}
+        case MayAlias(tensors):
+            return {"may_alias": list(tensors)}
 
 
 def _edge(edge: Edge) -> Json:
@@ -254,6 +257,8 @@ def _read_access(found: Json) -> Access:
 def _read_claim(found: Json) -> Claim:
     if "join" in found:
         return Join(*found["join"])
+    if "may_alias" in found:
+        return MayAlias(tuple(found["may_alias"]))
     if found["claim"] == "parallel":
         return Parallel(found["loop"])
     return Pipeline(found["loop"], found["depth"])

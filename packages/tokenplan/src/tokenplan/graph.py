@@ -12,6 +12,8 @@ Distance = tuple[int, ...]
 """Iterations between two operations, one number per shared loop, outermost first."""
 
 JOIN = "join"
+ALIAS = "may-alias"
+"""The rule of orders between tensors that may share bytes."""
 KEPT, IMPLIED, REMOVED = "kept", "implied", "removed"
 
 
@@ -75,7 +77,22 @@ class Join:
     sink: str
 
 
-Claim = Parallel | Pipeline | Join
+@dataclass(frozen=True, slots=True)
+class MayAlias:
+    """Two tensors that may share bytes, any with any; the order of the two does not matter."""
+
+    tensors: tuple[str, str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tensors", tuple(sorted(self.tensors)))
+
+    @property
+    def text(self) -> str:
+        """How edges and plans say so."""
+        return f"it is allowed that {' and '.join(self.tensors)} share bytes"
+
+
+Claim = Parallel | Pipeline | Join | MayAlias
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from tokenplan.graph import REMOVED, Claim, Join, Parallel, Pipeline, TokenGraph
+from tokenplan.graph import (
+    REMOVED,
+    Claim,
+    Join,
+    MayAlias,
+    Parallel,
+    Pipeline,
+    TokenGraph,
+)
 from tokenplan.model import Access, Buffer, Kernel, Loop, Node, Op, shared_loops
 
 ROUNDS = 3
@@ -196,6 +204,8 @@ class _Form:
                 return ["pipeline", self.loops[loop], depth]
             case Join(source, sink):
                 return ["join", self.ops[source], self.ops[sink]]
+            case MayAlias(tensors):
+                return ["may_alias", *sorted(map(self.number, tensors))]
 
 
 def _access(access: Access, op: Op) -> list[Any]:

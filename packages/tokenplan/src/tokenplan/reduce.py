@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tokenplan.graph import IMPLIED, JOIN, KEPT, Edge
+from tokenplan.graph import ALIAS, IMPLIED, JOIN, KEPT, Edge
 from tokenplan.iterations import representatives
 from tokenplan.model import Kernel
 from tokenplan.necessity import LOOKS, unneeded
@@ -33,7 +33,7 @@ def reduce(
         if edge.status == KEPT
     ]
     kept = reduction.minimal(arcs)
-    if not any(edge.kind == JOIN for edge in edges):  # a wish orders all iterations
+    if not any(edge.rule in (JOIN, ALIAS) for edge in edges):  # those order all iterations
         gone = {arc.at for arc in unneeded(kernel, reduction.graph, kept, arcs, edges, looks)}
         kept = [arc for arc in kept if arc.at not in gone]
     implied = {arc.at for arc in arcs} - {arc.at for arc in kept}

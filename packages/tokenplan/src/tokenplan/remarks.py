@@ -7,18 +7,30 @@ from collections.abc import Iterable, Iterator
 from tokenplan.diagnostics import Diagnostic
 from tokenplan.graph import REMOVED, Edge
 from tokenplan.model import Kernel
+from tokenplan.rules import integer_sets
 from tokenplan.wording import plural
 
-_CODES = (("parameters ", "W2"), ("tensors in ", "W2"), ("an index of ", "W3"))
+_CODES = (
+    ("parameters ", "W2"),
+    ("tensors in ", "W2"),
+    ("an index of ", "W3"),
+    ("it is allowed that ", "W6"),
+)
 """How an assumption begins, and its code."""
 
 
 def remarks(kernel: Kernel, edges: Iterable[Edge], assumes: Iterable[str]) -> list[Diagnostic]:
-    """W1 for each opaque access, W2 and W3 for what proofs rest on."""
+    """W1 for each opaque access, W2, W3 and W6 for what proofs rest on, W7 for missing ones."""
     needed = [edge for edge in edges if edge.status != REMOVED]
     found = list(_opaque(kernel, needed))
     for text in assumes:
         found += [Diagnostic(code, text) for start, code in _CODES if text.startswith(start)]
+    if unknown := sum(edge.rule == integer_sets.BUDGET for edge in needed):
+        text = (
+            f"{plural(unknown, 'order')} kept because the exact search for a conflict ran out of "
+            "its budget"
+        )
+        found.append(Diagnostic("W7", text))
     return found
 
 

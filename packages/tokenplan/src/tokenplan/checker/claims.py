@@ -25,7 +25,7 @@ def joins(unrolled: Unrolled) -> list[Edge]:
 def false_claims(unrolled: Unrolled, needed: list[int]) -> Iterator[Finding]:
     """Loops that are claimed parallel or pipelined, and a conflict that crosses iterations."""
     for claim in unrolled.file.claims:
-        if claim.what != "join" and (pair := _crossing(unrolled, needed, claim)):
+        if claim.loop and (pair := _crossing(unrolled, needed, claim)):
             earlier, later = (named(unrolled, instance) for instance in pair)
             code = NOT_PARALLEL if claim.what == "parallel" else TOO_DEEP
             what = "parallel" if claim.what == "parallel" else f"a pipeline of depth {claim.depth}"

@@ -26,6 +26,26 @@ def conflicts(memory: Memory) -> list[int]:
             for cell in cells:
                 bits[cell] |= mine
         found.append(earlier)
+    for pair in memory.aliases:
+        found = [a | b for a, b in zip(found, _aliased(memory, pair), strict=True)]
+    return found
+
+
+def _aliased(memory: Memory, pair: tuple[str, ...]) -> list[int]:
+    """The same for two buffers that may share bytes, any with any: all but two reads conflict."""
+    seen = {(name, reads): 0 for name in pair for reads in (True, False)}
+    found = []
+    for instance, touches in enumerate(memory.touches):
+        here = {
+            (memory.owners[cells[0]][0].id, mode == "R") for mode, cells in touches if cells
+        } & seen.keys()
+        earlier = 0
+        for name, reads in here:
+            (other,) = set(pair) - {name}
+            earlier |= seen[other, False] | (0 if reads else seen[other, True])
+        for touch in here:
+            seen[touch] |= 1 << instance
+        found.append(earlier)
     return found
 
 

@@ -69,6 +69,8 @@ def missing_order(
 ) -> Finding:
     """E1: `earlier` must be done before `later` starts, and `who` do not say so."""
     kinds = common(memory, earlier, later)
+    if not kinds:
+        return _missing_alias(unrolled, memory, earlier, later, who, count)
     kind, cells = next(iter(kinds.items()))
     buffer, byte = min((memory.first_byte(cell) for cell in cells), key=lambda found: found[1])
     size = sum(memory.num_bytes(cell) for cell in cells)
@@ -85,6 +87,31 @@ def missing_order(
         "buffer": buffer.id, "byte": byte, "bytes": size, "element": list(buffer.element(byte)),
         "iterations": [unrolled.where(earlier), unrolled.where(later)],
         "locations": [pair[0].location, pair[1].location],
+    }  # fmt: skip
+    return Finding(MISSING, text, detail)
+
+
+def _missing_alias(
+    unrolled: Unrolled, memory: Memory, earlier: int, later: int, who: str, count: int
+) -> Finding:
+    """E1 of two instances that touch different buffers which may share bytes."""
+    ends = [unrolled.ops[int(unrolled.op[instance])] for instance in (earlier, later)]
+    touched = [{access.buffer for access in op.accesses} for op in ends]
+    held = next(
+        pair for pair in memory.aliases
+        if (pair[0] in touched[0] and pair[1] in touched[1])
+        or (pair[1] in touched[0] and pair[0] in touched[1])
+    )  # fmt: skip
+    names = [named(unrolled, instance) for instance in (earlier, later)]
+    more = f"; {count} such pairs of instances" if count > 1 else ""
+    text = (
+        f"{names[0]} and {names[1]} are not ordered by {who}: they touch {' and '.join(held)}, "
+        f"which may share bytes{_lines(ends[0].location, ends[1].location)}{more}"
+    )
+    detail = {
+        "from": ends[0].id, "to": ends[1].id, "may_alias": list(held), "pairs": count,
+        "iterations": [unrolled.where(earlier), unrolled.where(later)],
+        "locations": [op.location for op in ends],
     }  # fmt: skip
     return Finding(MISSING, text, detail)
 

@@ -27,6 +27,8 @@ class Memory:
     owners: list[tuple[Buffer, int, int]] = field(default_factory=list)
     """Per cell: its buffer, the buffer's life, the atom."""
     parts: dict[str, Atoms] = field(default_factory=dict)
+    aliases: list[tuple[str, ...]] = field(default_factory=list)
+    """Pairs of buffers that the file allows to share bytes."""
 
     def first_byte(self, cell: int) -> tuple[Buffer, int]:
         """A cell's buffer and the lowest byte in it."""
@@ -45,6 +47,7 @@ def lay_out(unrolled: Unrolled, slots: Mapping[str, int] | None = None) -> Memor
     places: then iteration n lies where iteration n - s lay.
     """
     memory = Memory([[] for _ in range(unrolled.size)])
+    memory.aliases = [c.buffers for c in unrolled.file.claims if c.what == "may_alias"]
     per_buffer: dict[str, list[tuple[int, int, Access]]] = {}
     for number, op in enumerate(unrolled.ops):
         for place, access in enumerate(op.accesses):

@@ -213,6 +213,13 @@ class _Reader:
             if len(named) != 2:
                 raise given.wrong("a join names two operations")
             return Claim(index, "join", ops=tuple(self.known(item).id for item in named))
+        if isinstance(given.value, dict) and "may_alias" in given.value:
+            held = tuple(
+                self.buffer(item) for item in given.fields("may_alias")["may_alias"].items()
+            )
+            if len(set(held)) != 2 or len(held) != 2:
+                raise given.wrong("two different buffers may share bytes")
+            return Claim(index, "may_alias", buffers=held)
         made = given.fields("loop claim", "depth")
         loop = made["loop"].text()
         if loop not in self.trips:

@@ -116,13 +116,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`parallel` or `pipeline` of a loop, or the two operations of a `join`."""
+    """`parallel` or `pipeline` of a loop, the two operations of a `join`, or the two buffers that
+    may share bytes (`may_alias`)."""
 
     index: int
     what: str
     loop: str = ""
     depth: int = 1
     ops: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

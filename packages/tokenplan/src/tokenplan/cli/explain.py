@@ -18,6 +18,7 @@ from tokenplan.cli.kernels import UsageError, Wanted
 from tokenplan.graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained
+from tokenplan.rules import BUDGET
 
 NEWEST = "0.6"
 
@@ -72,8 +73,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--claim", action="append", default=[], metavar="LOOP=CLAIM",
         help="k=parallel: iterations of k need no order; "
         "'k=pipeline(2)': 2 may be in flight")  # fmt: skip
-    add("--join", action="append", default=[], metavar="A,B",
+    add("--join", action="append", default=[], metavar="A,B", type=_two_names,
         help="operation B shall wait for A, whatever they touch")  # fmt: skip
+    add("--may-alias", action="append", default=[], metavar="A,B", type=_two_names,
+        help="parameters A and B may share bytes: all accesses to them stay in order")  # fmt: skip
+    add("--budget", type=_budget, default=BUDGET, metavar="N",
+        help="steps of the exact search per pair of accesses, beyond which it gives up and the "
+        f"order is kept (default {BUDGET:,})")  # fmt: skip
     add("--output-format", choices=tuple(FORMATS), default="text")
     add("-o", "--output", type=Path, metavar="FILE", help="where to write it (default: stdout)")
     add("--schedule", action="store_true",
@@ -90,7 +96,9 @@ def run(given: argparse.Namespace) -> int:
     claims = tuple(_claims(given))
     wanted = Wanted(given.kernel, given.spec, given.nki, target)
     program = wanted.program()
-    graph = analyse(program, claims, verified=wanted.is_function)
+    graph = analyse(
+        program, claims, given.budget, verified=wanted.is_function, may_alias=given.may_alias
+    )
     plan = neuroncore.schedule(graph, program) if given.schedule else None
     text = FORMATS[given.output_format](Explained(program, graph, given.verbose, plan))
     if given.output is None:
@@ -112,8 +120,20 @@ def _claims(given: argparse.Namespace) -> Iterator[Claim]:
             raise UsageError(
                 f"--claim {text!r} claims nothing", expected="LOOP=parallel or LOOP=pipeline(DEPTH)"
             )
-    for text in given.join:
-        source, comma, sink = text.partition(",")
-        if not comma or not source or not sink:
-            raise UsageError(f"--join {text!r} joins nothing", expected="two operations: A,B")
-        yield Join(source.strip(), sink.strip())
+    for source, sink in given.join:
+        yield Join(source, sink)
+
+
+def _two_names(text: str) -> tuple[str, str]:
+    """A and B of A,B."""
+    names = [name.strip() for name in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not two names: A,B")
+    return names[0], names[1]
+
+
+def _budget(text: str) -> int:
+    """A number of steps."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of steps: 1 or more")
+    return int(text)

@@ -8,7 +8,7 @@ from math import gcd, prod
 
 import numpy as np
 
-from tokenplan.graph import KEPT, Edge
+from tokenplan.graph import ALIAS, KEPT, Edge
 from tokenplan.model import Access, Buffer, Kernel, Mode, Op, commute, shared_loops
 from tokenplan.neuroncore.nests import least_linear, linear
 
@@ -49,7 +49,8 @@ def of_edges(kernel: Kernel, edges: Iterable[Edge], statuses: Iterable[str]) -> 
             shared = shared_loops(ops[edge.source], ops[edge.sink])
             distance = _countable([loops[loop].trips for loop in shared], edge.distance)
             kind = _kind(ops[edge.source], ops[edge.sink], edge)
-            yield Need(edge.sink, edge.source, distance, kind, edge.buffer)
+            held = ALIAS if edge.rule == ALIAS else edge.buffer
+            yield Need(edge.sink, edge.source, distance, kind, held)
 
 
 def _kind(source: Op, sink: Op, edge: Edge) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tokenplan.graph import KEPT, REMOVED, Edge, TokenGraph
+from tokenplan.graph import ALIAS, KEPT, REMOVED, Edge, TokenGraph
 from tokenplan.model import Loop, Node, Op
 from tokenplan.wording import line_of
 
@@ -49,7 +49,7 @@ def _label(op: Op) -> str:
 
 
 def _edge(edge: Edge, numbers: dict[str, str]) -> str:
-    label = f"{edge.kind} {edge.buffer}".strip()
+    label = f"{edge.kind} {ALIAS if edge.rule == ALIAS else edge.buffer}".strip()
     if any(edge.distance):
         label += f" +{','.join(map(str, edge.distance))}"
     if edge.status != KEPT:

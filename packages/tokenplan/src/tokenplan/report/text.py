@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterator
 
-from tokenplan.graph import IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
+from tokenplan.graph import ALIAS, IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
 from tokenplan.model import Mode, Op, shared_loops
 from tokenplan.rules import says
 from tokenplan.wording import (
@@ -139,6 +139,8 @@ class _Report:
         source, sink = self.ops[edge.source], self.ops[edge.sink]
         if edge.kind == JOIN:
             return ["you ask for it (join)"]
+        if edge.rule == ALIAS:
+            return [f"{', '.join(edge.assumes)} [{edge.kind}, {ALIAS}]"]
         first, second = _verbs(edge, source, sink)
         witness = edge.witness
         if witness is None:

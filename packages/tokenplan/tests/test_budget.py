@@ -1,0 +1,68 @@
+"""A search that would take too long is given up after a count of steps, and the order is kept."""
+
+import json
+
+import pytest
+
+from neuroncore.program import parse_program
+from tokenplan import analyse, document
+from tokenplan.checker import check_plan, read_plan_file
+from tokenplan.claims import ClaimError
+from tokenplan.cli import main
+from tokenplan.rules import BUDGET
+
+CROSSING = """program("trn2", "0.6")
+def crossing(a: float32[4096, 512]):
+    for i in range(6):
+        for k in range(8):
+            t = buffer(float32[3, 512], sbuf)
+            dma_copy(dst=t[:, :], src=a[300*i + 7*k : 300*i + 7*k + 3, :], name="load")
+            dma_copy(dst=a[11*i + 450*k + 60 : 11*i + 450*k + 63, :], src=t[:, :], name="store")
+    return a
+"""
+PROGRAM = parse_program(CROSSING)
+
+
+def by_budget(graph):
+    return [edge for edge in graph.edges if edge.rule == "budget"]
+
+
+def test_what_is_not_found_out_in_time_is_kept_and_said():
+    graph = analyse(PROGRAM, budget=10)
+    assert by_budget(graph) and all(edge.status != "removed" for edge in by_budget(graph))
+    assert all(edge.witness is None for edge in by_budget(graph))
+    (said,) = [found for found in graph.diagnostics if found.code == "W7"]
+    assert said.text == (
+        f"{len(by_budget(graph))} orders kept because the exact search for a conflict ran out of "
+        "its budget"
+    )
+    assert check_plan(read_plan_file(document.write(graph))).findings == []
+
+
+@pytest.mark.parametrize("budget", [BUDGET, 10**30])
+def test_more_budget_finds_it_out(budget):
+    graph = analyse(PROGRAM, budget=budget)
+    assert by_budget(graph) == []
+    assert "W7" not in {found.code for found in graph.diagnostics}
+    assert check_plan(read_plan_file(document.write(graph))).findings == []
+
+
+def test_the_same_budget_gives_the_same_plan():
+    assert document.write(analyse(PROGRAM, budget=10)) == document.write(
+        analyse(PROGRAM, budget=10)
+    )
+
+
+def test_no_budget_at_all_is_refused():
+    with pytest.raises(ClaimError, match="a search needs a budget"):
+        analyse(PROGRAM, budget=0)
+
+
+def test_the_command_takes_a_budget(tmp_path, capsys):
+    file = tmp_path / "crossing.txt"
+    file.write_text(CROSSING)
+    assert main(["explain", str(file), "--budget", "10"]) == 0
+    said = capsys.readouterr().out
+    assert "W7: " in said and "nothing proves them apart [budget]" in said
+    assert main(["explain", str(file), "--budget", "10", "--output-format", "json"]) == 0
+    assert "W7" in {d["code"] for d in json.loads(capsys.readouterr().out)["diagnostics"]}
