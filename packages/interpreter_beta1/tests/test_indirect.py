@@ -112,6 +112,59 @@ def test_the_index_is_read_when_the_access_is_used_not_later():
     np.testing.assert_array_equal(kernel(X, ROWS), X[ROWS[:, 0]])
 
 
+INDEX_DTYPES = [nl.int32, nl.uint32, nl.int16, nl.uint8, nl.float32, nl.bfloat16]
+FROM, TO = np.array([[3], [0], [6], [3]], np.int32), np.array([[4], [1], [7], [4]], np.int32)
+HELD = {
+    "a number per row": (lambda x, t: x[t, COLUMNS], X[TO[:, 0]]),
+    "a number per row and slices": (lambda x, t: x[t, 0:24], X[TO[:, 0]]),
+    "one number and slices": (lambda x, t: x[t[0, 0], 0:24], X[4:5].T),
+    "one number": (lambda x, t: x[t[0:1, 0:1], COLUMNS], X[4:5]),
+    "a moved index": (lambda x, t: x[t[0, 0] + nl.arange(2)[:, None], COLUMNS], X[4:6]),
+    "an element in SBUF": (lambda x, t: nl.load(x)[:, t[0, 0]], X[:, 4:5]),
+}
+
+
+@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=lambda d: str(as_dtype(d)))
+@pytest.mark.parametrize("name", HELD)
+def test_a_held_access_follows_its_index_tile(name, dtype):
+    access, expected = HELD[name]
+
+    @nki.jit
+    def kernel(x, index, to):
+        rows = nl.copy(nl.load(index), dtype=dtype)
+        held = access(x, rows)
+        first = nl.copy(held) if held.buffer is nl.sbuf else nl.load(held)
+        rows[...] = nl.copy(nl.load(to), dtype=dtype)
+        tile = nl.copy(held) if held.buffer is nl.sbuf else nl.load(held)
+        out = nl.ndarray((2, *tile.shape), dtype=tile.dtype, buffer=nl.shared_hbm)
+        nl.store(out[0], value=first)
+        nl.store(out[1], value=tile)
+        return out
+
+    before, after = kernel(X, FROM, TO)
+    np.testing.assert_array_equal(after, expected)
+    assert not np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("dtype", INDEX_DTYPES, ids=lambda d: str(as_dtype(d)))
+def test_a_mask_leaves_out_rows_of_the_index_tile_that_nothing_has_written(dtype):
+    @nki.jit
+    def kernel(x, index):
+        i = nl.arange(4)[:, None]
+        rows = nl.ndarray((4, 1), dtype=dtype, buffer=nl.sbuf)
+        rows[0:3, 0:1] = nl.load(index[0:3, 0:1])
+        tile = nl.zeros((4, 24), dtype=x.dtype)
+        tile[i, COLUMNS] = nl.load(x[rows[i, 0], COLUMNS], mask=i < 3)
+        out = nl.ndarray((8, 24), dtype=x.dtype, buffer=nl.shared_hbm)
+        nl.store(out, value=0.0)
+        nl.store(out[rows[i, 0], COLUMNS], value=tile, mask=i < 3)
+        return out
+
+    expected = np.zeros_like(X)
+    expected[[3, 0, 7]] = X[[3, 0, 7]]
+    np.testing.assert_array_equal(kernel(X, ROWS), expected)
+
+
 REFUSED = {
     "a row outside": (ROWS + 6, lambda x, t: x[t, COLUMNS], r"index 9 \(row 0 of the index tile\)"),
     "one number outside": (ONE + 4, lambda x, t: x[t[0, 0], 0:24], "index 8 on a tensor"),

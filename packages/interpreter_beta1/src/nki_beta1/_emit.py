@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
 import numpy as np
@@ -24,7 +24,7 @@ from neuroncore.options import Options
 from neuroncore.spec import Spec, make_spec, row_major
 from nki_beta1._fetched import fetched, put_back
 from nki_beta1._mask import Region
-from nki_beta1._moved import refuse_outside
+from nki_beta1._moved import find_places
 from nki_beta1._operands import kinds_of
 from nki_beta1._running import Turn
 from nki_beta1._usage import (
@@ -44,6 +44,13 @@ if TYPE_CHECKING:
 
 
 _HBM = Space.hbm
+
+
+class Relying(Protocol):
+    """What stands for the content of a storage as it is."""
+
+    def detach(self) -> None:
+        """The content is about to change."""
 
 
 class Core(NeuronCore):
@@ -66,7 +73,8 @@ class Core(NeuronCore):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.waiting: Tile | None = None
-        self.lent: dict[int, list[ref[Tile]]] = {}
+        self.lent: dict[int, list[ref[Relying]]] = {}
+        """Per storage (by id): what relies on what it holds now."""
         self.masked: dict[int, list[ref[Tile]]] = {}
         """Per storage (by id): the values of which a mask let only a region be written."""
         self.accumulating: Options = replace(self.options, accumulate_on_unwritten="add")
@@ -122,9 +130,9 @@ class Core(NeuronCore):
         if self.waiting is not None:
             self.waiting.realize()
 
-    def lend(self, storage: Storage, tile: Tile) -> None:
-        """`tile` relies on what `storage` holds now; it takes a copy before that changes."""
-        self.lent.setdefault(id(storage), []).append(ref(tile))
+    def lend(self, storage: Storage, relying: Relying) -> None:
+        """`relying`, such as a tile, relies on what `storage` holds now: told before it changes."""
+        self.lent.setdefault(id(storage), []).append(ref(relying))
 
     def passed_on(self, storage: Storage, copy: Storage) -> None:
         """What relies on `storage` may rely on a tile that has moved to `copy`."""
@@ -322,5 +330,5 @@ def check(
         found = prepared(core, used, kinds, operands)
         remember(core, key, found)
     if found.moving:
-        refuse_outside(used.record.name, operands, found.moving)
+        find_places(used.record.name, operands, found.moving, used.attrs)
     return found

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Never
 
-import numpy as np
-
 from neuroncore.alu import ALU_OPS
 from neuroncore.engines import HBM, Space
-from neuroncore.errors import AccessError, DTypeError
-from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.errors import AccessError
 from neuroncore.memory import View
 from neuroncore.spec import Indirection
 from nki_beta1._access import (
@@ -26,18 +23,17 @@ from nki_beta1._access import (
     uses_index,
 )
 from nki_beta1._apply import run
-from nki_beta1._fetched import fetched
 from nki_beta1._index import Index
+from nki_beta1._index_tile import Followed, as_address, is_address, refuse_no_index
 from nki_beta1._mask import Region
 from nki_beta1._moved import RULE, Moved, rows_named_by_a_tile
 from nki_beta1._offset import Offset
 from nki_beta1._pattern import broadcast_shapes
-from nki_beta1._usage import issue, usage
-from nki_dtypes import bool_, int32
+from nki_dtypes import int32
 
 
 class Indirect(Access):
-    """An access whose index in dimension `dim` is read from `tile` when the DMA runs."""
+    """An access whose index in dimension `dim` is read from `tile` when it is used."""
 
     __slots__ = ("dim", "tile")
 
@@ -104,7 +100,8 @@ def indirect(base: View, items: list[Any]) -> View | Access:
             rule=RULE,
         )
     dim, item = at[0], items[at[0]]
-    tile = _as_numbers(item.tile if isinstance(item, Offset) else item)
+    tile = item.tile if isinstance(item, Offset) else item
+    refuse_no_index(tile)
     if base.spec.space not in HBM and (dim == 0 or tile.size > 1):
         raise AccessError(
             f"a tensor in {base.spec.space.name.upper()} is indexed with a tile",
@@ -134,51 +131,9 @@ def _access(base: View, items: list[Any], dim: int, tile: View) -> Indirect:
 def _at_one_number(base: View, items: list[Any], dim: int, tile: View) -> View:
     """With ints and slices only, one number is an int: the dimension is dropped."""
     window = base[(*items[:dim], 0, *items[dim + 1 :])]
-    return _moving(base, window, "scalar", dim, tile)
-
-
-def _as_numbers(tile: View) -> View:
-    """The tile as int32 or uint32, which is what addresses are computed from.
-
-    Narrower integers, and floats that hold whole numbers as public kernels have them, are copied to
-    int32. Raises DTypeError for bools and for other floats: the documents have neither as an index.
-    """
-    core: Any = tile.core
-    core.flush()
-    if tile.spec.space is not Space.sbuf:
-        raise AccessError(
-            f"the index tile is in {tile.spec.space.name.upper()}",
-            expected="a tile in SBUF",
-            got=repr(tile),
-            hint="load it, or copy it with nl.copy first",
-            rule=RULE,
-        )
-    kind = tile.spec.dtype
-    if kind is bool_:
-        raise _no_index(tile, f"the index tile is {kind}")
-    tile.settle()
-    tile = fetched(tile)
-    if kind.is_integer and kind.itemsize == 4:
-        return tile
-    if kind.is_float and core.computes:
-        values = tile.array.astype(np.float64)
-        broken = values[values != np.trunc(values)]
-        if broken.size:
-            raise _no_index(tile, f"the index tile is {kind} and holds {broken[0]}")
-    copy = core.allocate(tile.shape, int32, Space.sbuf)
-    record = INSTRUCTIONS["tensor_copy"]
-    issue(core, usage(core, record, {}), [copy, tile])
-    return copy
-
-
-def _no_index(tile: View, message: str) -> DTypeError:
-    return DTypeError(
-        message,
-        expected="int32, uint32 or whole numbers",
-        got=repr(tile),
-        hint="numbers are rounded where you say so: nl.copy(tile, dtype=nl.int32)",
-        rule=RULE,
-    )
+    followed = None if is_address(tile) else Followed(tile)
+    numbers = tile if followed is None else followed.numbers
+    return _moving(base, window, "scalar", dim, numbers, followed=followed)
 
 
 def _one_per_row(tile: View, indices: list[Index], shape: tuple[int, ...]) -> None:
@@ -199,7 +154,7 @@ def _one_per_row(tile: View, indices: list[Index], shape: tuple[int, ...]) -> No
 def _dynamic(
     base: View, indices: list[Index], shape: tuple[int, ...], dim: int, tile: View
 ) -> View:
-    tile, indices = _counted_from_the_first(base, indices, dim, tile)
+    tile, indices = _counted_from_the_first(base, indices, dim, as_address(tile))
     window = locate(base, indices, shape)
     if not isinstance(window, View):
         _refuse_longer(base, indices[dim], dim)
@@ -251,12 +206,15 @@ def _refuse_longer(base: View, index: Index, dim: int) -> None:
     )
 
 
-def _moving(base: View, window: View, kind: str, dim: int, tile: View, reach: int = 0) -> View:
+def _moving(
+    base: View, window: View, kind: str, dim: int, tile: View, reach: int = 0,
+    followed: Followed | None = None,
+) -> View:  # fmt: skip
     """The window moved along `dim` by the tile's numbers; it reaches `reach` beyond each."""
     stride = base.spec.strides[dim]
     return window.derive(
         window.array,
         window.spec.start,
-        dynamic=Moved(tile, stride, base.shape[dim] - reach, reach, base.shape),
+        dynamic=Moved(tile, stride, base.shape[dim] - reach, reach, base.shape, followed),
         indirect=Indirection(kind, dim, stride, tile.spec),
     )

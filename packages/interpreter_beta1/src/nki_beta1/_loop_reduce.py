@@ -32,7 +32,7 @@ from nki_beta1._assign import Joining, fit, without_ones
 from nki_beta1._create import refuse_unknown
 from nki_beta1._loops import kernel_frame, loops_around
 from nki_beta1._mask import region_of
-from nki_beta1._moved import refuse_outside
+from nki_beta1._moved import find_places
 
 RULE = "NKI 0.1: loop_reduce"
 
@@ -159,7 +159,7 @@ def _is_started(target: View, op: str, marks_it: bool) -> bool:
     core: Any = target.core
     if target.dynamic is not None:
         core.need_values()
-        refuse_outside("nl.loop_reduce", [target], [0])
+        find_places("nl.loop_reduce", [target], [0], {})
         target = cast(View, resolve_scalar(target))
     target.settle()
     marked = core.reduced.get(id(target.storage))

@@ -6,9 +6,9 @@ the end of a row is an error, not the beginning of the next one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from neuroncore.errors import AccessError
 from neuroncore.memory import Dynamic, View
 from neuroncore.spec import Indirection
 
+if TYPE_CHECKING:
+    from nki_beta1._index_tile import Followed
+
 RULE = "NKI 0.1: indirect memory access"
 
 
@@ -24,27 +27,31 @@ RULE = "NKI 0.1: indirect memory access"
 class Moved(Dynamic):
     """As Dynamic: an access that reaches `reach` elements beyond each number in its dimension.
 
-    `limit` is the first number that is too large, `shape` that of the indexed tensor.
+    `limit` is the first number that is too large, `shape` that of the indexed tensor. `followed` is
+    the tile whose numbers `index` has in a copy.
     """
 
     reach: int
     shape: tuple[int, ...]
+    followed: Followed | None = None
 
 
-def refuse_outside(instruction: str, operands: Sequence[Any], moving: Sequence[int]) -> None:
-    """Raise AccessError for the first number with which an operand leaves its dimension.
+def find_places(
+    instruction: str, operands: Sequence[Any], moving: Sequence[int], attrs: Mapping[str, Any]
+) -> None:
+    """See to it that operands stand where their tiles say now.
 
-    `moving` are the places of the operands that a tile moves.
+    `moving` are the places of those that a tile moves. Raises AccessError for the first number with
+    which one leaves its dimension, unless the attributes say that such numbers are left out.
     """
     for at in moving:
         view = operands[at]
-        if isinstance(view.dynamic, Moved):
+        if not isinstance(view.dynamic, Moved):
+            continue
+        if view.dynamic.followed is not None:
+            view.dynamic.followed.renew()
+        if attrs.get("oob_mode") is not OobMode.skip:
             _refuse_outside(instruction, view, view.dynamic)
-
-
-def skips(attrs: Any) -> bool:
-    """Whether numbers outside the dimension are asked to be left out."""
-    return attrs.get("oob_mode") is OobMode.skip
 
 
 def _refuse_outside(instruction: str, view: View, moved: Moved) -> None:

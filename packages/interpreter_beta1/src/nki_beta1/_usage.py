@@ -17,7 +17,7 @@ from neuroncore.errors import Place, find_place
 from neuroncore.instructions import Call, Instruction, plan
 from neuroncore.observe import Event
 from neuroncore.spec import Spec
-from nki_beta1._moved import refuse_outside, skips
+from nki_beta1._moved import find_places
 from nki_beta1._operands import Kind, kinds_of, misfitting, takes
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ class Prepared:
 
     `tiles` are tensors, `written` those that it writes, `more_written` those but the first output,
     `initialised` those of them that are PSUM and not written by TensorE, `moving` those whose
-    indices a tile holds, where those outside their dimension are an error. `covers` as on the
-    record. `result` is the spec of the first output, which has `size` elements.
+    indices a tile holds. `covers` as on the record. `result` is the spec of the first output, which
+    has `size` elements.
     """
 
     __slots__ = (
@@ -134,7 +134,7 @@ class Prepared:
         self.tiles = tuple(i for i, _, _ in tiles)
         self.written = tuple(i for i, operand, _ in tiles if operand.writes)
         self.more_written = self.written[1:]
-        self.moving = tuple(i for i, _, s in tiles if s.indirect and not skips(call.attrs))
+        self.moving = tuple(i for i, _, s in tiles if s.indirect)
         self.initialised = tuple(
             i for i, operand, spec in tiles
             if operand.writes and spec.space is Space.psum and call.engine is not Engine.tensor
@@ -170,7 +170,7 @@ def issue(
     """
     ready = prepared(core, used, kinds_of(core, operands), operands)
     if ready.moving:
-        refuse_outside(used.record.name, operands, ready.moving)
+        find_places(used.record.name, operands, ready.moving, used.attrs)
     execute(core, used, ready, operands, place, mask)
 
 
