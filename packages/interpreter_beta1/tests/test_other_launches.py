@@ -110,3 +110,31 @@ def test_an_output_of_another_launch_is_refused():
     for kernel in (reads, writes):
         with pytest.raises(AccessError, match="of another launch"):
             kernel(X)
+
+
+RETURNED = {
+    "an output": (lambda x: stored(nl.load(x)), lambda kept: kept),
+    "an output among others": (lambda x: stored(nl.load(x)), lambda kept: {"a": (kept, 1)}),
+    "a part of an output": (lambda x: stored(nl.load(x)), lambda kept: kept[0:4, :]),
+    "a parameter": (lambda x: x, lambda kept: kept),
+}
+
+
+@pytest.mark.parametrize(("made", "returned"), RETURNED.values(), ids=RETURNED)
+def test_a_tensor_of_another_launch_is_not_returned(made, returned):
+    found = []
+
+    @nki.jit
+    def keep(x):
+        found.append(made(x))
+        return stored(nl.load(x))
+
+    @nki.jit
+    def kernel(x):
+        stored(nl.load(x))
+        return returned(found[0])
+
+    keep(X)
+    with pytest.raises(AccessError, match="of another launch") as caught:
+        kernel(X)
+    assert "return returned(found[0])" in str(caught.value) and "^^^" in str(caught.value)

@@ -211,3 +211,20 @@ def test_the_refusal_says_what_was_used_and_what_to_do(use, value, says, hint):
 
     assert error is not None and says in error.what
     assert hint is None or hint in str(error.hint)
+
+
+ATTRIBUTES = ["foo", "shape", "dtype", "buffer", "ndim", "T", "p", "name", "itemsize"]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+@pytest.mark.parametrize("what", [*VALUES, "range of a loop"])
+def test_attributes_are_not_assigned(what, name):
+    @nki.jit
+    def kernel(x):
+        value = nl.affine_range(4) if what not in VALUES else VALUES[what](x)
+        setattr(value, name, 1)
+        return x
+
+    with pytest.raises(KernelError, match=name) as caught:
+        kernel(X)
+    assert "^^^" in str(caught.value)

@@ -5,7 +5,7 @@ was assigned to.
 import numpy as np
 import pytest
 
-from nki_beta1 import nki, nl
+from nki_beta1 import nisa, nki, nl
 
 P, F = 16, 8
 VIEWS = {
@@ -111,3 +111,29 @@ def test_writing_to_a_repeated_tile_leaves_the_tile(evaluate):
         return tile
 
     np.testing.assert_array_equal(evaluate(expression, x), x)
+
+
+WRITTEN = {
+    "dma_copy": lambda b, x: nisa.dma_copy(dst=b, src=x),
+    "dma_copy under a mask": lambda b, x: nisa.dma_copy(
+        dst=b, src=x, mask=nl.arange(P)[:, None] < P
+    ),
+    "tensor_copy_predicated": lambda b, x: nisa.tensor_copy_predicated(
+        src=nl.load(x), dst=b, predicate=nl.full((P, F), 1, dtype=nl.uint8)
+    ),
+    "assignment": lambda b, x: b.__setitem__(..., nl.load(x)),
+}
+
+
+@pytest.mark.parametrize("write", WRITTEN.values(), ids=WRITTEN)
+def test_a_broadcast_value_is_written_like_every_other(write):
+    @nki.jit
+    def kernel(x):
+        tile = nl.load(x)
+        value = nl.broadcast_to(tile[:, 0:1], shape=(P, F))
+        write(value, x)
+        return stored(value), stored(tile)
+
+    x = np.arange(P * F, dtype=np.float32).reshape(P, F)
+    for found in kernel(x):
+        np.testing.assert_array_equal(found, x)

@@ -27,12 +27,16 @@ from nki_beta1._pattern import broadcast_shapes
 class Access(OnElements, NotAnArray):
     """An access that is not a view: indices out of range, or no strides that describe it."""
 
-    __slots__ = ("base", "indices", "shape")
+    __slots__ = ("_shape", "base", "indices")
 
     def __init__(self, base: View, indices: list[Index], shape: tuple[int, ...]) -> None:
         self.base = base
         self.indices = indices
-        self.shape = shape
+        self._shape = shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
 
     @property
     def dtype(self) -> Any:

@@ -51,16 +51,10 @@ class Grid(NotAnArray):
     that it uses.
     """
 
-    p: Index
-    x: Index
-    y: Index
-    z: Index
-    w: Index
+    __slots__ = ("_axes",)
 
     def __init__(self, axes: tuple[Index, ...]) -> None:
         self._axes = axes
-        for name, axis in zip("pxyzw", axes, strict=False):
-            setattr(self, name, axis)
 
     def __iter__(self) -> Iterator[Index]:
         return iter(self._axes)
@@ -85,10 +79,12 @@ class Grid(NotAnArray):
         return f"<mgrid of {len(self._axes)} axes>"
 
     def __getattr__(self, name: str) -> Index:
-        names = ", ".join("pxyzw"[: len(self._axes)])
-        raise NoAttributeError(
-            f"this mgrid has no axis {name!r}", expected=f"one of {names}", rule=RULE
-        )
+        named = dict(zip("pxyzw", self._axes, strict=False))
+        if name not in named:
+            raise NoAttributeError(
+                f"this mgrid has no axis {name!r}", expected=f"one of {', '.join(named)}", rule=RULE
+            )
+        return named[name]
 
 
 class _MGrid:

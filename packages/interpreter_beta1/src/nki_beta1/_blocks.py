@@ -34,6 +34,7 @@ class ParDim(int):
 class Blocks(NotAnArray):
     """An on-chip tensor whose first dimensions count blocks; index it to get tiles."""
 
+    __slots__ = ("_make", "_sizes", "_space", "_tiles", "kind", "tile_shape")
     __hash__ = object.__hash__
 
     def __init__(
@@ -48,7 +49,7 @@ class Blocks(NotAnArray):
         self._make = make
         self.tile_shape = tile_shape
         self.kind = kind
-        self.buffer = space
+        self._space = space
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -67,6 +68,10 @@ class Blocks(NotAnArray):
     @property
     def dtype(self) -> Any:
         return shown_dtype(self.kind)
+
+    @property
+    def buffer(self) -> Space:
+        return self._space
 
     @property
     def itemsize(self) -> int:

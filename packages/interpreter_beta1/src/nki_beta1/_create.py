@@ -24,6 +24,7 @@ from nki_beta1._blocks import Blocks, ParDim, make_blocks
 from nki_beta1._emit import Waiting
 from nki_beta1._loops import repeated_around
 from nki_beta1._operands import kind_of_number, kinds_of
+from nki_beta1._part import plain
 from nki_beta1._running import running_loop
 from nki_beta1._tile import Tile
 from nki_beta1._usage import Prepared, Usage, execute, prepared, remember, usage
@@ -218,10 +219,10 @@ def _filled_again(core: Any, used: Usage, ready: Prepared, value: float) -> Tile
     if core.watchers:  # they see the tensor before what still waits
         made = core.allocate(*result)
         core.flush()
-        execute(core, used, ready, [made, value])
+        execute(core, used, ready, [made, value], ready.written)
         return made
     core.flush()
-    tile: Any = Tile.__new__(core.view_class)
+    tile = plain(Tile.__new__(core.view_class))
     tile.core = core
     Waiting(core, used, [None, value], result, None, True, ready).into_new(tile)
     return tile

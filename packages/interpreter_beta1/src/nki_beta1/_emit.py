@@ -26,14 +26,14 @@ from nki_beta1._fetched import fetched, put_back
 from nki_beta1._mask import Region
 from nki_beta1._moved import find_places
 from nki_beta1._operands import kinds_of
+from nki_beta1._part import plain
 from nki_beta1._running import Turn
 from nki_beta1._usage import (
     Prepared,
     Usage,
-    about_to_execute,
+    detach_outputs,
     execute,
     issue,
-    perform,
     prepared,
     remember,
 )
@@ -95,7 +95,7 @@ class Core(NeuronCore):
 
     def allocate(self, *args: Any, **kwargs: Any) -> View:
         """As NeuronCore.allocate; a new storage is not initialised."""
-        view = NeuronCore.allocate(self, *args, **kwargs)
+        view: View = plain(NeuronCore.allocate(self, *args, **kwargs))
         if self.initialised or self.reduced or self.masked:
             self._is_new(view.storage)
         return view
@@ -123,7 +123,11 @@ class Core(NeuronCore):
         """As NeuronCore.adopt; parameters stand in `Space.hbm`."""
         if mutable and space is _HBM:
             self.writable.append(array)
-        return NeuronCore.adopt(self, array, space, mutable, *more, **named)
+        return plain(NeuronCore.adopt(self, array, space, mutable, *more, **named))
+
+    def constant(self, *args: Any, **kwargs: Any) -> View:
+        """As NeuronCore.constant."""
+        return plain(NeuronCore.constant(self, *args, **kwargs))
 
     def flush(self) -> None:
         """Let the waiting instruction run into a tile of its own."""
@@ -237,8 +241,7 @@ class Waiting:
         core.equip(tile, ready.result, ready.size, self.place)
         operands[self.used.output] = tile
         try:
-            ready = about_to_execute(core, self.used, ready, operands, ready.more_written)
-            perform(core, self.used, ready, operands, self.place)
+            execute(core, self.used, ready, operands, ready.more_written, self.place)
         except KernelError as wrong:
             wrong.place = self.place or wrong.place
             raise
@@ -251,7 +254,7 @@ class Waiting:
         used, operands = self.used, self.operands
         operands[used.output] = dst
         try:
-            execute(self.core, used, self.ready, operands, self.place)
+            execute(self.core, used, self.ready, operands, self.ready.written, self.place)
         except KernelError as wrong:
             wrong.place = self.place or wrong.place
             raise
@@ -321,6 +324,7 @@ def check(
     core: Core, used: Usage, operands: list[Any], result: tuple[tuple[int, ...], DType, Space]
 ) -> Prepared:
     """Find what is wrong with the call where the kernel makes it."""
+    detach_outputs(used, operands)
     kinds = kinds_of(core, operands)
     key = (check, used, result, *kinds)
     found = core.plans.get(key)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, reduce
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ class Index(NotAnArray):
     an affine expression is apart from its constant, None for others.
     """
 
-    __slots__ = ("_token", "_values", "const", "pattern", "shape")
+    __slots__ = ("_shape", "_token", "_values", "const", "pattern")
+    shape = property(attrgetter("_shape"))
 
     def __init__(
         self,
@@ -37,7 +39,7 @@ class Index(NotAnArray):
         values: np.ndarray | None = None,
     ) -> None:
         self.pattern: Pattern | None = None if steps is None else pattern(shape, steps)
-        self.shape = shape
+        self._shape = shape
         self.const = const
         self._values = values
         self._token: object = None
@@ -206,7 +208,7 @@ class Index(NotAnArray):
 def affine(of: Pattern, const: int) -> Index:
     """const + what `of` says: `Index(...)` without looking the pattern up."""
     index = _new(Index)
-    index.pattern, index.shape, index.const, index._values = of, of.shape, const, None
+    index.pattern, index._shape, index.const, index._values = of, of.shape, const, None
     return index
 
 

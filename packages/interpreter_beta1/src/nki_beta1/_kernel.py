@@ -166,7 +166,7 @@ def launch(
             written = Written(given)
             result = function(*ready, **named)
             core.flush()
-            check_results(function, result)
+            check_results(function, result, core)
             if not writes_arguments:
                 written.check_returned(function, result)
         return result

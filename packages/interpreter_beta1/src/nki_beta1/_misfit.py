@@ -273,6 +273,7 @@ def _bad_value(said: str, place: Place) -> KernelError | None:
         return _no_operation(f"{_worded(left)} + {_worded(right)}", None, place)
     if _NAMED.search(said) is None:
         return None
+    said = said.removesuffix(" and no __dict__ for setting new attributes")
     what = _NAMED.sub(lambda kind: WORDS[kind["quoted"] or kind["bare"]], said)
     hint = None
     if operator := _OPERATOR.search(said):

@@ -84,7 +84,7 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
             used, ready = known
             if dst.core is not core or value.core is not core:
                 refuse_kept(value if dst.core is core else dst)
-            execute(core, used, ready, [dst, value])
+            execute(core, used, ready, [dst, value], ready.written)
             return
     _in_hbm("store", "dst", dst)
     _store(dst, value, mask)

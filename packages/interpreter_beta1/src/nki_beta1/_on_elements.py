@@ -17,7 +17,9 @@ class OnElements:
     __slots__ = ()
     __hash__ = object.__hash__
 
-    shape: tuple[int, ...]
+    @property
+    def shape(self) -> tuple[int, ...]:
+        raise NotImplementedError
 
     def read(self) -> View:
         """The elements, in a tensor of their own."""

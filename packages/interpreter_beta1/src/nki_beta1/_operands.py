@@ -8,7 +8,7 @@ from typing import Any, Never
 import numpy as np
 
 from neuroncore.core import NeuronCore
-from neuroncore.errors import AccessError, SignatureError
+from neuroncore.errors import AccessError, Place, SignatureError
 from neuroncore.instructions import Instruction, Operand
 from neuroncore.memory import View
 from neuroncore.spec import Spec
@@ -32,7 +32,7 @@ def kinds_of(core: NeuronCore, operands: Sequence[Any]) -> list[Kind]:
     ]  # fmt: skip
 
 
-def refuse_kept(tensor: View) -> Never:
+def refuse_kept(tensor: View, place: Place | None = None) -> Never:
     """Raise that a tensor is of an earlier launch: what it holds need not be there any more."""
     raise AccessError(
         "a tensor of another launch",
@@ -40,6 +40,7 @@ def refuse_kept(tensor: View) -> Never:
         got=repr(tensor),
         hint="return what a later kernel needs, and give it that as an argument",
         rule="NKI 0.1: tensors live as long as the kernel that made them",
+        place=place,
     )
 
 

@@ -1,6 +1,8 @@
-"""A view of a tile whose spec is already known."""
+"""Views of tiles: none is a value that waits for a place or relies on another."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +15,14 @@ def part(base: View, array: np.ndarray, spec: Spec) -> View:
     view = _new(base.__class__)
     view.array, view.spec, view.storage = array, spec, base.storage
     view.core, view.dynamic = base.core, base.dynamic
-    return view
+    return plain(view)
+
+
+def plain(tile: Any) -> Any:
+    """A tile that has just been made, as one that stands for itself."""
+    tile._waiting = tile.region = None
+    tile.is_lent = tile.is_value = False
+    return tile
 
 
 _new = View.__new__

@@ -5,65 +5,71 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
+from neuroncore.core import NeuronCore
 from neuroncore.engines import HBM, Space
-from neuroncore.errors import LaunchError, MemorySpaceError, Place
+from neuroncore.errors import KernelError, LaunchError, MemorySpaceError, Place
 from neuroncore.memory import View
 from nki_beta1._not_an_array import NotAnArray
+from nki_beta1._operands import refuse_kept
 from nki_beta1._words import described
 
 
-def check_results(function: Callable[..., Any], result: Any) -> None:
-    """Raise for a result that is no tensor in HBM; beside tensors, numbers may go."""
-    _check_each(function, result)
+def check_results(function: Callable[..., Any], result: Any, core: NeuronCore) -> None:
+    """Raise for a result that is no tensor in HBM; beside tensors, numbers may go.
+
+    Raises AccessError for a tensor of another launch than that of `core`.
+    """
+    for part in _parts(result):
+        if isinstance(part, View):
+            _check_tensor(function, part, core)
+        elif isinstance(part, (np.ndarray, NotAnArray)):
+            _refuse(function, described(part), part, "a tensor in HBM", _STORED)
     if result is not None and next(_tensors(result), None) is None:
-        raise LaunchError(
-            f"kernel {function.__name__} returns {described(result)} and no tensor",
-            expected="a tensor in HBM, or nothing",
-            got=repr(result).partition("\n")[0][:80],
-            hint="what a kernel computes is stored to nl.ndarray(…, buffer=nl.shared_hbm)",
-            place=_place_of_return(function),
-            rule=_OUTPUTS,
-        )
+        expected = "a tensor in HBM, or nothing"
+        _refuse(function, f"{described(result)} and no tensor", result, expected, _STORED)
 
 
-def _check_each(function: Callable[..., Any], result: Any) -> None:
-    if isinstance(result, (tuple, list, dict)):
-        for part in result.values() if isinstance(result, dict) else result:
-            _check_each(function, part)
-    elif isinstance(result, View) and result.buffer is Space.private_hbm:
-        raise MemorySpaceError(
-            f"kernel {function.__name__} returns a tensor in PRIVATE_HBM",
-            expected="a tensor in SHARED_HBM",
-            got=f"shape {result.spec!r}",
-            hint="make it with nl.ndarray(…, buffer=nl.shared_hbm)",
-            place=_place_of_return(function),
-            rule=_OUTPUTS,
-        )
-    elif isinstance(result, View) and result.buffer not in HBM:
-        raise MemorySpaceError(
-            f"kernel {function.__name__} returns a tensor in {result.buffer.name.upper()}",
-            expected="a tensor in HBM",
-            got=f"shape {result.spec!r}",
-            hint="store it to nl.ndarray(…, buffer=nl.shared_hbm) and return that",
-            place=_place_of_return(function),
-            rule=_OUTPUTS,
-        )
-    elif isinstance(result, (np.ndarray, NotAnArray)) and not isinstance(result, View):
-        raise LaunchError(
-            f"kernel {function.__name__} returns {described(result)}",
-            expected="a tensor in HBM",
-            got=repr(result).partition("\n")[0][:80],
-            hint="what a kernel computes is stored to nl.ndarray(…, buffer=nl.shared_hbm)",
-            place=_place_of_return(function),
-            rule=_OUTPUTS,
-        )
+def _check_tensor(function: Callable[..., Any], tensor: View, core: NeuronCore) -> None:
+    if tensor.core is not core:
+        refuse_kept(tensor, _place_of_return(function))
+    space = tensor.buffer
+    if space is Space.private_hbm:
+        expected, hint = "a tensor in SHARED_HBM", f"make it with {_OUTPUT}"
+    elif space not in HBM:
+        expected, hint = "a tensor in HBM", f"store it to {_OUTPUT} and return that"
+    else:
+        return
+    _refuse(function, f"a tensor in {space.name.upper()}", tensor, expected, hint, MemorySpaceError)
 
 
-_OUTPUTS = "NKI 0.1: kernel outputs"
+def _refuse(
+    function: Callable[..., Any],
+    returned: str,
+    value: Any,
+    expected: str,
+    hint: str,
+    kind: type[KernelError] = LaunchError,
+) -> Never:
+    raise kind(
+        f"kernel {function.__name__} returns {returned}",
+        expected=expected,
+        got=f"shape {value.spec!r}" if isinstance(value, View) else _first_line(value),
+        hint=hint,
+        place=_place_of_return(function),
+        rule="NKI 0.1: kernel outputs",
+    )
+
+
+def _first_line(value: Any) -> str:
+    return repr(value).partition("\n")[0][:80]
+
+
+_OUTPUT = "nl.ndarray(…, buffer=nl.shared_hbm)"
+_STORED = f"what a kernel computes is stored to {_OUTPUT}"
 
 
 def _place_of_return(function: Callable[..., Any]) -> Place | None:
@@ -105,8 +111,13 @@ class Written:
 
 
 def _tensors(result: Any) -> Iterator[View]:
-    if isinstance(result, View):
-        yield result
-    elif isinstance(result, (tuple, list, dict)):
+    return (part for part in _parts(result) if isinstance(part, View))
+
+
+def _parts(result: Any) -> Iterator[Any]:
+    """What tuples, lists and dicts hold, and they in turn."""
+    if isinstance(result, (tuple, list, dict)):
         for part in result.values() if isinstance(result, dict) else result:
-            yield from _tensors(part)
+            yield from _parts(part)
+    else:
+        yield result

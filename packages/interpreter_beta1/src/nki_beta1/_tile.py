@@ -26,6 +26,7 @@ from nki_beta1._misfit import call_by_name, later_method, unknown_name
 from nki_beta1._moved import carried
 from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._offset import Offset
+from nki_beta1._part import plain
 from nki_beta1._specials import refuse, refuse_equality
 from nki_dtypes import DType, bool_, tfloat32
 
@@ -96,10 +97,11 @@ class Tile(NotAnArray, View):
     instruction let it write.
     """
 
-    _waiting: Waiting | None = None
-    is_lent = False
-    is_value = False
-    region: Region | None = None
+    __slots__ = ("__weakref__", "_waiting", "is_lent", "is_value", "region")
+    _waiting: Waiting | None
+    is_lent: bool
+    is_value: bool
+    region: Region | None
     core: Core  # type: ignore[assignment]
     __hash__ = object.__hash__
 
@@ -107,6 +109,7 @@ class Tile(NotAnArray, View):
 
     def wait(self, waiting: Waiting) -> None:
         self._waiting, self.is_value, self.region = waiting, True, waiting.region
+        self.is_lent = False
 
     @property
     def is_waiting(self) -> bool:
@@ -269,7 +272,7 @@ class Tile(NotAnArray, View):
             return indirect(self, expanded(items, self.ndim))
         if Index in kinds:
             return access(self, expanded(items, self.ndim))
-        return super().__getitem__(key)
+        return plain(super().__getitem__(key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(key, type(Ellipsis)) and not self.is_lent and not self.is_waiting:
@@ -326,10 +329,10 @@ class Tile(NotAnArray, View):
         """As View.derive; what a tile moves stays moved by it."""
         if dynamic is None and self.dynamic is not None:
             dynamic, indirect = carried(self, array)
-        return View.derive(self, array, start, dtype, dynamic, indirect)
+        return plain(View.derive(self, array, start, dtype, dynamic, indirect))
 
     def at_offset(self, offset: int, what: str) -> View:
-        fixed = View.derive(self, self.array, self.spec.start, self.spec.dtype)
+        fixed = plain(View.derive(self, self.array, self.spec.start, self.spec.dtype))
         return View.at_offset(fixed, offset, what)
 
     def _settle_static(self) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from neuroncore.engines import Engine, Space
 from neuroncore.errors import Place, find_place
 from neuroncore.instructions import Call, Instruction, plan
+from neuroncore.memory import View
 from neuroncore.observe import Event
 from neuroncore.spec import Spec
 from nki_beta1._moved import find_places
@@ -33,8 +34,8 @@ _LOOK_AT_VALUES = frozenset({"dropout", "local_gather", "nc_n_gather", "rand2", 
 class Usage:
     """An instruction with its attributes. `fields` are its operands in order, the first output's
     place among them is `output` (-1 for an instruction that writes registers only), those of
-    further ones `more_outputs`. `looks_at_values`: it may refuse what its operands hold; `loads`:
-    it may be a load.
+    further ones `more_outputs`, and all of them `outputs`. `looks_at_values`: it may refuse what
+    its operands hold; `loads`: it may be a load.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Usage:
         "looks_at_values",
         "more_outputs",
         "output",
+        "outputs",
         "record",
     )
 
@@ -54,7 +56,8 @@ class Usage:
         self.fields = tuple(record.operands)
         self.loads = record.name == "dma_copy"
         self.output = self.fields.index(record.outputs[0]) if record.outputs else -1
-        self.more_outputs = tuple(self.fields.index(f) for f in record.outputs[1:])
+        self.outputs = tuple(map(self.fields.index, record.outputs))
+        self.more_outputs = self.outputs[1:]
         self.looks_at_values = record.name in _LOOK_AT_VALUES or bool(attrs.get("is_transpose"))
         self._variants: dict[Any, Usage] = {}
 
@@ -168,10 +171,18 @@ def issue(
 
     `mask` says which elements of the result the caller keeps, where it isn't all of them.
     """
+    detach_outputs(used, operands)
     ready = prepared(core, used, kinds_of(core, operands), operands)
     if ready.moving:
         find_places(used.record.name, operands, ready.moving, used.attrs)
-    execute(core, used, ready, operands, place, mask)
+    execute(core, used, ready, operands, ready.written, place, mask)
+
+
+def detach_outputs(used: Usage, operands: Sequence[Any]) -> None:
+    """Give outputs that rely on another tensor's content memory of their own to be written."""
+    for i in used.outputs:
+        if isinstance(operands[i], View):
+            operands[i].detach()
 
 
 def execute(
@@ -179,23 +190,16 @@ def execute(
     used: Usage,
     ready: Prepared,
     operands: Sequence[Any],
+    written: Sequence[int],
     place: Place | None = None,
     mask: np.ndarray | None = None,
 ) -> None:
-    """Execute an instruction that is known to be legal on operands of these kinds."""
-    ready = about_to_execute(core, used, ready, operands, ready.written)
-    perform(core, used, ready, operands, place, mask)
+    """Execute an instruction that is legal on operands of these kinds, and tell those who watch.
 
-
-def perform(
-    core: Core,
-    used: Usage,
-    ready: Prepared,
-    operands: Sequence[Any],
-    place: Place | None = None,
-    mask: np.ndarray | None = None,
-) -> None:
-    """Execute an instruction whose operands are settled, and tell those who watch."""
+    `written` are the places of those that it writes and that somebody may rely on, or that rely on
+    somebody: of a result that has just been made, nobody does.
+    """
+    ready = _about_to_execute(core, used, ready, operands, written)
     if not core.watchers:
         ready.execute(*operands)
         return
@@ -204,14 +208,10 @@ def perform(
     core.perform(event, ready.execute, operands)
 
 
-def about_to_execute(
+def _about_to_execute(
     core: Core, used: Usage, ready: Prepared, operands: Sequence[Any], written: Sequence[int]
 ) -> Prepared:
-    """What has to happen to the operands before an instruction runs; the verdict on them then.
-
-    `written` are the places of those that it writes and that somebody may rely on, or that rely on
-    somebody: of a result that has just been made, nobody does.
-    """
+    """What has to happen to the operands before an instruction runs; the verdict on them then."""
     moved = False
     for i in written:
         if operands[i].is_lent:
