@@ -62,6 +62,7 @@ class Core(NeuronCore):
         "initialised",
         "lent",
         "masked",
+        "of_read_only_arrays",
         "placed",
         "reduced",
         "reductions",
@@ -92,6 +93,8 @@ class Core(NeuronCore):
         self._fitting: set[tuple[Any, ...]] = set()
         self.writable: list[np.ndarray] = []
         """The memory of the parameters that the kernel may write."""
+        self.of_read_only_arrays: set[int] = set()
+        """The storages (by id) of those that it may write, but for the caller's array."""
 
     def allocate(self, *args: Any, **kwargs: Any) -> View:
         """As NeuronCore.allocate; a new storage is not initialised."""

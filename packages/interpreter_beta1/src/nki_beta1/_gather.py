@@ -12,7 +12,6 @@ from neuroncore.errors import (
     AccessError,
     AttributeValueError,
     DTypeError,
-    ImmutableError,
     UnsupportedError,
 )
 from neuroncore.memory import View
@@ -22,6 +21,7 @@ from nki_beta1._apply import apply, core_of, cut, not_rectangular, run
 from nki_beta1._assign import fit
 from nki_beta1._create import refuse_unknown
 from nki_beta1._mask import region_of
+from nki_beta1._parameters import immutable
 from nki_dtypes import uint32
 
 
@@ -89,8 +89,7 @@ def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **unknown: An
             rule=_RULE,
         )
     if not target.spec.mutable:
-        raise ImmutableError("dst is a kernel parameter, which is read-only", operand="dst",
-                             instruction="nl.atomic_rmw", rule=_RULE)  # fmt: skip
+        raise immutable(dst, "nl.atomic_rmw")
     addend = _addend(value, dst, target)
     try:
         run("dma_copy", {"dst": target, "src": addend if region is None else region.of(addend)},

@@ -28,7 +28,8 @@ from neuroncore.options import Options
 from nki_beta1._emit import Core
 from nki_beta1._grid import grid_shape
 from nki_beta1._misfit import explained
-from nki_beta1._results import Written, check_results
+from nki_beta1._parameters import mutable_parameters
+from nki_beta1._results import Written, check_results, read_only
 from nki_beta1._tile import Tile
 from nki_beta1._trace_once import refuse_untraceable
 from nki_beta1._wording import reword
@@ -158,17 +159,20 @@ def launch(
     if choice.options.traced_once == "error":
         refuse_untraceable(function)
     core = Core(choice.target, choice.options, _rules(choice.options), view_class=Tile)
-    mutable = _mutable_parameters(function)
+    mutable = mutable_parameters(function)
+
+    def is_mutable(parameter: str | int) -> bool:
+        return writes_arguments or parameter in mutable
 
     def body(*ready: Any, **named: Any) -> Any:
         with _under_way(function):
-            given = {n: v for n, v in [*enumerate(ready), *named.items()] if n in mutable}
-            written = Written(given)
+            given = {n: v for n, v in [*enumerate(ready), *named.items()] if is_mutable(n)}
+            core.of_read_only_arrays = read_only(given)
+            written = Written({} if writes_arguments else given)
             result = function(*ready, **named)
             core.flush()
             check_results(function, result, core)
-            if not writes_arguments:
-                written.check_returned(function, result)
+            written.check_returned(function, result)
         return result
 
     functools.update_wrapper(body, function)
@@ -179,7 +183,7 @@ def launch(
         kwargs,
         programs=list(itertools.product(*map(range, grid))),
         grid=grid,
-        is_mutable=lambda parameter: writes_arguments or parameter in mutable,
+        is_mutable=is_mutable,
         explain=explained,
     )
 
@@ -232,18 +236,6 @@ def _rules(options: Options) -> IndexRules:
         keep_partition=options.partition_index != "drop",
         negative_index=options.negative_index == "allow",
     )
-
-
-def _mutable_parameters(function: Callable[..., Any]) -> set[str | int]:
-    """Parameters annotated with nt.mutable_tensor or nt.tensor[nt.mutable], by name and position.
-
-    Annotations may be strings (`from __future__ import annotations`).
-    """
-    found: set[str | int] = set()
-    for position, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
-        if "mutable" in str(parameter.annotation):
-            found |= {name, position}
-    return found
 
 
 def make_jit(choice: Choice) -> Callable[..., Any]:

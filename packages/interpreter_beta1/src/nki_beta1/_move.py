@@ -9,7 +9,6 @@ import numpy as np
 from neuroncore.engines import HBM, Space
 from neuroncore.errors import (
     AccessError,
-    ImmutableError,
     MemorySpaceError,
     ShapeError,
     SignatureError,
@@ -26,6 +25,7 @@ from nki_beta1._fetched import fetched
 from nki_beta1._mask import region_of
 from nki_beta1._matmul_mask import masked_matmul
 from nki_beta1._operands import kinds_of, refuse_kept
+from nki_beta1._parameters import immutable
 from nki_beta1._usage import execute, remember, usage
 
 
@@ -103,7 +103,7 @@ def _remember_store(core: Any, key: Any, dst: View, value: View) -> None:
 
 def _store(dst: Any, value: Any, mask: Any) -> None:
     if not (dst.base if isinstance(dst, Access) else dst).spec.mutable:
-        raise _immutable(dst)
+        raise immutable(dst, "nl.store")
     region = region_of(mask, dst.shape)
     if region is not None and region.is_empty:
         return
@@ -169,18 +169,6 @@ def _in_hbm(what: str, operand: str, tensor: Any) -> None:
             operand=operand,
             instruction=f"nl.{what}",
         )
-
-
-def _immutable(dst: Any) -> ImmutableError:
-    return ImmutableError(
-        "dst is a kernel parameter, which is read-only",
-        got=f"shape {dst.shape}",
-        hint="store to nl.ndarray(…, buffer=nl.shared_hbm) and return it, or annotate the "
-        "parameter with nt.mutable_tensor",
-        operand="dst",
-        instruction="nl.store",
-        rule="NKI 0.1: kernel parameters are immutable",
-    )
 
 
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:

@@ -94,9 +94,11 @@ class Written:
 
     def check_returned(self, function: Callable[..., Any], result: Any) -> None:
         """Raise LaunchError for one that has been changed and is not among the results."""
-        returned = {id(view.storage) for view in _tensors(result)} if self._before else set()
+        returned = list(_tensors(result)) if self._before else []
         for name, view, before in self._before:
-            if id(view.storage) in returned or np.array_equal(before, view.array, equal_nan=True):
+            if any(np.may_share_memory(view.array, one.array) for one in returned):
+                continue
+            if np.array_equal(before, view.array, equal_nan=True):
                 continue
             names = list(inspect.signature(function).parameters)
             shown = names[name] if isinstance(name, int) else name
@@ -108,6 +110,12 @@ class Written:
                 place=_place_of_return(function),
                 rule="NKI 0.1: nt.mutable_tensor is written and returned",
             )
+
+
+def read_only(given: Mapping[str | int, Any]) -> set[int]:
+    """The storages (by id) of tensors among these that may not be written."""
+    tensors = [tensor for value in given.values() for tensor in _tensors(value)]
+    return {id(tensor.storage) for tensor in tensors if not tensor.spec.mutable}
 
 
 def _tensors(result: Any) -> Iterator[View]:

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore._arguments import Arguments, to_numpy
 from neuroncore._caret import place_of
-from neuroncore.core import NeuronCore, as_dtype
-from neuroncore.engines import Space
+from neuroncore.core import NeuronCore
 from neuroncore.errors import KernelError, LaunchError, SignatureError
 from neuroncore.memory import View
-from nki_dtypes import bool_, cast
 
 
 @dataclass(slots=True)
@@ -70,23 +69,6 @@ def running(what: str) -> Launch:
     return launch
 
 
-@dataclass(slots=True)
-class _Argument:
-    """An array that the caller passed, and the tensor that stands for it."""
-
-    original: np.ndarray
-    view: View
-
-    def write_back(self) -> None:
-        """Bring what the kernel wrote into the caller's array, where the tensor is a copy."""
-        if not self.original.flags.writeable or not self.view.spec.mutable:
-            return
-        stored = self.view.storage.flat
-        if np.shares_memory(stored, self.original):
-            return
-        self.original[...] = to_numpy(self.view).astype(self.original.dtype, copy=False)
-
-
 def execute(
     body: Callable[..., Any],
     core: NeuronCore,
@@ -105,10 +87,12 @@ def execute(
     the same memory, so that writes land in the caller's array. `is_mutable` says whether the kernel
     may write the parameter (by position or name); `check_result` may refuse a returned tensor;
     `explain` may make a KernelError of what Python says about the body (else `misfit_of` does).
+    Raises LaunchError where the body wrote one of two different arrays that share memory and that
+    tensors cannot share, as they are not C-contiguous.
     """
-    taken: list[_Argument] = []
-    ready_args = [_adopt(a, core, taken, is_mutable(i)) for i, a in enumerate(args)]
-    ready_kwargs = {k: _adopt(v, core, taken, is_mutable(k), k) for k, v in kwargs.items()}
+    given = Arguments(core)
+    ready_args = [given.adopt(a, is_mutable(i)) for i, a in enumerate(args)]
+    ready_kwargs = {k: given.adopt(v, is_mutable(k), k) for k, v in kwargs.items()}
     launch = Launch(core, body, grid)
     results: list[Any] = []
     with entered(launch), np.errstate(all="ignore"):
@@ -122,8 +106,7 @@ def execute(
                 watcher.returned(results[-1])
         for watcher in core.watchers:
             watcher.ended(results[0] if results else None)
-    for argument in taken:
-        argument.write_back()
+    given.write_back()
     return export(results[0], check_result) if results else None
 
 
@@ -173,39 +156,6 @@ def misfit_of(wrong: Exception) -> KernelError | None:
     )
 
 
-def _adopt(
-    value: Any, core: NeuronCore, taken: list[_Argument], mutable: bool, name: str = ""
-) -> Any:
-    if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray):
-            raise _masked(value, name)
-        view = _tensor_of(value, core, mutable and value.flags.writeable, name)
-        taken.append(_Argument(value, view))
-        return view
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return type(value)(_adopt(v, core, taken, mutable) for v in value)
-    if type(value) is dict:
-        return {k: _adopt(v, core, taken, mutable) for k, v in value.items()}
-    return value
-
-
-def _masked(array: np.ma.MaskedArray, name: str) -> LaunchError:
-    return LaunchError(
-        f"{name or 'an argument'} is a masked array: a tensor has all its elements",
-        got=f"shape {array.shape}, {np.ma.count_masked(array)} elements masked",
-        hint="pass array.filled(value), and the mask as an array of its own where it is needed",
-    )
-
-
-def _tensor_of(array: np.ndarray, core: NeuronCore, mutable: bool, name: str) -> View:
-    kind = as_dtype(array.dtype)
-    wanted = core.stored_as(kind)
-    shaped = array.reshape(1) if array.ndim == 0 else array
-    if wanted.itemsize != array.dtype.itemsize:  # options.precise is off: kept as float32
-        return core.adopt(shaped.astype(wanted), Space.hbm, mutable, name, kind)
-    return core.adopt(np.ascontiguousarray(shaped), Space.hbm, mutable, name)
-
-
 def export(value: Any, check: Callable[[View], None] = lambda view: None) -> Any:
     """What a kernel returned, with every tensor as a NumPy array."""
     if isinstance(value, View):
@@ -216,14 +166,3 @@ def export(value: Any, check: Callable[[View], None] = lambda view: None) -> Any
     if isinstance(value, dict):
         return {k: export(v, check) for k, v in value.items()}
     return value
-
-
-def to_numpy(view: View) -> np.ndarray:
-    """The elements in the dtype NumPy knows; no copy where the tensor is dense already."""
-    view.settle()
-    array = view.array
-    if view.spec.dtype is bool_:
-        return array != 0
-    if array.dtype != view.spec.dtype.storage:
-        return cast(array, view.spec.dtype)
-    return np.ascontiguousarray(array)
