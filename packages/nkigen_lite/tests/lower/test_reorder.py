@@ -48,14 +48,16 @@ def numbers(*shape: int, dtype: Any = np.float32) -> np.ndarray:
 
 
 def moved(plan: Any, axes: tuple[int, ...], steps: tuple[int, ...], x: np.ndarray) -> Any:
-    """x[::steps] transposed by the plan alone; None where there is no such plan."""
+    """x[::steps] transposed by the plan alone; None where there is no such plan. Steps may be
+    negative."""
     writer, dtype = Writer("kernel", "trn2", "0.6"), resolve(x.dtype.name)
     given = array_source(writer.parameter("x", x.shape, dtype).name, x.shape, dtype)
-    shape = tuple(-(-n // s) for n, s in zip(x.shape, steps, strict=True))
+    shape = tuple(-(-n // abs(s)) for n, s in zip(x.shape, steps, strict=True))
+    last = sum((n - 1) * a for n, a, s in zip(x.shape, given.strides, steps, strict=True) if s < 0)
     strides = tuple(a * s for a, s in zip(given.strides, steps, strict=True))
     shape, strides = (tuple(t[a] for a in axes) for t in (shape, strides))
     made = writer.allocate("out", shape, dtype, Space.shared_hbm)
-    source = Source("x", 0, shape, strides, given.dtype, given.look)
+    source = Source("x", last, shape, strides, given.dtype, given.look)
     target = array_source(made.name, shape, dtype)
     pieces = plan(steps_of(target, source), x.dtype.itemsize)
     if pieces is None:
@@ -73,7 +75,7 @@ def cases(draw: st.DrawFn) -> tuple[str, tuple[int, ...], tuple[int, ...], tuple
     shape = tuple(draw(sizes) for _ in range(rank))
     assume(prod(shape) <= 2**17)
     axes = tuple(draw(st.permutations(range(rank))))
-    steps = tuple(draw(st.sampled_from([1, 1, 1, 2, 3])) for _ in range(rank))
+    steps = tuple(draw(st.sampled_from([1, 1, 1, 2, 3, -1, -1, -2])) for _ in range(rank))
     name = draw(st.sampled_from(["copies", "transposes"]))
     dtype = draw(st.sampled_from(DTYPES))
     return name, shape, axes, steps, dtype
@@ -132,10 +134,48 @@ def test_a_reshape_across_axes(moves):
     moves(lambda x: x.reshape(64, 4, 32).transpose(1, 0, 2).reshape(4, -1), numbers(64, 128))
 
 
-def test_steps_back_are_left_to_the_dma(moves):
-    kernel = moves(lambda x: x[::-1, ::-1].T, numbers(130, 140))
+BACKWARDS = {
+    "columns": lambda x: x[:, ::-1],
+    "both": lambda x: np.flip(x),
+    "every other": lambda x: x[1:, ::-2],
+    "transposed": lambda x: x[::-1, ::-1].T,
+    "written backwards": lambda x: np.concatenate([x, x], 1)[:, ::-1] * 1,
+}
 
-    assert kernel.stats.dmas == 1
+
+@pytest.mark.parametrize("turned", BACKWARDS.values(), ids=BACKWARDS)
+@pytest.mark.parametrize("shape", [(130, 140), (3, 1030), (257, 129)])
+def test_elements_backwards(moves, turned, shape):
+    moves(turned, numbers(*shape, dtype=np.int32) >> 8)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_is_turned_back(moves, dtype):
+    kind = getattr(ml_dtypes, dtype) if dtype == "bfloat16" else np.dtype(dtype)
+
+    moves(lambda x: x[:, ::-1], numbers(129, 260, dtype=kind))
+
+
+def test_a_write_backwards(moves):
+    def write(x: Any, y: Any) -> Any:
+        x[:, ::-1] = y
+        return x + 0
+
+    x, y = (numbers(130, 140, dtype=np.int32) >> n for n in (8, 9))
+    moves(write, x, y)
+
+
+def test_columns_are_turned_back_on_chip_between_two_dmas_with_long_runs():
+    """460.0 us by the one DMA that moves elements one by one."""
+    kernel = compile(lambda x: x[:, ::-1], "f32[1024, 1024]")
+
+    assert (kernel.stats.instructions, kernel.stats.dmas) == (12, 8)
+    assert kernel.stats.hbm_bytes == 2 * 4 * 1024 * 1024
+    assert "pattern=[[2048, 128], [512, 4], [-1, 512]], offset=511" in kernel.source
+
+
+def test_rows_backwards_are_one_dma():
+    assert compile(lambda x: x[::-1], "f32[1024, 1024]").stats.dmas == 1
 
 
 def test_a_number_repeated_along_rows(moves):

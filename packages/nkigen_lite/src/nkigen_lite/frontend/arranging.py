@@ -154,18 +154,23 @@ def _tile(A: Array, reps: Any) -> Array:  # noqa: N803
 def _roll(a: Array, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         return np.reshape(_roll(a.flatten(), shift, 0), a.shape)
-    pairs = np.broadcast(shift, axis)
-    for by, along in pairs:
-        a = _rolled(a, int(by), views.axis_of(int(along), a.ndim))
-    return np.copy(a)
+    shifts: dict[int, int] = {}
+    for by, along in np.broadcast(shift, axis):
+        known = views.axis_of(int(along), a.ndim)
+        shifts[known] = shifts.get(known, 0) + int(by)
+    return np.copy(_rolled(a, list(shifts.items())))
 
 
-def _rolled(a: Array, by: int, axis: int) -> Array:
+def _rolled(a: Array, shifts: list[tuple[int, int]]) -> Array:
+    """Boxes of `a` put together, whatever the number of axes: each element is moved once."""
+    if not shifts:
+        return a
+    (axis, by), *others = shifts
     n = a.shape[axis]
     cut = -by % n if n else 0
-    if not cut:
-        return np.copy(a)
-    return joining.concatenate([part_of(a, axis, cut, n), part_of(a, axis, 0, cut)], axis)
+    ends = [(cut, n), (0, cut)] if cut else [(0, n)]
+    parts = [_rolled(part_of(a, axis, *between), others) for between in ends]
+    return joining.concatenate(parts, axis) if len(parts) > 1 else parts[0]
 
 
 def _flip_axis(axis: int) -> Function:
@@ -206,18 +211,28 @@ def _pad(
         )
     widths = _pairs(pad_width, array.ndim)
     values = _pairs(0 if constant_values is None else constant_values, array.ndim)
-    for axis, ((before, after), numbers) in enumerate(zip(widths, values, strict=True)):
-        if before < 0 or after < 0:
-            raise ValueRangeError("index can't contain negative values", operand="pad_width")
-        if mode == "constant":
-            sides = [
-                _line(array, axis, n, v) for n, v in zip((before, after), numbers, strict=True)
-            ]
-        else:
-            sides = _border(array, axis, before, after, mode)
-        parts = [p for p in (sides[0], array, sides[1]) if p.shape[axis]]
-        array = joining.concatenate(parts, axis) if len(parts) > 1 else array
+    if any(n < 0 for pair in widths for n in pair):
+        raise ValueRangeError("index can't contain negative values", operand="pad_width")
+    if mode != "constant":
+        return np.copy(_bordered(array, widths, mode))
+    for axis, (pair, numbers) in enumerate(zip(widths, values, strict=True)):
+        sides = [_line(array, axis, n, v) for n, v in zip(pair, numbers, strict=True)]
+        array = _between(array, sides, axis)
     return np.copy(array)
+
+
+def _bordered(a: Array, widths: list[tuple[Any, Any]], mode: str, axis: int = 0) -> Array:
+    """Boxes of `a` put together, whatever the number of axes: each element is moved once."""
+    if axis == a.ndim:
+        return a
+    sides = _border(a, axis, *widths[axis], mode)
+    whole = [_bordered(p, widths, mode, axis + 1) if p.shape[axis] else p for p in (*sides, a)]
+    return _between(whole[2], whole[:2], axis)
+
+
+def _between(a: Array, sides: list[Array], axis: int) -> Array:
+    parts = [p for p in (sides[0], a, sides[1]) if p.shape[axis]]
+    return joining.concatenate(parts, axis) if len(parts) > 1 else a
 
 
 def _pairs(given: Any, ndim: int) -> list[tuple[Any, Any]]:

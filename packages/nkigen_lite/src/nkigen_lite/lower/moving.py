@@ -33,6 +33,12 @@ MANY = 2048
 """Elements from which on other roads than a DMA are looked at: fewer take less time than those
 have latency."""
 
+QUEUES = 16
+"""DMA engines of a core [NKI DMA overview]; a descriptor is a run, and one engine's."""
+
+LONG_BYTES = 512 * 1024
+"""Runs from which on it counts that one engine moves them: beyond what 16 DMAs take to begin."""
+
 FILL_BYTES = 4 * 1024
 """Bytes per partition of the tile that holds a number many times."""
 
@@ -55,18 +61,50 @@ def steps_of(to: Source, source: Source) -> tuple[Step, ...]:
     return tuple(merged)
 
 
+def forwards(to: Source, source: Source) -> tuple[Source, Source]:
+    """The same move, `to` from its first element to its last."""
+    for axis, (size, stride) in enumerate(zip(to.shape, to.strides, strict=True)):
+        if stride < 0:
+            to, source = turned_back(to, axis, size), turned_back(source, axis, size)
+    return to, source
+
+
+def turned_back(source: Source, axis: int, size: int) -> Source:
+    """The source with an axis from its last element to its first."""
+    strides = tuple(-s if d == axis else s for d, s in enumerate(source.strides))
+    offset = source.offset + (size - 1) * source.strides[axis]
+    return replace(source, offset=offset, strides=strides)
+
+
 def move(writer: Writer, to: Source, source: Source) -> str:
     """`to` = `source`, elements of the same shape, by the fastest road; says which."""
+    to, source = forwards(to, source)
 
     def straight() -> None:
         writer.call("dma_copy", dst=in_hbm(to), src=in_hbm(source))
 
     roads = [Road("one DMA from HBM to HBM", straight)]
     axes = steps_of(to, source)
+    if _run_bytes(axes, to) >= LONG_BYTES and prod(a.size for a in axes[:-1]) < QUEUES:
+        roads.append(Road("DMAs of parts", lambda: _in_parts(writer, to, source, axes)))
     if prod(a.size for a in axes) >= MANY and _run_bytes(axes, to) < RUN_BYTES:
         roads += [Road(name, Reorder(writer, to, source, p).write)
                   for name, p in _plans(axes, to.dtype.itemsize, writer.target)]  # fmt: skip
     return fastest(writer, roads)
+
+
+def _in_parts(writer: Writer, to: Source, source: Source, axes: Sequence[Step]) -> None:
+    """Long runs by as many DMAs as there are DMA engines: one takes a run as a whole."""
+    *outer, last = axes
+    for part in parts(last.size, last.size // -(-QUEUES // prod(a.size for a in outer))):
+        with writer.loop("part", part.tiles) as p:
+            start, shape = p * part.size + part.start, (*(a.size for a in outer), part.size)
+            writer.call(
+                "dma_copy",
+                dst=Access(to.buffer, start + to.offset, shape, tuple(a.to for a in axes), to.look),
+                src=Access(source.buffer, start + source.offset, shape,
+                           tuple(a.source for a in axes), source.look),
+            )  # fmt: skip
 
 
 def interleave(
@@ -79,8 +117,8 @@ def interleave(
     alike = all(replace(s, buffer="", offset=0) == replace(sources[0], buffer="", offset=0)
                 for s in sources)  # fmt: skip
     even = all(b.offset == first.offset + n * step for n, b in enumerate(boxes))
-    forwards = all(a.to > 0 and a.source >= 0 for a in axes)
-    pieces = by_copies(axes, first.dtype.itemsize) if alike and even and forwards else None
+    onwards = all(a.to > 0 for a in axes)
+    pieces = by_copies(axes, first.dtype.itemsize) if alike and even and onwards else None
     roads = [part_by_part]
     if pieces and any(p.axis == axes[-1] and p.place is Place.inside for p in pieces):
         whole = Reorder(writer, first, sources[0], pieces, tuple(sources[1:]))
@@ -95,9 +133,7 @@ def _run_bytes(axes: Sequence[Step], to: Source) -> int:
 
 
 def _plans(axes: Sequence[Step], itemsize: int, target: str) -> Iterator[tuple[str, Pieces]]:
-    """The ways through SBUF. A step backwards is left to the DMA."""
-    if any(a.to <= 0 or a.source < 0 for a in axes):
-        return
+    """The ways through SBUF."""
     copies = by_copies(axes, itemsize)
     if copies is not None:
         yield "reordered in SBUF by copies", copies

@@ -31,7 +31,8 @@ APART = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An axis of elements: `size` of them, one step along it is `to` and `source` elements."""
+    """An axis of elements: `size` of them, one step along it is `to` and `source` elements, the
+    latter also backwards."""
 
     size: int
     to: int
@@ -150,7 +151,7 @@ def by_transposes(axes: Sequence[Step], itemsize: int) -> Pieces | None:
 
 
 def _by_source(axes: Sequence[Step]) -> list[Step]:
-    return sorted((a for a in axes if a.source), key=lambda a: a.source)
+    return sorted((a for a in axes if a.source), key=lambda a: abs(a.source))
 
 
 def _by_target(axes: Sequence[Step]) -> list[Step]:

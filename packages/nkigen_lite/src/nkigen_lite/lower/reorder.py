@@ -81,6 +81,8 @@ class Box:
         self.across = [a for a, place in order if place is Place.across]
         self.inside = [a for a, place in order if place is Place.inside]
         self.turns = any(p.place is Place.across for p in plan.pieces)
+        self.first = 0
+        """Where the first element lies in the loaded tile: behind what is read backwards."""
 
     def write(self) -> None:
         loaded, at = self.load()
@@ -103,25 +105,31 @@ class Box:
 
     def load(self) -> tuple[Buffer, dict[Step, int]]:
         """The source's elements as they lie, and how far neighbours along each axis are apart. Gaps
-        are read where they are short."""
+        are read where they are short. What steps backwards inside is loaded forwards."""
         needed, span, held = 1, 1, 1
         at: dict[Step, int] = {}
         outer: list[tuple[int, int]] = []
         apart = [a for a in self.inside if a.source == APART]
         within = [a for a in (*self.across, *self.inside) if a not in apart]
-        for axis in sorted(within, key=lambda a: a.source):
+        lowest = self.at_source
+        for axis in sorted(within, key=lambda a: abs(a.source)):
             if not axis.source:
                 at[axis] = 0
                 continue
             needed *= axis.size
-            reach = axis.source * (axis.size - 1) + span
+            step = abs(axis.source)
+            reach = step * (axis.size - 1) + span
             if not outer and reach <= WASTE * needed:
-                at[axis], span = axis.source, reach
+                apart_by, span = step, reach
                 held = span
             else:
-                at[axis] = held
-                outer.insert(0, (axis.size, axis.source))
+                apart_by = held
+                outer.insert(0, (axis.size, step))
                 held *= axis.size
+            at[axis] = apart_by if axis.source > 0 else -apart_by
+            if axis.source < 0:
+                self.first += apart_by * (axis.size - 1)
+                lowest += axis.source * (axis.size - 1)
         at |= dict.fromkeys(apart, held)
         sources = self.plan.sources if apart else self.plan.sources[:1]
         shape = (max(1, prod(a.size for a in self.down)), len(sources) * held)
@@ -131,7 +139,7 @@ class Box:
         dims = [*((a.size, a.source) for a in self.down), *outer, (span, 1)]
         for number, source in enumerate(sources):
             place = Access(tile.name, Affine(number * held), (shape[0], held), (tile.row, 1))
-            offset = self.at_source + (source.offset - self.plan.source.offset)
+            offset = lowest + (source.offset - self.plan.source.offset)
             self.writer.call("dma_copy", dst=place, src=self.in_hbm(source, offset, dims))
         return tile, at
 
@@ -153,12 +161,12 @@ class Box:
         self, loaded: Buffer, at: dict[Step, int], stored: Buffer, into: dict[Step, int]
     ) -> None:  # fmt: skip
         """All that is inside, the axis last that both sides step through in small steps."""
-        axes = sorted(self.inside, key=lambda a: -max(at[a], into[a]))
-        sides = [(loaded, at), (stored, into)]
+        axes = sorted(self.inside, key=lambda a: -max(abs(at[a]), into[a]))
+        sides = [(loaded, at, self.first), (stored, into, 0)]
         src, dst = (
-            Access(tile.name, Affine(), (tile.shape[0], *(a.size for a in axes)),
+            Access(tile.name, Affine(first), (tile.shape[0], *(a.size for a in axes)),
                    (tile.row, *(steps[a] for a in axes)))
-            for tile, steps in sides
+            for tile, steps, first in sides
         )  # fmt: skip
         self.writer.call("tensor_copy", dst=dst, src=src)
 
@@ -171,7 +179,7 @@ class Box:
         many, *outer = blocks or [Step(1, 0, 0)]
         each = max(1, BANK_BYTES // (rows * self.plan.turned_as.itemsize))
         with ExitStack() as stack:
-            offset, target = Affine(), Affine()
+            offset, target = Affine(self.first), Affine()
             for axis in outer:
                 number = stack.enter_context(self.writer.loop("block", axis.size))
                 offset, target = offset + number * at[axis], target + number * into[axis]
