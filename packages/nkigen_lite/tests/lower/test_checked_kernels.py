@@ -83,6 +83,24 @@ def bordered(x: Any) -> Any:
     return np.pad(x, ((1, 2), (3, 1)), mode="edge"), np.roll(x, 5), np.tile(x, (2, 3))
 
 
+def backwards(x: Any) -> Any:
+    return x[:, ::-1], np.roll(x, (3, 5), (0, 1)), np.flip(x, (1, 3)).transpose(0, 2, 3, 1)
+
+
+def rolled(x: Any) -> Any:
+    return np.roll(x, 5)
+
+
+def convolved(x: Any, w: Any) -> Any:
+    taps = [x[:, i : i + 30, j : j + 17] * w[:, i, j][:, None, None]
+            for i in range(3) for j in range(3)]  # fmt: skip
+    return sum(taps)
+
+
+def neighbours(x: Any) -> Any:
+    return x[:, ::2] - x[:, 1::2], np.diff(x.reshape(-1)), x[::-1, ::-1] * 2
+
+
 def contracted(x: Any, y: Any) -> Any:
     return np.einsum("ij,kj,kl->il", x, y, x[:60]), np.outer(x[0], y[1])
 
@@ -99,6 +117,10 @@ KERNELS = {
     running: [(130, 300)],
     softmax_of_long_rows: [(3, 32768)],
     bordered: [(130, 20)],
+    backwards: [(3, 140, 5, 20)],
+    rolled: [(131, 1100)],
+    convolved: [(130, 32, 19), (130, 3, 3)],
+    neighbours: [(260, 140)],
     contracted: [(130, 70), (60, 70)],
     with_constants: [(130, 140)],
     far_from_zero: [(130, 4)],
@@ -119,6 +141,7 @@ WAYS = (
     "columns turned into rows by TensorE: ", "is written into its place in ",
     "parts put together in SBUF: ", "turned around by TensorE: ", "reordered in SBUF by copies: ",
     "arrays put in order in HBM: ", "each tile by ones on TensorE: ", "a loop over the reduced ax",
+    "DMAs of parts: ", ": neighbours loaded together: ", "lines of neighbours loaded together: ",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from neuroncore.program import Access, Affine, whole
 from neuroncore.spec import row_major
 from neuroncore.targets import resolve_target
 from nki_dtypes import bfloat16, float16, float32
-from nkigen_lite.lower.budget import PLACES, Fit, column_values, fit
+from nkigen_lite.lower.budget import PLACES, Fit, column_values, fit, has_reduction
 from nkigen_lite.lower.groups import Group
 from nkigen_lite.lower.moving import move
 from nkigen_lite.lower.refuse import cannot
@@ -21,6 +21,7 @@ from nkigen_lite.lower.roads import Road, fastest
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.spaces import Role, Space, solve
 from nkigen_lite.lower.tiles import Tile, Tiles, parts
+from nkigen_lite.lower.windows import Lines, WindowTiles, are_neighbours, line_axis
 from nkigen_lite.lower.writer import Writer
 from nkigen_lite.spec import Spec
 
@@ -191,6 +192,25 @@ class _Group:
         )  # fmt: skip
         return slim, new
 
+    def windows(self, sources: dict[str, Source]) -> None:
+        """Neighbours loaded together, and what is not in rows as it lies; put apart on chip."""
+        space, found = self.solved(sources)
+        WindowTiles(
+            self.writer, space, replace(found, turns=1), sources, self.stored,
+            self.replicas(space, sources),
+        ).run()  # fmt: skip
+
+    def lines(self, sources: dict[str, Source]) -> None:
+        """The same, with many turns of the innermost loop in each tile."""
+        space, found = self.solved(sources)
+        axis = line_axis(space)
+        if axis is None or has_reduction(self.group.nodes):
+            raise cannot(self.group.nodes[0], "there are no lines to be put together")
+        Lines(
+            self.writer, space, replace(found, turns=1), sources, self.stored,
+            self.replicas(space, sources), axis,
+        ).run()  # fmt: skip
+
     def turned(self, sources: dict[str, Source]) -> None:
         space, found = self.solved(sources)
         slow = [
@@ -217,7 +237,7 @@ class _Group:
         resident = column_values(space, self.specs, self.numbers)
         columns = {v: space.strides(s, v, Role.columns) for v, s in sources.items()}
         return [
-            v for v, s in columns.items() if s and abs(s[0]) > 1 and v not in resident
+            v for v, s in columns.items() if s and s[0] not in (0, 1) and v not in resident
             and space.size(Role.columns) > 1
         ]  # fmt: skip
 
@@ -237,12 +257,20 @@ def write_tiles(
     are several."""
     made = _Group(writer, group, specs, numbers, stored)
     space, _ = made.solved(sources)
-    if not made.slow(space, sources):
+    read = {v: s for v, s in sources.items() if v not in stored}
+    slow, near = made.slow(space, sources), are_neighbours(read.values())
+    roads = [("arrays read and written as they lie", made.plain)]
+    if slow:
+        roads += [
+            ("arrays put in order in HBM", made.in_order),
+            ("columns turned into rows by TensorE", made.turned),
+        ]
+    if slow or near:
+        roads += [
+            ("neighbours loaded together", made.windows),
+            ("lines of neighbours loaded together", made.lines),
+        ]
+    if len(roads) == 1:
         made.plain(sources)
         return None
-    roads = (
-        ("arrays read and written as they lie", made.plain),
-        ("arrays put in order in HBM", made.in_order),
-        ("columns turned into rows by TensorE", made.turned),
-    )
     return fastest(writer, [Road(name, lambda w=write: w(dict(sources))) for name, write in roads])
