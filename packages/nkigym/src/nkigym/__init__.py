@@ -1,0 +1,6 @@
+"""Certified search over schedules of NKI kernels."""
+
+from nkigym.space import Found, Space, exhaust, space_of
+from nkigym.tiles import TileProgram, matmul_root
+
+__all__ = ["Found", "Space", "TileProgram", "exhaust", "matmul_root", "space_of"]

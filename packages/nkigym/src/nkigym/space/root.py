@@ -1,0 +1,126 @@
+"""A root program taken apart.
+
+What could ever meet in one step is one part: loads of the same rows of a parameter; calls of one
+operator whose operands but the growing one are equal in value, and whose growing ones come from one
+part; stores of the results of one part. Values do not change, so neither do the parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from nkigym.space.calls import Call, Calls, Operand
+from nkigym.space.loads import Loads
+from nkigym.space.renaming import Slice
+from nkigym.space.space import Space
+from nkigym.space.stores import Box, Stores
+from nkigym.space.table import Table
+from nkigym.space.values import Numbers, atoms
+from nkigym.tiles.operators import OPERATORS
+from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
+
+
+class Home(NamedTuple):
+    """A part to be: its kind, and what its members have in common."""
+
+    kind: type[Loads | Calls | Stores]
+    shared: object
+
+
+def space_of(program: TileProgram) -> Space:
+    """The space of a root program."""
+    taken = _Apart(Table())
+    for statement in program.statements:
+        _TAKE.get(statement.operator, _Apart.call)(taken, statement)
+    order = (Loads, Calls, Stores)
+    homes = sorted(taken.members, key=lambda home: order.index(home.kind))
+    place = {home: at for at, home in enumerate(homes)}
+    return Space(
+        program,
+        tuple(taken.table.part(home.kind, taken.members[home]) for home in homes),
+        tuple(tuple(place[reader] for reader in taken.readers[home]) for home in homes),
+    )
+
+
+@dataclass(slots=True)
+class _Apart:
+    """The statements met so far."""
+
+    table: Table
+    members: dict[Home, dict[int, Any]] = field(default_factory=dict)
+    readers: dict[Home, dict[Home, None]] = field(default_factory=dict)
+    slices: dict[int, Slice] = field(default_factory=dict)
+    calls: dict[int, Call] = field(default_factory=dict)
+    home: dict[int, Home] = field(default_factory=dict)  # of a variable
+    stored: int = 0
+
+    def load(self, statement: Statement) -> None:
+        source = statement.references[0]
+        number = _number(statement.output)
+        self.slices[number] = self.table.slice(source.name, *source.intervals)
+        home = Home(Loads, (source.name, source.intervals[0]))
+        self.home[number] = home
+        self._put(home, number, self.slices[number], ())
+
+    def call(self, statement: Statement) -> None:
+        number = _number(statement.output)
+        operands = tuple(
+            self._operand(name, given)
+            for name, given in statement.arguments
+            if isinstance(given, Reference)
+        )
+        call = self.calls[number] = self.table.call(statement.operator, operands)
+        home = self.home[number] = self._home_of(number, call)
+        self._put(home, number, call, tuple(operand.number for operand in operands))
+
+    def store(self, statement: Statement) -> None:
+        read, written = statement.references
+        number = _number(read)
+        values = atoms(self._values(number), read.intervals[1])
+        store = self.table.store(number, _box(read), _box(written), values)
+        self._put(Home(Stores, self.home[number]), self.stored, store, (number,))
+        self.stored += 1
+
+    def allocate(self, statement: Statement) -> None:
+        """Of no part: nothing is done to the output's allocation."""
+
+    def _put(self, home: Home, number: int, member: object, read: tuple[int, ...]) -> None:
+        self.members.setdefault(home, {})[number] = member
+        self.readers.setdefault(home, {})
+        for variable in read:
+            self.readers[self.home[variable]][home] = None
+
+    def _values(self, number: int) -> Numbers:
+        return (self.slices.get(number) or self.calls[number]).values
+
+    def _operand(self, name: str, given: Reference) -> Operand:
+        number = _number(given)
+        rows, columns = _box(given)
+        values = atoms(self._values(number), columns)
+        return Operand(name, number, rows, columns, self.slices.get(number), values)
+
+    def _home_of(self, number: int, call: Call) -> Home:
+        grows = OPERATORS[call.operator].grows
+        if call.bucket is None or grows is None:
+            return Home(Calls, number)
+        grown = next(o for o in call.operands if o.name == grows[0])
+        others = tuple(o.values for o in call.operands if o is not grown)
+        return Home(Calls, (call.operator, others, self.home[grown.number], grown.rows))
+
+
+_TAKE: dict[str, Callable[[_Apart, Statement], None]] = {
+    LOAD: _Apart.load,
+    STORE: _Apart.store,
+    ALLOCATE: _Apart.allocate,
+}
+
+
+def _box(reference: Reference) -> Box:
+    rows, columns = reference.intervals
+    return rows, columns
+
+
+def _number(reference: Reference) -> int:
+    return int(reference.name[1:])

@@ -1,0 +1,6 @@
+"""Tile programs: straight lines of loads, calls and stores of whole tiles."""
+
+from nkigym.tiles.program import TileProgram
+from nkigym.tiles.tiling import TilingError, matmul_root
+
+__all__ = ["TileProgram", "TilingError", "matmul_root"]

@@ -1,0 +1,74 @@
+"""Tile programs: straight lines of loads, computations and stores of whole tiles.
+
+Everything is a value: two programs are the same exactly where they are equal, names, order and all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Interval = tuple[int, int]
+"""Half open: start and stop, in elements."""
+Shape = tuple[int, ...]
+Attribute = str | int | float | bool
+
+ALLOCATE = "allocate"
+LOAD = "load"
+STORE = "store"
+
+OUTPUT = "output"
+"""What the tensor is called that a tile program returns."""
+
+
+class Reference(NamedTuple):
+    """Part of a variable: an interval for each axis.
+
+    `shape` is that of the whole tensor for a parameter or the output; of a tile it is the extents
+    of the intervals.
+    """
+
+    name: str
+    shape: Shape
+    intervals: tuple[Interval, ...]
+
+    @property
+    def extents(self) -> Shape:
+        return tuple(stop - start for start, stop in self.intervals)
+
+
+class Statement(NamedTuple):
+    """`output = operator(arguments)`; a load, a store and an allocation are operators, too."""
+
+    operator: str
+    arguments: tuple[tuple[str, Reference | Attribute], ...]
+    output: Reference
+
+    @property
+    def references(self) -> list[Reference]:
+        """The tensors it reads; of a store also what it writes, which is its second argument."""
+        return [value for _, value in self.arguments if isinstance(value, Reference)]
+
+
+class TileProgram(NamedTuple):
+    """A function of tensors as statements over tiles."""
+
+    name: str
+    parameters: tuple[tuple[str, Shape], ...]
+    statements: tuple[Statement, ...]
+    dtype: str
+    returns: str = OUTPUT
+
+
+def tile(name: str, *extents: int) -> Reference:
+    """All of a tile variable."""
+    return Reference(name, extents, tuple((0, extent) for extent in extents))
+
+
+def part_of_tile(name: str, *intervals: Interval) -> Reference:
+    """Part of a tile variable."""
+    return Reference(name, tuple(stop - start for start, stop in intervals), intervals)
+
+
+def part_of(name: str, shape: Shape, *intervals: Interval) -> Reference:
+    """Part of a parameter or of the output."""
+    return Reference(name, shape, intervals)
