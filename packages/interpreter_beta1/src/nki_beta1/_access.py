@@ -22,6 +22,7 @@ from nki_beta1._mask import Region
 from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._on_elements import OnElements
 from nki_beta1._pattern import broadcast_shapes
+from nki_beta1._sums import note_written
 
 
 class Access(OnElements, NotAnArray):
@@ -97,10 +98,13 @@ class Access(OnElements, NotAnArray):
                 got=f"an access of shape {self.shape} that names an element twice",
                 rule=RULE,
             )
-        self.core.about_to_put(self.base.storage)
+        self.core.about_to_write(self.base.storage)
         base = fetched(self.base)
         base.settle()
         at = np.unravel_index(flat, base.shape)
+        chosen = np.zeros(base.shape, np.bool_)
+        chosen[at] = True
+        note_written(self.core, self.base, chosen)
         base.array[at] = new
         self.core.moved(base, values, at=flat.reshape(-1), of=inside)
         put_back(self.base, base)

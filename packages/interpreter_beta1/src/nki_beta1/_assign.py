@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuroncore.engines import Space
 from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.memory import View
 from nki_beta1._access import Access, is_same_place
@@ -15,6 +16,7 @@ from nki_beta1._apply import cut, run
 from nki_beta1._elementwise import binary
 from nki_beta1._emit import merge
 from nki_beta1._mask import Region
+from nki_beta1._sums import is_product, start
 
 if TYPE_CHECKING:
     from nki_beta1._tile import Tile
@@ -170,8 +172,24 @@ def accumulates(target: View, value: Any) -> bool:
 
 
 def add_to(target: View, value: Any) -> View:
-    """`target += value`, in place."""
-    return target if accumulates(target, value) else update("add", target, value, spread=True)
+    """`target += value`, in place; a product starts the sum where PSUM holds nothing."""
+    if accumulates(target, value):
+        return target
+    if target.spec.space is Space.psum and isinstance(value, View):
+        _start(target, value)  # type: ignore[arg-type]
+    return update("add", target, value, spread=True)
+
+
+def _start(target: View, value: Tile) -> None:
+    core, region = value.core, _selected(value, target.shape)
+    core.flush()
+    if region is None:
+        if is_product(value):
+            start(core, target)
+        return
+    fits = value.shape == target.shape and not region.is_empty
+    if fits and is_product(region.of(value)):
+        start(core, region.of(target), True if region.inside is None else region.inside)
 
 
 def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
 from neuroncore.errors import KernelError, Place, find_place
+from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import Storage, View
 from neuroncore.options import Options
 from neuroncore.spec import Spec, make_spec, row_major
@@ -28,6 +29,7 @@ from nki_beta1._moved import find_places
 from nki_beta1._operands import kinds_of
 from nki_beta1._part import plain
 from nki_beta1._running import Turn
+from nki_beta1._sums import Marks, note_written
 from nki_beta1._usage import (
     Prepared,
     Usage,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _HBM = Space.hbm
+_MATMUL = INSTRUCTIONS["nc_matmul"]
 
 
 class Relying(Protocol):
@@ -80,8 +83,8 @@ class Core(NeuronCore):
         """Per storage (by id): the values of which a mask let only a region be written."""
         self.accumulating: Options = replace(self.options, accumulate_on_unwritten="add")
         """For `+=` into initialised PSUM, which adds to whatever lies there."""
-        self.initialised: set[int] = set()
-        """PSUM storages (by id) that something other than TensorE has written."""
+        self.initialised: dict[int, Marks] = {}
+        """Per PSUM storage (by id): the elements that something other than TensorE has written."""
         self.placed: dict[Any, tuple[int, int]] = {}
         """The address that a statement gave a block first (direct allocation)."""
         self.reduced: dict[int, np.ndarray] = {}
@@ -105,7 +108,7 @@ class Core(NeuronCore):
 
     def _is_new(self, storage: Storage) -> None:
         number = id(storage)
-        self.initialised.discard(number)
+        self.initialised.pop(number, None)
         self.reduced.pop(number, None)
         self.masked.pop(number, None)
 
@@ -159,11 +162,6 @@ class Core(NeuronCore):
             if tile is not None and tile.storage is storage:
                 tile.region = None
         return bool(relying)
-
-    def about_to_put(self, storage: Storage) -> None:
-        """As `about_to_write`, of what no instruction writes."""
-        self.about_to_write(storage)
-        self.initialised.add(id(storage))
 
     def check_fits(self, shape: tuple[int, ...], dtype: DType, space: Space) -> None:
         """Raise what `allocate` would raise for such a tile."""
@@ -275,7 +273,8 @@ class Waiting:
 def merge(dst: View, values: View, inside: np.ndarray) -> None:
     """Take the elements of `values` that a mask names; the others of dst stay as they are."""
     core: Any = dst.core
-    core.about_to_put(dst.storage)
+    core.about_to_write(dst.storage)
+    note_written(core, dst, inside)
     whole = fetched(dst)
     whole.settle()
     np.copyto(whole.array, fetched(values).array, where=inside)
@@ -315,7 +314,8 @@ def wait(waiting: Waiting) -> Tile:
     core.waiting = tile
     more = waiting.used.more_outputs
     second_output = more and any(operands[i] is not None for i in more)
-    if second_output or core.options.activation_range == "refuse":
+    is_checked = core.options.activation_range == "refuse" and waiting.used.record is not _MATMUL
+    if second_output or is_checked:
         core.flush()
     return tile
 

@@ -28,6 +28,7 @@ from nki_beta1._not_an_array import NotAnArray
 from nki_beta1._offset import Offset
 from nki_beta1._part import plain
 from nki_beta1._specials import refuse, refuse_equality
+from nki_beta1._sums import adds, pass_on
 from nki_dtypes import DType, bool_, tfloat32
 
 _MATMUL = INSTRUCTIONS["nc_matmul"]
@@ -153,6 +154,7 @@ class Tile(NotAnArray, View):
             own.claim()
             own.array[...] = self.array
             self.core.moved(own, self)
+            pass_on(self.core, self, own)
             self.core.passed_on(self.storage, own.storage)
             self._become(own)
             self.is_lent = False
@@ -208,8 +210,8 @@ class Tile(NotAnArray, View):
         waiting = self._waiting
         assert waiting is not None
         self.core.waiting = None
-        started = id(target.storage) in self.core.initialised
-        waiting.into(target, accumulate=True if started else None)
+        part = target if waiting.region is None else waiting.region.of(target)
+        waiting.into(target, accumulate=True if adds(self.core, part) else None)
         for operand in waiting.inputs:  # should the product be asked for after all
             self.core.lend(operand.storage, self)
 

@@ -20,6 +20,7 @@ from neuroncore.observe import Event
 from neuroncore.spec import Spec
 from nki_beta1._moved import find_places
 from nki_beta1._operands import Kind, kinds_of, misfitting, takes
+from nki_beta1._sums import note_written
 
 if TYPE_CHECKING:
     from nki_beta1._emit import Core
@@ -222,7 +223,7 @@ def _about_to_execute(
     if moved:  # what an operand relied on, which may have had other strides
         ready = prepared(core, used, kinds_of(core, operands), operands)
     for i in ready.initialised:
-        core.initialised.add(id(operands[i].storage))
+        note_written(core, operands[i])
     for i in ready.tiles:
         view = operands[i]
         if view.spec.fresh:
