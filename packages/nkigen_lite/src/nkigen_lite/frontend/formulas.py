@@ -96,10 +96,11 @@ def _logaddexp2(x: Any, y: Any) -> Any:
 def _cbrt(x: Any) -> Any:
     """A power of 1/3, and one step of Newton's that leaves two roundings of it."""
     size = np.abs(x)
-    inside = np.where((size > 0) & (size < inf), size, 1)
+    inside = np.where(size < inf, size, 1)
+    inside = (inside == 0) + inside
     root = np.exp(np.log(inside) * (1 / 3))
     root = root - (root - inside / (root * root)) * (1 / 3)
-    return np.where(inside == size, root, size) * np.sign(x)
+    return np.where(inside == size, root * np.sign(x), x)
 
 
 def is_negative(x: TracedArray) -> TracedArray:
@@ -136,7 +137,7 @@ def _arcsinh(x: Any) -> Any:
     size = np.abs(x)
     small = np.minimum(size, 1e9)
     near = np.log1p(small + small * small / (1 + np.sqrt(small * small + 1)))
-    return np.where(size < 1e9, near, np.log(size) + log(2)) * np.sign(x)
+    return np.where(size < 1e9, near, np.log(np.maximum(size, 1)) + log(2)) * np.sign(x)
 
 
 def _arctanh(x: Any) -> Any:

@@ -17,7 +17,7 @@ from neuroncore.enums import ReduceCmd
 from neuroncore.targets import Target
 from nki_dtypes import DType, float32, int32
 from nkigen_lite.ir import Node
-from nkigen_lite.lower import whole_numbers
+from nkigen_lite.lower import choosing, whole_numbers
 from nkigen_lite.lower.literals import is_by_bits, literal
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.running import scanned
@@ -26,6 +26,7 @@ from nkigen_lite.lower.table import (
     ACTIVATIONS,
     ALU,
     BITS,
+    COMPARISONS,
     COPIES,
     EXACT,
     MIRRORED,
@@ -152,12 +153,20 @@ class Selector:
         """What `value` is made of: a value and up to `most` stages that nothing else needs."""
         found: list[Stage] = []
         while len(found) < most and self.is_single(value):
-            step = self.stage(self.nodes[value])
+            step = self.stage(self.compared(self.nodes[value]))
             if step is None:
                 break
             value = step[0]
             found.insert(0, step[1])
         return value, found
+
+    def compared(self, node: Node) -> Node:
+        """The comparison that alone is read as numbers, 1 and 0; else the node itself."""
+        truth = self.nodes.get(node.operands[0])
+        if node.op != "convert" or truth is None or truth.op not in COMPARISONS:
+            return node
+        alone = self.is_needed_once(truth.name) and self.full[truth.name] == self.full[node.name]
+        return truth if alone and not self.is_of_wide_integers(truth) else node
 
     def placed(self, stage: Stage) -> Operand | None:
         """The stage's operand, made."""
@@ -258,7 +267,7 @@ class Selector:
         for one, other, swapped in ((x, y, False), (y, x, True)):
             base, before = self.stages(one, 1)
             binary = before and before[0].operand is not None
-            if binary and self.full[base] and self.full[other] and base != other:
+            if binary and self.full[base] == self.full[other] == self.full[node.name]:
                 operand0 = self.placed(before[0])
                 assert operand0 is not None
                 self.step(
@@ -331,30 +340,6 @@ class Selector:
         reduces = op in REDUCTIONS and self.full[x] != self.full[value]
         return self.is_single(x) and (op in _COMPUTES or reduces)
 
-    def where(self, node: Node) -> Tile:
-        """The second choice everywhere, then the first where the condition holds."""
-        condition, first, second = node.operands
-        if condition in self.numbers:
-            chosen = first if self.numbers[condition] else second
-            return self.copy(replace(node, operands=(chosen,)))
-        src, predicate = self.chosen(node, first), self.make(condition)
-        if second in self.numbers:
-            self.fill(node, node.name, self.numbers[second])
-        else:
-            self.step("tensor_copy", node, {"dst": node.name, "src": self.make(second)})
-        operands = {"dst": node.name, "src": src, "predicate": predicate}
-        self.step("tensor_copy_predicated", node, operands)
-        return node.name
-
-    def chosen(self, node: Node, value: str) -> Operand:
-        """A choice as tensor_copy_predicated takes it: a small number, or a tile."""
-        if value not in self.numbers:
-            return self.make(value)
-        dtype = self.dtypes[node.name]
-        if not is_by_bits(self.numbers[value], dtype):
-            return literal(self.numbers[value], dtype)
-        return whole_numbers.constant(self, node, self.numbers[value], dtype)
-
     def reduced(self, node: Node) -> Tile:
         (x,) = node.operands
         if self.full[node.name] == self.full[x]:  # axes of one element
@@ -388,7 +373,7 @@ _WAYS = (
     (frozenset({"reciprocal"}), Selector.reciprocal),
     (frozenset(REDUCTIONS), Selector.reduced),
     (frozenset(SCANS), scanned),
-    (frozenset({"where"}), Selector.where),
+    (frozenset({"where"}), choosing.where),
     (frozenset(COPIES), Selector.copy),
     (frozenset({*BITS, "invert"}), whole_numbers.bitwise),
     (frozenset(EXACT), whole_numbers.exact),

@@ -10,6 +10,7 @@ from nkigen_lite.ir import Graph
 from nkigen_lite.ir.run import FLOAT32, run_node
 from nkigen_lite.ops import Kind
 from nkigen_lite.ops.create import Constant
+from nkigen_lite.passes.bounds import least
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
 MOST_FOLDED = 4096
@@ -27,6 +28,15 @@ def canonicalize(graph: Graph) -> Graph:
 
 def _is_float(m: Match) -> bool:
     return m.dtype.is_float
+
+
+def _is_root(m: Match) -> bool:
+    """NumPy's power by the number 0.5 is its square root, by an array of it not."""
+    return m.dtype.is_float and m.spec(m["n"]).shape == () and float(m.number("n")) == 0.5
+
+
+def _is_positive(m: Match) -> bool:
+    return m.dtype.is_float and least(m.build, m["x"]) > 0
 
 
 def _unary(op: str) -> Callable[[Match], str]:
@@ -155,6 +165,8 @@ RULES: tuple[Rule, ...] = (
     Rule("constant_folding", of("*"), _folded, _is_known),
     # functions
     Rule("square_of_multiply", of("multiply", "x", "x"), _unary("square"), _is_float),
+    Rule("sqrt_of_power", of("power", "x", Constant_("n")), _unary("sqrt"), _is_root),
+    Rule("rsqrt_of_power", of("power", "x", -0.5), _unary("rsqrt"), _is_positive),
     Rule("rsqrt_of_divide", of("divide", 1.0, of("sqrt", "x")), _unary("rsqrt")),
     Rule("rsqrt_of_reciprocal", of("reciprocal", of("sqrt", "x")), _unary("rsqrt")),
     Rule(

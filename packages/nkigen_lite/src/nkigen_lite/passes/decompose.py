@@ -10,6 +10,7 @@ from nkigen_lite.ir import Graph, Node
 from nkigen_lite.ops import Kind
 from nkigen_lite.passes import (
     division,
+    guards,
     integers,
     powers,
     products,
@@ -210,6 +211,9 @@ RULES: tuple[Rule, ...] = (
     Rule("floor", of("floor", "x"), rounding.whole(rounding.floor_expr)),
     Rule("ceil", of("ceil", "x"), rounding.whole(rounding.ceil_expr)),
     Rule("trunc", of("trunc", "x"), rounding.whole(rounding.trunc_expr)),
+    Rule("sqrt_at_zero", of("sqrt", "x"), guards.sqrt, guards.may_be_zero),
+    Rule("rsqrt_at_zero", of("rsqrt", "x"), guards.rsqrt, guards.leaves_range),
+    Rule("log_at_zero", of("log", "x"), guards.log, guards.may_be_zero),
     Rule("sin", of("sin", "x"), transcendental.sine),
     Rule("cos", of("cos", "x"), transcendental.cosine),
     Rule("log1p", of("log1p", "x"), transcendental.log1p),
