@@ -44,11 +44,13 @@ def test_children_are_attributes_of_their_parents():
 def test_every_public_name_is_there_or_refused_by_name(module, short):
     found = BACKEND.modules(CHOICE)[f"neuronxcc.nki.{module}"]
 
-    for name in PUBLIC_NAMES[module].split():
+    names, there = PUBLIC_NAMES[module].split(), []
+    for name in names:
         try:
-            getattr(found, name)
+            there.append(getattr(found, name))
         except UnsupportedError as refused:
             assert f"{short}.{name} (NKI 0.1) is not modelled yet" in str(refused)
+    assert len(there) >= 0.9 * len(names) > 20
 
 
 def test_a_refusal_names_the_function_and_the_reason():

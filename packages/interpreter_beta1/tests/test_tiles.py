@@ -303,3 +303,11 @@ def test_a_matmul_in_transpose_mode_keeps_the_dtype_of_its_data(evaluate, is_tra
 
     assert result.dtype == (data.dtype if is_transpose else np.float32)
     np.testing.assert_array_equal(result.astype(np.float32), data.T.astype(np.float32))
+
+
+@pytest.mark.parametrize("axis", [[1, 1], (2, -1), [2, 1, 2]], ids=str)
+@pytest.mark.parametrize("name", ["sum", "max", "all", "mean", "var"])
+def test_an_axis_is_reduced_once(evaluate, name, axis):
+    with pytest.raises(ShapeError, match="axis names a dimension twice") as caught:
+        evaluate(lambda t: getattr(nl, name)(t.reshape((8, 3, 4)), axis=axis), A)
+    assert "^" in str(caught.value)

@@ -230,21 +230,153 @@ def test_a_range_without_its_for_is_refused(function):
 
 
 @nki.jit
-def counted_and_listed(x):
+def over_several_lines(x):
     tile = nl.zeros((4, 8), dtype=x.dtype, buffer=nl.sbuf)
-    for n, i in enumerate(
-        nl.affine_range(
-            4,
-        )
+    for i in nl.affine_range(
+        4,
     ):
+        tile[:, i : i + 1] = nl.load(x[:, i : i + 1])
+        for j in nl.sequential_range(4, 8):
+            tile[:, j : j + 1] = nl.load(x[:, j : j + 1])
+    return stored(tile)  # fmt: skip
+
+
+def test_loops_over_the_range_itself_run():
+    np.testing.assert_array_equal(strictly(over_several_lines, X), X)
+
+
+def enumerated(x):
+    tile = nl.zeros((4, 8), dtype=x.dtype, buffer=nl.sbuf)
+    for n, i in enumerate(nl.affine_range(8)):
         tile[:, n : n + 1] = nl.load(x[:, i : i + 1])
-    parts = [nl.load(x[:, i : i + 1]) for i in nl.affine_range(4)]
-    tile[:, 4:5] = parts[0]
-    return stored(tile[:, 0:5])
+    return stored(tile)
 
 
-def test_loops_and_lists_over_the_range_itself_run():
-    np.testing.assert_array_equal(strictly(counted_and_listed, X)[:, :4], X[:, :4])
+def zipped(x):
+    tile = nl.zeros((4, 8), dtype=x.dtype, buffer=nl.sbuf)
+    for i, n in zip(nl.affine_range(8), range(8), strict=True):
+        tile[:, n : n + 1] = nl.load(x[:, i : i + 1])
+    return stored(tile)
+
+
+def a_list(x):
+    parts = [nl.load(x) for _ in nl.affine_range(2)]
+    return stored((parts[0] + parts[-1]) * 0.5)
+
+
+def a_set(x):
+    return stored(nl.load(x) * float(len({i for i in nl.affine_range(2)}) - 1))  # noqa: C416
+
+
+def a_dict(x):
+    return stored(nl.load(x) * float(len({i: i for i in nl.affine_range(2)}) - 1))
+
+
+def counting_in_a_list(x):
+    n = 0
+    [n := n + 1 for _ in nl.affine_range(4)]
+    return stored(nl.load(x) * (n / 4.0))
+
+
+def counting_on_one_line(x):
+    for _ in nl.affine_range(1):
+        assert [i for i in nl.affine_range(3)][-1] == 2  # noqa: C416
+    return stored(nl.load(x))  # fmt: skip
+
+
+GATHERING = [enumerated, zipped, a_list, a_set, a_dict, counting_in_a_list, counting_on_one_line]
+
+
+@pytest.mark.parametrize("function", GATHERING)
+def test_what_python_gathers_from_turn_to_turn_is_refused(function):
+    kernel = nki.jit(function)
+
+    np.testing.assert_array_equal(kernel(X), X)
+    with pytest.raises(UnsupportedError, match="cannot tell from the kernel's text") as caught:
+        strictly(kernel, X)
+    assert caught.value.place is not None and caught.value.place.file == __file__
+
+
+def numbers():
+    for i in nl.affine_range(4):  # noqa: UP028
+        yield i
+
+
+def added_up_without_in_place(x):
+    n = 0
+    for _ in nl.affine_range(4):
+        n = n + 1
+    return stored(nl.load(x) * (n / 4.0))
+
+
+def the_one_before(x):
+    before, current = 0, 0
+    for i in nl.affine_range(4):
+        before = current
+        current = i
+    return stored(nl.load(x) * (before / 2.0))
+
+
+def counted_by_a_function(x):
+    n = 0
+
+    def count():
+        nonlocal n
+        n += 1
+
+    for _ in nl.affine_range(4):
+        count()
+    return stored(nl.load(x) * (n / 4.0))
+
+
+def counted_around_a_generator(x):
+    n = 0
+    for _ in numbers():
+        n += 1
+    return stored(nl.load(x) * (n / 4.0))
+
+
+COUNTER = 0
+
+
+def counted_in_the_module(x):
+    global COUNTER
+    COUNTER = 0
+    for _ in nl.affine_range(4):
+        _count()
+    return stored(nl.load(x) * (COUNTER / 4.0))
+
+
+def _count():
+    global COUNTER
+    COUNTER += 1
+
+
+CARRYING = [added_up_without_in_place, the_one_before, counted_by_a_function,
+            counted_around_a_generator, counted_in_the_module]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", CARRYING)
+def test_numbers_that_go_from_turn_to_turn_are_refused(function):
+    kernel = nki.jit(function)
+
+    np.testing.assert_array_equal(kernel(X), X)
+    with pytest.raises(AccessError, match="before a turn of the loop and"):
+        strictly(kernel, X)
+
+
+@nki.jit
+def set_in_every_turn(x):
+    tile = nl.zeros((4, 8), dtype=x.dtype, buffer=nl.sbuf)
+    for i in nl.affine_range(4):
+        start = i * 2
+        stop = start + 2
+        tile[:, start:stop] = nl.load(x[:, start:stop])
+    return stored(tile)
+
+
+def test_numbers_that_each_turn_sets_run():
+    np.testing.assert_array_equal(strictly(set_in_every_turn, X), X)
 
 
 @nki.jit

@@ -178,7 +178,7 @@ def _counted_from_the_first(
     where n is 3. The device adds it, in float32: where that might round, the index keeps it.
     """
     low, _ = indices[dim].bounds
-    if not low or base.shape[dim] > _EXACT:
+    if not low or base.shape[dim] + abs(low) > _EXACT:  # neither number nor sum is rounded
         return tile, indices
     first = tile.core.allocate(tile.shape, int32, Space.sbuf)
     run(

@@ -159,16 +159,15 @@ def _step_at(code: CodeType, at: int) -> dis.Instruction:
     return [step for step in _steps(code) if step.offset <= at][-1]
 
 
-_COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>"})
+def position(frame: FrameType) -> tuple[int, int]:
+    """Line and column of the call that a frame is in; -1 where Python does not keep them."""
+    where = _step_at(frame.f_code, frame.f_lasti).positions
+    line, column = (where.lineno, where.col_offset) if where else (None, None)
+    return line or -1, -1 if column is None else column
 
 
 def is_loop_of(frame: FrameType, asking: FrameType, line: int) -> bool:
-    """Whether a number is asked for by a `for`, or a comprehension, of `frame` that stands there.
-
-    `line` is that of the range. Python may run a comprehension in a frame of its own.
-    """
-    if asking.f_code.co_name in _COMPREHENSIONS:
-        return asking.f_back is frame
+    """Whether a number is asked for by a `for` of `frame` over a range on that line."""
     return asking is frame and _is_loop_at(frame.f_code, frame.f_lasti, line)
 
 

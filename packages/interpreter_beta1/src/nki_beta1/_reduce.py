@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import alu_op
-from neuroncore.errors import UnsupportedError
+from neuroncore.errors import ShapeError, UnsupportedError
 from neuroncore.memory import View
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._apply import apply, core_of
@@ -27,6 +27,14 @@ def along(
     axes = tuple(map(_index, axis if isinstance(axis, (tuple, list)) else (axis,)))
     rank = len(x.shape)
     axes = tuple(sorted(a + rank if a < 0 else a for a in axes))
+    if len(set(axes)) < len(axes):
+        raise ShapeError(
+            f"axis names a dimension twice: {axis}",
+            expected="each dimension once",
+            operand="axis",
+            position=1,
+            instruction=f"nl.{op}",
+        )
     trailing = axes == tuple(range(rank - len(axes), rank))
     if trailing or 0 in axes or not all(0 < a < rank for a in axes):
         return apply("tensor_reduce", {"data": x}, {"op": op, "axis": axes, "keepdims": keepdims},

@@ -92,20 +92,21 @@ def check_function(
     return _findings(project, roots, _frontend(nki, frontend), nki)
 
 
-def calls_reached(kernel: Callable[..., Any], paths: Collection[str]) -> set[tuple[str, int]]:
-    """The files and lines where a kernel and what it reaches call functions of NKI.
+def loops_reached(kernel: Callable[..., Any], paths: Collection[str]) -> set[tuple[str, int, int]]:
+    """The files, lines and columns of the calls that a kernel's `for` loops run over, of NKI's
+    functions `paths` (such as nki.language.affine_range); also in what the kernel reaches.
 
-    `paths` are their names, such as nki.language.load. Raises OSError where no source is found.
+    Raises OSError where no source is found.
     """
     project, roots, file = _roots_of(kernel)
     if project.load(file) is None:
         raise OSError(f"{file} is no Python")
     return {
-        (part.module.file, line)
+        (part.module.file, node.iter.lineno, node.iter.col_offset)
         for part in reached(project, roots)
         for node in walk(part.node)
-        if isinstance(node, ast.Call) and part.module.nki(node.func) in paths
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)
+        if part.module.nki(node.iter.func) in paths
     }
 
 
