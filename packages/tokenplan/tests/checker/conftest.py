@@ -24,17 +24,24 @@ def access(buffer: str, mode: str, constant: int = 0, /, width: int = 4, **how: 
 
 
 def op(name: str, *accesses: dict) -> dict:
-    return {"op": name, "accesses": list(accesses), "location": f"k.py:{len(name)}"}
+    return {
+        "op": name, "instruction": "copy", "engine": "vector", "accesses": list(accesses),
+        "location": f"k.py:{len(name)}",
+    }  # fmt: skip
 
 
 def loop(name: str, trips: int, *body: dict) -> dict:
-    return {"loop": name, "trips": trips, "body": list(body)}
+    return {
+        "loop": name, "variable": name, "trips": trips, "start": 0, "step": 1, "location": "",
+        "body": list(body),
+    }  # fmt: skip
 
 
 def edge(source: str, sink: str, *distance: int, kind: str = "RAW", status: str = "kept") -> dict:
+    rule = "join" if kind == "join" else "isl"
     return {
         "from": source, "to": sink, "distance": list(distance), "kind": kind, "status": status,
-        "rule": "", "buffer": None, "witness": None, "assumes": [],
+        "rule": rule, "buffer": None, "witness": None, "assumes": [],
     }  # fmt: skip
 
 
@@ -51,19 +58,29 @@ def buffers(*names: str, size: int = 64, **scoped: list[str]) -> list[dict]:
     """Buffers of 4-byte elements; those given by keyword have a scope."""
     made = [(name, []) for name in names] + list(scoped.items())
     return [
-        {"id": name, "space": "hbm", "shape": [size // 4], "itemsize": 4, "scope": scope}
+        {
+            "id": name, "space": "hbm", "shape": [size // 4], "itemsize": 4, "scope": scope,
+            "parameter": False, "dtype": "float32", "content": None,
+        }
         for name, scope in made
-    ]
+    ]  # fmt: skip
 
 
 def plan_file(
     held: list[dict], *body: dict, edges: Any = (), plan: dict | None = None, claims: Any = ()
 ) -> dict:
     return {
-        "schema": "tokenplan/1", "kernel": "kernel", "target": "trn2", "key": None,
+        "schema": "tokenplan/1", "kernel": "kernel", "target": "trn2", "key": f"sha256:{'0' * 64}",
         "buffers": held, "body": list(body), "edges": list(edges), "claims": list(claims),
-        "plan": plan, "assumptions": [], "diagnostics": [], "stats": {},
+        "plan": plan, "assumptions": [], "diagnostics": [], "results": [],
+        "stats": counted(edges),
     }  # fmt: skip
+
+
+def counted(edges: Any) -> dict[str, int]:
+    """What a file's stats say of its edges."""
+    found = [edge["status"] for edge in edges]
+    return {status: found.count(status) for status in ("kept", "implied")}
 
 
 def plan(queues: dict[str, str], *waits: dict, **slots: int) -> dict:
@@ -71,7 +88,13 @@ def plan(queues: dict[str, str], *waits: dict, **slots: int) -> dict:
 
 
 def text(file: dict) -> str:
-    return json.dumps(file)
+    """The file, its edges counted anew unless they are not even a list."""
+    is_list = isinstance(file["edges"], list) and all(map(is_edge, file["edges"]))
+    return json.dumps(file | {"stats": counted(file["edges"])} if is_list else file)
+
+
+def is_edge(given: Any) -> bool:
+    return isinstance(given, dict) and "status" in given
 
 
 def queues(file: dict) -> Queues:

@@ -4,6 +4,8 @@ from itertools import product
 
 import pytest
 
+AT_TWO = {"buffer": "a", "byte": 8, "element": [2], "from": {"k": 0}, "to": {"k": 2}}
+
 
 @pytest.fixture
 def recurrence(made):
@@ -41,22 +43,25 @@ def test_an_edge_that_others_imply_can_go(made, recurrence):
     assert made.codes(recurrence(2, again)) == []
     report = made.check(recurrence(2, again), mutate=True)
     assert "2 more are kept without a witness, as a precaution" in report.notes
-    again["witness"] = {"buffer": "a", "byte": 8, "from": {"k": 0}, "to": {"k": 2}}
+    again["witness"] = AT_TWO
     (finding,) = made.check(recurrence(2, again), mutate=True).findings
     assert (finding.code, finding.detail) == ("W5", {"edge": 2})
 
 
 def test_an_edge_that_reaches_nearer_than_any_conflict_is_stricter_than_needed(made, recurrence):
     strict = recurrence(1)
-    strict["edges"][1]["witness"] = {"buffer": "a", "byte": 8, "from": {"k": 0}, "to": {"k": 2}}
+    strict["edges"][1]["witness"] = AT_TWO
     (finding,) = made.check(strict, mutate=True).findings
     assert finding.code == "W5"
     assert finding.text.endswith("stricter than any RAW conflict asks for: the nearest is at [2]")
 
 
 def test_an_edge_is_not_implied_that_adds_an_order(made, recurrence):
-    assert made.codes(recurrence(2, made.edge("load", "load", 2, status="implied"))) == []
-    assert made.codes(recurrence(2, made.edge("load", "load", 1, status="implied"))) == ["E4"]
+    assert (
+        made.codes(recurrence(2, made.edge("load", "load", 2, kind="WAW", status="implied"))) == []
+    )
+    nearer = made.edge("load", "load", 1, kind="WAW", status="implied")
+    assert made.codes(recurrence(2, nearer)) == ["E4"]
 
 
 def test_a_needed_edge_must_not_be_said_to_be_removed(made, recurrence):
@@ -110,7 +115,10 @@ def test_witnesses_are_replayed(made, recurrence):
     good = {"buffer": "a", "byte": 9, "element": [2], "from": {"k": 0}, "to": {"k": 2}}
     file["edges"][1]["witness"] = good
     assert made.codes(file) == []
-    for wrong in ({"byte": 12}, {"to": {"k": 1}}, {"buffer": "t", "byte": 0}):
+    for wrong in (
+        {"byte": 12, "element": [3]}, {"to": {"k": 1}}, {"element": [3]}, {"element": []},
+        {"buffer": "t", "byte": 0, "element": [0]},
+    ):  # fmt: skip
         file["edges"][1]["witness"] = good | wrong
         assert made.codes(file) == ["E4"], wrong
 
@@ -128,9 +136,29 @@ def test_claims_are_checked_on_the_instances(made, recurrence):
 def test_a_join_must_be_ordered_though_nothing_conflicts(made):
     first, second = (made.op(name, made.access(name, "W")) for name in ("p", "q"))
     file = made.plan_file(made.buffers("p", "q"), first, second)
-    file["claims"] = [{"join": ["q", "p"]}]
+    file["claims"] = [{"join": ["p", "q"]}]
     assert made.codes(file) == ["E4"]
     assert made.codes(file | {"edges": [made.edge("p", "q", kind="join")]}, mutate=True) == []
+
+
+def test_a_join_against_program_order_is_one_of_the_next_iteration(made):
+    first, second = (made.op(name, made.access(name, "W", k=4)) for name in ("p", "q"))
+    file = made.plan_file(made.buffers("p", "q"), made.loop("k", 3, first, second))
+    file["claims"] = [{"join": ["q", "p"]}]
+    assert made.codes(file) == ["E4"]
+    joined = file | {"edges": [made.edge("q", "p", 1, kind="join")]}
+    assert made.codes(joined) == []
+    assert made.codes(file | {"edges": [made.edge("p", "q", 0, kind="join")]}) == ["E4"]
+
+
+def test_a_join_that_could_never_hold_is_refused(made):
+    first, second = (made.op(name, made.access(name, "W")) for name in ("p", "q"))
+    file = made.plan_file(made.buffers("p", "q"), first, second)
+    file["claims"] = [{"join": ["q", "p"]}]
+    with pytest.raises(
+        ValueError, match=r"claims\[0\]: p cannot wait for q, which stands behind it"
+    ):
+        made.check(file)
 
 
 def test_a_loop_without_trips_needs_nothing(made):

@@ -208,3 +208,17 @@ def test_interleavings_see_a_start_while_the_last_of_several_still_runs(made):
     file = made.plan_file(made.buffers("a"), fill, use, edges=edges, plan=plan)
     notes = made.check(file, interleavings=True).notes
     assert any("states explored: races 1, stops 0" in note for note in notes), notes
+
+
+def test_a_plan_keeps_the_order_that_a_join_asks_for(made):
+    first, second = (made.op(name, made.access(name, "W", k=4)) for name in ("p", "q"))
+    body = made.loop("k", 3, first, second)
+    waits = [made.wait("p", "vector", "q", 1, count=1, k=1)]
+    for kept, expected in ((waits, []), ([], ["E1"])):
+        file = made.plan_file(
+            made.buffers("p", "q"), body, edges=[made.edge("q", "p", 1, kind="join")],
+            plan=made.plan({"p": "in", "q": "vector"}, *kept), claims=[{"join": ["q", "p"]}],
+        )  # fmt: skip
+        report = made.check(file, mutate=True)
+        assert [found.code for found in report.findings] == expected
+    assert "not ordered by the plan's waits: a join asks for it" in report.findings[0].text

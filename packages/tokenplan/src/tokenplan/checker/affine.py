@@ -26,8 +26,8 @@ class Affine:
 
 def affine(given: Value, loops: tuple[str, ...]) -> Affine:
     """The affine expression of `loops` that a plan file writes as constant and terms."""
-    made = given.fields("constant", "terms")
-    terms = made["terms"].members() if "terms" in made else {}
+    made = given.fields("constant terms")
+    terms = made["terms"].members()
     for loop, value in terms.items():
         if loop not in loops:
             raise value.wrong(f"{loop} is none of the loops it may depend on, {list(loops)}")

@@ -9,6 +9,7 @@ from tokenplan.checker.claims import false_claims, joins
 from tokenplan.checker.conflicts import conflicts
 from tokenplan.checker.errors import PlanFileError
 from tokenplan.checker.findings import REDUNDANT, Finding, missing_orders
+from tokenplan.checker.labels import false_labels
 from tokenplan.checker.memory import Memory, lay_out
 from tokenplan.checker.ordering import Waves, unordered, waves
 from tokenplan.checker.plan_check import PlanCheck
@@ -97,6 +98,7 @@ def _check_edges(
     report.kept = len(by_status["kept"])
     missing = unordered(unrolled, kept, needed)
     found = report.findings
+    found += false_labels(unrolled.file)
     found += missing_orders(unrolled, memory, missing, "the kept edges")
     found += false_implications(unrolled, kept, needed, by_status["implied"] + joins(unrolled))
     found += false_removals(unrolled, memory, by_status["removed"])

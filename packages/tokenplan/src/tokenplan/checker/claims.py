@@ -6,19 +6,38 @@ from collections.abc import Iterator
 
 from tokenplan.checker.conflicts import members
 from tokenplan.checker.findings import NOT_PARALLEL, TOO_DEEP, Finding, named
+from tokenplan.checker.ordering import Walk, waves
 from tokenplan.checker.records import Claim, Edge, shared
 from tokenplan.checker.unrolled import Unrolled, linear
 
 
 def joins(unrolled: Unrolled) -> list[Edge]:
-    """The edges that claims of kind join ask for: the nearest earlier iteration of both."""
-    ops, found = {op.id: n for n, op in enumerate(unrolled.ops)}, []
+    """The edges that claims of kind join ask for: in one iteration, or to the next one of the
+    innermost loop where the operation that waits stands first."""
+    index, found = unrolled.index, []
     for claim in unrolled.file.claims:
         if claim.what == "join":
-            first, second = sorted(claim.ops, key=ops.__getitem__)
-            depth = len(shared(unrolled.ops[ops[first]], unrolled.ops[ops[second]]))
-            edge = Edge(claim.index, first, second, (0,) * depth, "join", "joined", None, None)
-            found.append(edge)
+            source, sink = claim.ops
+            depth = len(shared(*(unrolled.ops[index[name]] for name in claim.ops)))
+            later = int(index[source] >= index[sink])
+            distance = (*(0 for _ in range(depth - later)), *(1 for _ in range(later)))
+            found.append(Edge(claim.index, source, sink, distance, "join", "joined", None, None))
+    return found
+
+
+def joined(unrolled: Unrolled) -> list[int]:
+    """Per instance the bitset of earlier ones that joins ask it to come after."""
+    found, asked = [0] * unrolled.size, waves(unrolled, joins(unrolled))
+
+    def visit(instance: int, before: int) -> bool:
+        del before
+        for wave in asked.get(int(unrolled.op[instance]), ()):
+            found[instance] |= walk.wanted(wave, int(unrolled.number[instance]))
+        return True
+
+    walk = Walk(unrolled, {}, asked)
+    if asked:
+        walk.run(visit)
     return found
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from tokenplan.checker.checking import CheckOptions, Report, check_plan
 from tokenplan.checker.errors import PlanFileError, TooBigError
-from tokenplan.checker.findings import MEANINGS
+from tokenplan.checker.findings import MEANINGS, Finding
 from tokenplan.checker.reading import read_plan_file
 
 _EXAMPLE = """\
@@ -60,13 +60,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run(make_parser().parse_args(argv))
 
 
-def run(given: argparse.Namespace) -> int:
-    """Check the file that the options name and print the report; the exit code."""
+def run(
+    given: argparse.Namespace, further: Callable[[str], Iterable[Finding]] = lambda text: ()
+) -> int:
+    """Check the file that the options name and print the report; the exit code.
+
+    `further` finds more in the text of a file that is a plan file.
+    """
     options = CheckOptions(
         given.random, given.seed, given.mutate, given.interleavings, dict(given.trips)
     )
     try:
-        report = check_plan(read_plan_file(_text(given.plan)), options, _say_progress)
+        content = _text(given.plan)
+        report = check_plan(read_plan_file(content), options, _say_progress)
+        report.findings += further(content)
     except (PlanFileError, TooBigError) as refused:
         _say_progress("")
         print(f"tokenplan check: {given.plan}: {refused}", file=sys.stderr)

@@ -70,7 +70,7 @@ def missing_order(
     """E1: `earlier` must be done before `later` starts, and `who` do not say so."""
     kinds = common(memory, earlier, later)
     if not kinds:
-        return _missing_alias(unrolled, memory, earlier, later, who, count)
+        return _missing_wish(unrolled, memory, earlier, later, who, count)
     kind, cells = next(iter(kinds.items()))
     buffer, byte = min((memory.first_byte(cell) for cell in cells), key=lambda found: found[1])
     size = sum(memory.num_bytes(cell) for cell in cells)
@@ -91,22 +91,28 @@ def missing_order(
     return Finding(MISSING, text, detail)
 
 
-def _missing_alias(
+def _missing_wish(
     unrolled: Unrolled, memory: Memory, earlier: int, later: int, who: str, count: int
 ) -> Finding:
-    """E1 of two instances that touch different buffers which may share bytes."""
+    """E1 of two instances that a join names, or that touch buffers which may share bytes."""
     ends = [unrolled.ops[int(unrolled.op[instance])] for instance in (earlier, later)]
     touched = [{access.buffer for access in op.accesses} for op in ends]
     held = next(
-        pair for pair in memory.aliases
-        if (pair[0] in touched[0] and pair[1] in touched[1])
-        or (pair[1] in touched[0] and pair[0] in touched[1])
+        (
+            pair for pair in memory.aliases
+            if (pair[0] in touched[0] and pair[1] in touched[1])
+            or (pair[1] in touched[0] and pair[0] in touched[1])
+        ),
+        (),
     )  # fmt: skip
+    why = (
+        f"they touch {' and '.join(held)}, which may share bytes" if held else "a join asks for it"
+    )
     names = [named(unrolled, instance) for instance in (earlier, later)]
     more = f"; {count} such pairs of instances" if count > 1 else ""
     text = (
-        f"{names[0]} and {names[1]} are not ordered by {who}: they touch {' and '.join(held)}, "
-        f"which may share bytes{_lines(ends[0].location, ends[1].location)}{more}"
+        f"{names[0]} and {names[1]} are not ordered by {who}: {why}"
+        f"{_lines(ends[0].location, ends[1].location)}{more}"
     )
     detail = {
         "from": ends[0].id, "to": ends[1].id, "may_alias": list(held), "pairs": count,

@@ -30,14 +30,21 @@ class Value:
             raise self.wrong(f"no {', '.join(missing)}")
         if unknown := [name for name in self.value if name not in allowed]:
             raise self.wrong(f"unknown field {', '.join(unknown)}")
-        below = f"{self.place}." if self.place else ""
-        return {name: Value(v, below + name) for name, v in self.value.items()}
+        return {name: self.below(name, v) for name, v in self.value.items()}
 
     def members(self) -> dict[str, Value]:
         """The members of an object with names of its own."""
         if not isinstance(self.value, dict):
             raise self.wrong(f"expected an object, got {_shown(self.value)}")
         return {name: Value(v, f"{self.place}[{name!r}]") for name, v in self.value.items()}
+
+    def below(self, name: str, value: Any) -> Value:
+        """A member of this object."""
+        return Value(value, f"{self.place}.{name}" if self.place else name)
+
+    def shown(self) -> str:
+        """The value as JSON, long ones cut."""
+        return _shown(self.value)
 
     def items(self) -> list[Value]:
         if not isinstance(self.value, list):

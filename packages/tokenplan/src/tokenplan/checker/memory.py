@@ -153,12 +153,12 @@ KINDS = {
 """Earlier and later mode -> why their order matters; the others commute."""
 
 
-def fight_over(unrolled: Unrolled, buffer: str, byte: int, earlier: int, later: int) -> bool:
-    """Whether two instances touch this byte of one life of the buffer in an order that matters."""
+def fight_over(unrolled: Unrolled, buffer: str, byte: int, earlier: int, later: int) -> set[str]:
+    """The kinds of conflict of two instances over this byte of one life of the buffer."""
     scope = unrolled.file.buffers[buffer].scope
     where = [unrolled.where(instance) for instance in (earlier, later)]
     if any(where[0][loop] != where[1][loop] for loop in scope):
-        return False
+        return set()
     first, second = (
         {
             access.mode
@@ -167,7 +167,7 @@ def fight_over(unrolled: Unrolled, buffer: str, byte: int, earlier: int, later: 
         }
         for instance, at in zip((earlier, later), where, strict=True)
     )
-    return any(a + b in KINDS for a in first for b in second)
+    return {KINDS[a + b] for a in first for b in second if a + b in KINDS}
 
 
 def _covers(access: Access, at: int, byte: int) -> bool:

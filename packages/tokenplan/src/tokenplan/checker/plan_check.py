@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tokenplan.checker.claims import joined
 from tokenplan.checker.conflicts import conflicts
 from tokenplan.checker.findings import (
     DEADLOCK,
@@ -60,7 +61,8 @@ class PlanCheck:
     def __post_init__(self) -> None:
         self.memory = lay_out(self.unrolled, self.plan.slots)
         self.queues = assign(self.unrolled, self.plan)
-        self.needed = needed_places(self.queues, conflicts(self.memory))
+        both = zip(conflicts(self.memory), joined(self.unrolled), strict=True)
+        self.needed = needed_places(self.queues, [needed | asked for needed, asked in both])
         reached = progress(self.queues, self.plan)
         self.order, self.is_live = reached.order, not reached.stuck
         for head, wait in reached.stuck:
@@ -86,7 +88,7 @@ class PlanCheck:
         return self.unrolled.ops[int(self.unrolled.op[instance])].id
 
     def check_order(self) -> None:
-        """Every conflicting pair of instances is ordered by the queues and the waits."""
+        """Every two instances that conflict, or that a join names, are ordered by the waits."""
         if self.is_live:
             missing = dict(self._missing(None))
             found = missing_orders(self.unrolled, self.memory, missing, "the plan's waits")

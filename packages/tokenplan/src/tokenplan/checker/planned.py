@@ -8,15 +8,12 @@ from tokenplan.checker.affine import affine
 from tokenplan.checker.json_values import Value
 from tokenplan.checker.records import Buffer, Op, Plan, Wait, shared
 
-_PARTS = "queues slots waits"
-_NOTES = "prefetch stages"
-
 
 def read_plan_part(
     given: Value, ops: Mapping[str, Op], buffers: Mapping[str, Buffer], trips: Mapping[str, int]
 ) -> Plan:
     """Raises PlanFileError for a name that nobody has, an operation without queue, a bad length."""
-    made = given.fields(_PARTS, _NOTES)
+    made = given.fields("queues slots waits prefetch stages")
     queues = {op: queue.text() for op, queue in made["queues"].members().items()}
     if odd := sorted(set(queues) ^ set(ops)):
         known = "is no operation" if odd[0] in queues else "has no queue"
@@ -35,8 +32,6 @@ def read_plan_part(
 
 
 def _check_stages(made: Mapping[str, Value], ops: Mapping[str, Op]) -> None:
-    if "stages" not in made:
-        return
     named = [item.text() for stage in made["stages"].items() for item in stage.items()]
     if unknown := [name for name in named if name not in ops]:
         raise made["stages"].wrong(f"{unknown[0]} is no operation")
@@ -45,8 +40,6 @@ def _check_stages(made: Mapping[str, Value], ops: Mapping[str, Op]) -> None:
 
 
 def _check_prefetch(made: Mapping[str, Value], trips: Mapping[str, int]) -> None:
-    if "prefetch" not in made:
-        return
     for loop, distance in made["prefetch"].members().items():
         if loop not in trips:
             raise distance.wrong(f"{loop} is no loop")
@@ -54,7 +47,7 @@ def _check_prefetch(made: Mapping[str, Value], trips: Mapping[str, int]) -> None
 
 
 def _wait(index: int, given: Value, ops: Mapping[str, Op], queues: Mapping[str, str]) -> Wait:
-    made = given.fields("op queue after distance count unit", "why")
+    made = given.fields("op queue after distance count unit why")
     named = {}
     for role in ("op", "after"):
         named[role] = made[role].text()

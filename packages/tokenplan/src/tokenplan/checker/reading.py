@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from math import prod
 
@@ -18,14 +19,17 @@ from tokenplan.checker.records import (
     Op,
     Plan,
     PlanFile,
+    Stats,
     Witness,
     shared,
 )
+from tokenplan.checker.schema import hold_to_schema
 from tokenplan.checker.swizzled import read_swizzle
 
 SCHEMA = "tokenplan/1"
 _KINDS = "RAW WAR WAW accumulate join"
 _STATUS = "kept implied removed"
+_KEY = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def read_plan_file(text: str) -> PlanFile:
@@ -34,6 +38,7 @@ def read_plan_file(text: str) -> PlanFile:
     schema = file.value.get("schema") if isinstance(file.value, dict) else None
     if schema != SCHEMA:
         raise PlanFileError("schema", f"expected {SCHEMA!r}, got {schema!r}")
+    hold_to_schema(file)
     return _Reader().read(file)
 
 
@@ -47,23 +52,23 @@ class _Reader:
 
     def read(self, file: Value) -> PlanFile:
         given = file.fields(
-            "schema kernel buffers body edges",
-            "target key results claims plan assumptions diagnostics stats",
+            "schema kernel buffers body edges target key results claims plan assumptions "
+            "diagnostics stats",
         )
+        if not _KEY.fullmatch(given["key"].text()):
+            raise given["key"].wrong("expected sha256: and 64 digits from 0 to f")
         self.scopes(given["buffers"])
         body = self.body(given["body"], ())
         self.check_scopes(given["buffers"])
-        for result in given["results"].items() if "results" in given else ():
+        for result in given["results"].items():
             self.buffer(result)
         edges = tuple(self.edge(n, item) for n, item in enumerate(given["edges"].items()))
-        if "stats" in given:
-            check_counts(given["stats"], edges)
-        empty = Value([], "claims")
-        claims = given.get("claims", empty).items()
+        claims = given["claims"].items()
         return PlanFile(
             given["kernel"].text(), self.buffers, body, edges,
             tuple(self.claim(n, item) for n, item in enumerate(claims)),
-            self.plan(given.get("plan", Value(None))),
+            tuple(item.text() for item in given["assumptions"].items()),
+            _stats(given["stats"]), self.plan(given["plan"]),
         )  # fmt: skip
 
     def plan(self, given: Value) -> Plan | None:
@@ -75,14 +80,15 @@ class _Reader:
 
     def scopes(self, given: Value) -> None:
         for item in given.items():
-            made = item.fields("id space shape itemsize", "scope parameter dtype content")
+            made = item.fields("id space shape itemsize scope parameter dtype content")
             name = made["id"].text()
             if name in self.buffers:
                 raise made["id"].wrong(f"{name} is already a buffer")
-            scope = made["scope"].items() if "scope" in made else []
+            scope = made["scope"].items()
             buffer = Buffer(
                 name, made["space"].text(), made["shape"].integers(0),
                 made["itemsize"].integer(1), tuple(loop.text() for loop in scope),
+                made["parameter"].value,
             )  # fmt: skip
             if buffer.num_bytes > LARGEST:
                 raise item.wrong(f"{name} has {buffer.num_bytes} bytes, more than {LARGEST}")
@@ -108,34 +114,35 @@ class _Reader:
         )  # fmt: skip
 
     def loop(self, given: Value, loops: tuple[str, ...]) -> Loop:
-        made = given.fields("loop trips body", "variable start step location")
+        made = given.fields("loop trips body variable start step location")
         name = made["loop"].text()
         if name in self.trips:
             raise made["loop"].wrong(f"{name} is already a loop")
         self.trips[name] = made["trips"].integer(0)
+        for value in ("start", "step"):
+            made[value].integer()
         return Loop(name, self.trips[name], self.body(made["body"], (*loops, name)))
 
     def op(self, given: Value, loops: tuple[str, ...]) -> Op:
-        made = given.fields("op accesses", "instruction engine details location")
+        made = given.fields("op accesses instruction engine location", "details")
         name = made["op"].text()
         if name in self.ops:
             raise made["op"].wrong(f"{name} is already an operation")
         accesses = tuple(self.access(item, loops) for item in made["accesses"].items())
-        place = made.get("location", Value(None)).value
+        place = made["location"].value
         self.order[name] = len(self.order)
-        self.ops[name] = Op(name, loops, accesses, None if place is None else str(place))
+        self.ops[name] = Op(name, loops, accesses, place or None)
         return self.ops[name]
 
     def access(self, given: Value, loops: tuple[str, ...]) -> Access:
-        made = given.fields("buffer mode offset shape strides width", "operand opaque swizzle")
+        made = given.fields("buffer mode offset shape strides width operand opaque", "swizzle")
         buffer = self.buffer(made["buffer"])
         shape, strides = made["shape"].integers(0), made["strides"].integers()
         if len(shape) != len(strides):
             raise made["strides"].wrong(f"{len(strides)} strides for {len(shape)} dimensions")
-        operand = made.get("operand", Value("")).value or ""
         access = Access(
             buffer, made["mode"].one_of("R W A"), affine(made["offset"], loops), shape, strides,
-            made["width"].integer(1), str(operand),
+            made["width"].integer(1), made["operand"].value,
             read_swizzle(made["swizzle"]) if "swizzle" in made else None,
         )  # fmt: skip
         if access.swizzle is None:  # where one moves bytes to is looked at when they are counted
@@ -163,7 +170,7 @@ class _Reader:
         return self.ops[name]
 
     def edge(self, index: int, given: Value) -> Edge:
-        made = given.fields("from to distance kind status", "rule buffer witness assumes")
+        made = given.fields("from to distance kind status rule witness assumes", "buffer")
         source, sink = self.known(made["from"]), self.known(made["to"])
         loops = shared(source, sink)
         distance = made["distance"].integers()
@@ -179,12 +186,13 @@ class _Reader:
             raise made["distance"].wrong(
                 f"a cycle: {source.id} does not stand before {sink.id} in one iteration"
             )
-        witness, held = made.get("witness", Value(None)), made.get("buffer", Value(None))
+        witness, held = made["witness"], made.get("buffer", Value(None))
         return Edge(
             index, source.id, sink.id, distance, made["kind"].one_of(_KINDS),
             made["status"].one_of(_STATUS),
             None if held.value is None else self.buffer(held),
             None if witness.value is None else self.witness(witness, source, sink),
+            made["rule"].text(), tuple(item.text() for item in made["assumes"].items()),
         )  # fmt: skip
 
     def buffer(self, given: Value) -> str:
@@ -195,9 +203,11 @@ class _Reader:
         return name
 
     def witness(self, given: Value, source: Op, sink: Op) -> Witness:
-        made = given.fields("buffer byte from to", "element")
+        made = given.fields("buffer byte element from to")
+        name = self.buffer(made["buffer"])
+        size = self.buffers[name].num_bytes
         return Witness(
-            self.buffer(made["buffer"]), made["byte"].integer(0),
+            name, made["byte"].integer(0, size - 1), made["element"].integers(0),
             self.iterations(made["from"], source), self.iterations(made["to"], sink),
         )  # fmt: skip
 
@@ -212,7 +222,13 @@ class _Reader:
             named = given.fields("join")["join"].items()
             if len(named) != 2:
                 raise given.wrong("a join names two operations")
-            return Claim(index, "join", ops=tuple(self.known(item).id for item in named))
+            source, sink = (self.known(item) for item in named)
+            if self.order[source.id] >= self.order[sink.id] and not shared(source, sink):
+                raise given.wrong(
+                    f"{sink.id} cannot wait for {source.id}, which stands behind it: "
+                    "no loop repeats both"
+                )
+            return Claim(index, "join", ops=(source.id, sink.id))
         if isinstance(given.value, dict) and "may_alias" in given.value:
             held = tuple(
                 self.buffer(item) for item in given.fields("may_alias")["may_alias"].items()
@@ -231,10 +247,12 @@ class _Reader:
         return Claim(index, what, loop, depth)
 
 
-def check_counts(stats: Value, edges: tuple[Edge, ...]) -> None:
-    """What the file counts of its edges must be what it lists."""
-    for status, count in stats.members().items():
-        if status in ("kept", "implied"):
-            listed = sum(edge.status == status for edge in edges)
-            if count.integer(0) != listed:
-                raise count.wrong(f"counts {count.value} {status} edges, but {listed} are listed")
+def _stats(given: Value) -> Stats:
+    """Two counts, or all of them."""
+    more = "total_order pairs removed untested conflicts rules"
+    made = given.fields("kept implied" if len(given.members()) == 2 else f"kept implied {more}")
+    rules = made.pop("rules", Value({})).members()
+    return Stats(
+        {name: value.integer(0) for name, value in made.items()},
+        {name: value.integer(0) for name, value in rules.items()},
+    )

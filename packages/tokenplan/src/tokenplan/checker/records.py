@@ -18,10 +18,16 @@ class Buffer:
     itemsize: int
     scope: tuple[str, ...]
     """Loops in whose iterations it is made anew, outermost first."""
+    is_parameter: bool
 
     @property
     def num_bytes(self) -> int:
         return prod(self.shape) * self.itemsize
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether it is what all tensors with addresses in a memory share."""
+        return self.id == f"{self.space}@"
 
     def element(self, byte: int) -> tuple[int, ...]:
         """Indices of the element that holds this byte; rows are last."""
@@ -76,6 +82,8 @@ class Edge:
     status: str
     buffer: str | None
     witness: Witness | None
+    rule: str = ""
+    assumes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.sink} at distance {list(self.distance)}"
@@ -87,6 +95,7 @@ class Witness:
 
     buffer: str
     byte: int
+    element: tuple[int, ...]
     source: Mapping[str, int]
     sink: Mapping[str, int]
 
@@ -128,6 +137,14 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts by name; `rules` say how many pairs each removed."""
+
+    counts: Mapping[str, int]
+    rules: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class PlanFile:
     """Everything that is checked."""
 
@@ -136,6 +153,8 @@ class PlanFile:
     body: tuple[Op | Loop, ...]
     edges: tuple[Edge, ...]
     claims: tuple[Claim, ...]
+    assumptions: tuple[str, ...]
+    stats: Stats
     plan: Plan | None
 
     def nodes(self) -> Iterator[Op | Loop]:

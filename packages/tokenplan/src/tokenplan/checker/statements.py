@@ -158,9 +158,17 @@ def _wrong_witness(
         return f"{named(unrolled, earlier)} does not come before {named(unrolled, later)}"
     if apart < edge.distance:
         return f"it is {list(apart)} iterations apart"
-    if not fight_over(unrolled, witness.buffer, witness.byte, earlier, later):
+    buffer = unrolled.file.buffers[witness.buffer]
+    if witness.element != buffer.element(witness.byte):
+        held = list(buffer.element(witness.byte))
+        return (
+            f"byte {witness.byte} of {buffer.id} is in element {held}, not {list(witness.element)}"
+        )
+    kinds = fight_over(unrolled, witness.buffer, witness.byte, earlier, later)
+    if edge.kind not in kinds:
         both = f"{named(unrolled, earlier)} and {named(unrolled, later)}"
-        return f"{both} do not conflict over byte {witness.byte} of {witness.buffer}"
+        how = f"but {' and '.join(sorted(kinds))}" if kinds else "and do not conflict there"
+        return f"{both} are no {edge.kind} over byte {witness.byte} of {buffer.id}, {how}"
     return ""
 
 

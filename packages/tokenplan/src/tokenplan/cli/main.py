@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from neuroncore.errors import KernelError
 from tokenplan import checker
 from tokenplan.claims import ClaimError
-from tokenplan.cli import codes, explain
+from tokenplan.cli import check, codes, explain
 from tokenplan.cli.kernels import KernelRunError, UsageError
 
 _EXAMPLE = """\
@@ -41,7 +41,7 @@ COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
             explain.add_options, explain.run),
     Command("check", "check a plan file with code that shares nothing with the analysis",
-            checker.add_options, checker.run),
+            checker.add_options, check.run),
     Command("explain-code", "what a code such as W2 means", codes.add_options, codes.run),
 )  # fmt: skip
 

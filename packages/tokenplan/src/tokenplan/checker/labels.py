@@ -1,0 +1,164 @@
+"""What the file says beside its orders, against the rest of it: kinds, rules, assumptions, counts.
+
+Nothing is unrolled for this; the iterations behind a witness are looked at with the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from tokenplan.checker.findings import FALSE, Finding
+from tokenplan.checker.memory import KINDS
+from tokenplan.checker.records import Access, Edge, Loop, Op, PlanFile
+
+SHOWS_A_CONFLICT = {"trial", "budget", "join", "may-alias"}
+"""Rules that remove no order."""
+REMOVES = {"never", "distinct", "commute", "instances", "boxes", "residues"}
+"""Rules that find no conflict."""
+
+
+def false_labels(file: PlanFile) -> Iterator[Finding]:
+    """E4 for everything that does not fit together."""
+    ops = file.ops()
+    aliases = {frozenset(claim.buffers) for claim in file.claims if claim.what == "may_alias"}
+    for edge in file.edges:
+        if wrong := _wrong_edge(file, edge, ops[edge.source], ops[edge.sink], aliases):
+            yield Finding(FALSE, f"edge {edge}: {wrong}", {"edge": edge.index})
+    for text in sorted(_needed_assumptions(file, aliases) - set(file.assumptions)):
+        yield Finding(FALSE, f"the plan assumes that {text}, and does not say so", {"text": text})
+    for wrong in _wrong_counts(file):
+        yield Finding(FALSE, f"stats: {wrong}")
+
+
+# -- edges -----------------------------------------------------------------------------------------
+
+
+def _wrong_edge(
+    file: PlanFile, edge: Edge, source: Op, sink: Op, aliases: set[frozenset[str]]
+) -> str:
+    """What its labels say that is not so; nothing where all fit."""
+    is_removed = edge.status == "removed"
+    if is_removed and edge.witness is not None:
+        return "a removed edge has no witness"
+    if is_removed and edge.rule in SHOWS_A_CONFLICT:
+        return f"the rule {edge.rule} removes no order"
+    if not is_removed and edge.rule in REMOVES:
+        return f"the rule {edge.rule} finds no conflict"
+    if (edge.kind == "join") != (edge.rule == "join"):
+        return f"the kind {edge.kind} does not go with the rule {edge.rule}"
+    if edge.witness is not None and edge.buffer not in (None, edge.witness.buffer):
+        return f"its witness is in {edge.witness.buffer}, not in {edge.buffer}"
+    if unsaid := [text for text in edge.assumes if text not in file.assumptions]:
+        return f"it assumes what is not among the assumptions: {unsaid[0]}"
+    if edge.rule == "may-alias":
+        may = _may_alias(source, sink, aliases)
+        return "" if may else "no two tensors of its ends are allowed to share bytes"
+    if edge.kind != "join" and edge.kind not in _kinds(edge, source, sink):
+        return f"no {edge.kind} over {edge.buffer} is possible between its ends"
+    return ""
+
+
+def _may_alias(source: Op, sink: Op, aliases: set[frozenset[str]]) -> bool:
+    return any(
+        frozenset((a.buffer, b.buffer)) in aliases for a in source.accesses for b in sink.accesses
+    )
+
+
+def _kinds(edge: Edge, source: Op, sink: Op) -> set[str]:
+    """Kinds of conflict that the modes of both ends allow."""
+    return {
+        KINDS.get(a.mode + b.mode, "")
+        for a in source.accesses
+        for b in sink.accesses
+        if a.buffer == b.buffer and edge.buffer in (None, a.buffer)
+    }
+
+
+# -- assumptions -----------------------------------------------------------------------------------
+
+
+def _needed_assumptions(file: PlanFile, aliases: set[frozenset[str]]) -> set[str]:
+    """What must hold for two buffers, one of which is written, to share no byte."""
+    accesses = [a for op in file.ops().values() for a in op.accesses if _touches(a)]
+    touched = sorted({access.buffer for access in accesses})
+    written = {access.buffer for access in accesses if access.mode != "R"}
+    found = {
+        _distinct(file, one, other)
+        for one, other in combinations(touched, 2)
+        if written & {one, other} and frozenset((one, other)) not in aliases
+    }
+    return (found - {""}) | {
+        f"it is allowed that {' and '.join(sorted(pair))} share bytes" for pair in aliases
+    }
+
+
+def _distinct(file: PlanFile, one: str, other: str) -> str:
+    """In the words of the schema; one before other."""
+    a, b = file.buffers[one], file.buffers[other]
+    if a.is_parameter and b.is_parameter:
+        return f"parameters {one} and {other} are distinct tensors"
+    if a.space == b.space and a.is_memory != b.is_memory:
+        return f"tensors in {a.space} without an address lie apart from those with one"
+    return ""
+
+
+def _touches(access: Access) -> bool:
+    return access.width > 0 and 0 not in access.shape
+
+
+# -- counts ----------------------------------------------------------------------------------------
+
+
+def _wrong_counts(file: PlanFile) -> Iterator[str]:
+    """What is counted, against what is there."""
+    stats = file.stats
+    for status in ("kept", "implied"):
+        listed = sum(edge.status == status for edge in file.edges)
+        if stats.counts.get(status, listed) != listed:
+            yield f"{stats.counts[status]} {status} edges are counted, but {listed} are listed"
+    if "pairs" not in stats.counts:
+        return
+    for name, expected in {"total_order": _total_order(file), "pairs": _pairs(file)}.items():
+        if stats.counts[name] != expected:
+            yield f"{name} is {stats.counts[name]}, but the kernel has {expected}"
+    removed, *others = (stats.counts[name] for name in ("removed", "untested", "conflicts"))
+    if sum(stats.rules.values()) != removed:
+        yield f"the rules removed {sum(stats.rules.values())} pairs together, not {removed}"
+    if removed + sum(others) != stats.counts["pairs"]:
+        yield "removed, untested and conflicts do not make up all pairs"
+    needed = sum(edge.status != "removed" and edge.kind != "join" for edge in file.edges)
+    if others[1] < needed:
+        yield f"{others[1]} conflicts do not make {needed} edges"
+    if odd := sorted(stats.rules.keys() & SHOWS_A_CONFLICT):
+        yield f"the rule {odd[0]} removes no order"
+
+
+def _total_order(file: PlanFile) -> int:
+    """Edges if all waited for what stands before it, and each loop for its last iteration."""
+    nodes = list(file.nodes())
+    ops = sum(isinstance(node, Op) for node in nodes)
+    loops = {loop for node in nodes if isinstance(node, Op) for loop in node.loops}
+    return max(0, ops - 1) + len(loops)
+
+
+def _pairs(file: PlanFile) -> int:
+    """Of accesses, as they stand, and inside each outermost loop from an iteration to a later."""
+    found = before = 0
+    for node in file.body:
+        inside = 0
+        for op in _ops(node):
+            count = sum(map(_touches, op.accesses))
+            found += before * count
+            if isinstance(node, Loop):
+                found += (inside + count) * count
+            before, inside = before + count, inside + count
+    return found
+
+
+def _ops(node: Op | Loop) -> Iterator[Op]:
+    if isinstance(node, Op):
+        yield node
+        return
+    for inner in node.body:
+        yield from _ops(inner)
