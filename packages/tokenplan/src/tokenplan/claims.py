@@ -8,11 +8,14 @@ from difflib import get_close_matches
 from neuroncore.errors import LaunchError
 from tokenplan import rules
 from tokenplan.diagnostics import Diagnostic
-from tokenplan.graph import JOIN, KEPT, Claim, Edge, Join, MayAlias, Parallel
+from tokenplan.graph import JOIN, KEPT, Claim, Edge, Join, MayAlias, Parallel, Pipeline
 from tokenplan.model import Kernel, Mode, Op, commute, shared_loops
 from tokenplan.order import Place, places
 from tokenplan.rules import Conflict, Pair
 from tokenplan.wording import at_iterations, element, op_name
+
+DEEPEST = 2**31
+"""Iterations in flight, at most."""
 
 
 class ClaimError(LaunchError):
@@ -46,7 +49,7 @@ def joins(kernel: Kernel, claims: Iterable[Claim]) -> Iterator[Edge]:
 def check_claims(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[Diagnostic]:
     """E2 for a loop whose iterations meet, E3 for one whose iterations meet too soon.
 
-    Raises ClaimError for an unknown loop.
+    Raises ClaimError for an unknown loop and for a pipeline without depth.
     """
     found, claims = [], tuple(claims)
     aliases = {claim.tensors for claim in claims if isinstance(claim, MayAlias)}
@@ -54,6 +57,10 @@ def check_claims(kernel: Kernel, claims: Iterable[Claim], budget: int) -> list[D
         if isinstance(claim, (Join, MayAlias)):
             continue
         loop = known(claim.loop, kernel.loops(), "loop")
+        if isinstance(claim, Pipeline) and not 1 <= claim.depth <= DEEPEST:
+            raise ClaimError(
+                f"a pipeline of depth {claim.depth} is none", expected=f"1 to {DEEPEST} iterations"
+            )
         nearest = _nearest(kernel, loop, budget, aliases)
         if nearest is None:
             continue

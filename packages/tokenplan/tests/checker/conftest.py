@@ -84,13 +84,18 @@ def counted(edges: Any) -> dict[str, int]:
 
 
 def plan(queues: dict[str, str], *waits: dict, **slots: int) -> dict:
-    return {"queues": queues, "slots": slots, "waits": list(waits), "prefetch": {}, "stages": []}
+    return {
+        "queues": queues, "slots": slots, "waits": list(waits), "prefetch": {},
+        "stages": [list(queues)],
+    }  # fmt: skip
 
 
 def text(file: dict) -> str:
-    """The file, its edges counted anew unless they are not even a list."""
-    is_list = isinstance(file["edges"], list) and all(map(is_edge, file["edges"]))
-    return json.dumps(file | {"stats": counted(file["edges"])} if is_list else file)
+    """The file; where little is counted, edges are counted anew."""
+    edges, stats = file["edges"], file["stats"]
+    if isinstance(edges, list) and all(map(is_edge, edges)) and "pairs" not in (stats or ()):
+        file = file | {"stats": counted(edges)}
+    return json.dumps(file)
 
 
 def is_edge(given: Any) -> bool:

@@ -133,7 +133,8 @@ def test_copies_on_one_dma_queue_are_in_order_and_on_two_they_are_not(made, kind
     assert report("dma1").findings[0].detail["kind"] == kind
     wait = made.wait("second", "dma0", "first", 0, count=1, k=1, unit=16)
     assert report("dma1", wait).findings == []
-    needless = made.wait("second", "dma0", "first", 0, count=1, k=2)  # second counts there, too
+    # second counts there, too
+    needless = made.wait("second", "dma0", "first", 0, count=1, k=2, unit=16)
     (redundant,) = report("dma0", needless).findings
     assert redundant.code == "W5"
 

@@ -94,7 +94,8 @@ def text(report: Report) -> str:
         f"{found} finding{'s' if found != 1 else ''}" if found else "all of it holds",
     ]
     codes = sorted({finding.code for finding in report.findings})
-    return "\n".join([*lines, *(f"  {code}: {MEANINGS[code]}" for code in codes)])
+    more = [f"(tokenplan explain-code {codes[0]}: what to do about it)"] if codes else []
+    return "\n".join([*lines, *(f"  {code}: {MEANINGS[code]}" for code in codes), *more])
 
 
 def as_json(report: Report) -> dict[str, object]:

@@ -14,8 +14,12 @@ from tokenplan.checker.records import Access, Edge, Loop, Op, PlanFile
 
 SHOWS_A_CONFLICT = {"trial", "budget", "join", "may-alias"}
 """Rules that remove no order."""
+HAVE_NO_WITNESS = {"budget", "join", "may-alias"}
 REMOVES = {"never", "distinct", "commute", "instances", "boxes", "residues"}
 """Rules that find no conflict."""
+
+IN_BOUNDS = "indices that are read on the device stay inside their tensors"
+"""The one assumption that no diagnostic repeats: W1 tells of those indices."""
 
 
 def false_labels(file: PlanFile) -> Iterator[Finding]:
@@ -27,6 +31,8 @@ def false_labels(file: PlanFile) -> Iterator[Finding]:
             yield Finding(FALSE, f"edge {edge}: {wrong}", {"edge": edge.index})
     for text in sorted(_needed_assumptions(file, aliases) - set(file.assumptions)):
         yield Finding(FALSE, f"the plan assumes that {text}, and does not say so", {"text": text})
+    for text in sorted(set(file.assumptions) - {IN_BOUNDS} - set(file.diagnostics)):
+        yield Finding(FALSE, f"no diagnostic says what is assumed: {text}", {"text": text})
     for wrong in _wrong_counts(file):
         yield Finding(FALSE, f"stats: {wrong}")
 
@@ -45,6 +51,8 @@ def _wrong_edge(
         return f"the rule {edge.rule} removes no order"
     if not is_removed and edge.rule in REMOVES:
         return f"the rule {edge.rule} finds no conflict"
+    if edge.witness is not None and edge.rule in HAVE_NO_WITNESS:
+        return f"the rule {edge.rule} has no witness"
     if (edge.kind == "join") != (edge.rule == "join"):
         return f"the kind {edge.kind} does not go with the rule {edge.rule}"
     if edge.witness is not None and edge.buffer not in (None, edge.witness.buffer):
@@ -52,17 +60,25 @@ def _wrong_edge(
     if unsaid := [text for text in edge.assumes if text not in file.assumptions]:
         return f"it assumes what is not among the assumptions: {unsaid[0]}"
     if edge.rule == "may-alias":
-        may = _may_alias(source, sink, aliases)
-        return "" if may else "no two tensors of its ends are allowed to share bytes"
+        return _wrong_alias(edge, source, sink, aliases)
     if edge.kind != "join" and edge.kind not in _kinds(edge, source, sink):
         return f"no {edge.kind} over {edge.buffer} is possible between its ends"
     return ""
 
 
-def _may_alias(source: Op, sink: Op, aliases: set[frozenset[str]]) -> bool:
-    return any(
-        frozenset((a.buffer, b.buffer)) in aliases for a in source.accesses for b in sink.accesses
-    )
+def _wrong_alias(edge: Edge, source: Op, sink: Op, aliases: set[frozenset[str]]) -> str:
+    touched = {frozenset((a.buffer, b.buffer)) for a in source.accesses for b in sink.accesses}
+    if not touched & aliases:
+        return "no two tensors of its ends are allowed to share bytes"
+    if edge.buffer is not None:
+        return f"it is between two tensors, not over {edge.buffer}"
+    said = {_allowed(pair) for pair in touched & aliases} & set(edge.assumes)
+    return "" if said else "it does not say which tensors may share bytes"
+
+
+def _allowed(pair: frozenset[str]) -> str:
+    """In the words of the schema."""
+    return f"it is allowed that {' and '.join(sorted(pair))} share bytes"
 
 
 def _kinds(edge: Edge, source: Op, sink: Op) -> set[str]:
@@ -88,9 +104,7 @@ def _needed_assumptions(file: PlanFile, aliases: set[frozenset[str]]) -> set[str
         for one, other in combinations(touched, 2)
         if written & {one, other} and frozenset((one, other)) not in aliases
     }
-    return (found - {""}) | {
-        f"it is allowed that {' and '.join(sorted(pair))} share bytes" for pair in aliases
-    }
+    return (found - {""}) | set(map(_allowed, aliases))
 
 
 def _distinct(file: PlanFile, one: str, other: str) -> str:

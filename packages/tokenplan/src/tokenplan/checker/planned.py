@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tokenplan.checker.affine import affine
 from tokenplan.checker.json_values import Value
 from tokenplan.checker.records import Buffer, Op, Plan, Wait, shared
+
+_ENGINES = {"tensor", "vector", "scalar", "gpsimd", "sync"}
 
 
 def read_plan_part(
@@ -31,10 +34,22 @@ def read_plan_part(
     return Plan(queues, slots, waits)
 
 
+def _unit(queue: str) -> int | None:
+    """By how much a queue of the NeuronCore counts; None for a queue of another name.
+
+    The same facts as `dma_step` and `engine_step` of the target's machine table.
+    """
+    if re.fullmatch(r"dma\d+", queue):
+        return 16
+    return 1 if queue in _ENGINES else None
+
+
 def _check_stages(made: Mapping[str, Value], ops: Mapping[str, Op]) -> None:
     named = [item.text() for stage in made["stages"].items() for item in stage.items()]
     if unknown := [name for name in named if name not in ops]:
         raise made["stages"].wrong(f"{unknown[0]} is no operation")
+    if absent := [name for name in ops if name not in named]:
+        raise made["stages"].wrong(f"{absent[0]} is in no stage")
     if twice := [name for name in named if named.count(name) > 1]:
         raise made["stages"].wrong(f"{twice[0]} is in two stages")
 
@@ -65,6 +80,9 @@ def _wait(index: int, given: Value, ops: Mapping[str, Op], queues: Mapping[str, 
         )
     if distance < (0,) * len(loops):
         raise made["distance"].wrong(f"{list(distance)} points into the future")
+    usual = _unit(queue)
+    if made["unit"].integer(1) != (usual or made["unit"].value):
+        raise made["unit"].wrong(f"{queue} counts by {usual}, not by {made['unit'].value}")
     return Wait(
         index, op.id, queue, after.id, distance, affine(made["count"], loops),
         made["unit"].integer(1),

@@ -68,6 +68,7 @@ class _Reader:
             given["kernel"].text(), self.buffers, body, edges,
             tuple(self.claim(n, item) for n, item in enumerate(claims)),
             tuple(item.text() for item in given["assumptions"].items()),
+            tuple(item.value["text"] for item in given["diagnostics"].items()),
             _stats(given["stats"]), self.plan(given["plan"]),
         )  # fmt: skip
 

@@ -154,6 +154,8 @@ class PlanFile:
     edges: tuple[Edge, ...]
     claims: tuple[Claim, ...]
     assumptions: tuple[str, ...]
+    diagnostics: tuple[str, ...]
+    """Their texts."""
     stats: Stats
     plan: Plan | None
 

@@ -104,8 +104,15 @@ def run(given: argparse.Namespace) -> int:
     if given.output is None:
         sys.stdout.write(text)
     else:
-        given.output.write_text(text, encoding="utf-8")
+        _write(given.output, text)
     return int(any(found.is_error for found in graph.diagnostics))
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as wrong:
+        raise UsageError(f"cannot write {file}: {wrong.strerror}") from None
 
 
 def _claims(given: argparse.Namespace) -> Iterator[Claim]:

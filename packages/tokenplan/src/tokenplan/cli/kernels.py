@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,8 @@ from neuroncore.program import Program, parse_program
 
 _NEEDED = ("nki_runtime", "nki_beta2")
 _DRIVER = Path(__file__).with_name("_record.py")
+_FRAME = re.compile(r'  File "(.*)", line \d+')
+_OURS = ("tokenplan", "nki_runtime", "nki_beta1", "nki_beta2", "neuroncore")
 
 
 class UsageError(LaunchError):
@@ -28,7 +31,31 @@ class KernelRunError(LaunchError):
     def __init__(self, output: str) -> None:
         super().__init__("the kernel does not run")
         self.place = None
-        self.output = output
+        self.output = own_lines(output)
+
+
+def own_lines(traceback: str) -> str:
+    """A traceback without the frames of tokenplan and of what runs the kernel."""
+    found = map(importlib.util.find_spec, _OURS)
+    folders = [Path(spec.origin).parent for spec in found if spec and spec.origin]
+    shown, is_ours = [], False
+    for line in traceback.splitlines():
+        frame = _FRAME.match(line)
+        if frame:
+            is_ours = any(Path(frame[1]).is_relative_to(folder) for folder in folders)
+        elif not line.startswith("    "):
+            is_ours = False
+        if not is_ours:
+            shown.append(line)
+    return "\n".join([*shown, ""])
+
+
+def _text(path: Path) -> str:
+    """A program text; UsageError for a file that is none."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise UsageError(f"cannot read {path}: {wrong}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +78,7 @@ class Wanted:
         if not self.is_function:
             if self.specs:
                 raise UsageError("a program text says its shapes itself", hint="leave out --spec")
-            return parse_program(Path(self.name).read_text("utf-8"), self.name)
+            return parse_program(_text(Path(self.name)), self.name)
         where, colon, function = self.name.rpartition(":")
         if not colon or not where or not function:
             raise UsageError(

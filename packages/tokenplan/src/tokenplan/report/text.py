@@ -105,6 +105,7 @@ class _Report:
         if self.graph.diagnostics:
             yield ""
             yield from map(str, self.graph.diagnostics)
+            yield f"(tokenplan explain-code {self.graph.diagnostics[0].code}: what to do about it)"
 
     def account(self) -> Iterator[str]:
         """All counts, in one place."""
