@@ -45,7 +45,7 @@ def _node(node: Node, numbers: dict[str, str]) -> Iterator[str]:
 
 
 def _label(op: Op) -> str:
-    return "\\n".join(part for part in (op.id, op.engine, line_of(op)) if part)
+    return "\n".join(part for part in (op.id, op.engine, line_of(op)) if part)
 
 
 def _edge(edge: Edge, numbers: dict[str, str]) -> str:
@@ -59,4 +59,5 @@ def _edge(edge: Edge, numbers: dict[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace('"', r"\"") + '"'
+    escaped = text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    return f'"{escaped}"'
