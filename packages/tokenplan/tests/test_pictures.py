@@ -171,6 +171,6 @@ def test_perfetto_reads_the_trace(trace_file):
     config = TraceProcessorConfig(bin_path=shutil.which("trace_processor_shell"))
     with TraceProcessor(trace=str(trace_file), config=config) as processor:
         names = sorted(row.name for row in processor.query("select name from slice"))
-        (flows,) = processor.query("select count(*) as n from flow")
+        flows = len(list(processor.query("select id from flow")))
     assert names == sorted(["load", "store"] * 4 + ["twice"] * 8)
-    assert flows.n > 0
+    assert flows > 0
