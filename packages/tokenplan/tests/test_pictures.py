@@ -170,7 +170,7 @@ def test_perfetto_reads_the_trace(trace_file):
 
     config = TraceProcessorConfig(bin_path=shutil.which("trace_processor_shell"))
     with TraceProcessor(trace=str(trace_file), config=config) as processor:
-        names = sorted(row.name for row in processor.query("select name from slice"))
+        names = sorted(vars(row)["name"] for row in processor.query("select name from slice"))
         flows = len(list(processor.query("select id from flow")))
     assert names == sorted(["load", "store"] * 4 + ["twice"] * 8)
     assert flows > 0
