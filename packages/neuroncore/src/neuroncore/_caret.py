@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 OUR_PACKAGES = frozenset(
     {
         "neuroncore", "nki_dtypes", "nki_runtime", "nki_beta1", "nki_beta2", "nkigen_lite",
-        "tokenplan", "nki_migrate",
+        "tokenplan", "nkigym", "nki_migrate",
     }
 )  # fmt: skip
 

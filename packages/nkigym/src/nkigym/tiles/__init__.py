@@ -1,6 +1,8 @@
 """Tile programs: straight lines of loads, calls and stores of whole tiles."""
 
+from nkigym.tiles.parse import parse_tiles
 from nkigym.tiles.program import TileProgram
+from nkigym.tiles.text import print_tiles
 from nkigym.tiles.tiling import TilingError, matmul_root
 
-__all__ = ["TileProgram", "TilingError", "matmul_root"]
+__all__ = ["TileProgram", "TilingError", "matmul_root", "parse_tiles", "print_tiles"]

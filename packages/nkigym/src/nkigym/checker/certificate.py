@@ -1,0 +1,88 @@
+"""Certificates: a tile program and what is claimed of it, as JSON, and whether the claims are true.
+
+    {"format": "nkigym tile certificate", "version": 1, "function": "matmul", "atom": 128,
+     "program": "def f(A: float32[128, 256], …", "tiles": {"t0": [3], …}, "output": [7, …]}
+
+`tiles` claims a number for each atom of a variable and `output` for each atom of the output, row by
+row; equal numbers claim equal contents. A claim is checked against numbers found from the
+statements alone, and the output against the function.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nkigym.checker.findings import CertificateFileError, Finding
+from nkigym.checker.functions import FUNCTIONS
+from nkigym.checker.numbering import Numbered, numbered, wrong_values
+from nkigym.tiles.parse import parse_tiles
+from nkigym.tiles.program import TileProgram
+from nkigym.tiles.text import print_tiles
+
+FORMAT, VERSION = "nkigym tile certificate", 1
+ATOM = 128
+"""Claims are made of squares of this size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is claimed: of each variable and of the output, a number per atom, row by row."""
+
+    program: TileProgram
+    tiles: Mapping[str, tuple[int, ...]]
+    output: tuple[int, ...]
+    function: str = "matmul"
+
+    def to_json(self) -> str:
+        """The file; `read_certificate` undoes it."""
+        return json.dumps({
+            "format": FORMAT, "version": VERSION, "function": self.function, "atom": ATOM,
+            "program": print_tiles(self.program), "tiles": self.tiles, "output": self.output,
+        })  # fmt: skip
+
+    def findings(self) -> list[Finding]:
+        """Everything that is wrong with the program or the claims; nothing where all holds."""
+        made = numbered(self.program, FUNCTIONS[self.function])
+        return [*made.findings, *wrong_values(made), *(made.findings or self._false(made))]
+
+    def _false(self, made: Numbered) -> list[Finding]:
+        """Claims that are missing, or that say equal of what is not."""
+        found: list[Finding] = []
+        true_of: dict[int, int] = {}
+        held = {name: [n for row in atoms for n in row] for name, atoms in made.tiles.items()}
+        held[self.program.returns] = [number for _, number in sorted(made.output.items())]
+        claims = {**self.tiles, self.program.returns: self.output}
+        if made.size != ATOM or claims.keys() != held.keys():
+            return [Finding(None, "the claims are not about the program's tiles")]
+        for name, numbers in held.items():
+            if len(numbers) != len(claims[name]):
+                found.append(Finding(None, f"{len(claims[name])} claims about {name}"))
+                continue
+            for number, claimed in zip(numbers, claims[name], strict=True):
+                if true_of.setdefault(claimed, number) != number:
+                    found.append(Finding(None, f"{name} has other contents than claimed"))
+        return found
+
+
+def read_certificate(text: str) -> Certificate:
+    """The certificate that a file holds. Raises CertificateFileError where it holds none, and
+    ProgramTextError where its program is none.
+    """
+    try:
+        given = json.loads(text)
+        if (given["format"], given["version"], given["atom"]) != (FORMAT, VERSION, ATOM):
+            raise ValueError(f"format {given['format']!r}, version {given['version']!r}")
+        tiles = {str(name): tuple(map(int, claims)) for name, claims in given["tiles"].items()}
+        output, function = tuple(map(int, given["output"])), given["function"]
+        program = given["program"]
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+        raise CertificateFileError(
+            f"not a certificate: {wrong}", expected=f"{FORMAT!r}, version {VERSION}"
+        ) from None
+    if function not in FUNCTIONS:
+        raise CertificateFileError(
+            f"{function!r} is no function that the checker knows", expected=", ".join(FUNCTIONS)
+        )
+    return Certificate(parse_tiles(program), tiles, output, function)

@@ -1,0 +1,25 @@
+"""What is wrong with a tile program, and where."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from neuroncore.errors import KernelError
+
+
+class Finding(NamedTuple):
+    """`line` is the statement's place in the program; None where the whole program is meant."""
+
+    line: int | None
+    what: str
+
+    def __str__(self) -> str:
+        return self.what if self.line is None else f"statement {self.line}: {self.what}"
+
+
+class NotAllowedError(ValueError):
+    """A statement that no program may have; caught where its place is known."""
+
+
+class CertificateFileError(KernelError):
+    """A certificate that cannot be read."""
