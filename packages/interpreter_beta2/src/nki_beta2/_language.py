@@ -147,6 +147,18 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
         """A new tensor filled with ones."""
         return full(shape, 1, dtype, buffer, name)
 
+    made = {"ndarray": ndarray, "zeros": zeros}
+    made["shared_constant"] = make_shared_constant(language)
+    if language.version >= (0, 3):
+        made |= {"full": full, "ones": ones} | _like(ndarray, zeros)
+    return made
+
+
+def _like(
+    ndarray: Callable[..., View], zeros: Callable[..., View]
+) -> dict[str, Callable[..., Any]]:
+    """New tensors like others, made by the functions that make them of a shape."""
+
     def empty_like(x: View, dtype: Any = None, buffer: Any = None, name: str = "") -> View:
         """A new tensor with the shape, dtype and memory of `x`."""
         return ndarray(x.shape, dtype or x.dtype, buffer or x.buffer, name)
@@ -155,11 +167,7 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
         """Zeros with the shape, dtype and memory of `x`."""
         return zeros(x.shape, dtype or x.dtype, buffer or x.buffer, name)
 
-    made = {"ndarray": ndarray, "zeros": zeros}
-    made["shared_constant"] = make_shared_constant(language)
-    if language.version >= (0, 3):
-        made |= {"full": full, "ones": ones, "empty_like": empty_like, "zeros_like": zeros_like}
-    return made
+    return {"empty_like": empty_like, "zeros_like": zeros_like}
 
 
 def _same_in_every_program(made: View, shape: Sequence[int], dtype: Any) -> View:

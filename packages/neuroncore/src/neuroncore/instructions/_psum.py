@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuroncore.memory import View
-from neuroncore.memory.view import window
+from neuroncore.memory.window import window
 
 
 def written_part(dst: View) -> np.ndarray | bool:

@@ -4,7 +4,8 @@ from neuroncore.memory.dynamic import Dynamic, dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import IndexRules, ds
 from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.storage import Storage
-from neuroncore.memory.view import View, window
+from neuroncore.memory.view import View
+from neuroncore.memory.window import window
 
 __all__ = [
     "Dynamic",

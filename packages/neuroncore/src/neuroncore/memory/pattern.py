@@ -12,6 +12,7 @@ from neuroncore._dtype import as_dtype
 from neuroncore.engines import Space
 from neuroncore.errors import AccessError, UnsupportedError
 from neuroncore.memory.dynamic import Dynamic
+from neuroncore.memory.window import window
 from neuroncore.spec import Indirection
 from nki_dtypes import DType
 
@@ -44,8 +45,6 @@ def access_pattern(
     _check_inside(view, base, steps, counts, flat.size, dynamic=index is not None)
     if view.spec.space.on_chip:
         _check_partitions(view, base, steps, counts, flat.size)
-    from neuroncore.memory.view import window
-
     array = window(flat, base, counts, steps)
     start = 0
     if view.spec.space.on_chip:

@@ -14,6 +14,7 @@ from neuroncore.memory.dynamic import Dynamic
 from neuroncore.memory.indexing import index
 from neuroncore.memory.pattern import access_pattern, check_has_bits
 from neuroncore.memory.storage import Storage
+from neuroncore.memory.window import bytes_before, window
 from neuroncore.spec import Spec, make_spec
 from nki_dtypes import DType
 
@@ -74,7 +75,7 @@ class View:
     @property
     def offset(self) -> int:
         """Elements from the start of the storage to the first element of the view."""
-        return _address(self.array, self.storage.flat) // max(1, self.array.itemsize)
+        return bytes_before(self.array, self.storage.flat) // max(1, self.array.itemsize)
 
     def get_pattern(self) -> list[list[int]]:
         """[[stride, count], …] in shape order."""
@@ -382,14 +383,6 @@ class View:
 _new = View.__new__
 
 
-def window(
-    flat: np.ndarray, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
-) -> np.ndarray:
-    """A strided window of flat elements; NumPy itself checks that it stays inside."""
-    item = flat.itemsize
-    return np.ndarray(shape, flat.dtype, flat, offset * item, tuple(s * item for s in strides))
-
-
 def _sizes(shape: tuple[int, ...] | list[int]) -> tuple[int, ...]:
     if isinstance(shape, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in shape):
         return tuple(int(n) for n in shape)
@@ -400,7 +393,3 @@ def _sizes(shape: tuple[int, ...] | list[int]) -> tuple[int, ...]:
         position=0,
         rule=VIEW_RULE,
     )
-
-
-def _address(array: np.ndarray, flat: np.ndarray) -> int:
-    return array.__array_interface__["data"][0] - flat.__array_interface__["data"][0]
