@@ -2,15 +2,17 @@
 
 import copy
 import json
+from random import Random
 
 import pytest
+from packages.tokenplan.tests.random_kernels import random_kernel
 
 from neuroncore.program import parse_program
-from tokenplan import MayAlias, Parallel, Pipeline, analyse, document
+from tokenplan import Join, MayAlias, Parallel, Pipeline, analyse, document
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
 from tokenplan.claims import ClaimError
 from tokenplan.cli import main
-from tokenplan.neuroncore import schedule
+from tokenplan.neuroncore import plan_with, schedule
 
 COPIES = """program("trn2", "0.6")
 def copies(a: float32[2048, 512], b: float32[2048, 512]):
@@ -128,3 +130,30 @@ def test_the_command_says_it_in_words(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "      it is allowed that a and b share bytes [RAW, may-alias]\n" in said
     assert "W6: it is allowed that a and b share bytes\n" in said and "W2" not in said
+
+
+@pytest.mark.parametrize("number", [200, pytest.param(3_000, marks=pytest.mark.thorough)])
+@pytest.mark.timeout(3_000)
+def test_random_kernels_keep_every_order_between_tensors_that_may_be_one(number):
+    """And every join between two of their operations, with or against program order."""
+    tested = 0
+    for seed in range(number):
+        random, kernel = Random(seed), random_kernel(seed)
+        parameters = [b.id for b in kernel.buffers.values() if b.is_parameter]
+        ops = [op.id for op in kernel.ops()]
+        if len(parameters) < 2 or len(ops) < 2:
+            continue
+        tested += 1
+        wish = Join(*random.sample(ops, 2))
+        try:
+            graph = analyse(kernel, [wish], may_alias=[tuple(random.sample(parameters, 2))])
+        except ClaimError as refused:
+            assert "cannot wait for" in str(refused)
+            continue
+        queues = {op: random.choice("pqrs") for op in ops}
+        slots = {b.id: random.randint(1, 3) for b in kernel.buffers.values() if b.scope}
+        plan = plan_with(graph, slots, queues).as_json()
+        file = document.as_json(graph, plan)
+        wrong = [str(found) for found in findings(file, random=20, seed=seed)]
+        assert not wrong, f"seed {seed}: {wrong[0]}"
+    assert tested > number // 10
