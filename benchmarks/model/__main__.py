@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from benchmarks.model.fit import left_out_by
+from benchmarks.model.from_kernel import kernel_lines
 from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction
 from benchmarks.model.table import (
@@ -35,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     points = [p for p in all_points() if not asked.section or p.section in asked.section]
     model = Model(mode=asked.mode)
     if asked.speed:
-        for line in speed_lines(model, points):
+        for line in chain(speed_lines(model, points), kernel_lines()):
             print(line, flush=True)
         return 0
     predictions = []

@@ -66,6 +66,30 @@ def one_bank_for_all(x):
 
 
 @nki.jit
+def next_tile_made_last(x):
+    """x copied by rows; the tile of an iteration is made in the one before."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.sbuf)
+    for i in range(4):
+        rows = slice(i * 32, i * 32 + 32)
+        nisa.dma_copy(dst=tile, src=x[rows, :])
+        nisa.dma_copy(dst=out[rows, :], src=tile)
+        tile = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.sbuf)
+    return out
+
+
+@nki.jit
+def results_of_a_loop(x):
+    """Quarters of x, each a result."""
+    made = []
+    for i in range(4):
+        out = nl.ndarray((32, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+        nisa.dma_copy(dst=out, src=x[i * 32 : i * 32 + 32, :])
+        made.append(out)
+    return tuple(made)
+
+
+@nki.jit
 def in_place(x, pair, factor=3.0):
     """Writes its argument and returns two others of a tuple."""
     tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)

@@ -103,6 +103,28 @@ def test_an_accumulation_group_that_starts_anew_says_so(kernels):
     assert asked == [False, True]
 
 
+def test_results_are_made_outside_of_loops(kernels):
+    program = capture(kernels.results_of_a_loop, random(128, 64))
+
+    assert len(program.results) == 4
+    assert not [line for line in lines_of(program) if "for " in line]
+
+
+def test_a_tile_that_is_made_for_the_next_iteration_is_made_before_its_loop(kernels):
+    program = capture(kernels.next_tile_made_last, random(128, 64))
+
+    assert lines_of(program)[3:] == [
+        "    tile = buffer(float32[32, 64], sbuf)",
+        "    dma_copy(dst=tile[:, :], src=x[0:32, :])",
+        "    dma_copy(dst=out[0:32, :], src=tile[:, :])",
+        "    for i in range(3):",
+        "        tile_2 = buffer(float32[32, 64], sbuf)",
+        "        dma_copy(dst=tile_2[:, :], src=x[32*i + 32 : 32*i + 64, :])",
+        "        dma_copy(dst=out[32*i + 32 : 32*i + 64, :], src=tile_2[:, :])",
+        "    return out",
+    ]
+
+
 def test_every_statement_knows_its_line(kernels):
     source = KERNELS.read_text(encoding="utf-8").splitlines()
 

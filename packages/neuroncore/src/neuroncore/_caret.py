@@ -90,10 +90,10 @@ def _characters(text: str, num_bytes: int) -> int:
     return len(text.encode()[:num_bytes].decode(errors="ignore"))
 
 
-def find_place() -> Place | None:
+def find_place(passed: int = 0) -> Place | None:
     """The innermost frame of the current call stack that is neither this project's code nor
-    NumPy's."""
-    frame: FrameType | None = sys._getframe(1)
+    NumPy's; `passed` frames, the caller's first, are known to be ours."""
+    frame: FrameType | None = sys._getframe(1 + passed)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         is_ours = _ours.get(name)

@@ -12,23 +12,33 @@ from typing import Any
 
 from neuroncore._binding import HANDLE, MISSING, Binding, freeze
 from neuroncore._binding import Handle as Handle
+from neuroncore._caret import find_place
 from neuroncore.instructions import Instruction
 from neuroncore.instructions._page import describe as describe_record
 from neuroncore.memory import View
+from neuroncore.observe import Event
 from neuroncore.surface import Param, Signature, version_tuple
 
 _TEMPLATE = """\
 def {name}({params}, *_extra, **_unknown):
+    _call = None
     try:
         if _extra or _unknown: raise KeyError
         _core = {anchor}.core
-        _run = _core.plans[{key}]
-        if _core.watchers: raise KeyError
+        if _core.watchers:
+            _key = {key}
+            _run, _call = _core.plans[_key], _core.calls[_key]
+        else:
+            _run = _core.plans[{key}]
     except (KeyError, AttributeError, TypeError):
         _run = None
     if _run is None:  # outside the except block: the kernel's error has no context of ours
         return _slow(({names},), _extra, _unknown)
-    _run({operands})
+    if _call is None:
+        _run({operands})
+    else:
+        _event = _Event(_call, {{{fields}}}, _find_place(1), {user_name})
+        _core.perform(_event, _run, ({operands},))
     return _handle
 """
 
@@ -42,15 +52,20 @@ def make_function(record: Instruction, signature: Signature) -> Callable[..., An
     scope |= {f"_d_{p.name}": p.default for p in signature.params if not p.required}
     scope["_handle"] = HANDLE if version_tuple(signature.version) >= (0, 6) else None
     scope["__name__"] = __name__
+    scope |= {"_Event": Event, "_find_place": find_place}
+    names = [p.name for p in signature.params]
+    values = {f: ordered[f].name if f in ordered else "None" for f in record.operands}
     text = _TEMPLATE.format(
         name=record.name,
         params=", ".join(
             f"{p.name}=_M" if p.required else f"{p.name}=_d_{p.name}" for p in signature.params
         ),
-        names=", ".join(p.name for p in signature.params),
+        names=", ".join(names),
         anchor=ordered[record.anchor].name,
         key=", ".join(["_id", *_key(record, signature)]),
-        operands=", ".join(ordered[f].name if f in ordered else "None" for f in record.operands),
+        operands=", ".join(values.values()),
+        fields=", ".join(f"{f!r}: {value}" for f, value in values.items()),
+        user_name="name" if "name" in names else "None",
     )
     exec(compile(text, f"<nki.isa.{record.name} {signature.version}>", "exec"), scope)
     function: Any = scope[record.name]

@@ -47,8 +47,10 @@ class NeuronCore:
 
     __slots__ = (
         "accumulators",
+        "blanks",
         "calls",
         "computes",
+        "cuts",
         "generators",
         "layouts",
         "options",
@@ -78,6 +80,10 @@ class NeuronCore:
         self.calls = _calls.setdefault((self.target, self.options), {})
         self.layouts = _layouts.setdefault((self.target, self.options), {})
         self.pool = Pool()
+        self.blanks: dict[Spec, tuple[np.ndarray, np.ndarray]] = {}
+        """Where nothing is computed: the memory, flat and in shape, of all tensors of a spec."""
+        self.cuts: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray, Spec]] = {}
+        """Where nothing is computed: what keys gave of arrays (see View.__getitem__)."""
         self.accumulators: dict[str, np.ndarray] = {}
         self.generators: dict[str, np.ndarray] = {}
 
@@ -104,14 +110,24 @@ class NeuronCore:
             spec = self._layout(shape, dtype, space, address)
             if isinstance(shape, tuple):
                 self.layouts[key] = spec
-        sizes = spec.shape
-        take = self.pool.elements if space.on_chip else elements
+        if self.computes:
+            flat, array = self._memory(spec)
+        else:
+            blank = self.blanks.get(spec)
+            if blank is None:
+                blank = self.blanks[spec] = self._memory(spec)
+            flat, array = blank
+        storage = Storage(flat, spec.shape, spec.dtype, space, name, address, fresh=True)
+        return self._view(array, spec, storage, place)
+
+    def _memory(self, spec: Spec) -> tuple[np.ndarray, np.ndarray]:
+        """Elements for a tensor, flat and in its shape."""
+        take = self.pool.elements if spec.space.on_chip else elements
         try:
-            flat = take(prod(sizes), spec.storage)
+            flat = take(prod(spec.shape), spec.storage)
         except (MemoryError, ValueError, OverflowError):
-            raise _too_large(sizes, spec.dtype) from None
-        storage = Storage(flat, sizes, spec.dtype, space, name, address, fresh=True)
-        return self._view(flat.reshape(sizes), spec, storage, place)
+            raise _too_large(spec.shape, spec.dtype) from None
+        return flat, flat.reshape(spec.shape)
 
     def _layout(
         self, shape: Sequence[int], dtype: Any, space: Space, address: tuple[int, int] | None
@@ -175,6 +191,8 @@ class NeuronCore:
         view.array, view.spec, view.storage = array, spec, storage
         view.core, view.dynamic = self, None
         if self.watchers:
+            if place is None and (storage.fresh or storage.constant):
+                place = find_place(2)
             self.announce(storage, place)
         return view
 

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from itertools import count
+
 import numpy as np
 import pytest
 
-from neuroncore.program import Program, execute_program, parse_program, print_program, reroll
+from neuroncore.program import (
+    Allocate,
+    Loop,
+    Program,
+    Statement,
+    execute_program,
+    parse_program,
+    print_program,
+    reroll,
+    walk,
+)
 
 RANDOM = np.random.default_rng(5)
 
@@ -200,3 +214,110 @@ def test_two_buffers_in_turn_are_an_inner_loop_over_one():
         "        dma_copy(dst=a[:, j, :], src=x[256*i + 128*j : 256*i + 128*j + 128, :])",
         "        dma_copy(dst=out[256*i + 128*j : 256*i + 128*j + 128, :], src=a[:, j, :])",
     ]
+
+
+@pytest.mark.parametrize("trips", [15, 16, 17, 63, 64, 65, 200])
+def test_a_loop_is_as_long_as_its_steps_are_equal(trips):
+    copy = "dma_copy(dst=out[{0}:{1}, :], src=x[{0}:{1}, :])"
+    steps = [copy.format(i, i + 1) for i in [*range(trips), 300, 302]]
+
+    assert rolled(steps) == [
+        f"for i in range({trips}):",
+        "    dma_copy(dst=out[i : i + 1, :], src=x[i : i + 1, :])",
+        "for i in range(2):",
+        "    dma_copy(dst=out[2*i + 300 : 2*i + 301, :], src=x[2*i + 300 : 2*i + 301, :])",
+    ]
+
+
+def test_loops_that_use_their_own_tiles_differently_stay_apart():
+    def inner(i: int, j: int) -> str:
+        tiles, at = (f"a{i}{j}", f"b{i}{j}"), 16 * j
+        made = "".join(f"{tile} = buffer(float32[128, 16], sbuf)\n" for tile in tiles)
+        for tile, column in zip(tiles, (at, 48 - at), strict=True):
+            made += f"dma_copy(dst={tile}[:, :], src=x[0:128, {column}:{column + 16}])\n"
+        return (
+            made
+            + f"dma_copy(dst=out[{128 * i}:{128 * i + 128}, {at}:{at + 16}], src={tiles[i]}[:, :])"
+        )
+
+    after = rolled([inner(i, j) for i in range(2) for j in range(4)])
+
+    assert [line for line in after if line.startswith("for")] == ["for i in range(4):"] * 2
+
+
+def test_a_zero_has_a_sign():
+    body = ["t = buffer(float32[128, 64], sbuf)", "dma_copy(dst=t[:, :], src=x[0:128, :])"]
+    body += [
+        f"tensor_scalar(dst={column}, data={column}, operand0={zero}, op0=multiply)"
+        for column, zero in ((f"t[:, {i}:{i + 1}]", "-0.0" if i % 2 else "0.0") for i in range(4))
+    ]
+
+    after = rolled([*body, f"dma_copy(dst=out[{rows(0)}], src=t[:, :])"])
+
+    assert sum("operand0=-0.0" in line for line in after) == 1
+
+
+def test_rolled_programs_do_what_the_unrolled_ones_do():
+    """In the same order, element for element."""
+    loops = 0
+    for seed in range(40):
+        body = _random_body(random.Random(seed), 2, {}, count())
+        before = program(body)
+
+        after = reroll(before)
+
+        assert [*_executed(after.body, {}, {})] == [*_executed(before.body, {}, {})], seed
+        loops += sum(isinstance(s, Loop) for s in walk(after.body))
+    assert loops > 100
+
+
+def _random_body(
+    chance: random.Random, depth: int, bases: dict[str, int], numbers: Iterator[int]
+) -> list[str]:
+    """Copies through tiles in nests of loops that are written out, now and then out of step."""
+    made: list[str] = []
+    for _ in range(chance.randint(1, 3)):
+        if depth and chance.random() < 0.6:
+            steps = [chance.choice([0, 1, 2, 8]) for _ in range(2)]
+            state = chance.getstate()
+            for trip in range(chance.randint(2, 4)):
+                if chance.random() < 0.9:
+                    chance.setstate(state)
+                moved = {n: bases.get(n, 0) + trip * s for n, s in zip("rc", steps, strict=True)}
+                made += _random_body(chance, depth - 1, moved, numbers)
+        else:
+            made.append(_copies(chance, bases, numbers))
+    return made
+
+
+def _copies(chance: random.Random, bases: dict[str, int], numbers: Iterator[int]) -> str:
+    row, column = bases.get("r", 0) % 256, bases.get("c", 0) % 48
+    source = f"x[{row}:{row + 64}, {column}:{column + 8}]"
+    if chance.random() < 0.5:
+        return f"dma_copy(dst=out[{row}:{row + 64}, 0:8], src={source})"
+    tile = f"t{next(numbers)}"
+    return (
+        f"{tile} = buffer(float32[64, 8], sbuf)\ndma_copy(dst={tile}[:, :], src={source})\n"
+        f"dma_copy(dst=out[{row}:{row + 64}, 8:16], src={tile}[:, :])"
+    )
+
+
+def _executed(
+    body: tuple[Statement, ...], at: dict[str, int], alive: dict[str, int]
+) -> Iterator[object]:
+    """The calls in order with the elements that they name; tiles are numbered as they are made."""
+    for statement in body:
+        if isinstance(statement, Loop):
+            for value in range(statement.start, statement.stop, statement.step):
+                yield from _executed(statement.body, {**at, statement.variable: value}, alive)
+        elif isinstance(statement, Allocate):
+            alive["made"] = alive.get("made", 0) + 1
+            alive[statement.buffer.name] = alive["made"]
+        else:
+            yield (
+                statement.instruction,
+                *(
+                    (alive.get(a.buffer, a.buffer), a.offset.value(at), a.shape, a.strides)
+                    for a in statement.accesses.values()
+                ),
+            )

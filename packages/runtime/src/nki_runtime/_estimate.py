@@ -9,7 +9,7 @@ from typing import Any
 from neuroncore.collection import no_collection
 from neuroncore.errors import LaunchError, UnsupportedError, ValuesNeededError
 from neuroncore.observe import watched_by
-from neuroncore.program import Program, Recorder, check, reroll
+from neuroncore.program import Program, Recorder, check
 from neuroncore.targets import resolve_target
 from neuroncore.timeline import Timeline
 from neuroncore.timeline import estimate as play
@@ -91,7 +91,7 @@ def _program_of(
                 hint="pass arrays: they decide what the kernel does",
             ) from None
         recorder = _record(kernel, run, specs.copied(given), needs_values=True)
-    program = reroll(recorder.program(), True, recorder.names())
+    program = recorder.program()
     refuse_aliases(program, named)
     check(program, recorder.options, content=False)  # its values are not known
     return program

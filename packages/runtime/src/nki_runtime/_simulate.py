@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from neuroncore.backend import Backend, Choice
@@ -58,7 +59,9 @@ def simulate(kernel: Any) -> Simulation:
 def language_of(kernel: Any) -> tuple[Backend, Choice]:
     """The kernel's backend, and what it runs under: the switch if it has that language set."""
     in_force = current()
-    backend = next((b for b in loadable(backends()) if b.is_kernel(kernel)), None)
+    known = [] if in_force is None else [backends()[in_force.backend]]  # others load when needed
+    found = (b for b in chain(known, loadable(backends())) if b.is_kernel(kernel))
+    backend = next(found, None)
     if backend is None:
         choice = in_force or settle()
         return backends()[choice.backend], choice

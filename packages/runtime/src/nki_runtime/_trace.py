@@ -15,7 +15,7 @@ import numpy as np
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher, watch_everywhere
-from neuroncore.program import Program, Recorder, check, reroll
+from neuroncore.program import Program, Recorder, check
 from neuroncore.timeline import Timeline, estimate
 from nki_runtime._files import write_whole
 
@@ -85,7 +85,7 @@ class Tracer(Watcher):
             self._guarded(self._add, recorder)
 
     def _add(self, recorder: Recorder) -> None:
-        program = reroll(recorder.program(), True, recorder.names())
+        program = recorder.program()
         check(program, recorder.options, content=False)
         self._programs.append(program)
 

@@ -88,6 +88,8 @@ class View:
         if spec.fresh:
             self.settle()
             spec = self.spec
+        if not self.core.computes:
+            return self._cut(key)
         if not spec.sliceable or key.__class__ is not tuple or len(key) != len(spec.shape):
             return self._index(key)
         for item, size in zip(key, spec.shape):  # noqa: B905 - same length; strict costs 60 ns
@@ -121,6 +123,26 @@ class View:
         view.storage = self.storage
         view.core = self.core
         view.dynamic = None
+        return view
+
+    def _cut(self, key: Any) -> View:
+        """`self[key]` where nothing is computed: what a key gives of an array is found once.
+
+        Tensors of one spec share their array there, so that every iteration of a loop asks again.
+        """
+        core, array = self.core, self.array
+        memo = _ints((id(array), self.spec), key)
+        known = core.cuts.get(memo) if memo else None
+        if known is None:
+            found = self._index(key)
+            if memo:
+                if len(core.cuts) >= _CUTS_KEPT:
+                    core.cuts.clear()
+                core.cuts[memo] = array, found.array, found.spec
+            return found
+        view = _new(self.__class__)
+        _, view.array, view.spec = known
+        view.storage, view.core, view.dynamic = self.storage, core, None
         return view
 
     def _slice_spec(self, array: np.ndarray, key: tuple[slice, ...]) -> Spec:
@@ -381,6 +403,27 @@ class View:
 
 
 _new = View.__new__
+_CUTS_KEPT = 1 << 16
+
+
+def _ints(head: tuple[Any, ...], key: Any) -> tuple[Any, ...] | None:
+    """The key behind `head`, if it is one of plain ints and slices of them: True is no 1 here."""
+    if key.__class__ is not tuple:
+        return None
+    parts = list(head)
+    for item in key:
+        if item.__class__ is slice:
+            start, stop = item.start, item.stop
+            if item.step is not None or not (start.__class__ is int or start is None):
+                return None
+            if not (stop.__class__ is int or stop is None):
+                return None
+            parts.append((start, stop))
+        elif item.__class__ is int:
+            parts.append(item)
+        else:
+            return None
+    return tuple(parts)
 
 
 def _sizes(shape: tuple[int, ...] | list[int]) -> tuple[int, ...]:

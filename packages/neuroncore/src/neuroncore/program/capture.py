@@ -11,10 +11,8 @@ from neuroncore.errors import UnsupportedError
 from neuroncore.observe import watched_by
 from neuroncore.options import Options
 from neuroncore.program.execute import execute_program
-from neuroncore.program.naming import named_like_source
 from neuroncore.program.nodes import Program
 from neuroncore.program.record import Recorder
-from neuroncore.program.reroll import reroll
 
 
 def capture(kernel: Callable[..., Any], *args: Any, rolled: bool = True, **kwargs: Any) -> Program:
@@ -33,8 +31,7 @@ def capture(kernel: Callable[..., Any], *args: Any, rolled: bool = True, **kwarg
     recorder = Recorder(kernel)
     with watched_by(recorder):
         returned = kernel(*args, **kwargs)
-    program, names = recorder.program(), recorder.names()
-    made = reroll(program, True, names) if rolled else named_like_source(program, names)
+    made = recorder.program(rolled)
     _prove(made, recorder.options, given, [*_arrays(returned), *_arrays((args, kwargs))])
     return made
 

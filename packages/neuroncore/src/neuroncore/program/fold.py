@@ -10,19 +10,11 @@ their elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space
 from neuroncore.program.affine import Affine
-from neuroncore.program.nodes import (
-    Access,
-    Allocate,
-    Buffer,
-    Statement,
-    accesses,
-    map_accesses,
-)
+from neuroncore.program.nodes import Access, Buffer
 from neuroncore.targets import TARGETS
 
 _BANK = TARGETS["trn2"].psum_bank_bytes  # the same on every generation
@@ -31,26 +23,15 @@ _MOST = {Space.psum: TARGETS["trn2"].psum_bytes, Space.sbuf: TARGETS["trn1"].usa
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Buffers, all alike, to become one; it takes the first one's name."""
+    """Buffers, all alike, to become one; it takes the first one's name. Members are numbers."""
 
-    members: tuple[str, ...]
+    members: tuple[int, ...]
 
 
-def can_fold(users: Iterable[Statement], buffers: Mapping[str, Buffer], members: list[str]) -> bool:
-    """Whether the members fit one buffer and every access to them can be rewritten."""
-    first = buffers[members[0]]
-    if first.address is not None or not _fits(first, len(members)):
+def can_join(buffer: Buffer, count: int) -> bool:
+    """Whether so many of the buffer fit one."""
+    if buffer.address is not None:
         return False
-    mine = set(members)
-    return all(
-        _can_move(access, first)
-        for statement in users
-        for access in accesses(statement)
-        if access.buffer in mine
-    )
-
-
-def _fits(buffer: Buffer, count: int) -> bool:
     if not buffer.space.on_chip:
         return True
     size = buffer.free_bytes
@@ -58,8 +39,10 @@ def _fits(buffer: Buffer, count: int) -> bool:
     return aligned and size * count <= _MOST[buffer.space]
 
 
-def _can_move(access: Access, buffer: Buffer) -> bool:
-    """Each loop variable moves the access over whole partitions or inside one, not both."""
+def can_move(access: Access, buffer: Buffer) -> bool:
+    """Whether an access to a member can be rewritten: each loop variable moves it over whole
+    partitions or inside one, not both.
+    """
     if access.indirect is not None:
         return False
     row = _row(access, buffer)
@@ -75,52 +58,29 @@ def _row(access: Access, buffer: Buffer) -> int:
     return max(1, buffer.free_bytes // width)
 
 
-def fold(
-    body: list[Statement], buffers: MutableMapping[str, Buffer], folds: list[Fold]
-) -> list[Statement]:
-    """The statements over the folded buffers, which are entered into `buffers`."""
-    member_of = {m: (f, i) for f in folds for i, m in enumerate(f.members)}
-    old = {f: buffers[f.members[0]] for f in folds}
-    for f in folds:
-        buffers[f.members[0]] = _joined(old[f], len(f.members))
-
-    def move(access: Access) -> Access:
-        found = member_of.get(access.buffer)
-        if found is None:
-            return access
-        f, number = found
-        return _in_joined(access, old[f], len(f.members), number)
-
-    made: list[Statement] = []
-    for statement in body:
-        if isinstance(statement, Allocate) and statement.buffer.name in member_of:
-            f, number = member_of[statement.buffer.name]
-            if number == 0:
-                made.append(replace(statement, buffer=buffers[f.members[0]]))
-        elif any(access.buffer in member_of for access in accesses(statement)):
-            made.append(map_accesses(statement, move))
-        else:
-            made.append(statement)
-    return made
-
-
-def _joined(buffer: Buffer, count: int) -> Buffer:
+def joined(buffer: Buffer, count: int) -> Buffer:
+    """One buffer for `count` of them."""
     head, tail = (1, 1) if buffer.space.on_chip else (0, 0)
     return replace(buffer, shape=(*buffer.shape[:head], count, *buffer.shape[tail:]))
 
 
-def _in_joined(access: Access, buffer: Buffer, count: int, number: int) -> Access:
-    """The access to member `number`, as an access to the buffer of all `count`."""
-    name = access.buffer if number == 0 else None
+def in_joined(access: Access, buffer: Buffer, count: int) -> Access:
+    """The access to the first of `count` members, as one to the buffer of all."""
     if not buffer.space.on_chip:
-        width = (access.dtype or buffer.dtype).itemsize
-        size = buffer.num_bytes // width
-        moved = access.offset + number * size
-        return replace(access, buffer=name or buffer.name, offset=moved)
+        return access
     row = _row(access, buffer)
-    constant = access.offset.constant
-    offset = Affine(constant // row * row * count + constant % row + number * row)
+    offset = Affine(offset_in_joined(access, buffer, count, 0, access.offset.constant))
     for variable, c in access.offset.terms:
         offset += Affine.variable(variable, c * count if c % row == 0 else c)
-    strides = (row * count, *access.strides[1:])
-    return replace(access, buffer=buffer.name, offset=offset, strides=strides)
+    return replace(access, offset=offset, strides=(row * count, *access.strides[1:]))
+
+
+def offset_in_joined(access: Access, buffer: Buffer, count: int, number: int, constant: int) -> int:
+    """The constant of the offset of an access like this one to member `number`, there `constant`,
+    in the buffer of all.
+    """
+    if not buffer.space.on_chip:
+        width = (access.dtype or buffer.dtype).itemsize
+        return constant + number * (buffer.num_bytes // width)
+    row = _row(access, buffer)
+    return constant // row * row * count + constant % row + number * row

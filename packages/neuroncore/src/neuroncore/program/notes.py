@@ -1,10 +1,10 @@
-"""What is written down while a kernel runs: numbers, made into statements when it has ended."""
+"""What is written down while a kernel runs: integers, made into rows when it has ended."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,62 +16,45 @@ from neuroncore.instructions import Call as MachineCall
 from neuroncore.program.affine import Affine
 from neuroncore.program.box import canonical
 from neuroncore.program.content import constant_buffer
-from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Indirect, plain_number
+from neuroncore.program.looks import Looks
+from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Indirect
+from neuroncore.program.rows import NONE, Forms, Rows
 from neuroncore.spec import Spec
 from nki_dtypes import DType
 
 
-@dataclass(slots=True)
-class Matmul:
-    """An accumulating call: where it stands, what it asked for, what PSUM held (None: mixed)."""
+class Layout(NamedTuple):
+    """What tensors have in common that look alike."""
 
-    at: int
-    accumulate: bool | None
-    written: bool | None
-
-    @property
-    def starts_or_continues(self) -> bool:
-        """Whether accumulate=None says the same: the first write overwrites, later ones add."""
-        return self.accumulate is None or self.accumulate is self.written
-
-
-@dataclass(eq=False)
-class NotedTensor:
-    """A tensor of the run: what its buffer needs, where its name may stand, matmuls into it.
-
-    Kernels make many: what few of them have stands on the class until it is set.
-    """
-
-    number: int
     shape: tuple[int, ...]
     dtype: DType
     space: Space
     address: tuple[int, int] | None
+
+
+@dataclass(slots=True, eq=False)
+class NotedTensor:
+    """A tensor of the run: what its buffer needs, where its name may stand."""
+
+    number: int
+    layout: Layout
+    look: int
+    """Equal for those of one layout, but for parameters and constants, which are like no other."""
+    num_bytes: int
+    """Of its storage."""
     given_name: str
     made_at: Place | None
     is_gathered: bool
     """Whether the language filled it without an instruction."""
-    num_bytes: int
-    """Of its storage."""
-    elements: np.ndarray | None = field(default=None, init=False)
+    which: int = NONE
+    """Its number, or that of an equal constant before this one."""
+    elements: np.ndarray | None = None
     """What a constant of the kernel holds."""
-    same_as: NotedTensor | None = field(default=None, init=False)
-    """An equal constant before this one."""
-    base: int = field(default=0, init=False)
+    base: int = 0
     """Where its elements start in memory; 0: nobody has asked."""
-    parameter: str | None = field(default=None, init=False)
-    touched_at: Place | None = field(default=None, init=False)
+    parameter: str | None = None
+    touched_at: Place | None = None
     """The first write, which names the tiles of 0.1: they come to life when they are used."""
-    matmuls: Sequence[Matmul] = field(default=(), init=False)
-    last: NotedView | None = field(default=None, init=False)
-    """The last view of all of it."""
-
-    def accumulates(self, matmul: Matmul) -> None:
-        """Note a matmul into it."""
-        if isinstance(self.matmuls, list):
-            self.matmuls.append(matmul)
-        else:
-            self.matmuls = [matmul]
 
     def offset(self, array: np.ndarray, flat: np.ndarray) -> int:
         """Elements of `array` between the first of all, `flat`, and its own first."""
@@ -79,27 +62,23 @@ class NotedTensor:
             self.base = flat.__array_interface__["data"][0]
         return (array.__array_interface__["data"][0] - self.base) // array.itemsize
 
-    @cached_property
     def buffer(self) -> Buffer:
-        if self.same_as is not None:
-            return self.same_as.buffer
-        name = self.parameter or f"tile.{self.number}"
+        name, layout = self.parameter or f"tile.{self.number}", self.layout
         if self.elements is not None:
-            return constant_buffer(name, self.elements.reshape(self.shape), self.dtype)
-        return Buffer(name, self.shape, self.dtype, self.space, self.address)
+            return constant_buffer(name, self.elements.reshape(layout.shape), layout.dtype)
+        return Buffer(name, *self.layout)
 
 
 class NotedView(NamedTuple):
-    """A view at the moment of a call; `index` is that of a dynamic one."""
+    """A view in a call; `index` is that of a dynamic one."""
 
     tensor: NotedTensor
     spec: Spec
-    offset: int
     index: NotedView | None
 
 
 class NotedCall(NamedTuple):
-    """A call with its operands by `names`: views and numbers."""
+    """A call of which many rows are made, as the first of them was; its operands by `names`."""
 
     call: MachineCall
     names: tuple[str, ...]
@@ -107,85 +86,188 @@ class NotedCall(NamedTuple):
     name: str | None
     place: Place | None
 
-
-def statements(
-    notes: Sequence[NotedTensor | NotedCall],
-    tensors: Sequence[NotedTensor],
-    results: Sequence[NotedTensor],
-) -> tuple[Allocate | Call, ...]:
-    """The notes as statements, constants first, without tensors that nobody touches.
-
-    Raises UnsupportedError where an operand is one that no instruction has made.
-    """
-    defaulted = {
-        m.at for t in tensors if all(m.starts_or_continues for m in t.matmuls) for m in t.matmuls
-    }
-    touched = (t for note in notes for t in _touched(note))
-    used = {(t.same_as or t).number for t in (*results, *touched)}
-    writer = _Writer(defaulted)
-    constants = (t for t in tensors if t.elements is not None and t.number in used)
-    made = (
-        writer.call(at, note)
-        if isinstance(note, NotedCall)
-        else Allocate(note.buffer, note.made_at)
-        for at, note in enumerate(notes)
-        if isinstance(note, NotedCall) or note.number in used
-    )
-    return (*(Allocate(t.buffer, t.made_at) for t in constants), *made)
+    def uses(self) -> Iterator[NotedView]:
+        """Its accesses, index before base."""
+        for operand in self.operands:
+            if isinstance(operand, NotedView):
+                yield from _with_index(operand)
 
 
-def _touched(note: NotedTensor | NotedCall) -> Iterator[NotedTensor]:
-    """The tensors that a call names."""
-    if isinstance(note, NotedCall):
-        for view in note.operands:
-            while isinstance(view, NotedView):
-                yield view.tensor
-                view = view.index
+def _with_index(view: NotedView) -> Iterator[NotedView]:
+    if view.index is not None:
+        yield from _with_index(view.index)
+    yield view
+
+
+class _Buffers(dict[int, Buffer]):
+    """By number; made when they are asked for."""
+
+    def __init__(self, tensors: Sequence[NotedTensor]) -> None:
+        super().__init__()
+        self.tensors = tensors
+
+    def __missing__(self, number: int) -> Buffer:
+        made = self[number] = self.tensors[number].buffer()
+        return made
+
+
+@dataclass(slots=True)
+class Notes:
+    """The run as columns; a row is a call or a tensor that was made."""
+
+    tensors: list[NotedTensor] = field(default_factory=list)
+    results: list[NotedTensor] = field(default_factory=list)
+    models: list[NotedCall | NotedTensor] = field(default_factory=list)
+    """What rows look like, by number."""
+    rows: array[int] = field(default_factory=lambda: array("q"))
+    """Per row, its model."""
+    made: list[tuple[int, int]] = field(default_factory=list)
+    """Rows that make a tensor, and its number."""
+    buffers: array[int] = field(default_factory=lambda: array("q"))
+    """Per access, the number of its tensor."""
+    offsets: array[int] = field(default_factory=lambda: array("q"))
+    matmuls: list[tuple[int, int, bool]] = field(default_factory=list)
+    """Row and tensor of each accumulating call; whether accumulate=None says the same: the first
+    write overwrites, later ones add."""
+
+    def model(self, model: NotedCall | NotedTensor) -> int:
+        """The number of a new one."""
+        self.models.append(model)
+        return len(self.models) - 1
+
+    def as_rows(self) -> tuple[Rows, Forms, frozenset[int]]:
+        """Rows, constants first, without tensors that nobody touches; what they are made of; the
+        buffers that are like no other: parameters, constants, results.
+
+        Raises UnsupportedError where an operand is one that no instruction has made.
+        """
+        return _Assembly(self).rows()
+
+    def defaulted(self) -> list[int]:
+        """The rows that are written with accumulate=None: all matmuls into their tensor may be."""
+        others = {tensor for _, tensor, same in self.matmuls if not same}
+        return [row for row, tensor, _ in self.matmuls if tensor not in others]
+
+
+class _Assembly:
+    """Makes rows of notes."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self.buffers = _Buffers(notes.tensors)
+        self.forms = Forms(self.buffers, lambda number: notes.tensors[number].made_at)
+        self.touched = {*np.unique(notes.buffers).tolist(), *(t.which for t in notes.results)}
+        pinned = [t for t in notes.tensors if t.parameter or t.elements is not None]
+        self.pinned = frozenset(t.which for t in (*pinned, *notes.results))
+        by_name: dict[str, Buffer] = {}
+        self.looks = Looks(by_name, {self.buffers[t.number].name for t in pinned}, True)
+        self.writer = _Writer(self.buffers, by_name)
+
+    def rows(self) -> tuple[Rows, Forms, frozenset[int]]:
+        self.refuse_gathered()
+        notes = self.notes
+        models = np.array(notes.rows, np.int64)
+        made = np.full(len(models), NONE)
+        if notes.made:
+            at, which = np.array(notes.made).T
+            made[at] = which
+        kinds, forms, counts = self.columns(models)
+        first = np.concatenate([[0], np.cumsum(counts)])
+        uses = (np.array(notes.buffers, np.int64), np.array(notes.offsets, np.int64))
+        rows = Rows(kinds, forms, made, np.zeros_like(kinds), first, *uses)
+        used = np.zeros(len(notes.tensors) + 1, np.bool_)
+        used[list(self.touched)] = True
+        used[NONE] = True
+        return self.with_constants(rows.kept(used[made])), self.forms, self.pinned
+
+    def columns(self, models: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each row its kind, its form, how many accesses it has."""
+        all_models = self.notes.models
+        defaulted = self.notes.defaulted()
+        shifted = models.copy()
+        shifted[defaulted] += len(all_models)
+        found = np.zeros((3, 2 * len(all_models)), np.int64)
+        for number in np.unique(shifted).tolist():
+            model = all_models[number % len(all_models)]
+            found[:, number] = self.column_of(model, number >= len(all_models))
+        kinds, forms, counts = found[:, shifted]
+        return kinds, forms, counts
+
+    def column_of(self, model: NotedCall | NotedTensor, defaulted: bool) -> tuple[int, int, int]:
+        if isinstance(model, NotedTensor):
+            return self.looks.kind(Allocate(self.buffers[model.number], model.made_at)), NONE, 0
+        node = self.writer.call(model, defaulted)
+        return self.looks.kind(node), self.forms.add(node), sum(1 for _ in model.uses())
+
+    def with_constants(self, rows: Rows) -> Rows:
+        """The same rows behind those of the constants that are touched."""
+        tensors = self.notes.tensors
+        constants = [t for t in tensors if t.elements is not None and t.number in self.touched]
+        if not constants:
+            return rows
+        looks = [self.looks.kind(Allocate(self.buffers[t.number], t.made_at)) for t in constants]
+        number = len(constants)
+        return Rows(
+            np.concatenate([looks, rows.kinds]),
+            np.concatenate([[NONE] * number, rows.forms]),
+            np.concatenate([[t.number for t in constants], rows.made]),
+            np.concatenate([[0] * number, rows.inside]),
+            np.concatenate([[0] * number, rows.first]),
+            rows.buffers,
+            rows.offsets,
+        )
+
+    def refuse_gathered(self) -> None:
+        gathered = {t.number for t in self.notes.tensors if t.is_gathered} & self.touched
+        if not gathered:
+            return
+        for model in self.notes.models:
+            if isinstance(model, NotedTensor):
+                continue
+            for view in model.uses():
+                if view.tensor.number in gathered:
+                    raise UnsupportedError(
+                        "data is moved without an instruction, which no program says",
+                        got=repr(view.spec),
+                        hint="it reads an access that is no pattern; copy its parts into a tile "
+                        "first",
+                        place=model.place,
+                    )
 
 
 @dataclass(slots=True)
 class _Writer:
     """Makes calls; what repeats from call to call is made once."""
 
-    defaulted: set[int]
-    """The numbers of the calls that are written with accumulate=None."""
+    buffers: Mapping[int, Buffer]
+    by_name: dict[str, Buffer]
+    """Those that were written."""
     attrs: dict[tuple[int, bool], Mapping[str, Any]] = field(default_factory=dict)
-    strides: dict[tuple[Spec, tuple[int, ...]], tuple[int, ...]] = field(default_factory=dict)
 
-    def call(self, at: int, noted: NotedCall) -> Call:
+    def call(self, noted: NotedCall, defaulted: bool) -> Call:
+        """`defaulted`: with accumulate=None."""
         made = noted.call
-        key = (id(made), at in self.defaulted)
+        key = (id(made), defaulted)
         attrs = self.attrs.get(key)
         if attrs is None:
-            more = {"accumulate": None} if at in self.defaulted else {}
+            more = {"accumulate": None} if defaulted else {}
             attrs = self.attrs[key] = {**made.attrs, **more}
         operands = {
-            name: self.access(value, noted.place)
-            if isinstance(value, NotedView)
-            else plain_number(value)
+            name: self.access(value) if isinstance(value, NotedView) else value
             for name, value in zip(noted.names, noted.operands, strict=True)
         }
         return Call(made.record.name, operands, attrs, noted.name, noted.place)
 
-    def access(self, view: NotedView, place: Place | None) -> Access:
-        tensor, spec, offset, index = view
-        buffer = tensor.buffer
-        if tensor.is_gathered:
-            raise UnsupportedError(
-                "data is moved without an instruction, which no program says",
-                got=repr(spec),
-                hint="it reads an access that is no pattern; copy its parts into a tile first",
-                place=place,
-            )
+    def access(self, view: NotedView) -> Access:
+        """The access, as if it began with the first element."""
+        tensor, spec, index = view
+        buffer = self.buffers[tensor.which]
+        self.by_name[buffer.name] = buffer
         dtype = None if spec.dtype is buffer.dtype else spec.dtype
         indirect = None
         if index is not None:
             moved = spec.indirect
             assert moved is not None
-            indirect = Indirect(moved.kind, self.access(index, place), moved.dim)
-        key = (spec, buffer.shape)
-        strides = self.strides.get(key)
-        if strides is None:
-            made = Access(buffer.name, Affine(), spec.shape, spec.strides, dtype, indirect)
-            strides = self.strides[key] = canonical(made, buffer).strides
-        return Access(buffer.name, Affine(offset), spec.shape, strides, dtype, indirect)
+            indirect = Indirect(moved.kind, self.access(index), moved.dim)
+        made = Access(buffer.name, Affine(), spec.shape, spec.strides, dtype, indirect)
+        return canonical(made, buffer)

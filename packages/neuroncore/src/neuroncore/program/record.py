@@ -1,9 +1,9 @@
-"""Watches a kernel run and writes down its allocations and instructions, without loops."""
+"""Watches a kernel run and gives its allocations and instructions as a program."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,13 +17,16 @@ from neuroncore.launch import running
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 from neuroncore.options import Options
-from neuroncore.program.naming import assigned_name
-from neuroncore.program.nodes import Program
-from neuroncore.program.notes import Matmul, NotedCall, NotedTensor, NotedView, statements
+from neuroncore.program.looks import number_look
+from neuroncore.program.naming import assigned_name, named_like_source
+from neuroncore.program.nodes import Program, plain_number
+from neuroncore.program.notes import Layout, NotedCall, NotedTensor, NotedView, Notes
+from neuroncore.program.reroll import loops_in
 from neuroncore.spec import Spec, row_major
 from nki_dtypes import cast
 
 BETA1 = (0, 1)
+OFFSETS_KEPT = 1 << 16
 
 
 def _views(value: Any, path: str) -> Iterator[tuple[str, View]]:
@@ -58,15 +61,22 @@ class Recorder(Watcher):
         self.needs_values = needs_values
         self._refused: UnsupportedError | None = None
         self.core: NeuronCore | None = None
+        self._version: tuple[int, int] | None = None
+        self._notes = Notes()
         self._tensors: dict[int, NotedTensor] = {}
         """By id of the storage; a storage that dies is replaced by the next with its id."""
-        self._all: list[NotedTensor] = []
-        self._notes: list[NotedTensor | NotedCall] = []
-        """Tensors that were made and calls, in order."""
+        self._forms: dict[tuple[int, int, str | None], _Form] = {}
+        self._looks: dict[Hashable, int] = {}
+        self._makers: dict[tuple[int, int], int] = {}
+        """The model of what makes tensors, by their look and the id of the place."""
+        self._layouts: dict[tuple[Any, ...], Layout] = {}
         self._dense: dict[Spec, bool] = {}
+        self._offsets: dict[int, tuple[np.ndarray, int]] = {}
+        """By id of an array: itself, and where it begins in its tensor. Only where nothing is
+        executed: tensors that look alike share arrays there, and their memory need not be freed."""
         self._constants: dict[tuple[Any, ...], NotedTensor] = {}
         self._parameters: list[NotedTensor] = []
-        self._results: list[NotedTensor] | None = None
+        self._returned = False
 
     @property
     def options(self) -> Options | None:
@@ -76,7 +86,7 @@ class Recorder(Watcher):
     # -- what happens -----------------------------------------------------------------------------
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        if self._results is not None or self._parameters:
+        if self._returned or self._parameters:
             raise UnsupportedError("capture of more than one launch")
         if self.kernel is None:
             self.kernel = running("a recorder").body
@@ -84,6 +94,7 @@ class Recorder(Watcher):
             tensor = self._tensors[id(view.storage)]
             tensor.is_gathered = False
             tensor.parameter = name
+            tensor.look = self._look(("parameter", name))
             self._parameters.append(tensor)
             self.core = view.core
 
@@ -99,69 +110,116 @@ class Recorder(Watcher):
             yield from _views(value, name)
 
     def allocated(self, storage: Storage) -> None:
+        shape, dtype, space, address = storage.shape, storage.dtype, storage.space, storage.address
+        notes, place = self._notes, storage.place
+        number = len(notes.tensors)
+        fresh = storage.fresh
+        key = shape, id(dtype), id(space), address
+        layout = self._layouts.get(key)
+        if layout is None:
+            layout = self._layouts[key] = Layout(shape, dtype, space, address)
+        look = self._look(id(layout) if fresh else ("tensor", number))
         tensor = self._tensors[id(storage)] = NotedTensor(
-            len(self._all), storage.shape, storage.dtype, storage.space, storage.address,
-            storage.name, storage.place, not (storage.fresh or storage.constant),
-            storage.flat.nbytes,
+            number, layout, look, storage.flat.nbytes, storage.name, place,
+            not (fresh or storage.constant), number,
         )  # fmt: skip
+        notes.tensors.append(tensor)
         if storage.constant:
             self._note_constant(tensor, storage)
-        self._all.append(tensor)
-        if storage.fresh:
-            self._notes.append(tensor)
+        if fresh:
+            model = self._makers.get((look, id(place)))
+            if model is None:
+                model = self._makers[look, id(place)] = notes.model(tensor)
+            notes.made.append((len(notes.rows), number))
+            notes.rows.append(model)
+
+    def _look(self, looks: Hashable) -> int:
+        return self._looks.setdefault(looks, len(self._looks))
 
     def _note_constant(self, tensor: NotedTensor, storage: Storage) -> None:
         held, dtype = storage.flat, storage.dtype
         elements = held if held.dtype == dtype.storage else cast(held, dtype)
         key = (storage.shape, dtype, elements.tobytes())
-        tensor.same_as = self._constants.get(key)
-        if tensor.same_as is None:
+        same = self._constants.setdefault(key, tensor)
+        if same is tensor:
             tensor.elements = elements
-            self._constants[key] = tensor
+        tensor.which, tensor.look = same.number, same.look
 
     def will(self, event: Event) -> None:
         attrs = event.call.attrs
         if "accumulate" not in attrs or attrs.get("is_transpose"):
             return
         dst = event.views["dst"]
-        written = written_part(dst)
-        at, tensor = len(self._notes), self._tensors[id(dst.storage)]
-        adds_anyway = event.call.options.accumulate_on_unwritten == "add"
-        if attrs["accumulate"] and adds_anyway and written is not True:
+        written, asked = written_part(dst), attrs["accumulate"]
+        same = asked is None or asked is written
+        if asked and written is not True and _adds_anyway(event):
             if not self.for_time:
                 _holds_zeros(dst, written, event.place)
-            written = True if written is False else None  # 0 + x: as if it had been written
-            tensor.accumulates(Matmul(at, None, written))
-            return
-        state = written if isinstance(written, bool) else None
-        tensor.accumulates(Matmul(at, attrs["accumulate"], state))
+            same = True  # 0 + x: as if it had been written
+        notes = self._notes
+        notes.matmuls.append((len(notes.rows), self._tensors[id(dst.storage)].number, same))
 
     def did(self, event: Event) -> None:
-        call, views, place = event.call, event.views, event.place
-        operands = [
-            self._noted(value) if isinstance(value, View) else value for value in views.values()
-        ]
-        self._notes.append(NotedCall(call, tuple(views), operands, event.name, place))
-        if call.version == BETA1 or self.core is None:
+        call, views, place, name, _ = event
+        key = (id(call), id(place), name)
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = _Form(event)
+        note = self._note
+        looks = tuple([note(views[operand]) for operand in form.tiles])
+        if form.numbers:
+            looks += tuple([number_look(plain_number(views[n])) for n in form.numbers])
+        model = form.models.get(looks)
+        if model is None:
+            model = form.models[looks] = self._notes.model(self._call(event))
+        self._notes.rows.append(model)
+        if form.is_old or self.core is None:
             self._first_touch(event)
         if not self.needs_values:
-            _as_if_executed(event)
+            for output in form.outputs:  # memory that counts as written
+                view = views[output]
+                view.claim()
+                if form.sums:
+                    mark_written(view)
 
-    def _noted(self, view: View) -> NotedView:
-        tensor, spec, array = self._tensors[id(view.storage)], view.spec, view.array
-        last = tensor.last
-        if last is not None and last.spec is spec:
-            return last
-        dense = self._dense.get(spec)
-        if dense is None:
-            dense = self._dense[spec] = spec.strides == row_major(spec.shape)
-        starts = dense and array.nbytes == tensor.num_bytes
-        offset = 0 if starts else tensor.offset(array, view.storage.flat)
-        index = None if view.dynamic is None else self._noted(view.dynamic.index)
-        noted = NotedView(tensor, spec, offset, index)
-        if starts and index is None:
-            tensor.last = noted
-        return noted
+    def _note(self, view: View) -> Hashable:
+        """Write down an access, after its index; what it looks like."""
+        tensor = self._tensors[id(view.storage)]
+        look: Hashable = tensor.look
+        if view.dynamic is not None:
+            look = look, self._note(view.dynamic.index)
+        notes = self._notes
+        notes.buffers.append(tensor.which)
+        array = view.array
+        if self.needs_values:
+            spec = view.spec
+            dense = self._dense.get(spec)
+            if dense is None:
+                dense = self._dense[spec] = spec.strides == row_major(spec.shape)
+            whole = dense and array.nbytes == tensor.num_bytes
+            notes.offsets.append(0 if whole else tensor.offset(array, view.storage.flat))
+            return look
+        known = self._offsets.get(id(array))
+        if known is None:
+            offset = tensor.offset(array, view.storage.flat)
+            if len(self._offsets) >= OFFSETS_KEPT:
+                self._offsets.clear()
+            known = self._offsets[id(array)] = array, offset
+        notes.offsets.append(known[1])
+        return look
+
+    def _call(self, event: Event) -> NotedCall:
+        if self._version is None:
+            self._version = event.call.version
+        operands = [
+            self._view(value) if isinstance(value, View) else plain_number(value)
+            for value in event.views.values()
+        ]
+        return NotedCall(event.call, tuple(event.views), operands, event.name, event.place)
+
+    def _view(self, view: View) -> NotedView:
+        index = None if view.dynamic is None else self._view(view.dynamic.index)
+        return NotedView(self._tensors[id(view.storage)], view.spec, index)
 
     def _first_touch(self, event: Event) -> None:
         for name in event.call.record.outputs:
@@ -188,12 +246,13 @@ class Recorder(Watcher):
             )
 
     def returned(self, value: Any) -> None:
-        if self._results is None:
-            self._results = [self._result(view) for _, view in _views(value, "result")]
+        if not self._returned:
+            self._returned = True
+            self._notes.results += [self._result(view) for _, view in _views(value, "result")]
 
     def _result(self, view: View) -> NotedTensor:
         tensor = self._tensors[id(view.storage)]
-        if view.shape != tensor.shape or view.spec.dtype is not tensor.dtype:
+        if view.shape != tensor.layout.shape or view.spec.dtype is not tensor.layout.dtype:
             raise UnsupportedError(
                 "the kernel returns a part of a tensor",
                 expected="whole tensors",
@@ -204,42 +263,52 @@ class Recorder(Watcher):
 
     # -- as nodes ---------------------------------------------------------------------------------
 
-    def names(self) -> dict[str, str]:
-        """Buffer → what the source calls it."""
-        named = lru_cache(maxsize=None)(assigned_name)
-        return {
-            t.buffer.name: named(t.touched_at) or t.given_name or named(t.made_at) or "tile"
-            for t in self._all
-            if t.same_as is None
-        }
+    def program(self, rolled: bool = True) -> Program:
+        """What happened, named like the source; tensors that nobody touches are left out.
 
-    def program(self) -> Program:
-        """What happened, one statement after the other; tensors that nobody touches are left out.
-
-        An accumulation group that begins with its PSUM tensor is written with accumulate=None.
-        Raises UnsupportedError for what no program says.
+        `rolled`: with the loops that are found. An accumulation group that begins with its PSUM
+        tensor is written with accumulate=None. Raises UnsupportedError for what no program says.
         """
         if self._refused is not None:
             raise self._refused
-        version = next((n.call.version for n in self._notes if isinstance(n, NotedCall)), (0, 6))
-        return Program(
+        rows, forms, pinned = self._notes.as_rows()
+        program = Program(
             getattr(self.kernel, "__name__", "kernel"),
-            tuple(t.buffer for t in self._parameters),
-            statements(self._notes, self._all, self._results or ()),
-            tuple(t.buffer.name for t in self._results or ()),
+            tuple(forms.buffers[t.number] for t in self._parameters),
+            loops_in(rows, forms, pinned) if rolled else forms.nodes(rows),
+            tuple(forms.buffers[t.which].name for t in self._notes.results),
             self.core.target.name if self.core else "trn2",
-            ".".join(map(str, version)),
+            ".".join(map(str, self._version or (0, 6))),
         )
+        named = lru_cache(maxsize=None)(assigned_name)
+        tensors = self._notes.tensors
+        made = ((buffer.name, tensors[number]) for number, buffer in forms.buffers.items())
+        names = {
+            name: named(t.touched_at) or t.given_name or named(t.made_at) or "tile"
+            for name, t in made
+        }
+        return named_like_source(program, names)
 
 
-def _as_if_executed(event: Event) -> None:
-    """What executing leaves behind beside values: memory that counts as written."""
-    for name in event.call.record.outputs:
-        view = event.views.get(name)
-        if isinstance(view, View):
-            view.claim()
-            if "accumulate" in event.call.attrs:
-                mark_written(view)
+class _Form:
+    """What calls of one kind from one place have in common."""
+
+    __slots__ = ("_kept", "is_old", "models", "numbers", "outputs", "sums", "tiles")
+
+    def __init__(self, event: Event) -> None:
+        self._kept = event.call, event.place  # so that their ids remain their own
+        views = event.views
+        self.tiles = [n for n, value in views.items() if isinstance(value, View)]
+        self.numbers = [n for n, v in views.items() if v is not None and n not in self.tiles]
+        self.outputs = [n for n in event.call.record.outputs if n in self.tiles]
+        self.sums = "accumulate" in event.call.attrs
+        self.is_old = event.call.version == BETA1
+        self.models: dict[tuple[Hashable, ...], int] = {}
+        """By what its operands look like."""
+
+
+def _adds_anyway(event: Event) -> bool:
+    return event.call.options.accumulate_on_unwritten == "add"
 
 
 def _holds_zeros(dst: View, written: np.ndarray | bool, place: Place | None) -> None:

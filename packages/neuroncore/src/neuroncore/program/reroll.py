@@ -11,22 +11,25 @@ shortest period is rolled first, so that inner loops are found before outer ones
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neuroncore._caret import Place
-from neuroncore.program.affine import Affine
-from neuroncore.program.fold import Fold, can_fold, fold
+from neuroncore.program.fold import (
+    Fold,
+    can_join,
+    can_move,
+    in_joined,
+    joined,
+    offset_in_joined,
+)
+from neuroncore.program.looks import Looks, own_buffers
 from neuroncore.program.naming import named_like_source
 from neuroncore.program.nodes import (
     Access,
     Allocate,
     Buffer,
-    Call,
     Loop,
     Program,
     Statement,
@@ -34,9 +37,12 @@ from neuroncore.program.nodes import (
     map_accesses,
     walk,
 )
+from neuroncore.program.repeats import Repeats, Users
+from neuroncore.program.rows import NONE, Forms, Rolled, Rows
 
 LONGEST_PERIOD = 1024  # statements at one level; longer bodies stay unrolled
 _SIGHTS = 3  # how many next occurrences of a statement suggest a period
+_FIRST_TRIPS = 16  # looked at before it is known that a loop is longer
 
 
 def reroll(
@@ -48,277 +54,257 @@ def reroll(
     when a kernel has run. `names` are what buffers are to be called; loops are called as in the
     source lines that their statements come from.
     """
-    roller = _Roller(program, same_line)
-    rolled = replace(program, body=tuple(item.node for item in roller.run()))
+    rows, forms, pinned = _rows_of(program, same_line)
+    rolled = replace(program, body=loops_in(rows, forms, pinned))
     return named_like_source(rolled, names or {})
 
 
-@dataclass(slots=True, eq=False)
-class _Item:
-    """A statement at the level that is being rolled."""
+def loops_in(rows: Rows, forms: Forms, pinned: frozenset[int]) -> tuple[Statement, ...]:
+    """The rows as statements, periodic ones as loops. `pinned`: buffers that are like no other."""
+    roller = _Roller(rows, forms, pinned)
+    while any(roller.sweep(period) for period in roller.periods()):
+        pass
+    return forms.nodes(roller.rows)
 
-    node: Statement
-    kind: int
-    """Equal for statements that may be iterations of each other."""
-    uses: list[tuple[str, int]] = field(default_factory=list)
-    """Per access: the buffer ("" and its number for one made inside), the constant offset."""
-    makes: str | None = None
-    """The buffer that an Allocate makes."""
-    inside: int = 0
-    """How deep loops are nested in it."""
+
+def _rows_of(program: Program, same_line: bool) -> tuple[Rows, Forms, frozenset[int]]:
+    """The body of a program as rows, each with a form of its own."""
+    buffers = program.buffers()
+    numbers = {name: number for number, name in enumerate(buffers)}
+    constants = {b.name for b in buffers.values() if b.content is not None}
+    pinned = {b.name for b in program.parameters} | constants | set(program.results)
+    looks = Looks(buffers, pinned, same_line)
+    made = {s.buffer.name: s.origin for s in walk(program.body) if isinstance(s, Allocate)}
+    origins = {numbers[name]: origin for name, origin in made.items()}
+    forms = Forms(dict(enumerate(buffers.values())), origins.__getitem__)
+    first, which, offsets = [0], list[int](), list[int]()
+    for node in program.body:
+        own = set(own_buffers(node))
+        for access in accesses(node):
+            which.append(NONE if access.buffer in own else numbers[access.buffer])
+            offsets.append(access.offset.constant)
+        first.append(len(which))
+    body = program.body
+    columns = (
+        [looks.kind(s) for s in body],
+        [NONE if isinstance(s, Allocate) else forms.add(s) for s in body],
+        [numbers[s.buffer.name] if isinstance(s, Allocate) else NONE for s in body],
+        [_depth(s) for s in body],
+        first, which, offsets,
+    )  # fmt: skip
+    rows = Rows(*(np.array(column, np.int64) for column in columns))
+    return rows, forms, frozenset(numbers[name] for name in pinned)
+
+
+def _depth(node: Statement) -> int:
+    return 1 + max(map(_depth, node.body), default=0) if isinstance(node, Loop) else 0
 
 
 @dataclass(slots=True)
 class _Roll:
-    """Iterations found at `start`: `trips` of `period` items each; `steps` per access."""
+    """Iterations found at `start`: `trips` of `period` rows each; `steps` per access."""
 
     start: int
     period: int
     trips: int
-    steps: list[list[int]]
+    steps: np.ndarray
+
+    @property
+    def end(self) -> int:
+        """The row behind it."""
+        return self.start + self.period * self.trips
 
 
 class _Roller:
-    def __init__(self, program: Program, same_line: bool) -> None:
-        self.same_line = same_line
-        self.buffers: dict[str, Buffer] = program.buffers()
-        constants = {b.name for b in self.buffers.values() if b.content is not None}
-        self.pinned = {b.name for b in program.parameters} | constants | set(program.results)
+    def __init__(self, rows: Rows, forms: Forms, pinned: frozenset[int]) -> None:
+        self.rows = rows
+        self.forms = forms
+        self.pinned = pinned
         self.kinds: dict[Hashable, int] = {}
-        self.known: dict[int, tuple[Any, int]] = {}
-        """By id: a place or the attributes of a call, which many share, and its number."""
-        self.tensors: dict[str, Hashable] = {}
-        self.items = [self.item(s) for s in program.body]
-
-    def run(self) -> list[_Item]:
-        while any(self.sweep(period) for period in self.periods()):
-            pass
-        return self.items
-
-    # -- what a statement looks like --------------------------------------------------------------
-
-    def item(self, node: Statement) -> _Item:
-        if isinstance(node, Allocate):
-            return _Item(node, self.kind(self.look(node, {})), makes=node.buffer.name)
-        if isinstance(node, Call):
-            uses = [(a.buffer, a.offset.constant) for a in accesses(node)]
-            return _Item(node, self.kind(self.look(node, {})), uses)
-        made = {s.buffer.name: i for i, s in enumerate(_allocations(node))}
-        own = made if isinstance(node, Loop) else {}
-        kind = self.kind(self.look(node, own))
-        uses = [("" if a.buffer in own else a.buffer, a.offset.constant) for a in accesses(node)]
-        makes = node.buffer.name if isinstance(node, Allocate) else None
-        return _Item(node, kind, uses, makes, _depth(node))
+        self.new_kind = int(rows.kinds.max(initial=0)) + 1
 
     def kind(self, looks: Hashable) -> int:
-        return self.kinds.setdefault(looks, len(self.kinds))
-
-    def look(self, node: Statement, own: dict[str, int]) -> Hashable:
-        """Everything about a statement but constant offsets and which tensor it touches."""
-        line = self.line(node.origin) if self.same_line and node.origin else None
-        match node:
-            case Loop():
-                bounds = (node.variable, node.start, node.stop, node.step)
-                return bounds, tuple(self.look(s, own) for s in node.body)
-            case Allocate(buffer):
-                return line, self.tensor(buffer)
-        operands = [
-            self.access(v, own) if isinstance(v, Access) else (type(v), v)
-            for v in node.operands.values()
-        ]
-        attrs = self.number(node.attrs, lambda: tuple(node.attrs.values()))
-        return line, node.instruction, node.name, attrs, *operands
-
-    def line(self, place: Place) -> int:
-        return self.number(place, lambda: (place.file, place.line, place.column))
-
-    def number(self, shared: Any, content: Callable[[], Hashable]) -> int:
-        """A number for its content; the object is kept, so that its id remains its own."""
-        known = self.known.get(id(shared))
-        if known is None:
-            number = self.kinds.setdefault(("shared", content()), len(self.kinds))
-            known = self.known[id(shared)] = shared, number
-        return known[1]
-
-    def access(self, access: Access, own: dict[str, int]) -> Hashable:
-        buffer = self.buffers[access.buffer]
-        which: Hashable = own.get(access.buffer)
-        if which is None:
-            which = self.tensor(buffer)
-        moved = access.indirect
-        index = (moved.kind, moved.dim, self.access(moved.index, own)) if moved else None
-        return which, access.offset.terms, access.shape, access.strides, access.dtype, index
-
-    def tensor(self, buffer: Buffer) -> Hashable:
-        known = self.tensors.get(buffer.name)
-        if known is None:
-            name = buffer.name if buffer.name in self.pinned else None
-            looks = "tensor", name, buffer.shape, buffer.dtype, buffer.space, buffer.address
-            known = self.kinds.setdefault(looks, len(self.kinds))
-            known = self.tensors[buffer.name] = "tensor", known
-        return known
+        return self.kinds.setdefault(looks, self.new_kind + len(self.kinds))
 
     # -- finding iterations -----------------------------------------------------------------------
 
     def periods(self) -> list[int]:
         """Distances at which statements recur, shortest first."""
-        seen: dict[int, list[int]] = defaultdict(list)
+        order = np.argsort(self.rows.kinds, kind="stable")
+        kinds = self.rows.kinds[order]
         found: set[int] = set()
-        for at, item in enumerate(self.items):
-            before = seen[item.kind]
-            found |= {at - earlier for earlier in before}
-            before.append(at)
-            del before[:-_SIGHTS]
+        for sight in range(1, _SIGHTS + 1):
+            again = np.flatnonzero(kinds[sight:] == kinds[:-sight])
+            found.update(np.unique(order[again + sight] - order[again]).tolist())
         return sorted(p for p in found if p <= LONGEST_PERIOD)
 
     def sweep(self, period: int) -> bool:
         """Roll or fold everything that repeats with this period; whether anything did."""
-        kinds = np.array([item.kind for item in self.items])
+        kinds = self.rows.kinds
         same = np.flatnonzero(kinds[period:] == kinds[:-period])
-        used = self.users()
+        runs = [(a, b) for a, b in _runs(same) if b + 1 - a >= period]
+        if not runs:
+            return False
+        users = Users(self.rows)
         rolls: list[_Roll] = []
         folds: list[Fold] = []
         done = 0
-        for first, last in _runs(same):
+        for first, last in runs:
+            repeats = Repeats(self.rows, users, period, first, last)
             at = max(first, done)
             while at + period <= last + 1:
-                roll = self.roll_at(at, period, last + period)
-                folded = None if roll is None else self.escaping(roll, used)
-                if roll is None or folded is None:
+                later = repeats.not_before(at)
+                if later > at:
+                    at = later
+                    continue
+                roll = self.roll_at(users, at, period, last + period)
+                folded = self.escaping(roll, users)
+                if folded is None:
                     at += 1
                     continue
                 rolls.append(roll)
                 folds += folded
-                at = done = roll.start + roll.period * roll.trips
+                at = done = roll.end
         if folds:  # they change what the rolls were found on: those are found again
             self.fold(folds)
         else:
             self.roll(rolls)
         return bool(rolls or folds)
 
-    def users(self) -> dict[str, list[int]]:
-        """Buffer → positions of the items that touch it."""
-        found: dict[str, list[int]] = defaultdict(list)
-        for at, item in enumerate(self.items):
-            for name in dict.fromkeys(name for name, _ in item.uses):
-                found[name].append(at)
-        return found
-
-    def roll_at(self, start: int, period: int, end: int) -> _Roll | None:
-        """The longest roll that begins at `start` and stays before `end`."""
-        window = self.items[start : start + period]
-        locals_ = self.made(start, period)
-        steps: list[list[int]] | None = None
-        trips = 1
-        while start + (trips + 1) * period <= end + 1:
-            at = start + trips * period
-            found = self.difference(window, locals_, at, period, trips)
-            if found is None or (steps is not None and found != steps):
+    def roll_at(self, users: Users, start: int, period: int, end: int) -> _Roll:
+        """The longest roll that begins at `start` and stays before `end`; it has two trips."""
+        rows, most = self.rows, (end + 1 - start) // period
+        low = rows.first[start]
+        width = int(rows.first[start + period] - low)
+        trips, looked = 2, _FIRST_TRIPS
+        buffers = rows.buffers[low : low + width]
+        offsets = rows.offsets[low : low + width]
+        places = users.places(buffers, start, period)
+        own = places != NONE
+        steps = rows.offsets[low + width : low + 2 * width] - offsets
+        while trips < most:
+            trip = np.arange(trips, min(most, looked))
+            at = slice(low + trips * width, low + (trips + len(trip)) * width)
+            block = rows.buffers[at].reshape(len(trip), width)
+            now = users.places(block, start + trip[:, None] * period, period)
+            same = np.where(own | (now != NONE), now == places, block == buffers)
+            moved = rows.offsets[at].reshape(len(trip), width) - offsets
+            fits = (same & (moved == trip[:, None] * steps)).all(axis=1)
+            count = len(trip) if fits.all() else int(fits.argmin())
+            trips += count
+            if count < len(trip):
                 break
-            steps, trips = found, trips + 1
-        return None if steps is None else _Roll(start, period, trips, steps)
+            looked *= 4
+        return _Roll(start, period, trips, steps)
 
-    def made(self, start: int, period: int) -> dict[str, int]:
-        """The buffers that these items allocate, by position."""
-        items = self.items[start : start + period]
-        return {item.makes: i for i, item in enumerate(items) if item.makes}
-
-    def difference(
-        self, window: list[_Item], first: dict[str, int], at: int, period: int, trip: int
-    ) -> list[list[int]] | None:
-        """How far each access has moved per trip since the window; None: this is no iteration."""
-        later = self.made(at, period)
-        steps = []
-        for item, other in zip(window, self.items[at : at + period], strict=True):
-            row = []
-            for (name, constant), (new_name, new_constant) in zip(
-                item.uses, other.uses, strict=True
-            ):
-                if name in first or new_name in later:
-                    if first.get(name) != later.get(new_name):
-                        return None
-                elif name != new_name:
-                    return None
-                step, rest = divmod(new_constant - constant, trip)
-                if rest:
-                    return None
-                row.append(step)
-            steps.append(row)
-        return steps
-
-    def escaping(self, roll: _Roll, used: dict[str, list[int]]) -> list[Fold] | None:
+    def escaping(self, roll: _Roll, users: Users) -> list[Fold] | None:
         """Folds that the roll needs for buffers that outlive their iteration; None: impossible."""
+        made = self.rows.made[roll.start : roll.end].reshape(roll.trips, roll.period)
+        starts = np.arange(roll.start, roll.end, roll.period)[:, None]
+        unused = users.last[made] == NONE
+        inside = (users.first[made] >= starts) & (users.last[made] < starts + roll.period)
+        stays = (made == NONE) | inside | unused
+        if self.pinned:
+            stays &= (made == NONE) | ~np.isin(made, list(self.pinned))
         folds = []
-        for i in range(roll.period):
-            starts = range(roll.start, roll.start + roll.period * roll.trips, roll.period)
-            names = [self.items[s + i].makes for s in starts]
-            if names[0] is None:
-                continue
-            members = [name for name in names if name is not None]
-            if all(
-                self.stays(n, s, roll.period, used) for n, s in zip(members, starts, strict=True)
-            ):
-                continue
-            lives = [used[n] for n in members]
-            if not all(lives) or self.pinned & set(members):
+        for column in np.flatnonzero(~stays.all(axis=0)).tolist():
+            members = made[:, column]
+            if unused[:, column].any() or self.pinned.intersection(members.tolist()):
                 return None
-            together = max(u[0] for u in lives) < min(u[-1] for u in lives)
-            if not together or not can_fold(self.items_of(lives), self.buffers, members):
+            if users.first[members].max() >= users.last[members].min():
                 return None
-            folds.append(Fold(tuple(members)))
+            if not self.can_fold(members.tolist(), users):
+                return None
+            folds.append(Fold(tuple(members.tolist())))
         return folds
 
-    def stays(self, name: str, start: int, period: int, used: dict[str, list[int]]) -> bool:
-        touched = used[name]
-        inside = not touched or (start <= touched[0] and touched[-1] < start + period)
-        return inside and name not in self.pinned
-
-    def items_of(self, lives: list[list[int]]) -> Iterator[Statement]:
-        return (self.items[at].node for at in sorted({at for u in lives for at in u}))
+    def can_fold(self, members: list[int], users: Users) -> bool:
+        """Whether the members fit one buffer and every access to them can be rewritten."""
+        buffer = self.forms.buffers[members[0]]
+        uses = np.concatenate([users.uses(member) for member in members])
+        rows = users.row_of_use[uses]
+        which = (uses - self.rows.first[rows]).tolist()
+        looked = set(zip(self.rows.forms[rows].tolist(), which, strict=True))
+        return can_join(buffer, len(members)) and all(
+            can_move(self.forms.accesses_of(form)[use], buffer) for form, use in looked
+        )
 
     # -- changing the program ---------------------------------------------------------------------
 
     def roll(self, rolls: list[_Roll]) -> None:
-        made: list[_Item] = []
-        at = 0
+        """Put one row for each roll."""
+        rows, users = self.rows, Users(self.rows)
+        keep, keep_uses = np.ones(len(rows), np.bool_), np.ones(len(rows.buffers), np.bool_)
+        counts = np.diff(rows.first)
+        new = replace(
+            rows, kinds=rows.kinds.copy(), forms=rows.forms.copy(), made=rows.made.copy(),
+            inside=rows.inside.copy(), buffers=rows.buffers.copy(),
+        )  # fmt: skip
         for roll in rolls:
-            made += self.items[at : roll.start]
-            made.append(self.item(self.loop(roll)))
-            at = roll.start + roll.period * roll.trips
-        self.items = made + self.items[at:]
+            window = rows.part(roll.start, roll.start + roll.period)
+            first = int(rows.first[roll.start])
+            behind = first + len(window.buffers)
+            own = users.places(window.buffers, roll.start, roll.period)
+            looks = (window.kinds, roll.steps, own)
+            new.kinds[roll.start] = self.kind((roll.trips, *(a.tobytes() for a in looks)))
+            new.forms[roll.start] = self.forms.add(Rolled(window, roll.trips, roll.steps.tolist()))
+            new.made[roll.start] = NONE
+            new.inside[roll.start] = window.inside.max() + 1
+            new.buffers[first:behind][own != NONE] = NONE
+            counts[roll.start] = behind - first
+            keep[roll.start + 1 : roll.end] = False
+            keep_uses[behind : int(rows.first[roll.end])] = False
+        self.rows = new.kept(keep, keep_uses, counts)
 
     def fold(self, folds: list[Fold]) -> None:
-        known = {id(item.node): item for item in self.items}
-        body = fold([item.node for item in self.items], self.buffers, folds)
-        self.items = [known.get(id(node)) or self.item(node) for node in body]
+        """Let the members of each fold be one buffer."""
+        rows, buffers = self.rows, self.forms.buffers
+        member_of = {m: (f, number) for f in folds for number, m in enumerate(f.members)}
+        old = {f: buffers[f.members[0]] for f in folds}
+        for f in folds:
+            buffers[f.members[0]] = joined(old[f], len(f.members))
+        is_member = np.zeros(max(rows.buffers.max(initial=0), max(member_of)) + 2, np.bool_)
+        is_member[list(member_of)] = True
+        touched = np.unique(rows.row_of_use()[is_member[rows.buffers]])
+        kinds, forms = rows.kinds.copy(), rows.forms.copy()
+        numbers, offsets = rows.buffers.copy(), rows.offsets.copy()
+        moved: dict[tuple[int, tuple[int, ...]], int] = {}
+        for row in touched.tolist():
+            form, uses = int(rows.forms[row]), rows.uses(row)
+            found = [member_of.get(b) for b in rows.buffers[uses].tolist()]
+            counts = tuple(len(f[0].members) if f else 0 for f in found)
+            if (form, counts) not in moved:
+                into = [(old[f[0]], len(f[0].members)) if f else None for f in found]
+                moved[form, counts] = self.moved(form, into)
+            kinds[row] = self.kind((int(kinds[row]), counts))
+            forms[row] = moved[form, counts]
+            for at, access, f in zip(
+                range(uses.start, uses.stop), self.forms.accesses_of(form), found, strict=True
+            ):
+                if f:
+                    (fold, number), constant = f, int(offsets[at])
+                    count = len(fold.members)
+                    offsets[at] = offset_in_joined(access, old[fold], count, number, constant)
+                    numbers[at] = fold.members[0]
+        keep = np.ones(len(rows), np.bool_)
+        for row in np.flatnonzero((rows.made != NONE) & is_member[rows.made]).tolist():
+            fold, number = member_of[int(rows.made[row])]
+            kinds[row] = self.kind((int(kinds[row]), (len(fold.members),)))
+            keep[row] = number == 0
+        new = replace(rows, kinds=kinds, forms=forms, buffers=numbers, offsets=offsets)
+        self.rows = new.kept(keep)
 
-    def loop(self, roll: _Roll) -> Loop:
-        window = self.items[roll.start : roll.start + roll.period]
-        variable = f".{max(item.inside for item in window)}"  # named at the end
-        body = tuple(
-            _moving(item.node, variable, row) for item, row in zip(window, roll.steps, strict=True)
-        )
-        return Loop(variable, 0, roll.trips, body, origin=window[0].node.origin)
+    def moved(self, form: int, into: list[tuple[Buffer, int] | None]) -> int:
+        """The form with accesses to members of folds as accesses to what was made of them."""
+        fold_of = iter(into)
 
+        def move(access: Access) -> Access:
+            found = next(fold_of)
+            return in_joined(access, *found) if found else access
 
-def _moving(node: Statement, variable: str, steps: list[int]) -> Statement:
-    """The statement with each access moving by its step per trip."""
-    if not any(steps):
-        return node
-    left = iter(steps)
-
-    def move(access: Access) -> Access:
-        return replace(access, offset=access.offset + Affine.variable(variable, next(left)))
-
-    return map_accesses(node, move)
-
-
-def _allocations(node: Statement) -> list[Allocate]:
-    return [s for s in walk((node,)) if isinstance(s, Allocate)]
-
-
-def _depth(node: Statement) -> int:
-    return 1 + max(map(_depth, node.body), default=0) if isinstance(node, Loop) else 0
+        moved = map_accesses(self.forms.form(form), move)
+        assert not isinstance(moved, Allocate)
+        return self.forms.add(moved)
 
 
 def _runs(positions: np.ndarray) -> Iterator[tuple[int, int]]:

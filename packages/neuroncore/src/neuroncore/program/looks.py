@@ -1,0 +1,85 @@
+"""What tells whether two statements may be iterations of one loop: all but where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Set
+from typing import Any
+
+from neuroncore._caret import Place
+from neuroncore.program.nodes import Access, Allocate, Buffer, Loop, Statement, walk
+
+
+class Looks:
+    """Numbers for statements: equal ones differ in constant offsets and in the tensors they touch.
+
+    Buffers in `pinned` are told apart by name. `same_line`: so are source lines.
+    """
+
+    def __init__(self, buffers: Mapping[str, Buffer], pinned: Set[str], same_line: bool) -> None:
+        self.buffers = buffers
+        self.pinned = pinned
+        self.same_line = same_line
+        self._numbers: dict[Hashable, int] = {}
+        self._known: dict[int, tuple[Any, int]] = {}
+        """By id: a place or the attributes of a call, which many share, and its number."""
+        self._tensors: dict[str, int] = {}
+
+    def kind(self, node: Statement) -> int:
+        """The number of the statement; that of a loop tells its own buffers by their order."""
+        own = {b: i for i, b in enumerate(own_buffers(node))} if isinstance(node, Loop) else {}
+        return self.number(self._look(node, own))
+
+    def number(self, looks: Hashable) -> int:
+        """One number for equal looks."""
+        return self._numbers.setdefault(looks, len(self._numbers))
+
+    def _look(self, node: Statement, own: dict[str, int]) -> Hashable:
+        line = self._line(node.origin) if self.same_line and node.origin else None
+        match node:
+            case Loop():
+                bounds = (node.variable, node.start, node.stop, node.step)
+                return bounds, tuple(self._look(s, own) for s in node.body)
+            case Allocate(buffer):
+                return line, self._tensor(buffer)
+        operands = [
+            self._access(v, own) if isinstance(v, Access) else number_look(v)
+            for v in node.operands.values()
+        ]
+        attrs = self._shared(node.attrs, lambda: tuple(node.attrs.values()))
+        return line, node.instruction, node.name, attrs, *operands
+
+    def _line(self, place: Place) -> int:
+        return self._shared(place, lambda: (place.file, place.line, place.column))
+
+    def _shared(self, shared: Any, content: Callable[[], Hashable]) -> int:
+        """A number for its content; the object is kept, so that its id remains its own."""
+        known = self._known.get(id(shared))
+        if known is None:
+            known = self._known[id(shared)] = shared, self.number(("shared", content()))
+        return known[1]
+
+    def _access(self, access: Access, own: dict[str, int]) -> Hashable:
+        which: Hashable = own.get(access.buffer)
+        if which is None:
+            which = "tensor", self._tensor(self.buffers[access.buffer])
+        moved = access.indirect
+        index = (moved.kind, moved.dim, self._access(moved.index, own)) if moved else None
+        return which, access.offset.terms, access.shape, access.strides, access.dtype, index
+
+    def _tensor(self, buffer: Buffer) -> int:
+        known = self._tensors.get(buffer.name)
+        if known is None:
+            name = buffer.name if buffer.name in self.pinned else None
+            looks = "tensor", name, buffer.shape, buffer.dtype, buffer.space, buffer.address
+            known = self._tensors[buffer.name] = self.number(looks)
+        return known
+
+
+def number_look(value: Any) -> Hashable:
+    """What tells numbers apart: their type too, and the sign of a zero."""
+    return type(value), value or repr(value)
+
+
+def own_buffers(node: Statement) -> list[str]:
+    """The buffers that are allocated in a statement, in order."""
+    return [s.buffer.name for s in walk((node,)) if isinstance(s, Allocate)]

@@ -1,0 +1,177 @@
+"""Statements as rows of integers, among which loops are found; nodes are made of those that stay.
+
+A row is a form (a call or loop of which many rows may be made), the buffer and the constant offset
+of each access, and the buffer that it allocates, if it is an Allocate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from neuroncore._caret import Place
+from neuroncore.program.affine import Affine
+from neuroncore.program.nodes import (
+    Access,
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Statement,
+    accesses,
+    map_accesses,
+)
+
+NONE = -1
+"""No buffer: of a row that allocates nothing, of an access to what its own loop allocates."""
+
+
+@dataclass(slots=True, eq=False)
+class Rows:
+    """The statements of one level (R), and their accesses (U) in the order of `accesses`."""
+
+    kinds: np.ndarray
+    """(R,) equal for statements that may be iterations of each other."""
+    forms: np.ndarray
+    """(R,) numbers of Forms; nothing for an Allocate."""
+    made: np.ndarray
+    """(R,) the buffer that an Allocate makes, NONE."""
+    inside: np.ndarray
+    """(R,) how deep loops are nested in the statement."""
+    first: np.ndarray
+    """(R + 1,) where the accesses of a row begin."""
+    buffers: np.ndarray
+    """(U,) whose elements, by number."""
+    offsets: np.ndarray
+    """(U,) the constants of their offsets."""
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def uses(self, row: int) -> slice:
+        """Where the accesses of the row stand."""
+        return slice(int(self.first[row]), int(self.first[row + 1]))
+
+    def row_of_use(self) -> np.ndarray:
+        """(U,) the row that each access belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
+
+    def part(self, start: int, stop: int) -> Rows:
+        """The rows from `start` to before `stop`."""
+        first = self.first[start : stop + 1]
+        uses = slice(int(first[0]), int(first[-1]))
+        rows = slice(start, stop)
+        return Rows(
+            self.kinds[rows], self.forms[rows], self.made[rows], self.inside[rows],
+            first - uses.start, self.buffers[uses], self.offsets[uses],
+        )  # fmt: skip
+
+    def kept(
+        self,
+        keep: np.ndarray,
+        keep_uses: np.ndarray | None = None,
+        counts: np.ndarray | None = None,
+    ) -> Rows:
+        """The rows where `keep` (R, bool) is set, with their accesses: `counts` (R) of them each,
+        together those where `keep_uses` (U, bool) is set.
+        """
+        counts = np.diff(self.first) if counts is None else counts
+        if keep_uses is None:
+            keep_uses = np.repeat(keep, counts)
+        first = np.concatenate([[0], np.cumsum(counts[keep])])
+        return Rows(
+            self.kinds[keep], self.forms[keep], self.made[keep], self.inside[keep],
+            first, self.buffers[keep_uses], self.offsets[keep_uses],
+        )  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class Rolled:
+    """A loop that was found: its first iteration (`rows`), and how far each access moves per trip.
+
+    Its node is made when it is asked for, which is seldom: most become part of an outer loop, of
+    which one iteration is kept.
+    """
+
+    rows: Rows
+    trips: int
+    steps: list[int]
+
+    @property
+    def variable(self) -> str:
+        """A name by depth, until all are named like the source."""
+        return f".{self.rows.inside.max()}"
+
+
+@dataclass(slots=True)
+class Forms:
+    """What rows are made of: calls and loops by number, buffers by number, where they were made."""
+
+    buffers: MutableMapping[int, Buffer]
+    origin: Callable[[int], Place | None]
+    """Of the Allocate of a buffer."""
+    forms: list[Call | Loop | Rolled] = field(default_factory=list)
+    seen: dict[int, list[Access]] = field(default_factory=dict)
+    """The accesses of forms that were looked at."""
+
+    def add(self, form: Call | Loop | Rolled) -> int:
+        """The number of a new form."""
+        self.forms.append(form)
+        return len(self.forms) - 1
+
+    def nodes(self, rows: Rows) -> tuple[Statement, ...]:
+        """All rows as statements."""
+        forms, made = rows.forms.tolist(), rows.made.tolist()
+        first, buffers = rows.first.tolist(), rows.buffers.tolist()
+        offsets = rows.offsets.tolist()
+        return tuple(
+            Allocate(self.buffers[b], self.origin(b))
+            if b != NONE
+            else self._filled(form, buffers[start:stop], offsets[start:stop])
+            for form, b, start, stop in zip(forms, made, first, first[1:], strict=False)
+        )
+
+    def form(self, number: int) -> Call | Loop:
+        """A call or loop like those that are made of this form."""
+        form = self.forms[number]
+        return self._loop(form) if isinstance(form, Rolled) else form
+
+    def accesses_of(self, number: int) -> list[Access]:
+        """The accesses of a form, of which strides, shapes and steps hold for its rows."""
+        known = self.seen.get(number)
+        if known is None:
+            known = self.seen[number] = list(accesses(self.form(number)))
+        return known
+
+    def _filled(self, number: int, buffers: Sequence[int], offsets: Sequence[int]) -> Statement:
+        form = self.forms[number]
+        if isinstance(form, Rolled):
+            return self._loop(form)
+        uses = zip(buffers, offsets, strict=True)
+
+        def fill(access: Access) -> Access:
+            buffer, constant = next(uses)
+            if buffer == NONE:
+                return access
+            return Access(
+                self.buffers[buffer].name, Affine(constant, access.offset.terms),
+                access.shape, access.strides, access.dtype, access.indirect,
+            )  # fmt: skip
+
+        return map_accesses(form, fill)
+
+    def _loop(self, rolled: Rolled) -> Loop:
+        steps = iter(rolled.steps)
+        variable = rolled.variable
+
+        def move(access: Access) -> Access:
+            step = next(steps)
+            if not step:
+                return access
+            return replace(access, offset=access.offset + Affine.variable(variable, step))
+
+        body = self.nodes(rolled.rows)
+        moved = tuple(map_accesses(statement, move) for statement in body)
+        return Loop(variable, 0, rolled.trips, moved, origin=body[0].origin)
