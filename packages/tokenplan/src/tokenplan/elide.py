@@ -10,14 +10,25 @@ from tokenplan import rules
 from tokenplan.addresses import is_memory
 from tokenplan.graph import KEPT, REMOVED, Counts, Distance, Edge, Witness
 from tokenplan.model import Buffer, Kernel, Mode, commute
-from tokenplan.order import Place, count_pairs, places, total_order
-from tokenplan.rules import BUDGET, Conflict, Pair, Removed, boxes, commuting, distinct, never
+from tokenplan.order import Part, Place, count_pairs, places, total_order
+from tokenplan.rules import (
+    BUDGET,
+    Conflict,
+    Pair,
+    Removed,
+    Verdict,
+    commuting,
+    distinct,
+    never,
+    trial,
+)
 from tokenplan.rules.distinct import assumed
 from tokenplan.sweep import all_pairs, sweep
 from tokenplan.wording import index_of
 
 EXHAUSTIVE = 20_000
-"""Up to so many pairs of one tensor are tested one by one, and each removed order is listed."""
+"""So many pairs, of the tensors with the fewest, are tested one by one, and each removed order is
+listed."""
 
 _STEEP = {name: n for n, name in enumerate(rules.NAMES)}
 _STRONGEST = {"RAW": 0, "accumulate": 1, "WAW": 2, "WAR": 3}
@@ -39,8 +50,11 @@ def elide(kernel: Kernel, budget: int = BUDGET, exhaustive: int = EXHAUSTIVE) ->
     """The orders that a conflict asks for, and those that provably none does."""
     search = _Search(kernel, budget)
     everything = places(kernel)
-    for group in search.bulk(everything):
-        if count_pairs(group) <= exhaustive:
+    sized = [(count_pairs(group), group) for group in search.bulk(everything)]
+    left = exhaustive
+    for size, group in sorted(sized, key=lambda entry: entry[0]):
+        left -= size
+        if left >= 0:
             search.test_all(group)
         else:
             search.test_near(group)
@@ -66,6 +80,8 @@ class _Search:
     conflicts: int = 0
     found: dict[Key, _Found] = field(default_factory=dict)
     assumes: set[str] = field(default_factory=set)
+    straight: dict[tuple[Part, Part], Verdict] = field(default_factory=dict)
+    """Of parts that are touched outside of loops; a verdict with assumptions names operations."""
 
     # -- what modes and buffers decide alone ------------------------------------------------------
 
@@ -106,17 +122,19 @@ class _Search:
 
     def test_near(self, group: list[Place]) -> None:
         """Those of them that may overlap and that others do not imply."""
-        self.removed[boxes.NAME] += sweep(group, self.test)
+        apart = sweep(group, self.test)
+        self.removed += apart
+        if apart:
+            self.assumes.update(text for place in group for text in rules.assumptions(place))
 
-    def test(self, source: Place, sink: Place, later: bool) -> Pair:
-        """One pair; what is found is remembered."""
+    def test(self, source: Place, sink: Place, later: bool) -> Verdict:
+        """One pair that does not commute; what is found is remembered."""
         a, b = source.access, sink.access
-        pair = Pair(source, sink, later)
-        verdict = rules.decide(pair, self.budget)
+        verdict, nominal = self._verdict(source, sink, later)
         key = (source.op.id, sink.op.id, a.buffer, rules.kind_of(a.mode, b.mode))
         found = self.found.get(key)
         if found is None:
-            found = self.found[key] = _Found((source.at, sink.at), pair.nominal)
+            found = self.found[key] = _Found((source.at, sink.at), nominal)
         answer, nearest = verdict.answer, found.needed
         if isinstance(answer, Removed):
             self.removed[verdict.rule] += 1
@@ -124,11 +142,29 @@ class _Search:
             found.assumes.update(answer.assumes)
             if nearest is None:
                 found.rule = max(found.rule, verdict.rule, key=_STEEP.__getitem__)
-            return pair
+            return verdict
         self.conflicts += 1
         if nearest is None or answer.distance < nearest.distance:
             found.needed, found.rule = answer, verdict.rule
-        return pair
+        return verdict
+
+    def _verdict(self, source: Place, sink: Place, later: bool) -> tuple[Verdict, Distance]:
+        """What the rules say of a pair, and its least distance were there a conflict.
+
+        Outside of loops the two parts decide, so they are looked at once.
+        """
+        parts = source.part, sink.part
+        if source.op.loops or sink.op.loops:
+            pair = Pair(source, sink, later)
+            return rules.decide(pair, self.budget), pair.nominal
+        verdict = self.straight.get(parts)
+        if verdict is None:
+            pair = Pair(source, sink, later)
+            answer = trial.decide(pair) if source.part.is_box and sink.part.is_box else None
+            verdict = Verdict(trial.NAME, answer) if answer else rules.decide(pair, self.budget)
+            if not (isinstance(verdict.answer, Removed) and verdict.answer.assumes):
+                self.straight[parts] = verdict
+        return verdict, ()
 
     # -- what came of it --------------------------------------------------------------------------
 

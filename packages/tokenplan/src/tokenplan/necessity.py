@@ -38,7 +38,7 @@ def unneeded(
 
     The graph is left without them.
     """
-    if not looks or not any(arc.is_carried for arc in kept):
+    if not looks or not any(op.loops for op in graph.ops):
         return []
     search = _Search(kernel, graph, needed, looks)
     gone = []

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 from neuroncore.effects import Footprint, footprint
-from tokenplan.footprints import Level, Trips, digits_of, linear
+from tokenplan.footprints import Level, Trips, blurred, digits_of, linear, radices
 from tokenplan.graph import Distance
 from tokenplan.model import Access, Buffer, Kernel, Loop, Node, Op
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """An access, and where it stands: `at` counts operations, `group` the outermost loop.
+class Part:
+    """What an access touches of its buffer: the same one for all accesses that touch alike.
 
-    Operations in no loop have a group of their own, -1. `trips` are those of all loops.
+    `trips` are those of all loops.
     """
 
-    at: int
-    op: Op
     access: Access
-    group: int
+    """One of them; its mode and operand are its own."""
     buffer: Buffer
     trips: Trips
 
@@ -35,33 +33,84 @@ class Place:
 
     @cached_property
     def bounds(self) -> list[tuple[int, int]]:
-        """First and one past the last of each digit, or of all bytes where there are none."""
-        digits = self.digits if self.digits and not self.access.swizzle else None
-        return [digit.bounds(self.trips) for digit in digits or (linear(self.access),)]
+        """First and one past the last row, column and so on that the bytes could be in, in any
+        iteration and wherever a swizzle moves them."""
+        if self.digits is not None and not self.access.swizzle:
+            return [digit.bounds(self.trips) for digit in self.digits]
+        low, high = linear(blurred(self.access)).bounds(self.trips)
+        found = []
+        for radix in radices(self.buffer):
+            first, last = low // radix, (high - 1) // radix
+            found.append((first, last + 1))
+            low, high = (low - first * radix, high - first * radix) if first == last else (0, radix)
+        return [*found, (low, high)]
+
+    @cached_property
+    def is_box(self) -> bool:
+        """Whether every iteration touches all that lies inside the bounds of any."""
+        digits = self.digits
+        if digits is None or self.access.swizzle or self.access.offset.terms:
+            return False
+        return not any(digit.steps for digit in digits)
+
+    @cached_property
+    def at_zero(self) -> Footprint:
+        """The bytes from offset 0 on, before any swizzle."""
+        return footprint(0, self.access.shape, self.access.strides, self.access.width)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """An access, and where it stands: `at` counts operations, `group` the outermost loop.
+
+    Operations in no loop have a group of their own, -1.
+    """
+
+    at: int
+    op: Op
+    access: Access
+    group: int
+    part: Part
+
+    @property
+    def buffer(self) -> Buffer:
+        """The buffer that it touches."""
+        return self.part.buffer
+
+    @property
+    def trips(self) -> Trips:
+        """First and last iteration of every loop."""
+        return self.part.trips
 
     def at_iteration(self, at: Mapping[str, int]) -> Footprint:
         """The bytes that it touches in these iterations, before any swizzle."""
-        return self._at_zero.moved(self.access.offset.value(at))
-
-    @cached_property
-    def _at_zero(self) -> Footprint:
-        return footprint(0, self.access.shape, self.access.strides, self.access.width)
+        return self.part.at_zero.moved(self.access.offset.value(at))
 
 
 def places(kernel: Kernel) -> list[Place]:
     """Every access that touches a byte, in program order."""
     found, at = [], 0
     trips = {name: (0, loop.trips - 1) for name, loop in kernel.loops().items()}
+    parts: dict[Hashable, Part] = {}
     for group, node in enumerate(kernel.body):
         inside = isinstance(node, Loop)
         for op in _ops(node):
-            found += [
-                Place(at, op, access, group if inside else -1, kernel.buffers[access.buffer], trips)
-                for access in op.accesses
-                if access.width > 0 and 0 not in access.shape
-            ]
+            for access in op.accesses:
+                if access.width > 0 and 0 not in access.shape:
+                    key = _touched(access)
+                    part = parts.get(key)
+                    if part is None:
+                        part = parts[key] = Part(access, kernel.buffers[access.buffer], trips)
+                    found.append(Place(at, op, access, group if inside else -1, part))
             at += 1
     return found
+
+
+def _touched(access: Access) -> Hashable:
+    """What decides which bytes an access touches, and how well they are known."""
+    start = access.offset
+    box = access.shape, access.strides, access.width
+    return access.buffer, start.constant, start.terms, box, access.swizzle, access.opaque
 
 
 def _ops(node: Node) -> Iterator[Op]:

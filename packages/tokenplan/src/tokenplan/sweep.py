@@ -1,26 +1,36 @@
 """Tensors with many accesses: which pairs need a look at all.
 
 A write that covers an earlier access stands for it: what conflicts with the earlier one later on,
-conflicts with the write, too, and waits for it.
+conflicts with the write, too, and waits for it; so do several writes that cover it together.
+Outside of loops, an operation that waits for another also waits for all that the other one waits
+for.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tokenplan.footprints import linear
+from tokenplan.ancestors import Ancestors
 from tokenplan.model import Mode
-from tokenplan.order import Place
-from tokenplan.rules import Pair
+from tokenplan.order import Part, Place
+from tokenplan.overwritten import Overwritten
+from tokenplan.rules import NAMES, Pair, Removed, Verdict, boxes
 
 Candidate = tuple[Place, Place, bool]
 """Source, sink, and whether the sink is in a later iteration."""
 
 
-Test = Callable[[Place, Place, bool], Pair]
+Test = Callable[[Place, Place, bool], Verdict]
+
+MOST_PARTS = 4_000
+"""Of so many parts of a tensor or fewer it is remembered which lie apart."""
+
+FEW = 32
+"""So many sources are looked at one by one before those that they wait for are dropped."""
+
 _WRITE = "RWA".index(Mode.write)
 
 
@@ -39,10 +49,10 @@ def all_pairs(group: list[Place]) -> Iterator[Candidate]:
                     yield other, sink, True
 
 
-def sweep(group: list[Place], test: Test) -> int:
-    """Tests the pairs of one buffer that may overlap and that no covering write stands for.
+def sweep(group: list[Place], test: Test) -> Counter[str]:
+    """Tests the pairs of one buffer that may overlap and whose order no others imply.
 
-    How many were found to lie apart on the way.
+    How many of the rest lie apart, by rule.
     """
     state = _Sweep(group, test)
     state.forward()
@@ -53,28 +63,88 @@ def sweep(group: list[Place], test: Test) -> int:
 class _Sweep:
     def __init__(self, group: list[Place], test: Test) -> None:
         self.group, self.test = group, test
-        self.apart = 0
-        digits = min(len(place.bounds) for place in group)
-        if any(len(place.bounds) != digits for place in group):
-            bounds = [[linear(place.access).bounds(place.trips)] for place in group]
-        else:
-            bounds = [place.bounds for place in group]
-        both = np.array(bounds, np.int64)
-        self.digits = [(low.copy(), high.copy()) for low, high in both.transpose(1, 2, 0)]
-        """Bounds of every access, digit by digit."""
+        self.apart: Counter[str] = Counter()
         self.mode = np.array(["RWA".index(place.access.mode) for place in group], np.int8)
-        self.at = np.array([place.at for place in group], np.int64)
+        self.op = np.unique([place.at for place in group], return_inverse=True)[1]
+        """Number of each access's operation."""
+        self.op_of: list[int] = self.op.tolist()
+        self.numbers = np.arange(len(group))
+        self.straight = [not place.op.loops for place in group]
+        parts = list(dict.fromkeys(place.part for place in group))
+        number = {part: n for n, part in enumerate(parts)}
+        self.part = np.array([number[place.part] for place in group], np.int64)
+        self.is_box = np.array([part.is_box for part in parts])[self.part]
+        bounds = np.array([part.bounds for part in parts], np.int64)[self.part]
+        self.digits = [(low.copy(), high.copy()) for low, high in bounds.transpose(1, 2, 0)]
+        """Bounds of every access, digit by digit."""
         self.last = np.ones(len(group), bool)
         """No later write of the same loops covers it."""
         self.first = np.ones(len(group), bool)
         """No earlier write of the same loops covers it."""
+        self.ancestors = Ancestors(len(group))
+        self.overwritten = Overwritten(self.digits)
+        self.rules: dict[int, np.ndarray] = {}
+        """For a part outside of loops: by which rule each part lies apart from it; 0: none yet."""
+        self.num_parts = len(parts)
+        self.covers: dict[tuple[Part, Part], tuple[bool, bool]] = {}
+
+    # -- the same iteration -----------------------------------------------------------------------
 
     def forward(self) -> None:
-        alive = np.zeros(0, np.int64)
-        for n, sink in enumerate(self.group):
-            for at in self._near(alive[self.at[alive] != self.at[n]], n):
-                self._note_covers(self.test(self.group[at], sink, False), at, n)
-            alive = np.append(alive[self.last[alive]], n)
+        alive, settled = np.zeros(0, np.int64), 0
+        starts = np.flatnonzero(np.diff(self.op, prepend=-1)).tolist()
+        for begin, end in zip(starts, [*starts[1:], len(self.group)], strict=True):
+            self._order(alive, range(begin, end))
+            alive = np.concatenate([alive[self.last[alive]], self.numbers[begin:end]])
+            if len(alive) > 2 * settled + FEW:
+                alive = self._settled(alive)
+                settled = len(alive)
+
+    def _settled(self, alive: np.ndarray) -> np.ndarray:
+        """Without those of which every byte was written again."""
+        again = [self.straight[n] and self.overwritten.covers(n) for n in alive.tolist()]
+        alive = alive[~np.array(again, bool)]
+        self.ancestors.keep(set(self.op[alive].tolist()))
+        return alive
+
+    def _order(self, alive: np.ndarray, sinks: range) -> None:
+        """Tests the accesses of one operation with earlier ones, the latest of these first."""
+        near = [self._near(alive, n) for n in sinks]
+        sources = near[0] if len(near) == 1 else np.concatenate(near)
+        ends = np.repeat(self.numbers[sinks.start : sinks.stop], list(map(len, near)))
+        left = np.argsort(-sources, kind="stable")
+        is_straight = self.straight[sinks.start]
+        waits, known = [], 0
+        while len(left):
+            next_few, left = left[:FEW], left[FEW:]
+            some = zip(sources[next_few].tolist(), ends[next_few].tolist(), strict=True)
+            for source, sink in some:
+                op = self.op_of[source]
+                if known >> op & 1 or not self._conflict(source, sink):
+                    continue
+                if is_straight and self.straight[source]:
+                    waits.append(op)
+                    known |= self.ancestors.rows[op]
+            left = left[self.ancestors.outside(known, self.op[sources[left]])]
+        if is_straight:
+            self.ancestors.add(self.op_of[sinks.start], waits)
+            for n, found in zip(sinks, near, strict=True):
+                self._cover(found, n)
+
+    def _conflict(self, source: int, sink: int) -> bool:
+        verdict = self.test(self.group[source], self.group[sink], False)
+        if not isinstance(verdict.answer, Removed):
+            self._note_covers(source, sink)
+            return True
+        is_straight = self.straight[source] and self.straight[sink]
+        if is_straight and self.num_parts <= MOST_PARTS and not verdict.answer.assumes:
+            part = int(self.part[sink])
+            if part not in self.rules:
+                self.rules[part] = np.zeros(self.num_parts, np.int8)
+            self.rules[part][self.part[source]] = 1 + NAMES.index(verdict.rule)
+        return False
+
+    # -- later iterations -------------------------------------------------------------------------
 
     def backward(self) -> None:
         inside: dict[int, list[int]] = defaultdict(list)
@@ -85,25 +155,53 @@ class _Sweep:
             sinks = np.array([n for n in members if self.first[n]], np.int64)
             for n in members:
                 if self.last[n]:
-                    for at in self._near(sinks[self.at[sinks] <= self.at[n]], n):
+                    for at in self._near(sinks[self.op[sinks] <= self.op[n]], n):
                         self.test(self.group[n], self.group[at], True)
 
-    def _near(self, among: np.ndarray, n: int) -> list[int]:
+    # -- what is near, what covers ----------------------------------------------------------------
+
+    def _near(self, among: np.ndarray, n: int) -> np.ndarray:
         """Those of `among` that do not commute with n and may overlap it; counts the others."""
-        writes = self.mode[n] == _WRITE
-        among = among if writes else among[self.mode[among] != self.mode[n]]
+        if self.mode[n] != _WRITE:
+            among = among[self.mode[among] != self.mode[n]]
         near = among
         for low, high in self.digits:
             near = near[(low[near] < high[n]) & (high[near] > low[n])]
-        self.apart += len(among) - len(near)
-        return near.tolist()
+        self.apart[boxes.NAME] += len(among) - len(near)
+        rules = self.rules.get(int(self.part[n]))
+        if rules is None or not len(near):
+            return near
+        by = rules[self.part[near]]
+        for rule, count in enumerate(np.bincount(by)[1:].tolist()):
+            self.apart[NAMES[rule]] += count
+        return near[by == 0]
 
-    def _note_covers(self, pair: Pair, source: int, sink: int) -> None:
-        if pair.source.loops != pair.sink.loops or not pair.is_exact:
+    def _cover(self, near: np.ndarray, n: int) -> None:
+        """No need to look again at what a write outside of loops covers."""
+        if self.mode[n] != _WRITE or not self.is_box[n]:
             return
-        if pair.b.mode is Mode.write and _covers(pair, by_sink=True):
+        self.overwritten.write(n)
+        for low, high in self.digits:
+            near = near[(low[near] >= low[n]) & (high[near] <= high[n])]
+        for source in near.tolist():
+            if self.straight[source]:
+                self.last[source] = False
+
+    def _note_covers(self, source: int, sink: int) -> None:
+        if self.straight[sink] and (self.is_box[sink] or self.mode[sink] != _WRITE):
+            return  # `_cover` sees to it
+        one, other = self.group[source], self.group[sink]
+        if one.op.loops != other.op.loops:
+            return
+        both = one.part, other.part
+        if both not in self.covers:
+            pair = Pair(one, other, False)
+            exact = pair.is_exact
+            self.covers[both] = exact and _covers(pair, True), exact and _covers(pair, False)
+        by_sink, by_source = self.covers[both]
+        if by_sink and self.mode[sink] == _WRITE:
             self.last[source] = False
-        if pair.a.mode is Mode.write and _covers(pair, by_sink=False):
+        if by_source and self.mode[source] == _WRITE:
             self.first[sink] = False
 
 

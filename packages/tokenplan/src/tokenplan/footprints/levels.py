@@ -7,11 +7,11 @@ loops run. Two accesses then meet where they meet in every digit, which is decid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from neuroncore.program import Affine
-from tokenplan.model import Access, Buffer
+from tokenplan.model import PLAIN, Access, Buffer
 
 Trips = Mapping[str, tuple[int, int]]
 """First and last iteration of each loop."""
@@ -99,6 +99,14 @@ def linear(access: Access) -> Level:
             offset = offset if stride > 0 else offset + stride * (count - 1)
             steps.append((count, abs(stride)))
     return _merged(1, offset, access.width, tuple(steps))
+
+
+def blurred(access: Access) -> Access:
+    """With every byte to which the swizzle could move one of its bytes."""
+    if not access.swizzle:
+        return access
+    by = (1 << access.swizzle.width) - 1
+    return replace(access, offset=access.offset - by, width=access.width + 2 * by, swizzle=PLAIN)
 
 
 def levels_of(

@@ -19,9 +19,20 @@ from tokenplan.rules import (
     shifts,
     trial,
 )
-from tokenplan.rules.pair import Answer, Conflict, Pair, Removed, kind_of
+from tokenplan.rules.pair import Answer, Conflict, Pair, Removed, assumptions, kind_of
 
-__all__ = ["LADDER", "Conflict", "Pair", "Removed", "Rule", "Verdict", "decide", "kind_of", "says"]
+__all__ = [
+    "LADDER",
+    "Conflict",
+    "Pair",
+    "Removed",
+    "Rule",
+    "Verdict",
+    "assumptions",
+    "decide",
+    "kind_of",
+    "says",
+]
 
 BUDGET = 200_000
 """Operations of the integer set library per question: about 10 ms."""

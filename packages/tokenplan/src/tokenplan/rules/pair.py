@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from tokenplan.footprints import Level, levels_of, linear
+from tokenplan.footprints import Level, blurred, levels_of, linear
 from tokenplan.graph import Distance
-from tokenplan.model import PLAIN, Access, Mode, shared_loops
+from tokenplan.model import Mode, shared_loops
 from tokenplan.order import Place
 
 WRAP_AT = 2**31
@@ -79,9 +79,9 @@ class Pair:
     def levels(self) -> tuple[tuple[Level, Level], ...]:
         """Both accesses digit by digit."""
         if not self.is_exact:
-            a, b = _blurred(self.a), _blurred(self.b)
+            a, b = blurred(self.a), blurred(self.b)
             return levels_of(self.before.buffer, a, b, self.trips)
-        one, other = self.before.digits, self.after.digits
+        one, other = self.before.part.digits, self.after.part.digits
         if one is not None and other is not None:
             return tuple(zip(one, other, strict=True))
         return levels_of(self.before.buffer, self.a, self.b, self.trips)
@@ -89,11 +89,7 @@ class Pair:
     @cached_property
     def assumes(self) -> tuple[str, ...]:
         """What a proof from the numbers rests on."""
-        wide = {place.op.id for place in (self.before, self.after) if _elements(place) > WRAP_AT}
-        found = tuple(f"an index of {op}, which reaches 2^31, does not wrap" for op in sorted(wide))
-        if self.a.opaque or self.b.opaque:
-            found += (INDEX_IN_BOUNDS,)
-        return found
+        return tuple(sorted({*assumptions(self.before), *assumptions(self.after)}))
 
     @property
     def is_exact(self) -> bool:
@@ -105,16 +101,17 @@ class Pair:
         return self.a.swizzle(found) if self.is_exact else None
 
 
+def assumptions(place: Place) -> Iterator[str]:
+    """What any proof that this access lies apart from another rests on."""
+    if place.access.opaque:
+        yield INDEX_IN_BOUNDS
+    if _elements(place) > WRAP_AT:
+        yield f"an index of {place.op.id}, which reaches 2^31, does not wrap"
+
+
 def _elements(place: Place) -> int:
     """One past the greatest index of an element that the access reaches."""
     return -(-linear(place.access).bounds(place.trips)[1] // place.buffer.itemsize)
-
-
-def _blurred(access: Access) -> Access:
-    """With every byte to which the swizzle could move one of its bytes."""
-    by = (1 << access.swizzle.width) - 1
-    offset, width = access.offset - by, access.width + 2 * by
-    return replace(access, offset=offset, width=width, swizzle=PLAIN)
 
 
 INDEX_IN_BOUNDS = "indices that are read on the device stay inside their tensors"
