@@ -1,6 +1,7 @@
 """Token graphs and plans of kernels: what they keep, what they wait for, how long everything takes.
 
     python benchmarks/token_plans.py [NAME …] [--write docs/tokenplan-neuroncore.md]
+    python benchmarks/token_plans.py --straight [NAME …]
 
 The kernels of examples/tokenplan on their first case, and the matrix product at sizes that are
 worth a pipeline. Milliseconds are CPU time, the least of five runs: "check" that the program breaks
@@ -9,6 +10,9 @@ to the minimal graph, "plan" the search for slots, queues and waits (it plays ab
 "emission" of the plan file. Waits are those of the plan and, behind "of", those if every conflict
 between queues waited; "in a run" counts the instances that wait for something new. Microseconds are
 the timeline's without the launch; "x busiest" is the plan's time over its busiest engine's own.
+
+`--straight` prints seconds for programs of 10,000 instructions without a loop, of one run each;
+"analysis" is effects, elision and reduction together.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from straight_programs import INSTRUCTIONS, straight_programs
 
 import nki_runtime
 from neuroncore.errors import KernelError
@@ -157,6 +163,27 @@ def tables(names: Sequence[str]) -> Iterator[str]:
         yield ""
 
 
+def straight(names: Sequence[str]) -> Iterator[str]:
+    """One row per program without a loop, as it is measured."""
+    steps = ("check", "effects", "elision", "reduction", "analysis", "plan file")
+    head = ("program", "pairs", "removed", "not looked at", "kept", *steps)
+    yield "| " + " | ".join(head) + " |"
+    yield "|---" * len(head) + "|"
+    for name, make in straight_programs().items():
+        if names and name not in names:
+            continue
+        graph = analyse(make(INSTRUCTIONS))
+        seconds, counts = dict(graph.seconds), graph.counts
+        assert counts is not None
+        seconds["analysis"] = sum(seconds[step] for step in ("effects", "elision", "reduction"))
+        began = time.process_time()
+        document.write(graph)
+        seconds["plan file"] = time.process_time() - began
+        numbers = (counts.pairs, counts.removed, counts.untested, len(graph.with_status("kept")))
+        row = (name, *(f"{n:,}" for n in numbers), *(f"{seconds[step]:.1f}" for step in steps))
+        yield "| " + " | ".join(row) + " |"
+
+
 def write(file: Path, lines: Sequence[str]) -> None:
     """The tables between the page's two marks."""
     text = file.read_text(encoding="utf-8")
@@ -172,7 +199,8 @@ def main(arguments: list[str]) -> None:
     if "--write" in arguments:
         write(Path(arguments[arguments.index("--write") + 1]), list(tables(())))
         return
-    for line in tables(arguments):
+    is_straight = arguments[:1] == ["--straight"]
+    for line in straight(arguments[1:]) if is_straight else tables(arguments):
         print(line, flush=True)
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 from packages.tokenplan.tests import brute_force
+from packages.tokenplan.tests.random_kernels import random_kernel
 
 from neuroncore.program import parse_program
-from tokenplan import analyse
+from tokenplan import Parallel, Pipeline, analyse
 
 STEP = """program("trn2", "0.6")
 def step(a: float32[2048, 512]):
@@ -51,6 +52,46 @@ def test_random_kernels_need_what_their_bytes_say(first):
         counts = graph.counts
         assert counts is not None and counts.untested == 0
         assert counts.pairs == counts.removed + counts.conflicts
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_kernels_with_swizzles_need_what_their_bytes_say(first):
+    for seed in range(first, first + 20):
+        kernel = random_kernel(seed)
+        needed = [e for e in analyse(kernel).edges if e.status != "removed"]
+        found = {(e.source, e.sink, e.buffer, e.kind): e.distance for e in needed}
+        assert found == brute_force.nearest(kernel), seed
+        assert all(e.witness is not None for e in needed), seed
+
+
+def nearest_iterations(kernel, loop: str) -> int | None:
+    """How many iterations of the loop apart two instances conflict, in one run of it; at least."""
+    apart = []
+    for _, _, a, b in brute_force.conflicts(kernel):
+        if loop in a.at and loop in b.at:
+            outer = a.op.loops[: a.op.loops.index(loop)]
+            if all(a.at[name] == b.at[name] for name in outer) and a.at[loop] != b.at[loop]:
+                apart.append(b.at[loop] - a.at[loop])
+    return min(apart, default=None)
+
+
+@pytest.mark.parametrize("first", range(0, 100, 20))
+def test_a_claim_is_refused_exactly_where_it_is_false_and_with_its_witness(first):
+    def errors(kernel, claim):
+        return [found.text for found in analyse(kernel, [claim]).diagnostics if found.is_error]
+
+    for seed in range(first, first + 20):
+        kernel = random_kernel(seed)
+        for loop in kernel.loops():
+            apart = nearest_iterations(kernel, loop)
+            if apart is None:
+                assert errors(kernel, Parallel(loop)) == [], (seed, loop)
+                assert errors(kernel, Pipeline(loop, 1_000)) == [], (seed, loop)
+                continue
+            (text,) = errors(kernel, Parallel(loop))
+            assert " share " in text and "might" not in text, (seed, text)
+            assert errors(kernel, Pipeline(loop, apart)) == [], (seed, loop)
+            assert errors(kernel, Pipeline(loop, apart + 1)), (seed, loop)
 
 
 MIXED = """program("trn2", "0.6")

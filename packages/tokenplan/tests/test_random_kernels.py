@@ -12,10 +12,6 @@ from tokenplan import analyse, document
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
 from tokenplan.neuroncore import plan_with
 
-# An edge orders all instances of two operations though some alone conflict: a few edges are kept
-# for instances that need no order. No shorter list of edges of this form has the same closure.
-MOST_IDLE = 0.01
-
 
 @pytest.mark.parametrize("number", [2_000, pytest.param(20_000, marks=pytest.mark.thorough)])
 @pytest.mark.timeout(3_000)
@@ -25,17 +21,15 @@ def test_no_order_is_lost_and_the_kept_ones_are_needed(number, capsys):
         graph = analyse(random_kernel(seed))
         file = read_plan_file(document.write(graph))
         report = check_plan(file, CheckOptions(mutate=True, random=0))
-        wrong = [str(found) for found in report.findings if found.code != "W5"]
+        wrong = [str(found) for found in report.findings]
         assert not wrong, f"seed {seed}: {wrong[0]}"
-        strict = [found.text for found in report.findings if "stricter" in found.text]
-        assert not strict, f"seed {seed}: {strict[0]}"
         counts["with a conflict"] += report.conflicts > 0
-        counts["idle"] += len(report.findings)
         counts.update(edge.status for edge in graph.edges)
+        kept = graph.with_status("kept")
+        counts["kept without a witness"] += sum(edge.witness is None for edge in kept)
     with capsys.disabled():
         print(f"\n{number} random kernels: {dict(counts)}")
     assert counts["with a conflict"] >= 0.3 * number
-    assert counts["idle"] <= MOST_IDLE * counts["kept"]
 
 
 @pytest.mark.parametrize("number", [300, pytest.param(5_000, marks=pytest.mark.thorough)])

@@ -1,14 +1,18 @@
 """The minimal graph: nothing is lost, nothing is left over; large programs stay affordable."""
 
+import random
+
 import pytest
 from packages.tokenplan.tests import brute_force
 from packages.tokenplan.tests.builders import access, kernel, loop, op
 
+from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
 from tokenplan import Access, Buffer, Kernel, Mode, Op, analyse
 from tokenplan.elide import elide
 from tokenplan.graph import REMOVED, Join
 from tokenplan.iterations import moved, next_point, representatives
+from tokenplan.model import PLAIN
 from tokenplan.reduce import reduce
 
 Arrow = tuple[str, str, tuple[int, ...]]
@@ -93,6 +97,69 @@ def test_a_write_that_covers_a_part_does_not_stand_for_the_rest():
     )
     kept = arrows(reduce(found, elide(found, exhaustive=-1).edges), REMOVED, "implied")
     assert kept == [("u", "v", ()), ("u", "w", ())]
+
+
+SHAPES = ((), (), (3,), (2, 2))
+STRIDES = (1, 2, 4, 8, 16, 17, 24, -8)
+SWIZZLES = (*(PLAIN,) * 8, Swizzle.xor(2, 1, 3))
+
+
+def random_straight(seed: int, count: int = 36) -> Kernel:
+    """Operations without a loop on parts of one tensor: rows, columns, blocks, every other byte."""
+    rng = random.Random(seed)
+    widths = rng.choice(((1, 2, 4), (8, 16), (1, 2, 4, 8, 16, 64)))
+    most = rng.choice((1, 2, 3))
+
+    def part() -> Access:
+        shape = rng.choice(SHAPES)
+        strides, width = tuple(rng.choice(STRIDES) for _ in shape), rng.choice(widths)
+        ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+        low = sum(min(0, end) for end in ends)
+        start = rng.randint(-low, 255 - sum(max(0, end) for end in ends) - width)
+        mode = rng.choice("RRRWWA")
+        return access("a", mode, start, width, shape, strides, swizzle=rng.choice(SWIZZLES))
+
+    ops = [op(f"op{n}", *(part() for _ in range(rng.randint(1, most)))) for n in range(count)]
+    inside = rng.choice((0, 0, 3))
+    return kernel(*ops[inside:], *([loop("k", 2, *ops[:inside])] if inside else ()), a=(16, 16))
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_pairs_that_are_not_looked_at_need_no_edge_of_their_own(first):
+    for seed in range(first, first + 10):
+        found = random_straight(seed)
+        every, near = (elide(found, exhaustive=most) for most in (10**9, -1))
+        counts = near.counts
+        assert counts.untested + counts.removed + counts.conflicts == every.counts.pairs
+        assert counts.removed <= every.counts.removed
+        kept = [sorted(arrows(reduce(found, e.edges), REMOVED, "implied")) for e in (every, near)]
+        assert kept[0] == kept[1], seed
+
+
+WAYS = {
+    "columns and all": lambda n: (
+        [("W", 4 * n % 64, 4), ("R", 4 * n % 64, 4)] if n % 2 else [("R", 0, 64)]
+    ),
+    "windows": lambda n: [("R", n * 37 % 49, 3 + n % 12), ("W", n * 23 % 49, 3 + n * 5 % 12)],
+    "every other": lambda n: [("R", n % 2, 1), ("W", n % 2, 1)],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_has_to_be_looked_at_grows_with_the_program_not_with_its_pairs(way):
+    shape, strides = ((32,), (2,)) if way == "every other" else ((), ())
+
+    def conflicts(count: int) -> int:
+        touched = (WAYS[way](n) for n in range(count))
+        ops = [
+            op(f"op{n}", *(access("a", mode, at, wide, shape, strides) for mode, at, wide in parts))
+            for n, parts in enumerate(touched)
+        ]
+        counts = analyse(kernel(*ops, a=(64,))).counts
+        assert counts is not None
+        return counts.conflicts
+
+    assert conflicts(1_200) < 2.2 * conflicts(600)
 
 
 def straight(count: int) -> Kernel:

@@ -132,7 +132,16 @@ def test_swizzled_accesses_that_meet_are_kept():
     found = analyse(two(access("a", "W", 0, **rows), access("a", "R", 80, width=16)))
     assert first_to_second(found)[0] == "kept"  # row 1 of the diagonal is block 1
     (edge,) = (e for e in found.edges if (e.source, e.sink) == ("u", "v"))
-    assert edge.witness is None
+    assert edge.witness is not None and edge.witness.byte == 80
+    assert edge.rule == "isl"
+
+
+def test_swizzled_bytes_beyond_the_budget_are_kept_without_a_witness():
+    rows = {"shape": (4,), "strides": (64,), "width": 16, "swizzle": XOR}
+    program = two(access("a", "W", 0, **rows), access("a", "R", 80, width=16))
+    found = elide(program, budget=300)  # 4 iterations of 64 + 16 bytes
+    (edge,) = (e for e in found.edges if (e.source, e.sink) == ("u", "v"))
+    assert (edge.status, edge.rule, edge.distance, edge.witness) == ("kept", "budget", (0,), None)
 
 
 def test_one_swizzle_for_both_moves_nothing_apart():

@@ -12,14 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+import numpy as np
+
 from tokenplan.graph import Edge
 from tokenplan.iterations import Point
 from tokenplan.model import Kernel, commute
 from tokenplan.order import Place, places
 from tokenplan.paths import Arc, Graph
+from tokenplan.rules.each_byte import bytes_at, num_bytes
 
 LOOKS = 300_000
-"""Steps along edges and pairs of iterations, all questions together."""
+"""Steps along edges, pairs of iterations and swizzled bytes, all questions together."""
 
 
 class _TooMuchError(Exception):
@@ -117,13 +120,17 @@ class _Search:
         before = dict(zip(self.graph.ops[arc.source].loops, start, strict=True))
         after = dict(zip(self.graph.ops[arc.sink].loops, at, strict=True))
         pairs = product(self.touched[arc.source], self.touched[arc.sink])
-        return any(_overlap(a, before, b, after) for a, b in pairs)
+        return any(self._overlap(a, before, b, after) for a, b in pairs)
 
-
-def _overlap(a: Place, before: Mapping[str, int], b: Place, after: Mapping[str, int]) -> bool:
-    if a.buffer.id != b.buffer.id or commute(a.access.mode, b.access.mode):
-        return False
-    if any(before[name] != after[name] for name in a.buffer.scope):
-        return False
-    alike = a.access.swizzle == b.access.swizzle
-    return not alike or a.at_iteration(before).overlaps(b.at_iteration(after))
+    def _overlap(
+        self, a: Place, before: Mapping[str, int], b: Place, after: Mapping[str, int]
+    ) -> bool:
+        if a.buffer.id != b.buffer.id or commute(a.access.mode, b.access.mode):
+            return False
+        if any(before[name] != after[name] for name in a.buffer.scope):
+            return False
+        if a.access.swizzle == b.access.swizzle:
+            return a.at_iteration(before).overlaps(b.at_iteration(after))
+        self._spend(num_bytes(a.access) + num_bytes(b.access))
+        both = bytes_at(a.access, before), bytes_at(b.access, after)
+        return bool(np.isin(*both).any())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tokenplan.footprints.integer_sets import ExhaustedError, System, first_point
 from tokenplan.graph import Distance
+from tokenplan.rules import each_byte
 from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
 
 NAME = "isl"
@@ -51,7 +52,16 @@ def _least(pair: Pair, outer: int) -> Distance:
 
 def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
     """The least distance with a later iteration of shared loop `outer`, those around it being the
-    same (outer = number of shared loops: all the same). Raises ExhaustedError."""
+    same (outer = number of shared loops: all the same). Raises ExhaustedError.
+
+    Of accesses that are swizzled in two ways, the set tells where they might meet; where it is not
+    empty their bytes are looked at.
+    """
+    found = _in_sets(pair, outer, budget)
+    return found if found is None or pair.is_exact else each_byte.nearest(pair, outer, budget)
+
+
+def _in_sets(pair: Pair, outer: int, budget: int) -> Conflict | None:
     system, last = System(), {loop: high for loop, (_, high) in pair.trips.items()}
     distance = [
         system.variable(0, 0) if at < outer
