@@ -52,34 +52,65 @@ def test_time_is_taken_in_the_first_gap(takes):
     assert all(end < start for end, start in zip(gaps.ends, gaps.starts[1:], strict=False))
 
 
-@given(TAKES, st.integers(0, 20), st.integers(1, 20), st.integers(1, 4))
-@settings(max_examples=200, deadline=None)
-def test_a_period_that_is_repeated_is_taken_again(takes, first, length, times):
+@st.composite
+def periods(draw):
+    """Busy time, what of it was taken in a period, how long that is, and how often it comes."""
+    old, new = draw(TAKES), draw(TAKES)
+    first, times = draw(st.integers(0, 20)), draw(st.integers(1, 12))
     gaps = Gaps()
-    for kind, ready, size in takes:
-        getattr(gaps, kind)(ready, size)
-    before, last = ticks(gaps), first + length
+    for kind, ready, length in old:
+        getattr(gaps, kind)(ready, length)
+    before, seen = gaps.pieces(first), ticks(gaps)
+    for kind, ready, length in new:
+        getattr(gaps, kind)(first + ready, length)
+    taken = ticks(gaps) - seen
+    again = range(1, times + 1)
+    length = next(
+        n
+        for n in range(1, 200)
+        if are_disjoint(ticks(gaps), *({t + n * k for t in taken} for k in again))
+    )
+    return gaps, (first, before, length, times), taken
 
-    gaps.repeat(first, last, times)
 
-    period = {t for t in before if first <= t < last}
-    expected = {t for t in before if t < last}
-    expected |= {t + n * length for t in period for n in range(1, times + 1)}
-    expected |= {t + times * length for t in before if t >= last}
-    assert ticks(gaps) == expected
+def are_disjoint(*sets: set[int]) -> bool:
+    return len(set().union(*sets)) == sum(map(len, sets))
 
 
-@given(TAKES, st.integers(0, 20), st.integers(1, 10), st.integers(1, 30), st.integers(0, 300))
+@given(periods())
 @settings(max_examples=300, deadline=None)
-def test_time_that_nobody_takes_any_more_is_left_out(takes, first, length, times, before):
-    whole, short = Gaps(), Gaps()
-    for gaps in (whole, short):
-        for kind, ready, taken in takes:
-            getattr(gaps, kind)(ready, taken)
-    before = min(before, first + length * (times + 1))
+def test_a_period_that_is_repeated_is_taken_again(case):
+    gaps, (first, before, length, times), taken = case
+    expected = ticks(gaps) | {t + n * length for t in taken for n in range(1, times + 1)}
 
-    whole.repeat(first, first + length, times)
-    short.repeat(first, first + length, times, before)
+    gaps.repeat(first, before, length, times, 0)
 
-    assert {t for t in ticks(short) if t >= before} == {t for t in ticks(whole) if t >= before}
-    assert ticks(short) <= ticks(whole)
+    assert ticks(gaps) == expected
+    assert all(end < start for end, start in zip(gaps.ends, gaps.starts[1:], strict=False))
+
+
+@given(periods(), st.integers(0, 300))
+@settings(max_examples=300, deadline=None)
+def test_time_that_nobody_takes_any_more_is_left_out(case, earliest):
+    gaps, (first, before, length, times), taken = case
+    expected = ticks(gaps) | {t + n * length for t in taken for n in range(1, times + 1)}
+
+    gaps.repeat(first, before, length, times, earliest)
+
+    assert {t for t in ticks(gaps) if t >= earliest} == {t for t in expected if t >= earliest}
+    assert ticks(gaps) <= expected
+
+
+@given(TAKES, st.integers(0, 40), st.integers(1, 8))
+@settings(max_examples=300, deadline=None)
+def test_room_that_is_too_short_is_as_good_as_taken(takes, first, least):
+    gaps = Gaps()
+    for kind, ready, length in takes:
+        getattr(gaps, kind)(ready, length)
+    seen = Gaps()
+    for start, end in gaps.stretches(first, least):
+        seen.follow(start, end - start)
+
+    for ready in range(first, first + 60):
+        for length in (least, least + 3):
+            assert seen.room(ready, length) == gaps.room(ready, length)

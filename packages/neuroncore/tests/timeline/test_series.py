@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from neuroncore.effects import footprint
 from neuroncore.timeline import estimate
+from neuroncore.timeline.regions import Events, share_bytes
 from neuroncore.timeline.series import Series
-from neuroncore.timeline.tracks import Events, Track, share_bytes
+from neuroncore.timeline.tracks import Track
 
 from .kernels import program
 from .test_loops import facts

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuroncore.effects import footprint
-from neuroncore.timeline.tracks import PRUNED, Track, share_bytes
+from neuroncore.timeline.regions import share_bytes
+from neuroncore.timeline.tracks import PRUNED, Track
 
 ROW = 64
 

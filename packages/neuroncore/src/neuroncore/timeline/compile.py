@@ -38,10 +38,11 @@ from neuroncore.timeline.loose import loose_matmul, loose_pass
 from neuroncore.timeline.order import Order
 from neuroncore.timeline.play import engine_pass, matmul, transfer
 from neuroncore.timeline.ports import Ports
+from neuroncore.timeline.regions import Parts
 from neuroncore.timeline.rotation import copies
 from neuroncore.timeline.sites import Site, Step
 from neuroncore.timeline.state import State
-from neuroncore.timeline.tracks import Parts, Track
+from neuroncore.timeline.tracks import Track
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
 
@@ -54,6 +55,18 @@ class Body:
     steps: list[Step | Body]
     sites: list[Site] = field(default_factory=list)
     """Those inside it, however deep."""
+
+    @property
+    def trips(self) -> range:
+        """What its variable is in turn."""
+        return range(self.loop.start, self.loop.stop, self.loop.step)
+
+    def ranges(self) -> dict[int, range]:
+        """Its variable and those of the loops inside → what they are in turn."""
+        inside = [step.ranges() for step in self.steps if isinstance(step, Body)]
+        return {key: trips for found in inside for key, trips in found.items()} | {
+            self.variable: self.trips
+        }
 
 
 class Compiler:
@@ -158,7 +171,8 @@ class Compiler:
         match work[0]:
             case Transfer():
                 self._count_bytes(site, made, work[0])
-                yield transfer(self.state, site, self._generator(made, lane))
+                site.generator = self._generator(made, lane)
+                yield transfer(self.state, site)
             case LoadStationary():
                 site.flops = sum(op.flops for op in work if isinstance(op, MultiplyMoving))
                 yield (loose_matmul if self.state.reorders else matmul)(self.state, site)
@@ -221,9 +235,9 @@ class Compiler:
             track.forget(before)
         self.overfull.clear()
 
-    def _in_memory(self, buffer: Buffer) -> Callable[[Footprint], Parts]:
+    def _in_memory(self, buffer: Buffer) -> Callable[[Footprint], Parts] | None:
         if buffer.address is None or not buffer.space.on_chip:
-            return lambda found: (found,)
+            return None
         storage = Storage(
             np.empty(0), buffer.shape, buffer.dtype, buffer.space, address=buffer.address
         )
@@ -236,8 +250,10 @@ class Compiler:
         state, lane = self.state, site.lane
         state.used.add(lane)
         if lane < FIRST_QUEUE:
-            intervals = [op.interval for op in site.work if isinstance(op, Pass | MultiplyMoving)]
-            state.least[lane] += self.trips * sum(state.clock.cycles(lane, n) for n in intervals)
+            used = [op for op in site.work if isinstance(op, Pass | MultiplyMoving)]
+            ticks = [state.clock.cycles(lane, op.interval) for op in used]
+            site.shortest = min(ticks)
+            state.least[lane] += self.trips * sum(ticks)
         elif state.reorders:
             state.used.update(queue.number for queue in state.queues)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.skips import Twin
 from neuroncore.timeline.state import State
-from neuroncore.timeline.tracks import NOBODY
 
 Stretch = list[int]
 """The place of a bar among those that were played, and the ticks that the path stays with it."""

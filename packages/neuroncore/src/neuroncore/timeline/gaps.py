@@ -5,6 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+Pieces = list[tuple[int, int]]
+"""Sorted, disjoint stretches of time: start and end."""
+
 
 class Gaps:
     """Sorted, disjoint busy intervals in ticks."""
@@ -91,36 +94,43 @@ class Gaps:
             del starts[first - 1], ends[first - 1]
         return end
 
-    def repeat(self, first: int, last: int, times: int, before: int = 0) -> None:
-        """What was taken from `first` to `last` is taken `times` more; what is later follows.
+    def pieces(self, first: int) -> Pieces:
+        """What is taken from `first` on."""
+        at = bisect_right(self.ends, first)
+        pairs = zip(self.starts[at:], self.ends[at:], strict=True)
+        return [(start if start > first else first, end) for start, end in pairs]
 
-        Nothing will be taken before `before` any more: periods that end there are left out, but
+    def stretches(self, first: int, least: int) -> Pieces:
+        """The same, and what is free for less than `least` ticks is as good as taken."""
+        found: Pieces = []
+        begin = until = first
+        for start, end in self.pieces(first):
+            if start - until >= least:
+                if until > first:
+                    found.append((begin, until))
+                begin = start
+            until = end
+        if until > first:
+            found.append((begin, until))
+        return found
+
+    def repeat(self, first: int, before: Pieces, ticks: int, times: int, earliest: int) -> None:
+        """What was taken behind `first` beside `before` is taken `times` more, `ticks` apart.
+
+        Nothing will be taken before `earliest` any more: periods that end there are left out, but
         for the last of them.
         """
-        at = bisect_right(self.ends, first)
-        pieces = list(zip(self.starts[at:], self.ends[at:], strict=True))
+        period = _without(self.pieces(first), before)
+        if not period:
+            return
+        least = min(times, max(1, (earliest - period[-1][1]) // ticks))
+        at = bisect_right(self.ends, period[0][0] + ticks * least)
+        later = list(zip(self.starts[at:], self.ends[at:], strict=True))
         del self.starts[at:], self.ends[at:]
-        for start, end in pieces:
-            if start < last:
-                self._append(start, min(end, last))
-        period = [(max(s, first), min(e, last)) for s, e in pieces if s < last]
-        length = last - first
-        least = min(times, max(1, (before - last) // length))
-        steps = range(least, times + 1) if period else ()
-        for later in (length * step for step in steps):
-            for start, end in period:
-                self._append(start + later, end + later)
-        for start, end in pieces:
-            if end > last:
-                self._append(
-                    max(start, last) + (last - first) * times, end + (last - first) * times
-                )
-
-    def after(self, time: int) -> tuple[tuple[int, int], ...]:
-        """The busy intervals behind `time`, relative to it."""
-        at = bisect_right(self.ends, time)
-        pairs = zip(self.starts[at:], self.ends[at:], strict=True)
-        return tuple([(max(0, start - time), end - time) for start, end in pairs])
+        for by in range(ticks * least, ticks * times + 1, ticks):
+            later += [(start + by, end + by) for start, end in period]
+        for start, end in sorted(later):
+            self._append(start, end)
 
     def _append(self, start: int, end: int) -> None:
         if end == start:
@@ -157,3 +167,18 @@ def common_room(shared: Sequence[Gaps], ready: int, length: int) -> int:
         if start == ready:
             return start
         ready = start
+
+
+def _without(pieces: Pieces, others: Pieces) -> Pieces:
+    """What is in `pieces` and not in `others`; each of these lies in one of those."""
+    found: Pieces = []
+    at = 0
+    for start, end in pieces:
+        while at < len(others) and others[at][0] < end:
+            if others[at][0] > start:
+                found.append((start, others[at][0]))
+            start = others[at][1]
+            at += 1
+        if end > start:
+            found.append((start, end))
+    return found

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.play import load_table, matmul_passes
+from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.sites import Site, Step
-from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, LooseLane, State, played
-from neuroncore.timeline.tracks import NOBODY
+from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, State, played
+from neuroncore.timeline.streams import LooseLane
 from neuroncore.work import Pass
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from heapq import heapreplace
 
-from neuroncore.timeline.gaps import Gaps, common_room
+from neuroncore.timeline.gaps import common_room
 from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.sites import Site, Step
 from neuroncore.timeline.state import (
@@ -135,7 +135,7 @@ def matmul(state: State, site: Site) -> Step:
     return play
 
 
-def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
+def transfer(state: State, site: Site) -> Step:
     """Plays a DMA: a slot of the descriptor generator, its queue, a latency, bandwidth.
 
     In program order every DMA of the source has its queue; reordered ones take whichever is free.
@@ -151,7 +151,7 @@ def transfer(state: State, site: Site, generator: Gaps | None) -> Step:
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
     issue = clock.ticks("DMA_ISSUE")
     wait, number = site.wait(0 if state.reorders else None), site.number
-    bandwidth = state.bandwidth
+    bandwidth, generator = state.bandwidth, site.generator
     look, done = wait.look, wait.done
     queues = state.queues
     own = None if state.reorders else state.lanes[site.lane]

@@ -11,10 +11,10 @@ from neuroncore.program import Call, Program
 from neuroncore.timeline.critical import critical_path
 from neuroncore.timeline.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.occupancy import occupancy
+from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.sites import Site
 from neuroncore.timeline.state import CAUSES, KINDS, State
 from neuroncore.timeline.table import table
-from neuroncore.timeline.tracks import NOBODY
 
 
 @dataclass(frozen=True, slots=True)

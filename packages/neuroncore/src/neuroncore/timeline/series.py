@@ -7,7 +7,8 @@ such a lane touches the last one is let go last, so that one is made for it, and
 from __future__ import annotations
 
 from neuroncore.effects import Footprint, footprint
-from neuroncore.timeline.tracks import Events, Parts, Region, Track, span
+from neuroncore.timeline.regions import Events, Parts, Region, span
+from neuroncore.timeline.tracks import Track
 
 
 class Series:
@@ -18,6 +19,7 @@ class Series:
         bars: int, count: int,
     ) -> None:  # fmt: skip
         (self.part,), self.slot, self.events = parts, slot, events
+        self.form = track.form(parts)
         self.track, self.moved, self.ticks, self.bars = track, moved, ticks, bars
         self.count = count
         self.latest = events.latest + ticks * (count - 1)
@@ -33,10 +35,14 @@ class Series:
             return
         if number not in self.made:
             parts = (self.part.moved(self.moved * number),)
-            self.made[number] = made = Region(self.track, parts, self.slot)
+            self.made[number] = made = Region(self.track, self.form, parts, self.slot)
             made.take(self.events.moved(self.ticks * number, self.bars * number))
         region.others.append(self.made[number])
         self.links.append((region, self.made[number]))
+
+    def keep_behind(self, time: int) -> None:
+        """Only the links between regions that are let go behind `time`."""
+        self.links = [pair for pair in self.links if min(r.latest for r in pair) > time]
 
     def drop(self) -> None:
         """Nobody waits for them any more."""

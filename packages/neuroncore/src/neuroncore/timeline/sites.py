@@ -31,6 +31,10 @@ class Site:
     adds: list[TrackedAccess] = field(default_factory=list)
     """Written and read, but not waited for among instructions of one lane that add."""
     ports: list[Gaps] = field(default_factory=list)
+    shortest: int = 0
+    """The least ticks that one of its micro-ops occupies an engine."""
+    generator: Gaps | None = None
+    """Who makes the descriptors of a DMA."""
     hbm_bytes: int = 0
     flops: int = 0
     gate: Gate | None = None

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import partial
 from heapq import heapify
 from typing import NamedTuple
 
 from neuroncore.timeline.clock import Clock
-from neuroncore.timeline.gaps import Gaps, common_room
+from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, Warmth
+from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.skips import Skips
+from neuroncore.timeline.streams import Lane, LooseLane
 from neuroncore.timeline.touches import Touches
-from neuroncore.timeline.tracks import NOBODY
 
 WEIGHTS, MULTIPLY, PASS, TABLE, TRANSFER = range(5)
 KINDS = ("load_stationary", "multiply_moving", "pass", "table_load", "transfer")
@@ -39,136 +39,6 @@ class Played(NamedTuple):
 
 played = partial(tuple.__new__, Played)
 """A Played from its fields as a tuple; half the time of calling the class."""
-
-
-class Lane:
-    """A stream that takes its instructions in order."""
-
-    __slots__ = ("busy", "end", "free", "last", "number", "stalls")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.free = 0
-        """Nothing occupies it from here on."""
-        self.last = NOBODY
-        """Its latest bar."""
-        self.busy = 0
-        self.end = 0
-        """When its last result is there."""
-        self.stalls: dict[tuple[int, int], int] = {}
-        """(cause, lane waited for) → ticks."""
-
-    @property
-    def earliest(self) -> int:
-        """Nothing that comes will start before."""
-        return self.free
-
-    @property
-    def gaps(self) -> list[Gaps]:
-        """Its free time before `free`, where that can still be used."""
-        return []
-
-    def reasons_after(self, time: int) -> tuple:
-        """Why it idles between what it has taken behind `time`, where that can still change."""
-        return ()
-
-    @property
-    def behind(self) -> Iterable[tuple[int, int]]:
-        """(end, bar) of the instructions behind which another may still go, `last` aside."""
-        return ()
-
-    def later(self, by: int, bars: int) -> None:
-        """Everything that matters from now on happens `by` later, `bars` bars on."""
-        self.free += by
-        self.end += by
-        self.last += bars
-
-
-class LooseLane(Lane):
-    """A stream that the compiler has reordered: an instruction goes into the first gap.
-
-    Gaps further back than `horizon` before its latest instruction are lost.
-    """
-
-    __slots__ = ("ended", "horizon", "reasons", "taken")
-
-    def __init__(self, number: int, horizon: int) -> None:
-        super().__init__(number)
-        self.taken, self.horizon = Gaps(), horizon
-        self.ended: dict[int, int] = {}
-        """When an instruction left the lane → its bar."""
-        self.reasons: dict[int, tuple[int, int]] = {}
-        """When an instruction started → (cause, lane waited for), if the lane idles before it."""
-
-    @property
-    def earliest(self) -> int:
-        return max(0, self.free - self.horizon)
-
-    @property
-    def gaps(self) -> list[Gaps]:
-        return [self.taken]
-
-    def room(self, ready: int, interval: int, ports: Sequence[Gaps] = ()) -> tuple[int, int]:
-        """Where an instruction may start on the lane alone, and where with the ports it takes."""
-        if ready >= self.free and not ports:
-            return ready, ready
-        alone = self.taken.room(max(ready, self.free - self.horizon), interval)
-        return alone, common_room((self.taken, *ports), alone, interval) if ports else alone
-
-    def occupy(self, start: int, interval: int, reason: tuple[int, int], bar: int) -> None:
-        """Instruction `bar` takes its place; what the lane idles is put down to who comes after."""
-        if start >= self.free:
-            if start > self.free and self.ended:
-                self._idles(reason, start - self.free)
-            self.reasons[start] = reason
-            self.taken.follow(start, interval)
-            self.free = start + interval
-            self.ended[self.free] = bar
-            return
-        before, after = self.taken.around(start)
-        self.reasons[start] = reason
-        if before is not None and after is not None:
-            self._idles(self.reasons[after], before - after)
-        if before is not None:
-            self._idles(reason, start - before)
-        if after is not None:
-            self._idles(self.reasons[after], after - start - interval)
-        self.taken.reserve(start, interval)
-        self.left(start + interval, bar)
-
-    def _idles(self, reason: tuple[int, int], ticks: int) -> None:
-        if ticks:
-            self.stalls[reason] = self.stalls.get(reason, 0) + ticks
-
-    def left(self, time: int, bar: int) -> None:
-        """Instruction `bar` leaves the lane."""
-        self.ended[time] = bar
-        self.free = max(self.free, time)
-
-    def before(self, time: int) -> int:
-        """The instruction behind which one starts at `time`."""
-        return self.ended.get(time, NOBODY)
-
-    def reasons_after(self, time: int) -> tuple:
-        starts = [time + start for start, _ in self.taken.after(time)]
-        return tuple([self.reasons.get(start) for start in starts if start > time])
-
-    @property
-    def behind(self) -> Iterable[tuple[int, int]]:
-        self._prune()
-        return self.ended.items()
-
-    def later(self, by: int, bars: int) -> None:
-        self._prune()
-        super().later(by, bars)
-        self.ended = {time + by: bar + bars for time, bar in self.ended.items()}
-        self.reasons = {time + by: why for time, why in self.reasons.items()}
-
-    def _prune(self) -> None:
-        """Leave out what nobody asks for: nothing starts before `earliest`."""
-        recent = self.earliest
-        self.ended = {time: bar for time, bar in self.ended.items() if time >= recent}
-        self.reasons = {time: why for time, why in self.reasons.items() if time >= recent}
 
 
 class State:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from neuroncore.timeline.tracks import Region
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from neuroncore.timeline.regions import Region
 
 
 class Touches:
@@ -15,26 +18,27 @@ class Touches:
         self.peaks: list[int] = []
         """The latest time up to each of them, as far as somebody asked."""
 
-    def held(self, floor: int, most: int) -> list[Region] | None:
-        """The regions let go behind `floor`; None where more than `most` are to be looked at."""
+    def num_behind(self, floor: int) -> int:
+        """How many instructions, the latest ones, there are among which some let go behind it."""
         every, peaks = self.all, self.peaks
-        peak = peaks[-1] if peaks else 0
-        for time, _ in every[len(peaks) :]:
-            if time > peak:
-                peak = time
-            peaks.append(peak)
-        at = len(every)
-        least = max(0, at - most)
-        found: dict[Region, None] = {}
-        while at and peaks[at - 1] > floor:
-            if at == least:
-                return None
-            at -= 1
-            time, regions = every[at]
+        if len(peaks) < len(every):
+            peak = peaks[-1] if peaks else 0
+            for time, _ in every[len(peaks) :]:
+                if time > peak:
+                    peak = time
+                peaks.append(peak)
+        return len(every) - bisect_right(peaks, floor)
+
+    def held(self, most: int, floor: int) -> Iterator[Region]:
+        """The regions that the `most` latest instructions let go behind `floor`, latest first."""
+        found: set[Region] = set()
+        for time, regions in reversed(self.all[len(self.all) - most :]):
             if time > floor:
                 for region in regions:
-                    found[region] = None
-        return [r for r in found if r.written > floor or r.read > floor]
+                    if region not in found:
+                        found.add(region)
+                        if region.written > floor or region.read > floor:
+                            yield region
 
     def since(self, mark: int) -> list[Region]:
         """The regions of instruction `mark` and those behind it."""

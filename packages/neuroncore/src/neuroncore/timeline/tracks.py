@@ -2,145 +2,21 @@
 
 A track is one tensor (or a register, or all tensors of a memory that have a fixed address). It
 holds regions, the distinct sets of bytes that instructions name; regions that share bytes know one
-another. Times are ticks at which whoever waits may start.
+another.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from math import inf
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from neuroncore.effects import Footprint
+from neuroncore.timeline.regions import IRREGULAR, Form, Parts, Region, share_bytes
 
 if TYPE_CHECKING:
     from neuroncore.timeline.series import Series
 
-NOBODY = -1
-IRREGULAR = -1
 PRUNED = 256
 """Regions of a track before it is looked which of them nobody needs."""
-Parts = tuple[Footprint, ...]
-"""The bytes of a region; none stand for all of its tensor."""
-
-
-class Region:
-    """Bytes that some access names, with their last write and the reads since.
-
-    `read` is the latest release among readers, `read2` the latest among those on other lanes than
-    that one's: an in-order lane does not wait for itself. `writer`, `reader`, `reader2` are bars,
-    `toucher` is the latest.
-    """
-
-    __slots__ = (
-        "first", "last", "offset", "others", "parts", "read", "read2", "reader", "reader2",
-        "rlane", "slot", "toucher", "track", "wlane", "writer", "written",
-    )  # fmt: skip
-
-    def __init__(self, track: Track, parts: Parts, slot: int) -> None:
-        self.track, self.parts = track, parts
-        self.offset = parts[0].offset if parts else 0
-        self.first, self.last = -inf, inf
-        if len(parts) == 1:
-            self.first, self.last = self.offset, self.offset + reach(parts[0])
-        self.slot = slot
-        self.others: list[Region] = []
-        self.written = self.read = self.read2 = 0
-        self.wlane = self.rlane = NOBODY
-        self.writer = self.reader = self.reader2 = self.toucher = NOBODY
-
-    def was_read(self, lane: int, release: int, bar: int) -> None:
-        """An instruction on `lane` reads it and lets go at `release`."""
-        if lane == self.rlane:
-            if release > self.read:
-                self.read, self.reader = release, bar
-        elif release >= self.read:
-            self.read2, self.reader2 = self.read, self.reader
-            self.read, self.reader, self.rlane = release, bar, lane
-        elif release > self.read2:
-            self.read2, self.reader2 = release, bar
-
-    def was_written(self, lane: int, release: int, bar: int) -> None:
-        """An instruction on `lane` writes it; the content is there at `release`."""
-        self.written, self.writer, self.wlane = release, bar, lane
-        self.read = self.read2 = 0
-        self.reader = self.reader2 = self.rlane = NOBODY
-
-    def was_read_as(self, other: Events) -> None:
-        """The reads of `other`."""
-        if other.rlane == self.rlane:
-            self._second(other.read2, other.reader2)
-            if other.read > self.read:
-                self.read, self.reader = other.read, other.reader
-        elif other.read >= self.read:
-            first = self.read, self.reader
-            self.read, self.reader, self.rlane = other.read, other.reader, other.rlane
-            self.read2, self.reader2 = other.read2, other.reader2
-            self._second(*first)
-        else:
-            self._second(other.read, other.reader)
-
-    def _second(self, read: int, reader: int) -> None:
-        if read > self.read2:
-            self.read2, self.reader2 = read, reader
-
-    def take(self, events: Events) -> None:
-        """This was done to it."""
-        self.toucher = max(self.toucher, events.writer, events.reader)
-        if events.written:
-            self.was_written(events.wlane, events.written, events.writer)
-        if events.read:
-            self.was_read_as(events)
-
-    @property
-    def latest(self) -> int:
-        """When the last that touched it lets go."""
-        return max(self.written, self.read)
-
-
-class Events(NamedTuple):
-    """What a stretch of time did to a region: its last write, if any, and the reads since.
-
-    Times of 0 say that there was none. As in a region, `read2` is the latest on another lane.
-    """
-
-    written: int
-    wlane: int
-    writer: int
-    read: int
-    rlane: int
-    reader: int
-    read2: int
-    reader2: int
-
-    @classmethod
-    def since(cls, region: Region, bar: int) -> Events | None:
-        """What the bars from `bar` on did to it; None where they did nothing."""
-        wrote = region.writer >= bar
-        if region.toucher < bar:
-            return None
-        write = (region.written, region.wlane, region.writer) if wrote else (0, NOBODY, NOBODY)
-        read = read2 = (0, NOBODY)
-        rlane = NOBODY
-        if region.reader >= bar:
-            read, rlane = (region.read, region.reader), region.rlane
-        if region.reader2 >= bar:
-            read2 = region.read2, region.reader2
-        return cls(*write, read[0], rlane, read[1], *read2)
-
-    def moved(self, by: int, bars: int) -> Events:
-        """The same `by` ticks and `bars` bars later."""
-        written, wlane, writer, read, rlane, reader, read2, reader2 = self
-        return Events(
-            *((written + by, wlane, writer + bars) if written else (0, NOBODY, NOBODY)),
-            *((read + by, rlane, reader + bars) if read else (0, NOBODY, NOBODY)),
-            *((read2 + by, reader2 + bars) if read2 else (0, NOBODY)),
-        )
-
-    @property
-    def latest(self) -> int:
-        """When the last that touched it lets go."""
-        return max(self.written, self.read)
 
 
 class Family:
@@ -163,19 +39,19 @@ class Family:
 
     def add(self, region: Region) -> None:
         """Take in a region of this family."""
-        if self.period < 0:
+        if self.period == IRREGULAR:
             self.regions.append(region)
             return
-        (part,) = region.parts
-        place = self._place(part)
+        place = self._place(region)
         at = bisect_right(self.places, place)
         self.places.insert(at, place)
         self.regions.insert(at, region)
-        self.width = max(self.width, span(part))
+        self.width = max(self.width, region.form.span)
 
-    def near(self, part: Footprint) -> list[Region]:
-        """Those that `part`, of this family's period, may share bytes with."""
-        low, high = self._place(part) - self.width, self._place(part) + span(part)
+    def near(self, region: Region) -> list[Region]:
+        """Those that `region`, of this family's period, may share bytes with."""
+        place = self._place(region)
+        low, high = place - self.width, place + region.form.span
         found = self._between(low, high)
         if self.period:
             if high - low >= self.period:
@@ -186,19 +62,17 @@ class Family:
                 found = found + self._between(-1, high - self.period)
         return found
 
+    def keep_behind(self, time: int) -> None:
+        """Only those that are let go behind `time`."""
+        self.regions = [region for region in self.regions if region.latest > time]
+        if self.period != IRREGULAR:
+            self.places = [self._place(region) for region in self.regions]
+
     def _between(self, low: int, high: int) -> list[Region]:
         return self.regions[bisect_right(self.places, low) : bisect_left(self.places, high)]
 
-    def _place(self, part: Footprint) -> int:
-        return part.offset % self.period if self.period else part.offset
-
-
-def span(part: Footprint) -> int:
-    """Bytes from the first to behind the last, without the outermost dimension."""
-    if len(part.shape) < 2:
-        return part.itemsize
-    inner = zip(part.shape[1:], part.strides[1:], strict=True)
-    return part.itemsize + sum((n - 1) * s for n, s in inner)
+    def _place(self, region: Region) -> int:
+        return region.offset % self.period if self.period else region.offset
 
 
 class Remembers(Protocol):
@@ -216,8 +90,8 @@ class Track:
     """
 
     __slots__ = (
-        "accesses", "copies", "families", "forms", "full", "is_shared", "name", "overfull",
-        "regions", "series", "slot", "takes_series", "turns",
+        "accesses", "copies", "families", "forms", "full", "is_shared", "meets", "name",
+        "overfull", "regions", "series", "slot", "takes_series", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -232,10 +106,13 @@ class Track:
         self.accesses: list[Remembers] = []
         """They remember regions."""
         self.turns = self.slot = 0
-        self.regions: dict[tuple[int, Parts], Region] = {}
+        self.regions: dict[tuple[int, Form, int], Region] = {}
+        """By copy, form and offset."""
         self.families: dict[int, dict[tuple[int, int], Family]] = {}
         """Copy → (outermost stride, size) → regions."""
-        self.forms: dict[tuple, int] = {}
+        self.forms: dict[tuple, Form] = {}
+        self.meets: dict[tuple[Form, Form, int], bool] = {}
+        """Whether two forms share bytes, the second so many bytes behind the first."""
         self.series: dict[int, list[Series]] = {}
         self.takes_series = not is_shared
 
@@ -262,20 +139,27 @@ class Track:
 
     def region(self, slot: int, parts: Parts) -> Region:
         """The region of these bytes in copy `slot`."""
-        key = (slot, parts)
+        return self.region_of(slot, self.form(parts), parts)
+
+    def region_of(self, slot: int, form: Form, parts: Parts) -> Region:
+        """The same, where its form is known."""
+        key = (slot, form, parts[0].offset if parts else 0)
         found = self.regions.get(key)
         if found is None:
             if len(self.regions) == self.full and self.overfull is not None:
                 self.overfull.append(self)
-            found = self.regions[key] = Region(self, parts, slot)
+            found = self.regions[key] = Region(self, form, parts, slot)
             self._link(found)
         return found
 
-    def form(self, parts: Parts) -> int:
-        """A number for shape and strides of these bytes, wherever they are."""
+    def form(self, parts: Parts) -> Form:
+        """Shape and strides of these bytes, wherever they are."""
         first = parts[0].offset if parts else 0
-        form = tuple([(p.offset - first, p.shape, p.strides, p.itemsize) for p in parts])
-        return self.forms.setdefault(form, len(self.forms))
+        key = tuple([(p.offset - first, p.shape, p.strides, p.itemsize) for p in parts])
+        found = self.forms.get(key)
+        if found is None:
+            found = self.forms[key] = Form(parts)
+        return found
 
     def forget(self, before: int) -> None:
         """Drop the regions that were let go by this time: nothing starts before it any more.
@@ -284,49 +168,40 @@ class Track:
         """
         kept = {key: region for key, region in self.regions.items() if region.latest > before}
         self.full = 2 * len(kept) + PRUNED
-        self.regions.clear()
-        self.families.clear()
+        self.regions = kept
+        self.meets.clear()
         for access in self.accesses:
             access.forget()
         for every in self.series.values():
             for series in every:
-                series.links.clear()
-        for (slot, parts), region in kept.items():
-            self.regions[slot, parts] = region
-            region.others = []
-            self._link(region)
+                series.keep_behind(before)
+        for families in self.families.values():
+            for family in families.values():
+                family.keep_behind(before)
+        for region in kept.values():
+            if region.others:
+                region.others = [other for other in region.others if other.latest > before]
 
     def _link(self, made: Region) -> None:
         """Make a new region known to those that share bytes with it."""
-        parts, slot = made.parts, made.slot
-        period = parts[0].strides[0] if len(parts) == 1 and parts[0].strides else 0
-        if len(parts) != 1:
-            period = IRREGULAR
+        form, slot, parts, meets = made.form, made.slot, made.parts, self.meets
+        period, offset = form.period, made.offset
         families = self.families.setdefault(slot, {})
         first, last = made.first, made.last
         for (other_period, _), family in families.items():
-            near = family.near(parts[0]) if period == other_period >= 0 else family.regions
+            near = family.near(made) if period == other_period >= 0 else family.regions
             for other in near:
-                if other.first < last and first < other.last and share_bytes(parts, other.parts):
-                    made.others.append(other)
-                    other.others.append(made)
-        size = 0 if period < 0 else span(parts[0]).bit_length()
+                if other.first < last and first < other.last:
+                    key = form, other.form, other.offset - offset
+                    meet = meets.get(key)
+                    if meet is None:
+                        meet = meets[key] = share_bytes(parts, other.parts)
+                    if meet:
+                        made.others.append(other)
+                        other.others.append(made)
         for series in self.series.get(slot, ()):
             series.link(made)
-        family = families.get((period, size))
+        family = families.get((period, form.size))
         if family is None:
-            family = families[period, size] = Family(period)
+            family = families[period, form.size] = Family(period)
         family.add(made)
-
-
-def reach(part: Footprint) -> int:
-    """Bytes from the first to behind the last."""
-    strides = part.strides
-    return span(part) + (part.shape[0] - 1) * strides[0] if strides else part.itemsize
-
-
-def share_bytes(a: Parts, b: Parts) -> bool:
-    """Whether two regions of one tensor have a byte in common."""
-    if len(a) == 1 == len(b):
-        return a[0].overlaps(b[0])
-    return not a or not b or any(one.overlaps(other) for one in a for other in b)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from neuroncore.timeline.access import TrackedAccess
+from neuroncore.timeline.regions import NOBODY, Region
 from neuroncore.timeline.state import DATA, LANE, SPACE
 from neuroncore.timeline.touches import Touches
-from neuroncore.timeline.tracks import NOBODY, Region
 
 
 class Wait:

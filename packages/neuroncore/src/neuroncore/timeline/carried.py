@@ -1,0 +1,225 @@
+"""What a loop touches, and what becomes of it when periods of the loop are carried forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import gcd
+from typing import NamedTuple
+
+from neuroncore.effects import Footprint
+from neuroncore.timeline.compile import Body
+from neuroncore.timeline.gaps import Gaps, Pieces
+from neuroncore.timeline.lanes import FIRST_QUEUE, SCALAR, TENSOR
+from neuroncore.timeline.regions import Events, Region
+from neuroncore.timeline.series import Series
+from neuroncore.timeline.sites import Site
+from neuroncore.timeline.state import State
+from neuroncore.timeline.streams import Lane, Mark, Period
+from neuroncore.timeline.tracks import Track
+
+FEW = 100
+"""Periods whose regions are simply made one by one."""
+REMEMBERED = 256
+"""Regions that an access remembers beyond a period that was carried forward."""
+
+
+@dataclass(slots=True)
+class Moment:
+    """Between two iterations: when, and what had been counted by then."""
+
+    done: int
+    time: int
+    floor: int
+    shared: list[tuple[int, Pieces]]
+    marks: list[Mark | None]
+    num_bars: int
+    counts: list[int]
+    stalls: list[dict[tuple[int, int], int]]
+    turns: list[int]
+    mark: int
+    """Instructions before."""
+
+
+class Shared(NamedTuple):
+    """What several lanes take in any order, each time for `shortest` ticks at least, and no sooner
+    than `by` ticks after they are free.
+    """
+
+    gaps: Gaps
+    lanes: list[Lane]
+    by: int
+    shortest: int
+
+    @property
+    def floor(self) -> int:
+        """Nothing of it is taken before."""
+        return min([lane.earliest for lane in self.lanes]) + self.by
+
+    def mark(self) -> tuple[int, Pieces]:
+        """What is taken already of what may be taken."""
+        floor = self.floor
+        return floor, self.gaps.pieces(floor)
+
+    def seen(self) -> Pieces:
+        """The same as those who come see it, relative."""
+        floor = self.floor
+        stretches = self.gaps.stretches(floor, self.shortest)
+        return [(start - floor, end - floor) for start, end in stretches]
+
+
+class Scope:
+    """What a loop touches: lanes, shared resources, tracks and the bytes an iteration moves."""
+
+    def __init__(self, state: State, body: Body, moves: dict[Track, int]) -> None:
+        self.state, self.moves, sites = state, moves, body.sites
+        self.ranges = body.ranges()
+        numbers = {site.lane for site in sites}
+        if state.reorders and any(number >= FIRST_QUEUE for number in numbers):
+            numbers |= {queue.number for queue in state.queues}
+        self.lanes = [state.lanes[n] for n in sorted(numbers)]
+        self.engines = [lane for lane in self.lanes if lane.number < FIRST_QUEUE]
+        self.queues = self.lanes[len(self.engines) :]
+        self.has_tensor, self.has_scalar = TENSOR in numbers, SCALAR in numbers
+        self.shared = list(self._shared(sites))
+        self.shortest = [
+            min([site.shortest for site in sites if site.lane == lane.number], default=0)
+            for lane in self.engines
+        ]
+        """The least ticks that something occupies each engine."""
+        self.accesses = [access for site in sites for access in site.accesses]
+
+    def _shared(self, sites: list[Site]) -> Iterator[Shared]:
+        ticks = self.state.clock.ticks
+        if self.queues:
+            yield Shared(self.state.bandwidth, self.queues, ticks("DMA_START"), 1)
+        generators = [site.generator for site in sites if site.generator is not None]
+        for gaps in dict.fromkeys(generators):
+            yield Shared(gaps, self.queues, 0, ticks("DMA_ISSUE"))
+        for gaps in dict.fromkeys([port for site in sites for port in site.ports]):
+            users = [site for site in sites if gaps in site.ports]
+            lanes = {site.lane for site in users}
+            shortest = min([site.shortest for site in users])
+            yield Shared(gaps, [n for n in self.engines if n.number in lanes], 0, shortest)
+
+    def reach(self, track: Track) -> list[Footprint] | None:
+        """What the loop names of a track in all of its iterations; None where that is not known."""
+        found = [a.reach(self.ranges) for a in self.accesses if a.track is track]
+        known = [footprint for footprint in found if footprint is not None]
+        return known if len(known) == len(found) else None
+
+    def floor(self) -> int:
+        """Nothing of the loop starts before."""
+        state, floor = self.state, min([lane.earliest for lane in self.lanes])
+        if self.has_tensor and not state.reorders:
+            floor = min(floor, max(state.weights_free, state.multiply_start))
+        return floor
+
+    def moment(self, done: int, time: int, floor: int) -> Moment:
+        """This moment, after `done` iterations."""
+        state = self.state
+        return Moment(
+            done, time, floor, [one.mark() for one in self.shared],
+            [lane.mark() for lane in self.lanes], state.next_bar, state.counts(),
+            [dict(lane.stalls) for lane in self.lanes], [track.turns for track in self.moves],
+            len(state.touches.all),
+        )  # fmt: skip
+
+    def hides_reads(self, before: Moment) -> bool:
+        """Whether an old read of a region that moves may hide what the period read of it.
+
+        A region keeps the two latest reads. Those of a period are known where none from before it
+        is later than its beginning.
+        """
+        first, floor = before.num_bars, before.floor
+        return any(
+            first > region.writer
+            and (region.reader < first or (region.reader2 < first and region.read2 > floor))
+            and (self.moves[region.track] or region.track.copies > 1)
+            for region in self.state.touches.since(before.mark)
+        )
+
+
+def carry_forward(scope: Scope, before: Moment, now: Moment, times: int) -> None:
+    """Let the period from `before` to `now` pass `times` more."""
+    state, length = scope.state, now.time - before.time
+    period, by = now.done - before.done, length * times
+    size = now.num_bars - before.num_bars
+    state.add_counts([times * (b - a) for a, b in zip(before.counts, now.counts, strict=True)])
+    again = Period(before.num_bars, size, length)
+    for lane, old, mark in zip(scope.lanes, before.stalls, before.marks, strict=True):
+        for key, total in lane.stalls.items():
+            lane.stalls[key] = total + times * (total - old.get(key, 0))
+        lane.repeat(mark, again, times)
+    state.queue_up()
+    if scope.has_scalar and state.table_there > now.floor:
+        state.table_there += by
+        state.table_bar += size * times
+    if scope.has_tensor:
+        state.weights_free += by
+        state.multiply_start += by
+        state.warmth.since += by
+    earliest = state.earliest
+    for one, (floor, taken) in zip(scope.shared, before.shared, strict=True):
+        one.gaps.repeat(floor, taken, length, times, earliest)
+    state.skip(before.num_bars, times, length)
+    every = _Every(before.num_bars, size, length, times, now.floor + by, earliest)
+    touched: dict[Track, list[Region]] = {track: [] for track in scope.moves}
+    for region in state.touches.since(before.mark):
+        touched[region.track].append(region)
+    for (track, step), turns in zip(scope.moves.items(), before.turns, strict=True):
+        moved, turns = step * period, track.turns - turns
+        for carried in _carry_regions(track, touched[track], moved, turns, every):
+            state.touches.all.append((carried.latest, [carried]))
+    for access in scope.accesses:
+        if len(access.regions) > REMEMBERED:
+            access.forget()
+
+
+class _Every(NamedTuple):
+    """Periods that are carried forward: their first bar, bars, ticks, how many."""
+
+    first: int
+    size: int
+    ticks: int
+    times: int
+    floor: int
+    """What is let go before is nothing to the loop any more."""
+    earliest: int
+    """Nothing starts before."""
+
+
+def _carry_regions(
+    track: Track, touched: Iterable[Region], moved: int, turns: int, every: _Every
+) -> Iterator[Region]:
+    """Do to the regions what the skipped periods would have done, as the period did; those regions.
+
+    What a period does not touch keeps its times; what is let go before anything starts does not
+    matter any more.
+    """
+    period = [(r, events) for r in touched if (events := Events.since(r, every.first))]
+    length, times = every.ticks, every.times
+    least = 1
+    if not moved:
+        # Without movement periods touch the same regions again: of each only the last one is seen.
+        least = max(1, times - track.copies // gcd(track.copies, turns) + 1)
+    elif period:
+        latest = max(events.latest for _, events in period)
+        least = max(1, (every.earliest - latest) // length + 1)
+        alike = min(times, (every.floor - latest) // length) - least + 1
+        if alike > FEW and track.takes_series and turns % track.copies == 0:
+            for region, events in period:
+                first = events.moved(length * least, every.size * least)
+                parts = (region.parts[0].moved(moved * least),)
+                series = Series(track, parts, region.slot, first, moved, length, every.size, alike)
+                track.add_series(series, every.earliest)
+            least += alike
+    for count in range(least, times + 1):
+        by, bars, further = length * count, every.size * count, moved * count
+        for region, events in period:
+            slot = (region.slot + turns * count) % track.copies
+            parts = tuple([p.moved(further) for p in region.parts]) if further else region.parts
+            carried = track.region_of(slot, region.form, parts)
+            carried.take(events.moved(by, bars))
+            yield carried
+    track.rotate(turns * times)

@@ -1,0 +1,177 @@
+"""Bytes that instructions name: where they are, their last write, the reads since.
+
+Times are ticks at which whoever waits may start.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from neuroncore.effects import Footprint
+
+if TYPE_CHECKING:
+    from neuroncore.timeline.tracks import Track
+
+NOBODY = -1
+IRREGULAR = -1
+Parts = tuple[Footprint, ...]
+"""The bytes of a region; none stand for all of its tensor."""
+
+
+class Form:
+    """What regions of a track that differ only in their offset have in common."""
+
+    __slots__ = ("period", "reach", "size", "span")
+
+    def __init__(self, parts: Parts) -> None:
+        self.period, self.span, self.reach, self.size = IRREGULAR, 0, 0, 0
+        if len(parts) == 1:
+            (part,) = parts
+            self.span, self.reach = span(part), reach(part)
+            """Bytes from the first to behind the last: without the outermost dimension, with it."""
+            self.period, self.size = part.strides[0] if part.strides else 0, self.span.bit_length()
+            """The outermost stride (0: contiguous, IRREGULAR: not one footprint), span by size."""
+
+
+class Region:
+    """Bytes that some access names, with their last write and the reads since.
+
+    `read` is the latest release among readers, `read2` the latest among those on other lanes than
+    that one's: an in-order lane does not wait for itself. `writer`, `reader`, `reader2` are bars,
+    `toucher` is the latest.
+    """
+
+    __slots__ = (
+        "first", "form", "last", "offset", "others", "parts", "read", "read2", "reader", "reader2",
+        "rlane", "slot", "toucher", "track", "wlane", "writer", "written",
+    )  # fmt: skip
+
+    def __init__(self, track: Track, form: Form, parts: Parts, slot: int) -> None:
+        self.track, self.form, self.parts = track, form, parts
+        if len(parts) == 1:
+            self.first = self.offset = parts[0].offset
+            self.last = self.offset + form.reach
+        else:
+            self.offset = parts[0].offset if parts else 0
+            self.first, self.last = -inf, inf
+        self.slot = slot
+        self.others: list[Region] = []
+        self.written = self.read = self.read2 = 0
+        self.wlane = self.rlane = NOBODY
+        self.writer = self.reader = self.reader2 = self.toucher = NOBODY
+
+    def was_read(self, lane: int, release: int, bar: int) -> None:
+        """An instruction on `lane` reads it and lets go at `release`."""
+        if lane == self.rlane:
+            if release > self.read:
+                self.read, self.reader = release, bar
+        elif release >= self.read:
+            self.read2, self.reader2 = self.read, self.reader
+            self.read, self.reader, self.rlane = release, bar, lane
+        elif release > self.read2:
+            self.read2, self.reader2 = release, bar
+
+    def was_written(self, lane: int, release: int, bar: int) -> None:
+        """An instruction on `lane` writes it; the content is there at `release`."""
+        self.written, self.writer, self.wlane = release, bar, lane
+        self.read = self.read2 = 0
+        self.reader = self.reader2 = self.rlane = NOBODY
+
+    def take(self, events: Events) -> None:
+        """This was done to it."""
+        written, wlane, writer, read, rlane, reader, read2, reader2 = events
+        self.toucher = max(self.toucher, writer, reader)
+        if written:
+            self.was_written(wlane, written, writer)
+        if not read:
+            return
+        if rlane == self.rlane:
+            self._second(read2, reader2)
+            if read > self.read:
+                self.read, self.reader = read, reader
+        elif read >= self.read:
+            first = self.read, self.reader
+            self.read, self.reader, self.rlane = read, reader, rlane
+            self.read2, self.reader2 = read2, reader2
+            self._second(*first)
+        else:
+            self._second(read, reader)
+
+    def _second(self, read: int, reader: int) -> None:
+        if read > self.read2:
+            self.read2, self.reader2 = read, reader
+
+    @property
+    def latest(self) -> int:
+        """When the last that touched it lets go."""
+        return max(self.written, self.read)
+
+
+class Events(NamedTuple):
+    """What a stretch of time did to a region: its last write, if any, and the reads since.
+
+    Times of 0 say that there was none. As in a region, `read2` is the latest on another lane.
+    """
+
+    written: int
+    wlane: int
+    writer: int
+    read: int
+    rlane: int
+    reader: int
+    read2: int
+    reader2: int
+
+    @classmethod
+    def since(cls, region: Region, bar: int) -> Events | None:
+        """What the bars from `bar` on did to it; None where they did nothing."""
+        if region.toucher < bar:
+            return None
+        written, wlane, writer = region.written, region.wlane, region.writer
+        if writer < bar:
+            written, wlane, writer = 0, NOBODY, NOBODY
+        read, rlane, reader = region.read, region.rlane, region.reader
+        if reader < bar:
+            read, rlane, reader = 0, NOBODY, NOBODY
+        read2, reader2 = region.read2, region.reader2
+        if reader2 < bar:
+            read2, reader2 = 0, NOBODY
+        return cls(written, wlane, writer, read, rlane, reader, read2, reader2)
+
+    def moved(self, by: int, bars: int) -> Events:
+        """The same `by` ticks and `bars` bars later."""
+        written, wlane, writer, read, rlane, reader, read2, reader2 = self
+        if written:
+            written, writer = written + by, writer + bars
+        if read:
+            read, reader = read + by, reader + bars
+        if read2:
+            read2, reader2 = read2 + by, reader2 + bars
+        return Events(written, wlane, writer, read, rlane, reader, read2, reader2)
+
+    @property
+    def latest(self) -> int:
+        """When the last that touched it lets go."""
+        return max(self.written, self.read)
+
+
+def span(part: Footprint) -> int:
+    """Bytes from the first to behind the last, without the outermost dimension."""
+    if len(part.shape) < 2:
+        return part.itemsize
+    inner = zip(part.shape[1:], part.strides[1:], strict=True)
+    return part.itemsize + sum((n - 1) * s for n, s in inner)
+
+
+def reach(part: Footprint) -> int:
+    """Bytes from the first to behind the last."""
+    strides = part.strides
+    return span(part) + (part.shape[0] - 1) * strides[0] if strides else part.itemsize
+
+
+def share_bytes(a: Parts, b: Parts) -> bool:
+    """Whether two regions of one tensor have a byte in common."""
+    if len(a) == 1 == len(b):
+        return a[0].overlaps(b[0])
+    return not a or not b or any(one.overlaps(other) for one in a for other in b)

@@ -1,0 +1,158 @@
+"""Lanes as streams: those that keep their order, and those that the compiler has reordered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from neuroncore.timeline.gaps import Gaps, Pieces, common_room
+from neuroncore.timeline.regions import NOBODY
+
+
+class Lane:
+    """A stream that takes its instructions in order."""
+
+    __slots__ = ("busy", "end", "free", "last", "number", "stalls")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.free = 0
+        """Nothing occupies it from here on."""
+        self.last = NOBODY
+        """Its latest bar."""
+        self.busy = 0
+        self.end = 0
+        """When its last result is there."""
+        self.stalls: dict[tuple[int, int], int] = {}
+        """(cause, lane waited for) → ticks."""
+
+    @property
+    def earliest(self) -> int:
+        """Nothing that comes will start before."""
+        return self.free
+
+    def openings(self, least: int, here: int) -> tuple:
+        """Its free time before `free` as instructions of `least` ticks and more see it, relative to
+        `earliest` and bar `here`: busy stretches, who ends each, why the lane idles before it.
+        """
+        return ()
+
+    def mark(self) -> Mark | None:
+        """What a period is told by that begins now, where it may leave gaps."""
+        return None
+
+    def repeat(self, since: Mark | None, period: Period, times: int) -> None:
+        """What was done in the period since that mark is done `times` more."""
+        self.free += period.ticks * times
+        self.end += period.ticks * times
+        self.last += period.size * times
+
+
+class Mark(NamedTuple):
+    """A reordered stream at one moment."""
+
+    earliest: int
+    taken: Pieces
+    reasons: frozenset[int]
+
+
+class Period(NamedTuple):
+    """A stretch of time that comes again: its first bar, its bars and ticks."""
+
+    first: int
+    size: int
+    ticks: int
+
+
+class LooseLane(Lane):
+    """A stream that the compiler has reordered: an instruction goes into the first gap.
+
+    Gaps further back than `horizon` before its latest instruction are lost.
+    """
+
+    __slots__ = ("ended", "horizon", "reasons", "taken")
+
+    def __init__(self, number: int, horizon: int) -> None:
+        super().__init__(number)
+        self.taken, self.horizon = Gaps(), horizon
+        self.ended: dict[int, int] = {}
+        """When an instruction left the lane → its bar."""
+        self.reasons: dict[int, tuple[int, int]] = {}
+        """When an instruction started → (cause, lane waited for), if the lane idles before it."""
+
+    @property
+    def earliest(self) -> int:
+        return max(0, self.free - self.horizon)
+
+    def room(self, ready: int, interval: int, ports: Sequence[Gaps] = ()) -> tuple[int, int]:
+        """Where an instruction may start on the lane alone, and where with the ports it takes."""
+        if ready >= self.free and not ports:
+            return ready, ready
+        alone = self.taken.room(max(ready, self.free - self.horizon), interval)
+        return alone, common_room((self.taken, *ports), alone, interval) if ports else alone
+
+    def occupy(self, start: int, interval: int, reason: tuple[int, int], bar: int) -> None:
+        """Instruction `bar` takes its place; what the lane idles is put down to who comes after."""
+        if start >= self.free:
+            if start > self.free and self.ended:
+                self._idles(reason, start - self.free)
+            self.reasons[start] = reason
+            self.taken.follow(start, interval)
+            self.free = start + interval
+            self.ended[self.free] = bar
+            return
+        before, after = self.taken.around(start)
+        self.reasons[start] = reason
+        if before is not None and after is not None:
+            self._idles(self.reasons[after], before - after)
+        if before is not None:
+            self._idles(reason, start - before)
+        if after is not None:
+            self._idles(self.reasons[after], after - start - interval)
+        self.taken.reserve(start, interval)
+        self.left(start + interval, bar)
+
+    def _idles(self, reason: tuple[int, int], ticks: int) -> None:
+        if ticks:
+            self.stalls[reason] = self.stalls.get(reason, 0) + ticks
+
+    def left(self, time: int, bar: int) -> None:
+        """Instruction `bar` leaves the lane."""
+        self.ended[time] = bar
+        self.free = max(self.free, time)
+
+    def before(self, time: int) -> int:
+        """The instruction behind which one starts at `time`."""
+        return self.ended.get(time, NOBODY)
+
+    def openings(self, least: int, here: int) -> tuple:
+        earliest, ended, reasons = self.earliest, self.ended, self.reasons
+        stretches = self.taken.stretches(earliest, least)
+        busy = [(s - earliest, e - earliest, here - ended.get(e, here)) for s, e in stretches]
+        first = here - ended.get(earliest, here)
+        return first, busy, [reasons.get(s) for s, _ in stretches if s > earliest]
+
+    def mark(self) -> Mark:
+        earliest = self.earliest
+        self._prune(earliest)
+        return Mark(earliest, self.taken.pieces(earliest), frozenset(self.reasons))
+
+    def repeat(self, since: Mark | None, period: Period, times: int) -> None:
+        assert since is not None
+        super().repeat(since, period, times)
+        ticks, recent = period.ticks, self.earliest
+        self.taken.repeat(since.earliest, since.taken, ticks, times, recent)
+        for time, bar in list(self.ended.items()):
+            if bar >= period.first:
+                for count in range(max(1, -((time - recent) // ticks)), times + 1):
+                    self.ended[time + count * ticks] = bar + count * period.size
+        for time, reason in list(self.reasons.items()):
+            if time not in since.reasons:
+                for count in range(max(1, -((time - recent) // ticks)), times + 1):
+                    self.reasons[time + count * ticks] = reason
+        self._prune(recent)
+
+    def _prune(self, recent: int) -> None:
+        """Leave out what nobody asks for: nothing starts before `recent`."""
+        self.ended = {time: bar for time, bar in self.ended.items() if time >= recent}
+        self.reasons = {time: why for time, why in self.reasons.items() if time >= recent}
