@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from neuroncore.core import NeuronCore
 from neuroncore.effects import Effect, Footprint, Touched, footprint
 from neuroncore.engines import Engine
+from neuroncore.instructions import Call as MachineCall
 from neuroncore.program.affine import Affine
 from neuroncore.program.binding import index_stride, machine_call, seen_as, spec_at
 from neuroncore.program.nodes import Access, Buffer, Call
@@ -67,8 +68,14 @@ def call_effects(
         for name, value in call.operands.items()
     }  # fmt: skip
     made = machine_call(call, specs, core, nki)
-    places = tuple(_place(e, call, buffers) for e in call.record.effects(made))
-    return CallEffects(places, made.engine)
+    return CallEffects(bound_effects(call, made, buffers), made.engine)
+
+
+def bound_effects(
+    call: Call, made: MachineCall, buffers: Mapping[str, Buffer]
+) -> tuple[BoundEffect, ...]:
+    """The same where the call as the machine's records take it is known."""
+    return tuple(_place(effect, call, buffers) for effect in call.record.effects(made))
 
 
 def _place(effect: Effect, call: Call, buffers: Mapping[str, Buffer]) -> BoundEffect:

@@ -42,10 +42,16 @@ class TrackedAccess:
         track.accesses.append(self)
 
     def __call__(self) -> Region:
-        offset, values, slot = self.offset, self.values, self.track.slot
-        for variable, step in self.terms:
-            offset += step * values[variable]
-        key = offset * self.copies + slot
+        offset, terms, copies = self.offset, self.terms, self.copies
+        if terms:
+            values = self.values
+            for variable, step in terms:
+                offset += step * values[variable]
+        slot = 0
+        key = offset
+        if copies > 1:
+            slot = self.track.slot
+            key = offset * copies + slot
         found = self.regions.get(key)
         if found is None:
             found = self.regions[key] = self._region(offset, slot)

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from neuroncore.core import NeuronCore
 from neuroncore.effects import Footprint, Touch, absolute
 from neuroncore.engines import Engine
 from neuroncore.enums import DgeMode
@@ -17,20 +16,18 @@ from neuroncore.instructions import Call as MachineCall
 from neuroncore.instructions import check as check_call
 from neuroncore.memory import Storage
 from neuroncore.program import (
-    Access,
     Allocate,
     Buffer,
     Call,
     Loop,
     Program,
     Statement,
-    call_effects,
     calls,
 )
-from neuroncore.program.binding import machine_call, spec_at
 from neuroncore.program.effects import BoundEffect
 from neuroncore.program.findings import Finding, found
 from neuroncore.timeline.access import TrackedAccess
+from neuroncore.timeline.described import Described
 from neuroncore.timeline.engines import dealt_out
 from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, LANE
@@ -73,13 +70,14 @@ class Compiler:
     """Makes a program's sites once; every one knows its tracks and where it is played."""
 
     def __init__(
-        self, program: Program, core: NeuronCore, state: State, queues: int,
+        self, program: Program, described: Described, state: State, queues: int,
         balanced: bool = False, order: Order | None = None,
     ) -> None:  # fmt: skip
-        self.program, self.core, self.state, self.queues = program, core, state, queues
+        self.program, self.state, self.queues = program, state, queues
+        self.described, self.core = described, described.core
         self.order = order
-        self.copies = copies(program, core, queues) if state.reorders else {}
-        self.buffers = program.buffers()
+        self.copies = copies(program, self.core, queues) if state.reorders else {}
+        self.buffers = described.buffers
         self.values: list[int] = []
         self.variables: dict[str, int] = {}
         self.tracks: dict[str, Track] = {}
@@ -89,17 +87,17 @@ class Compiler:
         self.trips = 1
         """How often what is compiled now is executed."""
         self.without_cost: list[Finding] = []
-        self.made = {id(call): self._machine_call(call) for call in calls(program.body)}
+        self.made = {id(call): described.made(call) for call in calls(program.body)}
         self.dealt = balanced and self._deal_out()
         """Whether calls were given to another engine than as written."""
         self.ports = Ports(state.ports)
         for call in calls(program.body):
             made = self.made[id(call)]
-            self.ports.learn(call, made, _passes(made))
+            self.ports.learn(call, made, described.passes(made))
         self.written = {
             place.buffer
             for call in calls(program.body)
-            for place in self._places(call)
+            for place in described.places(call)
             if place.effect.touch is not Touch.read
         }
 
@@ -136,21 +134,9 @@ class Compiler:
 
     # -- calls ------------------------------------------------------------------------------------
 
-    def _places(self, call: Call) -> tuple[BoundEffect, ...]:
-        return call_effects(call, self.buffers, self.core, self.program.nki).places
-
-    def _machine_call(self, call: Call) -> MachineCall:
-        specs = {
-            name: spec_at(value, self.buffers, self.core, value.offset.constant)
-            if isinstance(value, Access)
-            else None if value is None else type(value)
-            for name, value in call.operands.items()
-        }  # fmt: skip
-        return machine_call(call, specs, self.core, self.program.nki)
-
     def _call(self, call: Call) -> Iterator[Step]:
         made = self.made[id(call)]
-        work = call.record.work(made)
+        work = self.described.work(made)
         if not work:
             self.without_cost.append(found(call, _unknown_cost(made)))
             return
@@ -159,7 +145,7 @@ class Compiler:
         site = Site(len(self.sites), call, lane, work, self.state.touches)
         if self.order is not None:
             site.gate = self.order.gate(site.number)
-        for place in self._places(call):
+        for place in self.described.places(call):
             access = self._access(place)
             if access is not None:
                 site.touching(place.effect.touch).append(access)
@@ -186,14 +172,15 @@ class Compiler:
         Whether any was given to another engine than as written.
         """
         ways = {key: [made, *self._elsewhere(made)] for key, made in self.made.items()}
-        passes = {key: [p for made in each for p in _passes(made)] for key, each in ways.items()}
+        passes = {
+            k: [p for m in each for p in self.described.passes(m)] for k, each in ways.items()
+        }
         chosen = dealt_out(self.program.body, self.state.clock, passes)
         for key, way in chosen.items():
             self.made[key] = ways[key][way]
         return any(chosen.values())
 
-    @staticmethod
-    def _elsewhere(call: MachineCall) -> Iterator[MachineCall]:
+    def _elsewhere(self, call: MachineCall) -> Iterator[MachineCall]:
         """The call on the other of VectorE and ScalarE, where the kernel left that open."""
         if call.attrs.get("engine") is not Engine.unknown:
             return
@@ -203,7 +190,7 @@ class Compiler:
                 call.options, call.version,
             )  # fmt: skip
             allowed = engine in call.record.engines and engine is not call.engine
-            if allowed and not check_call(other) and _passes(other):
+            if allowed and not check_call(other) and self.described.passes(other):
                 yield other
 
     def _access(self, place: BoundEffect) -> TrackedAccess | None:
@@ -283,12 +270,6 @@ class Compiler:
     def _count_bytes(site: Site, call: MachineCall, op: Transfer) -> None:
         ends = sum(not spec.space.on_chip for spec in call.tiles.values())
         site.hbm_bytes = op.bytes * ends
-
-
-def _passes(call: MachineCall) -> list[Pass]:
-    """What the call asks of VectorE, ScalarE or GpSimdE, if it is one trip through one of them."""
-    work = call.record.work(call)
-    return [op for op in work if isinstance(op, Pass)] if len(work) == 1 else []
 
 
 def _unknown_cost(call: MachineCall) -> Violation:

@@ -14,6 +14,7 @@ from neuroncore.timeline.clock import Clock
 from neuroncore.timeline.compile import Compiler
 from neuroncore.timeline.constants import Constants, machine
 from neuroncore.timeline.constants import constants as published
+from neuroncore.timeline.described import Described
 from neuroncore.timeline.hoist import hoisted
 from neuroncore.timeline.order import Order
 from neuroncore.timeline.periodic import TooSlowError, loop_player
@@ -61,6 +62,7 @@ def estimate(
     core = NeuronCore(program.target, watchers=())
     facts = machine(core.target.name)
     values = (constants or published()).at(core.target.name)
+    described = Described(program, core)
     clock, queues, plays = Clock(facts, values), int(facts["dma_queues"]), []
     with charging(values), no_collection():
         for each, how in _ways(program, mode):
@@ -69,7 +71,7 @@ def estimate(
             skips = skip_periods and order is None
             best = min([state.end for state, _ in plays], default=None)
             with suppress(TooSlowError):
-                plays.append(_play(each, core, clock, queues, how, skips, order, best))
+                plays.append(_play(each, described, clock, queues, how, skips, order, best))
     state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
         "tflops": facts["peak_tflops"],
@@ -97,7 +99,7 @@ def _ways(program: Program, mode: str) -> list[tuple[Program, _Way]]:
 
 def _play(
     program: Program,
-    core: NeuronCore,
+    described: Described,
     clock: Clock,
     queues: int,
     way: _Way,
@@ -108,7 +110,7 @@ def _play(
     """Raises TooSlowError where it is seen to end behind `best`."""
     state = State(clock, queues, way.reorders)
     state.limit = best
-    compiler = Compiler(program, core, state, queues, way.balances, order)
+    compiler = Compiler(program, described, state, queues, way.balances, order)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
     for step in steps:

@@ -44,8 +44,15 @@ class Gaps:
 
     def follow(self, start: int, length: int) -> None:
         """Take `length` ticks from `start` on, behind everything that is taken."""
+        if not length:
+            return
         self.busy += length
-        self._append(start, start + length)
+        ends = self.ends
+        if ends and ends[-1] == start:
+            ends[-1] = start + length
+        else:
+            self.starts.append(start)
+            ends.append(start + length)
 
     def room(self, ready: int, length: int) -> int:
         """Where `reserve` would begin; nothing is taken."""

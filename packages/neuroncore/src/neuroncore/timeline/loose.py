@@ -24,6 +24,7 @@ def loose_pass(state: State, site: Site) -> Step:
     semaphore = clock.ticks("SEMAPHORE")
     wait, number, ports = site.wait(latency + semaphore), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
+    own = lane.number
 
     def play() -> None:
         ready, behind, by = look(), wait.bar, wait.why
@@ -34,7 +35,10 @@ def loose_pass(state: State, site: Site) -> Step:
                 lane.occupy(at, lane.free - at, state.reason(NOBODY, LANE), lane.last)
             if state.table_there > ready:
                 ready, behind, by = state.table_there, state.table_bar, LANE
-        alone, start = lane.room(ready, interval, ports)
+        if ready >= lane.free and not ports:
+            alone = start = ready
+        else:
+            alone, start = lane.room(ready, interval, ports)
         cause, why = (behind, by) if alone == ready else (lane.before(alone), LANE)
         if start > alone:
             why = RESOURCE
@@ -43,8 +47,10 @@ def loose_pass(state: State, site: Site) -> Step:
         bar = len(bars) + state.skipped
         lane.occupy(start, interval, state.reason(cause, why), bar)
         end = start + interval + latency
-        bars.append(played((number, lane.number, PASS, start, start + interval, end, cause, why)))
-        lane.last, lane.end = bar, max(lane.end, end)
+        bars.append(played((number, own, PASS, start, start + interval, end, cause, why)))
+        lane.last = bar
+        if end > lane.end:
+            lane.end = end
         lane.busy += interval
         state.num_ops += 1
         done(end + semaphore, bar)
@@ -68,12 +74,12 @@ def loose_matmul(state: State, site: Site) -> Step:
         for load, multiply in passes:
             free = lane.free
             interval = warmth.interval(max(ready, free), max(load, multiply))
-            start, _ = lane.room(ready, interval)
+            start = ready if ready >= free else lane.room(ready, interval)[0]
             cause, why = (behind, by) if start == ready else (lane.before(start), LANE)
-            lane.occupy(start, interval, state.reason(cause, why), len(bars) + state.skipped)
+            lane.last = behind = len(bars) + state.skipped
+            lane.occupy(start, interval, state.reason(cause, why), behind)
             ready = start + interval
             end = ready + latency
-            lane.last = behind = len(bars) + state.skipped
             by = LANE
             bars.append(played((number, TENSOR, MULTIPLY, start, ready, end, cause, why)))
             lane.busy += interval

@@ -113,6 +113,9 @@ class Periods:
         self.written: list[Any] = []
         """The state of that moment, with which later ones are compared."""
         self.reached: dict[Track, list[Footprint] | None] = {}
+        self.first = scope.state.next_bar
+        self.before: dict[Region, bool] = {}
+        """Regions last touched before: whether the loop names some of their bytes."""
         self.known: dict[tuple[Form, int], bool] = {}
         """Form and place of a region: whether the loop will name some of its bytes."""
         self.over: set[Region] = set()
@@ -193,19 +196,26 @@ class Periods:
         """Whether an iteration to come may name a byte of the region; all before moved so far."""
         if region in self.over:
             return False
+        if region.toucher < self.first:
+            found = self.before.get(region)
+            if found is None:
+                found = self.before[region] = self._is_in_reach(region, 0)
+            return found
         key = region.form, region.offset - moved
         found = self.known.get(key)
         if found is None:
-            track = region.track
-            if track not in self.reached:
-                self.reached[track] = self.scope.reach(track)
-            reach = self.reached[track]
-            parts = tuple([part.moved(-moved) for part in region.parts])
-            found = reach is None or any(share_bytes(parts, (part,)) for part in reach)
-            self.known[key] = found
+            found = self.known[key] = self._is_in_reach(region, moved)
         if not found:
             self.over.add(region)
         return found
+
+    def _is_in_reach(self, region: Region, moved: int) -> bool:
+        track = region.track
+        if track not in self.reached:
+            self.reached[track] = self.scope.reach(track)
+        reach = self.reached[track]
+        parts = tuple([part.moved(-moved) for part in region.parts]) if moved else region.parts
+        return reach is None or any(share_bytes(parts, (part,)) for part in reach)
 
 
 def _relative(region: Region, moved: int, time: int, floor: int, here: int) -> tuple:

@@ -156,7 +156,8 @@ class State:
         place = cause - self.skipped
         if place < self.skips.fresh:
             place = self.skips.place(cause)
-        return why, min(self.bars[place].lane, FIRST_QUEUE)
+        lane = self.bars[place].lane
+        return why, lane if lane < FIRST_QUEUE else FIRST_QUEUE
 
     def stall(self, lane: Lane, free: int, start: int, cause: int, why: int) -> None:
         """The lane idles from `free` to `start`."""
