@@ -7,7 +7,8 @@ too; the remaining whole periods are added up instead of played. What is carried
 playing every iteration gives the same state.
 
 Looking must not cost more than it saves. After one, two, four, … iterations the state is written
-down; those behind it are compared with it part by part, up to the first difference.
+down; those behind it are compared with it part by part, up to the first difference. Who holds which
+bytes is only looked at where the lanes are as they were before.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
         if failed == TRIED:
             play()
             return
-        periods = Periods(scope)
+        periods = Periods(scope, eager=not failed)
         done, count = 0, len(trips)
         while done < count:
             values[variable] = trips[done]
@@ -107,11 +108,14 @@ def _moves(body: Body) -> dict[Track, int] | None:
 class Periods:
     """Looks for a repetition in one execution of a loop."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, eager: bool) -> None:
         self.scope, self.state = scope, scope.state
+        self.eager = eager
+        """All of a state is written down at once, not only when lanes are as they were before."""
+        self.lanes: list[Any] | None = None
         self.moment: Moment | None = None
-        self.written: list[Any] = []
-        """The state of that moment, with which later ones are compared."""
+        self.held: list[Any] = []
+        """The state that later ones are compared with: lanes, who holds what at that moment."""
         self.reached: dict[Track, list[Footprint] | None] = {}
         self.first = scope.state.next_bar
         self.before: dict[Region, bool] = {}
@@ -137,12 +141,14 @@ class Periods:
                 track.takes_series = False
             return 0
         before = self.moment
-        if before is None or not self._is_like_before(done, time, floor):
-            self.looks += 1
-            if not self.looks & (self.looks - 1):
-                self._write_down(done, time, floor)
-            self.looking = self.looking and self.looks < LOOKED
+        is_like = self.lanes is not None and _are_alike(self.lanes, self._lanes(time, floor))
+        if is_like and before is None:
+            self._write_down(done, time, floor)
             return 0
+        if not is_like or not _are_alike(self.held, self._held(done, time, floor)):
+            self._miss(done, time, floor)
+            return 0
+        assert before is not None
         now = self.scope.moment(done, time, floor)
         if self.scope.hides_reads(before):
             self._write_down(done, time, floor)
@@ -154,20 +160,23 @@ class Periods:
             return times * (done - before.done)
         return 0
 
+    def _miss(self, done: int, time: int, floor: int) -> None:
+        self.looks += 1
+        self.looking = self.looks < LOOKED
+        if self.looking and not self.looks & (self.looks - 1):
+            self.moment, self.lanes = None, list(self._lanes(time, floor))
+            if self.eager:
+                self._write_down(done, time, floor)
+
     def _write_down(self, done: int, time: int, floor: int) -> None:
         self.looking = self.state.touches.num_behind(floor) <= LARGE
         if self.looking:
             self.moment = self.scope.moment(done, time, floor)
-            self.written = list(self._parts(done, time, floor))
+            self.held = list(self._held(done, time, floor))
 
-    def _is_like_before(self, done: int, time: int, floor: int) -> bool:
-        """Whether nothing tells this state from the one that was written down."""
-        old = iter(self.written)
-        return all(part == next(old, None) for part in self._parts(done, time, floor))
-
-    def _parts(self, done: int, time: int, floor: int) -> Iterator[Any]:
-        """Everything the future of the loop depends on, relative to time, iteration and bar; what
-        takes longer to find later.
+    def _lanes(self, time: int, floor: int) -> Iterator[Any]:
+        """What the future of the loop depends on beside what is held, relative to time and bar;
+        what takes longer to find later.
         """
         scope, state, here = self.scope, self.state, self.state.next_bar
         yield [(time - lane.free, here - lane.last) for lane in scope.engines]
@@ -185,12 +194,14 @@ class Periods:
             yield shared.seen()
         for lane, shortest in zip(scope.engines, scope.shortest, strict=True):
             yield lane.openings(shortest, here)
-        moves = scope.moves
+
+    def _held(self, done: int, time: int, floor: int) -> Iterator[Any]:
+        """The regions that somebody may wait for, relative to time, bar and iteration."""
+        state, moves, here = self.state, self.scope.moves, self.state.next_bar
         for region in state.touches.held(state.touches.num_behind(floor), floor):
             step = moves.get(region.track)
             if step is not None and self._matters(region, step * done):
                 yield _relative(region, step * done, time, floor, here)
-        yield None
 
     def _matters(self, region: Region, moved: int) -> bool:
         """Whether an iteration to come may name a byte of the region; all before moved so far."""
@@ -216,6 +227,12 @@ class Periods:
         reach = self.reached[track]
         parts = tuple([part.moved(-moved) for part in region.parts]) if moved else region.parts
         return reach is None or any(share_bytes(parts, (part,)) for part in reach)
+
+
+def _are_alike(old: list[Any], new: Iterator[Any]) -> bool:
+    """Looked at up to the first difference."""
+    parts = iter(old)
+    return all(part == next(parts, None) for part in new) and next(parts, None) is None
 
 
 def _relative(region: Region, moved: int, time: int, floor: int, here: int) -> tuple:

@@ -102,12 +102,11 @@ class State:
 
     def is_late(self) -> bool:
         """Whether what is still to be played ends behind the limit, however it goes on."""
-        ends = [
-            lane.earliest + least - lane.busy
-            for lane, least in zip(self.lanes, self.least, strict=False)
-            if least
-        ]
-        return bool(ends) and max(ends) > (self.limit or 0)
+        limit = self.limit or 0
+        for lane, least in zip(self.lanes, self.least, strict=False):
+            if least and lane.earliest + least - lane.busy > limit:
+                return True
+        return False
 
     def queue_up(self) -> None:
         """Put the queues into the order in which reordered transfers take them."""
