@@ -215,6 +215,12 @@ class Compiler:
             name, Track(name, self.copies.get(name, 1), shared, self.overfull)
         )
 
+    def close(self) -> None:
+        """Nothing is played any more: drop what only playing needs."""
+        for track in self.tracks.values():
+            track.close()
+        self.state.touches.all.clear()
+
     def forget(self) -> None:
         """Drop what nobody will wait for: every lane of the program is past it."""
         before = self.state.earliest

@@ -113,7 +113,10 @@ def _play(
     compiler = Compiler(program, described, state, queues, way.balances, order)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
-    for step in steps:
-        play = step if callable(step) else loop_player(compiler, step, skip_periods)
-        play()
+    try:
+        for step in steps:
+            play = step if callable(step) else loop_player(compiler, step, skip_periods)
+            play()
+    finally:
+        compiler.close()
     return state, compiler

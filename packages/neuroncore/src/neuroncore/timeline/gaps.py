@@ -65,11 +65,13 @@ class Gaps:
             ready = max(ready, ends[at])
         return ready
 
-    def around(self, time: int) -> tuple[int | None, int | None]:
-        """The end of what is taken before `time`, and the start of what is after it."""
-        at = bisect_right(self.ends, time)
-        before = self.ends[at - 1] if at else None
-        return before, self.starts[at] if at < len(self.starts) else None
+    def insert(self, start: int, length: int) -> tuple[int | None, int]:
+        """Take `length` free ticks between what is taken: where that ended before, began behind."""
+        at = bisect_right(self.ends, start)
+        before, after = self.ends[at - 1] if at else None, self.starts[at]
+        self.busy += length
+        self._insert(at, start, start + length)
+        return before, after
 
     def fill(self, ready: int, length: int) -> int:
         """Take `length` ticks of idle time from `ready` on, in pieces; the end of the last."""

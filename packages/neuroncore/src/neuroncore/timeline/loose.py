@@ -32,7 +32,7 @@ def loose_pass(state: State, site: Site) -> Step:
             if state.table != table:
                 at = lane.free
                 load_table(state, number, table)
-                lane.occupy(at, lane.free - at, state.reason(NOBODY, LANE), lane.last)
+                lane.loaded(at, state.reason(NOBODY, LANE))
             if state.table_there > ready:
                 ready, behind, by = state.table_there, state.table_bar, LANE
         if ready >= lane.free and not ports:

@@ -101,25 +101,25 @@ class LooseLane(Lane):
             self.free = start + interval
             self.ended[self.free] = bar
             return
-        before, after = self.taken.around(start)
+        before, after = self.taken.insert(start, interval)
         self.reasons[start] = reason
-        if before is not None and after is not None:
-            self._idles(self.reasons[after], before - after)
-        if before is not None:
+        end = start + interval
+        if before is None:
+            self._idles(self.reasons[after], after - end)
+        else:
+            self._idles(self.reasons[after], before - end)
             self._idles(reason, start - before)
-        if after is not None:
-            self._idles(self.reasons[after], after - start - interval)
-        self.taken.reserve(start, interval)
-        self.left(start + interval, bar)
+        self.ended[end] = bar
+
+    def loaded(self, start: int, reason: tuple[int, int]) -> None:
+        """Its latest bar occupied it from `start` to where it is free now."""
+        self.reasons[start] = reason
+        self.taken.follow(start, self.free - start)
+        self.ended[self.free] = self.last
 
     def _idles(self, reason: tuple[int, int], ticks: int) -> None:
         if ticks:
             self.stalls[reason] = self.stalls.get(reason, 0) + ticks
-
-    def left(self, time: int, bar: int) -> None:
-        """Instruction `bar` leaves the lane."""
-        self.ended[time] = bar
-        self.free = max(self.free, time)
 
     def before(self, time: int) -> int:
         """The instruction behind which one starts at `time`."""

@@ -182,6 +182,16 @@ class Track:
             if region.others:
                 region.others = [other for other in region.others if other.latest > before]
 
+    def close(self) -> None:
+        """Drop all regions, and that they know one another."""
+        for region in self.regions.values():
+            region.others.clear()
+        self.regions.clear()
+        self.families.clear()
+        self.series.clear()
+        for access in self.accesses:
+            access.forget()
+
     def _link(self, made: Region) -> None:
         """Make a new region known to those that share bytes with it."""
         form, slot, parts, meets = made.form, made.slot, made.parts, self.meets

@@ -55,7 +55,8 @@ class Wait:
             for access in accesses:
                 region = access.fixed or access()
                 regions.append(region)
-                for one in (region, *region.others) if region.others else (region,):
+                others = region.others
+                for one in (region, *others) if others else (region,):
                     time = one.written
                     if one.wlane == mine:
                         time = time - lag if lag is not None else -1
