@@ -112,7 +112,7 @@ class Scope:
         """Nothing of the loop starts before."""
         state, floor = self.state, min([lane.earliest for lane in self.lanes])
         if self.has_tensor and not state.reorders:
-            floor = min(floor, max(state.weights_free, state.multiply_start))
+            floor = min(floor, state.weights_earliest)
         return floor
 
     def moment(self, done: int, time: int, floor: int) -> Moment:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -215,6 +215,17 @@ class Compiler:
             name, Track(name, self.copies.get(name, 1), shared, self.overfull)
         )
 
+    def lanes_behind(self, body: Body) -> set[int]:
+        """The lanes of what is played when an outermost loop is through."""
+        at = body.sites[-1].number + 1 if body.sites else 0
+        return {lane for site in self.sites[at:] for lane in self._lanes(site)}
+
+    def _lanes(self, site: Site) -> Iterable[int]:
+        """The lanes that it may take: reordered transfers take any queue."""
+        if site.lane < FIRST_QUEUE or not self.state.reorders:
+            return (site.lane,)
+        return [queue.number for queue in self.state.queues]
+
     def close(self) -> None:
         """Nothing is played any more: drop what only playing needs."""
         for track in self.tracks.values():
@@ -239,16 +250,14 @@ class Compiler:
     # -- what DMAs and passes share ---------------------------------------------------------------
 
     def _use(self, site: Site) -> None:
-        """Note which lane it takes, an engine for how long; reordered transfers take any queue."""
+        """Note which lanes it takes, an engine for how long."""
         state, lane = self.state, site.lane
-        state.used.add(lane)
+        state.used.update(self._lanes(site))
         if lane < FIRST_QUEUE:
             used = [op for op in site.work if isinstance(op, Pass | MultiplyMoving)]
             ticks = [state.clock.cycles(lane, op.interval) for op in used]
             site.shortest = min(ticks)
             state.least[lane] += self.trips * sum(ticks)
-        elif state.reorders:
-            state.used.update(queue.number for queue in state.queues)
 
     def _queue(self) -> int:
         """Every DMA of the source has its queue, as far as there are some; reordered ones share."""

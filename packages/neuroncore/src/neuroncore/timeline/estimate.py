@@ -117,6 +117,8 @@ def _play(
         for step in steps:
             play = step if callable(step) else loop_player(compiler, step, skip_periods)
             play()
+            if not callable(step):
+                state.used = compiler.lanes_behind(step)
     finally:
         compiler.close()
     return state, compiler

@@ -26,13 +26,13 @@ from neuroncore.timeline.tracks import Track
 
 FEWEST = 6
 """Loops of fewer iterations are simply played."""
-LOOKED = 80
+LOOKED = 96
 """States looked at before an execution of a loop counts as one that never repeats."""
 LARGE = 4096
 """Instructions still waited for, beyond which comparing states costs more than it saves."""
 MANY = 200
 """Iterations of an outer loop that are better carried forward than those of the loops inside."""
-TRIED = 3
+TRIED = 2
 """Executions of a loop without a repetition before no other is looked for."""
 
 
@@ -186,7 +186,7 @@ class Periods:
         if scope.has_tensor:
             yield state.warmth.state(time)
         if scope.has_tensor and not state.reorders:
-            yield time - max(state.weights_free, state.multiply_start)
+            yield time - state.weights_earliest
         if scope.has_scalar:
             there = state.table_there
             yield state.table, *((time - there, here - state.table_bar) if there > floor else ())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from neuroncore.timeline.clock import Clock
 from neuroncore.timeline.gaps import Gaps
-from neuroncore.timeline.lanes import FIRST_QUEUE, Warmth
+from neuroncore.timeline.lanes import FIRST_QUEUE, TENSOR, Warmth
 from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.skips import Skips
 from neuroncore.timeline.streams import Lane, LooseLane
@@ -61,7 +61,7 @@ class State:
         """Heap of the queues: when each is free, its last bar, its number."""
         self.queue_up()
         self.used: set[int] = set()
-        """The lanes of the program."""
+        """The lanes of what is still to be played."""
         self.least = [0] * FIRST_QUEUE
         """How long its instructions occupy each engine at least."""
         self.limit: int | None = None
@@ -98,7 +98,15 @@ class State:
     def earliest(self) -> int:
         """Nothing that comes will start before."""
         lanes = self.lanes
-        return min([lanes[number].earliest for number in self.used], default=0)
+        found = min([lanes[number].earliest for number in self.used], default=0)
+        if TENSOR in self.used and not self.reorders:
+            return min(found, self.weights_earliest)
+        return found
+
+    @property
+    def weights_earliest(self) -> int:
+        """No weights that come are loaded before."""
+        return max(self.weights_free, self.multiply_start)
 
     def is_late(self) -> bool:
         """Whether what is still to be played ends behind the limit, however it goes on."""
