@@ -28,7 +28,7 @@ def attention(x0, x1, x2):
     row_2 = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:16
     nisa.iota(row_2, [[1, 256]])  # from attention.py:16
     nisa.dma_copy(iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0), row_2)
-    where_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
+    less_equal_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
     iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
     iota_in_hbm_2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(iota_in_hbm_2_row, iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0))
@@ -62,12 +62,9 @@ def attention(x0, x1, x2):
         op0=nl.less_equal,
         operand0=iota_in_hbm_tile[:, 1:2],
     )
-    memset_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)  # from attention.py:16
-    nisa.memset(memset_tile, 0)  # from attention.py:16
-    nisa.tensor_copy_predicated(memset_tile, 1, predicate=less_equal_tile)  # from attention.py:16
     nisa.dma_copy(
-        where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
-        memset_tile,
+        less_equal_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        less_equal_tile,
     )
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
     for batch in range(2):
@@ -110,49 +107,56 @@ def attention(x0, x1, x2):
             turned_rows[64:128, 0, 128:256],
             moving=right[64:128, 0, :],
         )
-        multiply_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.tensor_scalar(  # from attention.py:14
-            multiply_tile,
-            product.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
-            op0=nl.multiply,
-            operand0=0.125,
-        )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        where_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        less_equal_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
         nisa.dma_copy(
-            where_in_hbm_tile,
-            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+            less_equal_in_hbm_tile,
+            less_equal_in_hbm.ap(
+                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
+            ),
         )
-        memset_tile_2 = nl.ndarray(  # from attention.py:16
+        select_reduce_tile = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.memset(memset_tile_2, float("-inf"))  # from attention.py:16
-        nisa.tensor_copy_predicated(  # from attention.py:16
-            memset_tile_2,
-            multiply_tile,
-            predicate=where_in_hbm_tile,
-        )
-        maximum_of_rows = nl.ndarray(  # from attention.py:8
+        select_reduce_of_rows = nl.ndarray(  # from attention.py:16
             (128, 2),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_reduce(  # from attention.py:8
-            maximum_of_rows,
-            nl.maximum,
-            data=memset_tile_2,
-            axis=(2,),
-            negate=True,
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile[:, 0, :],
+            less_equal_in_hbm_tile[:, 0, :],
+            on_true=product[:, 0:256],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows[:, 0:1],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile[:, 1, :],
+            less_equal_in_hbm_tile[:, 1, :],
+            on_true=product[:, 256:512],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows[:, 1:2],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.tensor_scalar(  # from attention.py:8
+            select_reduce_of_rows,
+            select_reduce_of_rows,
+            op0=nl.multiply,
+            operand0=0.125,
+            op1=nl.multiply,
+            operand1=-1.0,
         )
         exp_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile[:, 0, :],
             nl.exp,
-            data=memset_tile_2[:, 0, :],
-            bias=maximum_of_rows[:, 0:1],
+            data=select_reduce_tile[:, 0, :],
+            bias=select_reduce_of_rows[:, 0:1],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -160,8 +164,9 @@ def attention(x0, x1, x2):
         nisa.activation(  # from attention.py:8
             exp_tile[:, 1, :],
             nl.exp,
-            data=memset_tile_2[:, 1, :],
-            bias=maximum_of_rows[:, 1:2],
+            data=select_reduce_tile[:, 1, :],
+            bias=select_reduce_of_rows[:, 1:2],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -186,42 +191,48 @@ def attention(x0, x1, x2):
                 turned_rows_2[:, k, 128:256],
                 moving=right_2[:, k, :],
             )
-        multiply_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.tensor_scalar(  # from attention.py:14
-            multiply_tile_2,
-            product_2.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
-            op0=nl.multiply,
-            operand0=0.125,
-        )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        where_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        less_equal_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
         nisa.dma_copy(
-            where_in_hbm_tile_2,
-            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+            less_equal_in_hbm_tile_2,
+            less_equal_in_hbm.ap(
+                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
+            ),
         )
-        memset_tile_3 = nl.ndarray(  # from attention.py:16
+        select_reduce_tile_2 = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.memset(memset_tile_3, float("-inf"))  # from attention.py:16
-        nisa.tensor_copy_predicated(  # from attention.py:16
-            memset_tile_3,
-            multiply_tile_2,
-            predicate=where_in_hbm_tile_2,
-        )
-        maximum_of_rows_2 = nl.ndarray(  # from attention.py:8
+        select_reduce_of_rows_2 = nl.ndarray(  # from attention.py:16
             (128, 2),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_reduce(  # from attention.py:8
-            maximum_of_rows_2,
-            nl.maximum,
-            data=memset_tile_3,
-            axis=(2,),
-            negate=True,
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile_2[:, 0, :],
+            less_equal_in_hbm_tile_2[:, 0, :],
+            on_true=product_2[:, 0:256],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows_2[:, 0:1],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile_2[:, 1, :],
+            less_equal_in_hbm_tile_2[:, 1, :],
+            on_true=product_2[:, 256:512],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows_2[:, 1:2],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.tensor_scalar(  # from attention.py:8
+            select_reduce_of_rows_2,
+            select_reduce_of_rows_2,
+            op0=nl.multiply,
+            operand0=0.125,
+            op1=nl.multiply,
+            operand1=-1.0,
         )
         exp_of_rows_2 = nl.ndarray(  # from attention.py:8
             (128, 2),
@@ -231,8 +242,9 @@ def attention(x0, x1, x2):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 0, :],
             nl.exp,
-            data=memset_tile_3[:, 0, :],
-            bias=maximum_of_rows_2[:, 0:1],
+            data=select_reduce_tile_2[:, 0, :],
+            bias=select_reduce_of_rows_2[:, 0:1],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -240,8 +252,9 @@ def attention(x0, x1, x2):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 1, :],
             nl.exp,
-            data=memset_tile_3[:, 1, :],
-            bias=maximum_of_rows_2[:, 1:2],
+            data=select_reduce_tile_2[:, 1, :],
+            bias=select_reduce_of_rows_2[:, 1:2],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -270,34 +283,34 @@ def attention(x0, x1, x2):
                 turned_rows_3[:, k, 128:256],
                 moving=right_2[:, k + 2, :],
             )
-        multiply_tile_3 = nl.ndarray(  # from attention.py:16
+        multiply_tile = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_3,
+            multiply_tile,
             product_3.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             out.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch),
-            multiply_tile_3,
+            multiply_tile,
         )
-        multiply_tile_4 = nl.ndarray(  # from attention.py:16
+        multiply_tile_2 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_4,
+            multiply_tile_2,
             product_4.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             out.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=32768*batch + 16384),
-            multiply_tile_4,
+            multiply_tile_2,
         )
     return out

@@ -58,14 +58,23 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     matmul_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     matmul_in_hbm_2 = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     matmul_in_hbm_3 = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
-    x1_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
-    x1_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x1_row, x1.ap(pattern=[[256, 1], [1, 256]], offset=0))
+    less_equal_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
+    iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+    iota_in_hbm_2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(iota_in_hbm_2_row, iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0))
     ones = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
     nisa.memset(ones, 1.0)
     copies = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies, ones, moving=x1_row)
-    nisa.tensor_copy(x1_rows, copies)
+    nisa.nc_matmul(copies, ones, moving=iota_in_hbm_2_row)
+    nisa.tensor_copy(iota_in_hbm_2_rows, copies)
+    x1_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
+    x1_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x1_row, x1.ap(pattern=[[256, 1], [1, 256]], offset=0))
+    ones_2 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.memset(ones_2, 1.0)
+    copies_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(copies_2, ones_2, moving=x1_row)
+    nisa.tensor_copy(x1_rows, copies_2)
     right = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(right, x2.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     right_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -73,15 +82,39 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     right_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(right_3, x4.ap(pattern=[[256, 128], [32768, 2], [1, 256]], offset=0))
     multiply_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(iota_in_hbm_tile, iota_in_hbm.ap(pattern=[[2, 128], [1, 2]], offset=0))
     x0_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(x0_tile, x0.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
-    square_tile = nl.ndarray(  # from transformer.py:12
+    nisa.tensor_scalar(  # from attention.py:16
+        iota_in_hbm_tile,
+        iota_in_hbm_tile,
+        op0=nl.add,
+        operand0=0.0,
+    )
+    less_equal_tile = nl.ndarray(  # from attention.py:16
         (128, 2, 256),
-        dtype=nl.float32,
+        dtype=nl.uint8,
         buffer=nl.sbuf,
     )
-    square_of_rows = nl.ndarray(  # from transformer.py:12
-        (128, 2),
+    nisa.tensor_scalar(  # from attention.py:16
+        less_equal_tile[:, 0, :],
+        iota_in_hbm_2_rows,
+        op0=nl.less_equal,
+        operand0=iota_in_hbm_tile[:, 0:1],
+    )
+    nisa.tensor_scalar(  # from attention.py:16
+        less_equal_tile[:, 1, :],
+        iota_in_hbm_2_rows,
+        op0=nl.less_equal,
+        operand0=iota_in_hbm_tile[:, 1:2],
+    )
+    nisa.dma_copy(
+        less_equal_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+        less_equal_tile,
+    )
+    square_tile = nl.ndarray(  # from transformer.py:12
+        (128, 2, 256),
         dtype=nl.float32,
         buffer=nl.sbuf,
     )
@@ -90,7 +123,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nl.square,
         data=x0_tile[:, 0, :],
         reduce_op=nl.add,
-        reduce_res=square_of_rows[:, 0:1],
+        reduce_res=iota_in_hbm_tile[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from transformer.py:12
@@ -98,13 +131,13 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nl.square,
         data=x0_tile[:, 1, :],
         reduce_op=nl.add,
-        reduce_res=square_of_rows[:, 1:2],
+        reduce_res=iota_in_hbm_tile[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from transformer.py:12
-        square_of_rows,
+        iota_in_hbm_tile,
         nl.rsqrt,
-        data=square_of_rows,
+        data=iota_in_hbm_tile,
         bias=9.999999974752427e-07,
         scale=0.00390625,
     )
@@ -112,7 +145,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         multiply_tile[:, 0, :],
         x0_tile[:, 0, :],
         op0=nl.multiply,
-        operand0=square_of_rows[:, 0:1],
+        operand0=iota_in_hbm_tile[:, 0:1],
         op1=nl.multiply,
         operand1=x1_rows,
     )
@@ -120,7 +153,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         multiply_tile[:, 1, :],
         x0_tile[:, 1, :],
         op0=nl.multiply,
-        operand0=square_of_rows[:, 1:2],
+        operand0=iota_in_hbm_tile[:, 1:2],
         op1=nl.multiply,
         operand1=x1_rows,
     )
@@ -305,47 +338,6 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             ),
             x7_tile_2,
         )
-    where_in_hbm = nl.ndarray((256, 256), dtype=nl.bool_, buffer=nl.private_hbm)
-    iota_in_hbm_2_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
-    iota_in_hbm_2_row = nl.ndarray((1, 256), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(iota_in_hbm_2_row, iota_in_hbm_2.ap(pattern=[[256, 1], [1, 256]], offset=0))
-    ones_2 = nl.ndarray((1, 128), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.memset(ones_2, 1.0)
-    copies_2 = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(copies_2, ones_2, moving=iota_in_hbm_2_row)
-    nisa.tensor_copy(iota_in_hbm_2_rows, copies_2)
-    iota_in_hbm_tile = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(iota_in_hbm_tile, iota_in_hbm.ap(pattern=[[2, 128], [1, 2]], offset=0))
-    nisa.tensor_scalar(  # from attention.py:16
-        iota_in_hbm_tile,
-        iota_in_hbm_tile,
-        op0=nl.add,
-        operand0=0.0,
-    )
-    less_equal_tile = nl.ndarray(  # from attention.py:16
-        (128, 2, 256),
-        dtype=nl.uint8,
-        buffer=nl.sbuf,
-    )
-    nisa.tensor_scalar(  # from attention.py:16
-        less_equal_tile[:, 0, :],
-        iota_in_hbm_2_rows,
-        op0=nl.less_equal,
-        operand0=iota_in_hbm_tile[:, 0:1],
-    )
-    nisa.tensor_scalar(  # from attention.py:16
-        less_equal_tile[:, 1, :],
-        iota_in_hbm_2_rows,
-        op0=nl.less_equal,
-        operand0=iota_in_hbm_tile[:, 1:2],
-    )
-    memset_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)  # from attention.py:16
-    nisa.memset(memset_tile, 0)  # from attention.py:16
-    nisa.tensor_copy_predicated(memset_tile, 1, predicate=less_equal_tile)  # from attention.py:16
-    nisa.dma_copy(
-        where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
-        memset_tile,
-    )
     reshape_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     for batch in range(2):
         turned_rows_2 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -406,49 +398,56 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_2[64:128, 0, 128:256],
             moving=right_4[64:128, 0, :],
         )
-        multiply_tile_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.tensor_scalar(  # from attention.py:14
-            multiply_tile_6,
-            product_4.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
-            op0=nl.multiply,
-            operand0=0.125,
-        )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        where_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        less_equal_in_hbm_tile = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
         nisa.dma_copy(
-            where_in_hbm_tile,
-            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+            less_equal_in_hbm_tile,
+            less_equal_in_hbm.ap(
+                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
+            ),
         )
-        memset_tile_2 = nl.ndarray(  # from attention.py:16
+        select_reduce_tile = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.memset(memset_tile_2, float("-inf"))  # from attention.py:16
-        nisa.tensor_copy_predicated(  # from attention.py:16
-            memset_tile_2,
-            multiply_tile_6,
-            predicate=where_in_hbm_tile,
-        )
-        maximum_of_rows = nl.ndarray(  # from attention.py:8
+        select_reduce_of_rows = nl.ndarray(  # from attention.py:16
             (128, 2),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_reduce(  # from attention.py:8
-            maximum_of_rows,
-            nl.maximum,
-            data=memset_tile_2,
-            axis=(2,),
-            negate=True,
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile[:, 0, :],
+            less_equal_in_hbm_tile[:, 0, :],
+            on_true=product_4[:, 0:256],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows[:, 0:1],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile[:, 1, :],
+            less_equal_in_hbm_tile[:, 1, :],
+            on_true=product_4[:, 256:512],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows[:, 1:2],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.tensor_scalar(  # from attention.py:8
+            select_reduce_of_rows,
+            select_reduce_of_rows,
+            op0=nl.multiply,
+            operand0=0.125,
+            op1=nl.multiply,
+            operand1=-1.0,
         )
         exp_of_rows = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)  # from attention.py:8
         nisa.activation(  # from attention.py:8
             exp_tile[:, 0, :],
             nl.exp,
-            data=memset_tile_2[:, 0, :],
-            bias=maximum_of_rows[:, 0:1],
+            data=select_reduce_tile[:, 0, :],
+            bias=select_reduce_of_rows[:, 0:1],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -456,8 +455,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.activation(  # from attention.py:8
             exp_tile[:, 1, :],
             nl.exp,
-            data=memset_tile_2[:, 1, :],
-            bias=maximum_of_rows[:, 1:2],
+            data=select_reduce_tile[:, 1, :],
+            bias=select_reduce_of_rows[:, 1:2],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -482,42 +482,48 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 turned_rows_3[:, k, 128:256],
                 moving=right_5[:, k, :],
             )
-        multiply_tile_7 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.tensor_scalar(  # from attention.py:14
-            multiply_tile_7,
-            product_5.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
-            op0=nl.multiply,
-            operand0=0.125,
-        )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
         reciprocal_of_rows_2 = nl.ndarray((128, 2), dtype=nl.float32, buffer=nl.sbuf)
-        where_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
+        less_equal_in_hbm_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.uint8, buffer=nl.sbuf)
         nisa.dma_copy(
-            where_in_hbm_tile_2,
-            where_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8),
+            less_equal_in_hbm_tile_2,
+            less_equal_in_hbm.ap(
+                pattern=[[512, 128], [256, 2], [1, 256]], offset=0, dtype=nl.uint8
+            ),
         )
-        memset_tile_3 = nl.ndarray(  # from attention.py:16
+        select_reduce_tile_2 = nl.ndarray(  # from attention.py:16
             (128, 2, 256),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.memset(memset_tile_3, float("-inf"))  # from attention.py:16
-        nisa.tensor_copy_predicated(  # from attention.py:16
-            memset_tile_3,
-            multiply_tile_7,
-            predicate=where_in_hbm_tile_2,
-        )
-        maximum_of_rows_2 = nl.ndarray(  # from attention.py:8
+        select_reduce_of_rows_2 = nl.ndarray(  # from attention.py:16
             (128, 2),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
-        nisa.tensor_reduce(  # from attention.py:8
-            maximum_of_rows_2,
-            nl.maximum,
-            data=memset_tile_3,
-            axis=(2,),
-            negate=True,
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile_2[:, 0, :],
+            less_equal_in_hbm_tile_2[:, 0, :],
+            on_true=product_5[:, 0:256],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows_2[:, 0:1],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.select_reduce(  # from attention.py:16
+            select_reduce_tile_2[:, 1, :],
+            less_equal_in_hbm_tile_2[:, 1, :],
+            on_true=product_5[:, 256:512],
+            on_false=float("-inf"),
+            reduce_res=select_reduce_of_rows_2[:, 1:2],
+            reduce_cmd=nisa.reduce_cmd.reset_reduce,
+        )
+        nisa.tensor_scalar(  # from attention.py:8
+            select_reduce_of_rows_2,
+            select_reduce_of_rows_2,
+            op0=nl.multiply,
+            operand0=0.125,
+            op1=nl.multiply,
+            operand1=-1.0,
         )
         exp_of_rows_2 = nl.ndarray(  # from attention.py:8
             (128, 2),
@@ -527,8 +533,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 0, :],
             nl.exp,
-            data=memset_tile_3[:, 0, :],
-            bias=maximum_of_rows_2[:, 0:1],
+            data=select_reduce_tile_2[:, 0, :],
+            bias=select_reduce_of_rows_2[:, 0:1],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 0:1],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -536,8 +543,9 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nisa.activation(  # from attention.py:8
             exp_tile_2[:, 1, :],
             nl.exp,
-            data=memset_tile_3[:, 1, :],
-            bias=maximum_of_rows_2[:, 1:2],
+            data=select_reduce_tile_2[:, 1, :],
+            bias=select_reduce_of_rows_2[:, 1:2],
+            scale=0.125,
             reduce_op=nl.add,
             reduce_res=exp_of_rows_2[:, 1:2],
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
@@ -566,35 +574,35 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 turned_rows_4[:, k, 128:256],
                 moving=right_5[:, k + 2, :],
             )
-        multiply_tile_8 = nl.ndarray(  # from attention.py:16
+        multiply_tile_6 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_8,
+            multiply_tile_6,
             product_6.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch),
-            multiply_tile_8,
+            multiply_tile_6,
         )
-        multiply_tile_9 = nl.ndarray(  # from attention.py:16
+        multiply_tile_7 = nl.ndarray(  # from attention.py:16
             (128, 2, 64),
             dtype=nl.float32,
             buffer=nl.sbuf,
         )
         nisa.tensor_tensor(  # from attention.py:16
-            multiply_tile_9,
+            multiply_tile_7,
             product_7.ap(pattern=[[128, 128], [64, 2], [1, 64]], offset=0),
             data2=reciprocal_of_rows_2.ap(pattern=[[2, 128], [1, 2], [0, 64]], offset=0),
             op=nl.multiply,
         )
         nisa.dma_copy(
             reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 64]], offset=128*batch + 64),
-            multiply_tile_9,
+            multiply_tile_7,
         )
     out = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.shared_hbm)
     x8_rows = nl.ndarray((128, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -634,7 +642,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     for k in range(2):
         nisa.nc_matmul(product_8[:, 256:512], turned_rows_5[:, k, 128:256], moving=right_6[:, k, :])
     add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    multiply_tile_10 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_8 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     x0_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(x0_tile_2, x0.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.tensor_tensor(  # from transformer.py:26
@@ -643,7 +651,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         data2=product_8.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
         op=nl.add,
     )
-    square_of_rows_2 = nl.ndarray(  # from transformer.py:12
+    square_of_rows = nl.ndarray(  # from transformer.py:12
         (128, 2),
         dtype=nl.float32,
         buffer=nl.sbuf,
@@ -653,7 +661,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nl.square,
         data=add_tile[:, 0, :],
         reduce_op=nl.add,
-        reduce_res=square_of_rows_2[:, 0:1],
+        reduce_res=square_of_rows[:, 0:1],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from transformer.py:12
@@ -661,38 +669,38 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         nl.square,
         data=add_tile[:, 1, :],
         reduce_op=nl.add,
-        reduce_res=square_of_rows_2[:, 1:2],
+        reduce_res=square_of_rows[:, 1:2],
         reduce_cmd=nisa.reduce_cmd.reset_reduce,
     )
     nisa.activation(  # from transformer.py:12
-        square_of_rows_2,
+        square_of_rows,
         nl.rsqrt,
-        data=square_of_rows_2,
+        data=square_of_rows,
         bias=9.999999974752427e-07,
         scale=0.00390625,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
-        multiply_tile_10[:, 0, :],
+        multiply_tile_8[:, 0, :],
         add_tile[:, 0, :],
         op0=nl.multiply,
-        operand0=square_of_rows_2[:, 0:1],
+        operand0=square_of_rows[:, 0:1],
         op1=nl.multiply,
         operand1=x8_rows,
     )
     nisa.scalar_tensor_tensor(  # from transformer.py:12
-        multiply_tile_10[:, 1, :],
+        multiply_tile_8[:, 1, :],
         add_tile[:, 1, :],
         op0=nl.multiply,
-        operand0=square_of_rows_2[:, 1:2],
+        operand0=square_of_rows[:, 1:2],
         op1=nl.multiply,
         operand1=x8_rows,
     )
     turned_rows_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     turned_7 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_7[:, 0, :], multiply_tile_10[:, 0, 0:128])
-    nisa.nc_transpose(turned_7[:, 1, :], multiply_tile_10[:, 1, 0:128])
-    nisa.nc_transpose(turned_7[:, 2, :], multiply_tile_10[:, 0, 128:256])
-    nisa.nc_transpose(turned_7[:, 3, :], multiply_tile_10[:, 1, 128:256])
+    nisa.nc_transpose(turned_7[:, 0, :], multiply_tile_8[:, 0, 0:128])
+    nisa.nc_transpose(turned_7[:, 1, :], multiply_tile_8[:, 1, 0:128])
+    nisa.nc_transpose(turned_7[:, 2, :], multiply_tile_8[:, 0, 128:256])
+    nisa.nc_transpose(turned_7[:, 3, :], multiply_tile_8[:, 1, 128:256])
     nisa.tensor_copy(
         turned_rows_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         turned_7.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
@@ -715,7 +723,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             turned_rows_6[:, k, 128:256],
             moving=right_8[:, k, :],
         )
-    multiply_tile_11 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile_9 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
     silu_tile = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)  # from mlp.py:9
     nisa.activation(  # from mlp.py:9
         silu_tile,
@@ -723,21 +731,21 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         data=product_9.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
     )
     nisa.tensor_tensor(  # from mlp.py:10
-        multiply_tile_11,
+        multiply_tile_9,
         silu_tile,
         data2=product_10.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
         op=nl.multiply,
     )
     turned_rows_7 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
     turned_8 = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_8[:, 0, :], multiply_tile_11[:, 0, 0:128])
-    nisa.nc_transpose(turned_8[:, 1, :], multiply_tile_11[:, 1, 0:128])
-    nisa.nc_transpose(turned_8[:, 2, :], multiply_tile_11[:, 0, 128:256])
-    nisa.nc_transpose(turned_8[:, 3, :], multiply_tile_11[:, 1, 128:256])
-    nisa.nc_transpose(turned_8[:, 4, :], multiply_tile_11[:, 0, 256:384])
-    nisa.nc_transpose(turned_8[:, 5, :], multiply_tile_11[:, 1, 256:384])
-    nisa.nc_transpose(turned_8[:, 6, :], multiply_tile_11[:, 0, 384:512])
-    nisa.nc_transpose(turned_8[:, 7, :], multiply_tile_11[:, 1, 384:512])
+    nisa.nc_transpose(turned_8[:, 0, :], multiply_tile_9[:, 0, 0:128])
+    nisa.nc_transpose(turned_8[:, 1, :], multiply_tile_9[:, 1, 0:128])
+    nisa.nc_transpose(turned_8[:, 2, :], multiply_tile_9[:, 0, 128:256])
+    nisa.nc_transpose(turned_8[:, 3, :], multiply_tile_9[:, 1, 128:256])
+    nisa.nc_transpose(turned_8[:, 4, :], multiply_tile_9[:, 0, 256:384])
+    nisa.nc_transpose(turned_8[:, 5, :], multiply_tile_9[:, 1, 256:384])
+    nisa.nc_transpose(turned_8[:, 6, :], multiply_tile_9[:, 0, 384:512])
+    nisa.nc_transpose(turned_8[:, 7, :], multiply_tile_9[:, 1, 384:512])
     nisa.tensor_copy(
         turned_rows_7.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
         turned_8.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),

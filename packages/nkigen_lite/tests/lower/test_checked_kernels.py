@@ -101,6 +101,12 @@ def neighbours(x: Any) -> Any:
     return x[:, ::2] - x[:, 1::2], np.diff(x.reshape(-1)), x[::-1, ::-1] * 2
 
 
+def masked(q: Any, k: Any, v: Any) -> Any:
+    s = np.where(np.tri(140, dtype=bool), q @ np.swapaxes(k, -1, -2) * 0.125, -np.inf)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v, np.argmax(q @ np.swapaxes(k, -1, -2), -1)
+
+
 def contracted(x: Any, y: Any) -> Any:
     return np.einsum("ij,kj,kl->il", x, y, x[:60]), np.outer(x[0], y[1])
 
@@ -117,6 +123,7 @@ KERNELS = {
     running: [(130, 300)],
     softmax_of_long_rows: [(3, 32768)],
     bordered: [(130, 20)],
+    masked: [(2, 140, 16)] * 3,
     backwards: [(3, 140, 5, 20)],
     rolled: [(131, 1100)],
     convolved: [(130, 32, 19), (130, 3, 3)],

@@ -76,6 +76,17 @@ def test_arrays_beyond_the_chip_are_refused_at_once():
     assert "7,450.6 GiB" in str(refused.value)
 
 
+def test_constants_are_counted_with_arguments_and_results():
+    row = np.random.default_rng(0).standard_normal(2**15).astype(np.float32)
+    spec = f"f32[{2**17}, {2**15}]"  # with the result all of the first Trainium's HBM
+
+    assert compile(lambda x: x + 1, spec, target="trn1").stats.dmas
+    with pytest.raises(LoweringError, match="does not fit HBM") as refused:
+        compile(lambda x: x + row, spec, target="trn1")
+
+    assert "and 131,072 B of constants" in str(refused.value)
+
+
 def _calls(body):
     for statement in body:
         yield from (

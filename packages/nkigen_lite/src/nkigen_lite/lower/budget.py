@@ -27,6 +27,10 @@ PLACES = 2
 PARTITIONS = 128
 BANK_ELEMS = 512
 
+NARROW = 128
+"""Columns up to which an instruction for all rows beats one for each: what an instruction takes to
+begin is as long as 64 elements of a partition."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -187,7 +191,8 @@ def selected(
     if space.size(Role.columns) == 1:
         full = dict.fromkeys(full, True)
     dtypes = {v: specs[v].dtype for v in (*space.of, *numbers)}
-    selector = Selector(nodes, full, needed, numbers, dtypes, target)
+    wide = space.size(Role.columns) > NARROW
+    selector = Selector(nodes, full, needed, numbers, dtypes, target, wide)
     for node in nodes:
         if node.name in stored or not needed.get(node.name):
             selector.keep(node.name, alone)

@@ -372,9 +372,12 @@ class Planner:
 
 def products_first(graph: Graph) -> list[Node]:
     """The nodes in an order in which products, and looks at arrays, come as early as they can:
-    what is done to several products' results is then one group."""
-    made = {v.name for v in graph.inputs}
-    waiting, found = list(graph.nodes), []
+    what is done to several products' results is then one group. What needs no argument comes
+    before all others."""
+    known: set[str] = set()
+    found = [n for n in graph.nodes if known.issuperset(n.operands) and not known.add(n.name)]
+    made = {v.name for v in graph.inputs} | known
+    waiting = [n for n in graph.nodes if n.name not in known]
     while waiting:
         ready = [n for n in waiting if made.issuperset(n.operands)]
         first = next((n for n in ready if n.record.kind in _EARLY), ready[0])

@@ -31,7 +31,15 @@ def lower(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
 
     Raises LoweringError, at the user's line, for what cannot be lowered yet.
     """
-    refuse_beyond_hbm(graph, resolve_target(target).name)
+    known = resolve_target(target).name
+    refuse_beyond_hbm(graph, known)
+    program, plan = _lowered(graph, target, nki)
+    refuse_beyond_hbm(graph, known, tuple(b for b in program.buffers().values() if b.content))
+    return program, plan
+
+
+def _lowered(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
+    """Long rows cut, or as they are; reductions apart, where they are too much at once."""
     cut = in_shorter_rows(graph)
     if cut is not graph:
         try:

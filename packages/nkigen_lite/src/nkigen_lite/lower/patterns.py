@@ -22,6 +22,7 @@ def in_machine_terms(graph: Graph) -> Graph:
     """The graph where no rule fits any more.
 
     v2 = multiply(x0, 0.125); v3 = max(v2)   →   v2 = max(x0); v3 = multiply(v2, 0.125)
+    v1 = matmul(…); where(m, multiply(v1, 0.125), -1e9)   →   multiply(where(m, v1, -8e9), 0.125)
     """
     return flatten(renumbered(rewrite(graph, RULES)))
 
@@ -80,6 +81,28 @@ def _scale_after_max(m: Match) -> str:
     return m.shaped(m.emit("multiply", m.emit(m.root.op, m["x"], **m.root.attrs), m["c"]))
 
 
+def _unscaled(m: Match) -> np.float32 | None:
+    """The number that scaled is the other choice, without a rounding; None where there is none:
+    fused with an addition, one would show in rows of which all is masked."""
+    wanted, scale = np.float64(m.number("n")), np.float64(m.number("c"))
+    with np.errstate(all="ignore"):
+        found = np.float32(wanted / scale)
+    return found if np.float64(found) * scale == wanted else None
+
+
+def _is_scaled_product(m: Match) -> bool:
+    """The same values come of it, and TensorE made what is scaled: no instruction reads it before
+    the choice."""
+    made = m.build.by_name.get(m["x"])
+    product = made is not None and made.op == "matmul" and made.spec.shape == m.root.spec.shape
+    return product and m.dtype is float32 and _is_positive(m) and _unscaled(m) is not None
+
+
+def _scale_after_choice(m: Match) -> str:
+    number = m.fill(_unscaled(m), m.dtype)
+    return m.emit("multiply", m.emit("where", m["m"], m["x"], number), m["c"])
+
+
 def _scale_after_product(m: Match) -> str:
     return m.emit("multiply", m.emit("matmul", m["e"], m["v"], dtype=m.dtype), m["r"])
 
@@ -116,6 +139,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "max_of_scaled", of("max", of("multiply", "x", Constant_("c"))), _scale_after_max,
         _is_positive,
+    ),
+    Rule(
+        "choice_of_scaled", of("where", "m", of("multiply", "x", Constant_("c")), Constant_("n")),
+        _scale_after_choice, _is_scaled_product,
     ),
     *(
         Rule(

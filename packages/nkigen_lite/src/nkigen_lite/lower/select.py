@@ -42,12 +42,14 @@ class Selector:
     """Makes the steps of one group.
 
     `full` says whether a value has an element for every column; others have one per row.
-    `users` counts how often a value is needed, by nodes or beyond the group.
+    `users` counts how often a value is needed, by nodes or beyond the group. `is_wide_enough`:
+    rows are so long that an instruction for each costs no more than one for all of a partition.
     """
 
     def __init__(
         self, nodes: list[Node], full: Mapping[str, bool], users: Mapping[str, int],
         numbers: Mapping[str, float], dtypes: Mapping[str, DType], target: Target,
+        is_wide_enough: bool,
     ) -> None:  # fmt: skip
         self.nodes = {n.name: n for n in nodes}
         self.full, self.users, self.numbers = dict(full), users, numbers
@@ -56,6 +58,7 @@ class Selector:
         self.steps: list[Step] = []
         self.made: dict[str, Tile] = {}
         """Value → the tile that holds it."""
+        self.is_wide_enough = is_wide_enough
         self.negated: dict[str, str] = {}
         self.wide: dict[str, str] = {}
 
@@ -152,7 +155,7 @@ class Selector:
     def stages(self, value: str, most: int) -> tuple[str, list[Stage]]:
         """What `value` is made of: a value and up to `most` stages that nothing else needs."""
         found: list[Stage] = []
-        while len(found) < most and self.is_single(value):
+        while len(found) < most and (self.is_single(value) or self.is_passing_truth(value)):
             step = self.stage(self.compared(self.nodes[value]))
             if step is None:
                 break
@@ -167,6 +170,12 @@ class Selector:
             return node
         alone = self.is_needed_once(truth.name) and self.full[truth.name] == self.full[node.name]
         return truth if alone and not self.is_of_wide_integers(truth) else node
+
+    def is_passing_truth(self, value: str) -> bool:
+        """Whether it is a comparison that only the next operation of an engine needs: 0 or 1."""
+        alone = self.is_wide_enough and self.is_needed_once(value)
+        node = self.nodes.get(value) if alone else None
+        return node is not None and node.op in COMPARISONS and not self.is_of_wide_integers(node)
 
     def placed(self, stage: Stage) -> Operand | None:
         """The stage's operand, made."""
@@ -194,7 +203,7 @@ class Selector:
         if bias is not None:
             operands["bias"] = bias
         attrs: dict[str, Any] = {"op": ACTIVATIONS[node.op]}
-        total = self.sum_of(node)
+        total = self.result_of(node, "sum")
         if total is not None:
             operands["reduce_res"] = total
             attrs |= {"reduce_op": "add", "reduce_cmd": ReduceCmd.reset_reduce}
@@ -228,12 +237,16 @@ class Selector:
         numbers = [f for f in forms if f[0] == "bias" and not isinstance(f[1], str)]
         return not numbers or self.target.generation >= 3
 
-    def sum_of(self, node: Node) -> str | None:
-        """A sum over the columns of what the node makes, not made yet."""
+    def result_of(self, node: Node, reduction: str) -> str | None:
+        """A reduction over the columns of what the node makes, not made yet."""
         if not self.full[node.name] or self.dtypes[node.name] is not float32:
             return None
         for other in self.nodes.values():
-            if other.op == "sum" and other.operands == (node.name,) and not self.full[other.name]:
+            if (
+                other.op == reduction
+                and other.operands == (node.name,)
+                and not self.full[other.name]
+            ):
                 return other.name if other.name not in self.made else None
         return None
 
@@ -242,6 +255,8 @@ class Selector:
         if value in self.negated:
             return self.negated[value]
         node = self.nodes.get(value)
+        if node is not None and node.op == "max":
+            self.make(node.operands[0])  # perhaps with its maximum
         name = self.fresh(value, False, float32, "_negated")
         alone = node is not None and self.is_single(value) and node.op in REDUCTIONS
         if alone and node is not None and not self.full[value]:

@@ -38,6 +38,7 @@ PER_ROW: Mapping[str, frozenset[str]] = {
     "tensor_scalar": frozenset({"operand0", "operand1"}),
     "scalar_tensor_tensor": frozenset({"operand0"}),
     "activation": frozenset({"scale", "bias", "reduce_res"}),
+    "select_reduce": frozenset({"on_false", "reduce_res"}),
 }
 """Operands that are one value for each row; any other is repeated over the columns."""
 

@@ -13,16 +13,12 @@ from typing import Any
 
 from neuroncore.engines import Space as Memory
 from neuroncore.program import Access, Affine, Buffer, whole
-from nkigen_lite.lower.budget import PARTITIONS, Fit, shared_places
+from nkigen_lite.lower.budget import NARROW, PARTITIONS, Fit, shared_places
 from nkigen_lite.lower.replicate import Replicas
 from nkigen_lite.lower.sources import Source
 from nkigen_lite.lower.spaces import Role, Space
 from nkigen_lite.lower.steps import Operand, Seen, Step, value_of
 from nkigen_lite.lower.writer import Writer
-
-NARROW = 128
-"""Columns up to which an instruction for all rows beats one for each: what an instruction takes to
-begin is as long as 64 elements of a partition."""
 
 
 @dataclass(frozen=True, slots=True)

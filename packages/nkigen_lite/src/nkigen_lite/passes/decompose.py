@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import inf, prod
+
+import numpy as np
 
 from nki_dtypes import DType, bool_, float32, int32, uint32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.ops import Kind
+from nkigen_lite.ops.create import Constant
 from nkigen_lite.passes import (
     division,
     guards,
@@ -102,11 +105,14 @@ def _place(op: str) -> Callable[[Match], str]:
         x = x if integers.is_wide(m) else x.to(float32)
         shape = m.spec(x.value).shape
         extreme = x.call(op, axes=(axis,), keepdims=True)
-        is_found = (x == extreme) | (x != x) if m.spec(m["x"]).dtype.is_float else x == extreme
+        is_found = x == extreme
+        if m.spec(m["x"]).dtype.is_float:  # of NaN neither holds, of all others the latter
+            is_found = is_found.call("equal", x.call("less_equal", inf))
         along = tuple(n if d == axis else 1 for d, n in enumerate(shape))
-        index = Expr(m, m.emit("iota", shape=along, axis=axis, dtype=float32))
-        place = choose(is_found, index, float(shape[axis]))
-        return result(m, place.call("min", axes=(axis,), keepdims=True))
+        to_end = np.arange(shape[axis], 0, -1, dtype=np.float32).reshape(along)
+        left = Expr(m, m.emit("constant", value=Constant(to_end, float32)))
+        most = choose(is_found, left, 0.0).call("max", axes=(axis,), keepdims=True)
+        return result(m, float(shape[axis]) - most)
 
     return replacement
 

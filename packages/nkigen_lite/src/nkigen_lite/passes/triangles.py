@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nki_dtypes import float32
+from nki_dtypes import bool_, float32
 from nkigen_lite.passes.expression import Expr, choose, result
 from nkigen_lite.passes.rule import Match
 
@@ -57,5 +57,8 @@ def of_numbers(m: Match) -> str:
     array = m.root.attrs["value"].array
     k = _diagonal(array)
     assert k is not None
+    below = _is_below(m, k, array.shape)
+    if m.dtype is bool_:
+        return (below if array[-1, 0] else ~below).value
     low, high = (Expr(m, m.fill(array[at], m.dtype)) for at in ((-1, 0), (0, -1)))
-    return result(m, choose(_is_below(m, k, array.shape), low, high))
+    return result(m, choose(below, low, high))
