@@ -50,10 +50,9 @@ def write_whole(path: Path, text: str) -> None:
             file.write(text)
         Path(aside).chmod(_mode(path))
         Path(aside).replace(path.resolve())
-    except BaseException:
-        with suppress(OSError):
-            Path(aside).unlink()
-        raise
+    finally:
+        with suppress(OSError):  # it is not there any more once it has been renamed
+            Path(aside).unlink(missing_ok=True)
 
 
 def _is_ours(path: Path) -> bool:

@@ -19,7 +19,7 @@ from nkigen_lite.frontend import (
     contracting,
     copying,
     joining,
-    reductions,
+    reduction_options,
     scanning,
     statistics,
     views,
@@ -84,8 +84,14 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 def _round(a: TracedArray, decimals: int = 0) -> Any:
-    if decimals != 0:
-        raise UnsupportedKeywordError("np.round: only decimals=0 is translated", got=str(decimals))
+    """rint(a · 10ᵈ) / 10ᵈ for d decimals; integers have none to lose."""
+    if decimals < 0:
+        raise UnsupportedKeywordError(
+            "np.round: a negative number of decimals is not translated", got=str(decimals)
+        )
+    if decimals > 0 and a.spec.dtype.is_float:
+        scale = 10.0**decimals
+        return np.divide(np.rint(np.multiply(a, scale)), scale)
     makes = np.round(np.zeros(0, a.dtype)).dtype  # bool becomes float16
     return np.rint(a) if a.spec.dtype.is_float else copying.astype(a, makes)
 
@@ -107,19 +113,7 @@ def _result_type(*given: Any) -> np.dtype:
 
 
 NAMES: dict[str, Function] = {
-    "sum": reductions.total,
-    "prod": reductions.product,
-    "mean": reductions.mean,
-    "var": reductions.var,
-    "std": reductions.std,
-    "max": reductions.largest,
-    "amax": reductions.largest,
-    "min": reductions.smallest,
-    "amin": reductions.smallest,
-    "any": reductions.any_true,
-    "all": reductions.all_true,
-    "argmax": reductions.argmax,
-    "argmin": reductions.argmin,
+    **reduction_options.NAMES,
     "where": joining.where,
     "clip": joining.clip,
     "concatenate": joining.concatenate,

@@ -23,6 +23,7 @@ from nkigen_lite.frontend.mixed import BEYOND, MIRRORED
 from nkigen_lite.frontend.names import nearest
 from nkigen_lite.frontend.promotion import (
     as_value,
+    asked_dtype,
     cast_value,
     dtype_of,
     fresh,
@@ -74,12 +75,13 @@ def call_ufunc(
     for keyword in keywords:
         raise UnsupportedKeywordError(f"np.{name}: {keyword}= is not translated", operand=keyword)
     given = tuple(operand(x) for x in inputs)
-    result = _COMPOSED[ufunc](tape, given) if ufunc in _COMPOSED else _plain(tape, ufunc, given)
-    if dtype is not None:
+    if dtype is not None and ufunc in _COMPOSED:
         raise UnsupportedKeywordError(
             f"np.{name}: dtype= is not translated", hint="convert the operands with .astype"
         )
-    return result if out[0] is None else _into(out, result, name)
+    composed = _COMPOSED.get(ufunc)
+    result = composed(tape, given) if composed else _plain(tape, ufunc, given, dtype)
+    return result if out[0] is None else into(out, result, name)
 
 
 _DEFAULTS = (
@@ -93,7 +95,7 @@ def _is_default(keyword: str, value: Any) -> bool:
     return any(k == keyword and (v is value or (plain and v == value)) for k, v in _DEFAULTS)
 
 
-def _into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
+def into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
     """`out=`: what an in-place operation does."""
     from nkigen_lite.frontend.indexing import put
 
@@ -114,8 +116,8 @@ def _into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
     return target
 
 
-def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...]) -> TracedArray:
-    """One operation, its operands in the types that NumPy resolves."""
+def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...], dtype: Any = None) -> TracedArray:
+    """One operation, its operands in the types that NumPy resolves, for results of `dtype`."""
     op = _OPERATIONS.get(ufunc)
     if op is None:
         raise UnsupportedFunctionError(
@@ -124,7 +126,11 @@ def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...]) -> TracedArray:
         )
     _check_shapes(ufunc.__name__, given)
     kinds = (*map(dtype_of, given), *(None,) * ufunc.nout)
-    *takes, makes = resolved(f"np.{ufunc.__name__}", lambda: ufunc.resolve_dtypes(kinds))
+    asked = None if dtype is None else asked_dtype(dtype)[0]
+    signature = (*(None,) * ufunc.nin, asked)
+    *takes, makes = resolved(
+        f"np.{ufunc.__name__}", lambda: ufunc.resolve_dtypes(kinds, signature=signature)
+    )
     known = _out_of_range(tape, op, given, takes) if op in BEYOND else None
     if known is not None:
         return known
@@ -184,13 +190,9 @@ def _out_of_range(
 
 
 def _check_exponent(exponent: Any) -> None:
-    traced = isinstance(exponent, TracedArray)
-    if traced and exponent.dtype.kind == "i":
-        raise UnsupportedFunctionError(
-            "np.power: integers to a power that may be negative are refused",
-            hint="make the exponent unsigned or the base a float",
-        )
-    if not traced and np.any(np.asarray(exponent) < 0):
+    """Of an exponent that is not known here, NumPy's error cannot be raised: powers of integers to
+    negative integers have no meaning in the kernel."""
+    if not isinstance(exponent, TracedArray) and np.any(np.asarray(exponent) < 0):
         raise ValueRangeError("Integers to negative integer powers are not allowed.")
 
 
@@ -236,6 +238,8 @@ def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], keywords: dict[str, Any]) 
         raise UnsupportedFunctionError(f"np.{ufunc.__name__}.reduce is not translated")
     array, *rest = inputs
     keywords = dict(zip(("axis", "dtype", "out", "keepdims"), rest, strict=False)) | keywords
+    if isinstance(keywords.get("out"), tuple):
+        (keywords["out"],) = keywords["out"]
     keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
     return call_function(getattr(np, _REDUCED[ufunc]), (array,), {"axis": 0, **keywords})
 

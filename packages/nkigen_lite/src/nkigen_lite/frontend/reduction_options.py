@@ -1,0 +1,105 @@
+"""`initial=`, `where=` and `out=` of NumPy's reductions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.errors import (
+    ArgumentError,
+    BroadcastError,
+    UnsupportedKeywordError,
+    ValueRangeError,
+)
+from nkigen_lite.frontend import joining, reductions
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.promotion import dtype_of, resolved, shape_of
+from nkigen_lite.frontend.ufuncs import into
+
+Reduction = Callable[..., Any]
+
+
+def _with_out(ours: Reduction, name: str) -> Reduction:
+    """The reduction with `out=`."""
+
+    def reduction(*args: Any, out: Any = None, **keywords: Any) -> Any:
+        found = ours(*args, **keywords)
+        return found if out is None else into((out,), found, name)
+
+    return _signed(reduction, ours, "out")
+
+
+def _with_options(ours: Reduction, joins: np.ufunc, identity: Any) -> Reduction:
+    """The reduction with all three. What `where` leaves out counts as the identity; where there is
+    none, as `initial`."""
+    name = f"{joins.__name__}.reduce"
+
+    def reduction(
+        a: TracedArray, *args: Any, initial: Any = np._NoValue, where: Any = True, **keywords: Any
+    ) -> Any:
+        given = initial is not np._NoValue
+        if given and not np.isscalar(initial):
+            raise UnsupportedKeywordError(f"{name}: initial= is a number known here")
+        if where is not True:
+            a = _masked(a, where, initial if identity is None and given else identity, name)
+        found = ours(a, *args, **keywords)
+        return joins(found, _as(initial, found.dtype, name)) if given else found
+
+    return _with_out(_signed(reduction, ours, "initial", "where"), name)
+
+
+def _as(number: Any, dtype: np.dtype, name: str) -> Any:
+    """NumPy converts floats, and refuses integers that do not fit."""
+    if type(number) is int:
+        return resolved(name, lambda: np.array(number, dtype)[()])
+    return np.asarray(number).astype(dtype)[()]
+
+
+def _masked(a: TracedArray, where: Any, other: Any, name: str) -> Any:
+    """The array with another number where the mask is False."""
+    if other is None:
+        raise ValueRangeError(
+            f"{name} does not have an identity, so to use a where mask one has to specify 'initial'"
+        )
+    if dtype_of(where) not in (bool, np.bool_):
+        raise ArgumentError(f"{name}: where= is no array of bool", got=str(dtype_of(where)))
+    if np.broadcast_shapes(shape_of(where), a.shape) != a.shape:
+        raise BroadcastError(
+            f"{name}: where= has more elements than the array", expected=str(a.shape),
+            got=str(shape_of(where)),
+        )  # fmt: skip
+    return joining.where(where, a, _as(other, a.dtype, name))
+
+
+def _signed(function: Reduction, ours: Reduction, *names: str) -> Reduction:
+    """With the parameters of `ours` and these."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    signature = inspect.signature(ours)
+    more = [inspect.Parameter(n, kind, default=None) for n in names]
+    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), *more]
+    )
+    return function
+
+
+_ALL_OPTIONS: dict[str, tuple[Reduction, np.ufunc, Any]] = {
+    "sum": (reductions.total, np.add, 0),
+    "prod": (reductions.product, np.multiply, 1),
+    **dict.fromkeys(("max", "amax"), (reductions.largest, np.maximum, None)),
+    **dict.fromkeys(("min", "amin"), (reductions.smallest, np.minimum, None)),
+    "any": (reductions.any_true, np.logical_or, 0),
+    "all": (reductions.all_true, np.logical_and, 1),
+}
+
+NAMES: dict[str, Reduction] = {
+    **{name: _with_options(*of) for name, of in _ALL_OPTIONS.items()},
+    "mean": _with_out(reductions.mean, "mean"),
+    "var": _with_out(reductions.var, "var"),
+    "std": _with_out(reductions.std, "std"),
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+}
+"""NumPy's name → the reduction with the options that it has here."""

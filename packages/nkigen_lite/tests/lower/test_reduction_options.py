@@ -1,0 +1,103 @@
+"""`initial=`, `where=` and `out=` of reductions, `dtype=` of universal functions, decimals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nkigen_lite import trace
+from nkigen_lite.errors import ArgumentError, BroadcastError, IntegerRangeError, ValueRangeError
+
+X = np.arange(-40, 40, dtype=np.float32).reshape(8, 10) / 4
+N = np.arange(-40, 40, dtype=np.int32).reshape(8, 10)
+ODD = np.arange(10) % 2 == 1
+
+EXACT = {
+    "sum initial": lambda x, n: (np.sum(x, 1, initial=2), n.sum(0, initial=-7)),
+    "sum fraction of integers": lambda x, n: n.sum(0, initial=1.5),
+    "prod initial": lambda x, n: np.prod(n[:, :3], 1, initial=3),
+    "max initial": lambda x, n: (np.max(x, 0, initial=2.5), np.amin(n, 1, initial=-3)),
+    "max keepdims": lambda x, n: np.max(x, 1, keepdims=True, initial=0),
+    "sum where": lambda x, n: (np.sum(x, 0, where=x > 0), n.sum(where=ODD)),
+    "prod where": lambda x, n: np.prod(n, 0, where=(n > 0) & (n < 9)),
+    "max where": lambda x, n: np.max(x, 1, where=ODD, initial=-np.inf),
+    "min where": lambda x, n: n.min(0, where=n > 0, initial=99),
+    "any where": lambda x, n: (np.any(x > 9, 1, where=ODD), np.all(n < 39, where=ODD)),
+    "nothing chosen": lambda x, n: (x.sum(0, where=False), np.all(x, 1, where=False)),
+    "reduce": lambda x, n: np.add.reduce(n, axis=1, initial=5, where=ODD),
+    "dtype of a ufunc": lambda x, n: (
+        np.add(n, 1, dtype=np.float32),
+        np.multiply(x, 2, dtype="f4"),
+        np.negative(n, dtype=np.int64),
+    ),
+    "round": lambda x, n: (np.round(n, 2), np.round(x)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", EXACT.values(), ids=EXACT)
+def test_exactly_what_numpy_gives(moves_in_32_bits, function):
+    moves_in_32_bits(function, X, N)
+
+
+@pytest.fixture(name="moves_in_32_bits")
+def _moves_in_32_bits(moves: Any) -> Any:
+    def check(function: Any, *arrays: Any) -> None:
+        def narrowed(*given: Any) -> Any:
+            found = function(*given)
+            found = found if isinstance(found, tuple) else (found,)
+            return tuple(f.astype(np.int32) if f.dtype == np.int64 else f for f in found)
+
+        moves(narrowed, *arrays)
+
+    return check
+
+
+def into_out(x: Any, y: Any) -> Any:
+    found = np.sum(x, axis=0, out=y)
+    return found * 2
+
+
+def test_out_is_written_and_returned(moves):
+    moves(into_out, X, np.zeros(10, np.float32))
+    moves(into_out, np.ones((5, 2), np.float32), np.zeros(2, np.float32))
+    moves(lambda x, y: np.add.reduce(x, 0, None, y) + 1, X, np.zeros(10, np.float32))
+
+
+def test_mean_and_deviation_take_out(lowers, normal):
+    def function(x: Any) -> Any:
+        y = np.zeros_like(x[0])
+        np.mean(x, axis=0, out=y)
+        return y
+
+    lowers(function, normal(9, 6))
+
+
+def test_decimals_are_rounded_as_numpy_rounds(lowers, normal):
+    lowers(lambda x: (np.round(x, 2), x.round(decimals=1)), normal(9, 60) * 8)
+
+
+def test_powers_of_signed_integers(exactly):
+    x, y = np.arange(-9, 9, dtype=np.int32), np.arange(18, dtype=np.int32)
+    exactly(lambda x, y: x**y, x, y)
+    exactly(lambda x, y: x**y, x.astype(np.int8), y.astype(np.int8))
+
+
+REFUSED = {
+    "max where": (lambda x, n: np.max(x, where=x > 0), ValueRangeError, "have an identity"),
+    "mask of numbers": (lambda x, n: np.sum(x, where=n), ArgumentError, "no array of bool"),
+    "large mask": (lambda x, n: np.sum(x[0], where=x > 0), BroadcastError, "more elements"),
+    "initial out of range": (
+        lambda x, n: np.max(n.astype(np.int8), initial=300), IntegerRangeError, "300",
+    ),
+    "casting": (lambda x, n: np.add(x, 1, dtype=np.int32), ArgumentError, "cast"),
+    "negative power": (lambda x, n: n ** np.int32(-1), ValueRangeError, "negative integer powers"),
+    "out of another kind": (lambda x, n: np.sum(x, 0, out=n[0]), ArgumentError, "do not go into"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "error", "says"), REFUSED.values(), ids=REFUSED)
+def test_what_numpy_refuses_is_refused(function, error, says):
+    with pytest.raises(error, match=says):
+        trace(function, X, N)
