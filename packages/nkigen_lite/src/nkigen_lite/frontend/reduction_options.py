@@ -79,9 +79,8 @@ def _signed(function: Reduction, ours: Reduction, *names: str) -> Reduction:
     kind = inspect.Parameter.KEYWORD_ONLY
     signature = inspect.signature(ours)
     more = [inspect.Parameter(n, kind, default=None) for n in names]
-    function.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*signature.parameters.values(), *more]
-    )
+    parameters = [*signature.parameters.values(), *more]
+    vars(function)["__signature__"] = signature.replace(parameters=parameters)
     return function
 
 
