@@ -68,7 +68,7 @@ STAGES = {
         "kernel programs, effects, timeline, nkigen-lite",
         ("tests/programs", "tests/generated", "packages/nkigen_lite/tests"),
     ),
-    9: Stage("certified search over schedules", ("packages/nkigym/tests",)),
+    9: Stage("certified search over schedules", ("packages/nkigym/tests", "tests/gym")),
     10: Stage(
         "token plans: proved orderings and their checker",
         ("packages/tokenplan/tests", "tests/tokenplan"),
