@@ -70,7 +70,7 @@ class Calls(Part):
     """Calls by the number of their result, in statement order."""
 
     def __init__(self, table: Table, calls: Mapping[int, Call]) -> None:
-        super().__init__()
+        super().__init__(frozenset(o.number for c in calls.values() for o in c.operands))
         self.table = table
         self.calls = calls
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from nkigym.space.pairs import Pair, union
 from nkigym.space.part import Part, Rank, Step
@@ -17,60 +17,136 @@ if TYPE_CHECKING:
 REUSE = "reuse"
 MERGE_LOADS = "merge loads"
 
+Groups = Mapping[Slice, tuple[int, ...]]
+
 
 class Loads(Part):
-    """Where variables are loaded from, in statement order, which is that of their numbers."""
+    """What is loaded, each with the numbers of the variables that hold it, in statement order.
 
-    def __init__(self, table: Table, slices: Mapping[int, Slice]) -> None:
-        super().__init__()
+    Statement order is that of the numbers; groups are in order of their first member.
+    """
+
+    def __init__(self, table: Table, groups: Groups) -> None:
+        super().__init__(frozenset())
         self.table = table
-        self.slices = slices
+        self.groups = groups
+
+    @classmethod
+    def of(cls, table: Table, members: Mapping[int, Slice]) -> Self:
+        groups: dict[Slice, tuple[int, ...]] = {}
+        for number, place in members.items():
+            groups[place] = (*groups.get(place, ()), number)
+        return table.part(cls, groups)
+
+    @cached_property
+    def slices(self) -> Mapping[int, Slice]:
+        """Where each variable is loaded from, in statement order."""
+        pairs = [(n, place) for place, numbers in self.groups.items() for n in numbers]
+        return dict(sorted(pairs, key=lambda pair: pair[0]))
+
+    @cached_property
+    def merges(self) -> tuple[Pair, ...]:
+        """Loads that touch."""
+        return touching_loads(self.groups)
 
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
         """Every two loads of one slice, by groups; then loads that touch."""
-        same: dict[Slice, list[int]] = {}
-        for number, place in self.slices.items():
-            same.setdefault(place, []).append(number)
         found: dict[Step, Rank] = {
             Step(REUSE, *pair): (0, group[0], *pair)
-            for group in same.values()
+            for group in self.groups.values()
             for pair in combinations(group, 2)
         }
-        first = next(iter(self.slices))
-        for place, pair in enumerate(touching_loads(self.slices)):
+        first = min(group[0] for group in self.groups.values())
+        for place, pair in enumerate(self.merges):
             found[Step(MERGE_LOADS, *pair)] = (1, first, place)
         return found
+
+    @cached_property
+    def count(self) -> int:
+        return sum(map(_pairs, self.groups.values())) + len(self.merges)
+
+    def step_at(self, index: int) -> Step:
+        for group in self.groups.values():
+            if index < _pairs(group):
+                for at, first in enumerate(group):
+                    others = group[at + 1 :]
+                    if index < len(others):
+                        return Step(REUSE, first, others[index])
+                    index -= len(others)
+            index -= _pairs(group)
+        return Step(MERGE_LOADS, *self.merges[index])
+
+    def shared(self) -> tuple[Loads, Renaming]:
+        """All of each group by its first member."""
+        moved = {
+            number: Moved(group[0], 0, place)
+            for place, group in self.groups.items()
+            for number in group[1:]
+        }
+        groups = {place: group[:1] for place, group in self.groups.items()}
+        return self.table.part(Loads, groups), self.table.renaming(moved)
 
     def _apply(self, step: Step) -> tuple[Loads, Renaming]:
         return self._reuse(step) if step.kind == REUSE else self._merge(step)
 
+    def _place(self, number: int) -> Slice:
+        return next(place for place, numbers in self.groups.items() if number in numbers)
+
     def _reuse(self, step: Step) -> tuple[Loads, Renaming]:
-        there = self.slices[step.first]
-        slices = {number: s for number, s in self.slices.items() if number != step.second}
+        there, gone = self._place(step.first), self._place(step.second)
+        groups = {**self.groups, gone: tuple(n for n in self.groups[gone] if n != step.second)}
         renaming = self.table.renaming({step.second: Moved(step.first, 0, there)})
-        return self.table.part(Loads, slices), proved(
-            renaming, {step.second: self.slices[step.second].values}, there.values
-        )
+        after = self.table.part(Loads, groups)
+        return after, proved(renaming, {step.second: gone.values}, there.values)
 
     def _merge(self, step: Step) -> tuple[Loads, Renaming]:
         kept, gone = sorted(step[1:])
-        pair = {number: self.slices[number] for number in (kept, gone)}
+        pair = {number: self._place(number) for number in (kept, gone)}
         columns = union(pair[kept].columns, pair[gone].columns)
         wide = self.table.slice(pair[kept].source, pair[kept].rows, columns)
-        slices = {n: s for n, s in ({**self.slices, kept: wide}).items() if n != gone}
+        left = {
+            place: tuple(n for n in numbers if n not in pair)
+            for place, numbers in self.groups.items()
+        }
+        left[wide] = tuple(sorted((*left.get(wide, ()), kept)))
+        ordered = sorted((n, place) for place, n in left.items() if n)
         renaming = self.table.renaming(
             {n: Moved(kept, old.columns[0] - columns[0], wide) for n, old in pair.items()}
         )
         old = {number: place.values for number, place in pair.items()}
-        return self.table.part(Loads, slices), proved(renaming, old, wide.values)
+        after = self.table.part(Loads, {place: numbers for numbers, place in ordered})
+        return after, proved(renaming, old, wide.values)
 
     def _move(self, renaming: Renaming) -> Loads:
         raise AssertionError("a load reads parameters, which nobody moves")
 
 
-def touching_loads(slices: Mapping[int, Slice]) -> tuple[Pair, ...]:
+def _pairs(group: tuple[int, ...]) -> int:
+    return len(group) * (len(group) - 1) // 2
+
+
+def touching_loads(groups: Groups) -> tuple[Pair, ...]:
     """Loads that touch, by their start: each in one pair at most, with the first that fits."""
+    ordered = sorted(groups, key=lambda place: place.columns)
+    starting = {place.columns[0]: place for place in ordered}
+    if len(starting) < len(ordered):
+        return _touching_one_by_one(groups)
+    used = dict.fromkeys(ordered, 0)
+    pairs: list[Pair] = []
+    for place in ordered:
+        after = starting.get(place.columns[1])
+        if after is not None:
+            free = zip(groups[place][used[place] :], groups[after][used[after] :], strict=False)
+            found = list(free)
+            used[after] += len(found)
+            pairs += found
+    return tuple(pairs)
+
+
+def _touching_one_by_one(groups: Groups) -> tuple[Pair, ...]:
+    """The same where several slices start at one place, whose loads are then in each other's way."""
+    slices = {number: place for place, numbers in groups.items() for number in numbers}
     ordered = sorted(slices, key=lambda number: (slices[number].columns[0], number))
     waiting: dict[int, list[int]] = {}
     for number in reversed(ordered):

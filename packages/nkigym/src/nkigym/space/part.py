@@ -11,9 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from nkigym.space.renaming import Renaming
+
+if TYPE_CHECKING:
+    from nkigym.space.table import Table
 
 
 class Step(NamedTuple):
@@ -35,7 +38,9 @@ Rank = tuple[int, ...]
 class Part(ABC):
     """Steps, what they lead to, and renaming, each worked out once."""
 
-    def __init__(self) -> None:
+    def __init__(self, reads: frozenset[int]) -> None:
+        self.reads = reads
+        """The variables whose moving matters to it."""
         self._renamed: dict[Renaming, Self] = {}
         self._after: dict[Step, tuple[Self, Renaming | None]] = {}
 
@@ -43,6 +48,20 @@ class Part(ABC):
     @abstractmethod
     def steps(self) -> Mapping[Step, Rank]:
         """Every opportunity and its place in the list."""
+
+    @cached_property
+    def count(self) -> int:
+        """How many opportunities there are."""
+        return len(self.steps)
+
+    def step_at(self, index: int) -> Step:
+        """One of them; each has its index."""
+        return tuple(self.steps)[index]
+
+    @classmethod
+    def of(cls, table: Table, members: Mapping[int, Any]) -> Self:
+        """The part that holds these, by the numbers of their statements."""
+        return table.part(cls, members)
 
     def after(self, step: Step) -> tuple[Self, Renaming | None]:
         """The part after a step, and where its variables are now; None where nobody reads them.
@@ -63,6 +82,8 @@ class Part(ABC):
         """The part after variables that it may read have moved."""
         done = self._renamed.get(renaming)
         if done is None:
+            if self.reads.isdisjoint(renaming.moved):
+                return self
             done = self._renamed[renaming] = self._move(renaming)
         return done
 

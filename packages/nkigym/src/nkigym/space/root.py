@@ -39,7 +39,7 @@ def space_of(program: TileProgram) -> Space:
     place = {home: at for at, home in enumerate(homes)}
     return Space(
         program,
-        tuple(taken.table.part(home.kind, taken.members[home]) for home in homes),
+        tuple(home.kind.of(taken.table, taken.members[home]) for home in homes),
         tuple(tuple(place[reader] for reader in taken.readers[home]) for home in homes),
     )
 

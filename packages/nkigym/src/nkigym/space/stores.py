@@ -46,7 +46,7 @@ class Stores(Part):
     """Stores by their place among the root's, in statement order."""
 
     def __init__(self, table: Table, stores: Mapping[int, Store]) -> None:
-        super().__init__()
+        super().__init__(frozenset(store.number for store in stores.values()))
         self.table = table
         self.stores = stores
 

@@ -52,7 +52,7 @@ class Table:
         """A call and what it computes."""
         return self._once((operator, operands), lambda: self._call(operator, operands))
 
-    def part(self, kind: Callable[[Table, Mapping[int, Any]], P], members: Mapping[int, Any]) -> P:
+    def part(self, kind: Callable[[Table, Mapping[Any, Any]], P], members: Mapping[Any, Any]) -> P:
         """Loads, calls or stores."""
         return self._once((kind, *members.items()), lambda: kind(self, members))
 
