@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from neuroncore.collection import no_collection
 from nkigym.space.space import Node, Space
+
+Progress = Callable[[int, int], None]
+"""Told, now and then, of the programs found and the steps taken."""
+
+TOLD_EVERY = 4096
+"""Programs between two messages of progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +24,65 @@ class Found:
     transitions: int
 
 
-def exhaust(space: Space) -> Found:
-    """Every program of the space, breadth first; every step of every one is taken."""
+def exhaust(space: Space, reduced: bool = False, progress: Progress | None = None) -> Found:
+    """Every program of the space, breadth first; every step of every one is taken.
+
+    `reduced` leaves out steps that are known to lead where another order of the same steps leads;
+    the programs are the same, the transitions fewer.
+    """
+    with no_collection():
+        return (_reduced if reduced else _all)(space, progress or _silent)
+
+
+def _silent(programs: int, transitions: int) -> None:
+    """Nobody wants to know."""
+
+
+def _all(space: Space, progress: Progress) -> Found:
     depths = {space.root: 0}
     todo = [space.root]
     transitions = 0
-    for node in todo:
+    for done, node in enumerate(todo):
         depth = depths[node] + 1
         for child in space.children(node):
             transitions += 1
             if child not in depths:
                 depths[child] = depth
                 todo.append(child)
+        if done % TOLD_EVERY == 0:
+            progress(len(todo), transitions)
+    return Found(depths, transitions)
+
+
+def _reduced(space: Space, progress: Progress) -> Found:
+    """Sleep sets [Godefroid 1996], a bit for each part.
+
+    A part sleeps at a program when its steps were taken before a step that is independent of them:
+    what they lead to from here is found there. Where a program is met again with fewer parts
+    asleep, those that have awoken are made up for.
+    """
+    depths = {space.root: 0}
+    asleep = {space.root: 0}
+    every = (1 << len(space.root)) - 1
+    todo = deque([(space.root, 0, every)])
+    transitions = 0
+    while todo:
+        node, sleeping, wanted = todo.popleft()
+        for at in range(len(node)):
+            if not wanted >> at & 1:
+                continue
+            there = sleeping & space.independent[at]
+            for child in space.children(node, (at,)):
+                transitions += 1
+                if transitions % TOLD_EVERY == 0:
+                    progress(len(depths), transitions)
+                before = asleep.get(child)
+                if before is None:
+                    depths[child] = depths[node] + 1
+                    asleep[child] = there
+                    todo.append((child, there, every & ~there))
+                elif before & ~there:
+                    asleep[child] = before & there
+                    todo.append((child, before & there, before & ~there))
+            sleeping |= 1 << at
     return Found(depths, transitions)

@@ -127,39 +127,24 @@ def _pairs(group: tuple[int, ...]) -> int:
 
 
 def touching_loads(groups: Groups) -> tuple[Pair, ...]:
-    """Loads that touch, by their start: each in one pair at most, with the first that fits."""
-    ordered = sorted(groups, key=lambda place: place.columns)
-    starting = {place.columns[0]: place for place in ordered}
-    if len(starting) < len(ordered):
-        return _touching_one_by_one(groups)
-    used = dict.fromkeys(ordered, 0)
-    pairs: list[Pair] = []
-    for place in ordered:
-        after = starting.get(place.columns[1])
-        if after is not None:
-            free = zip(groups[place][used[place] :], groups[after][used[after] :], strict=False)
-            found = list(free)
-            used[after] += len(found)
-            pairs += found
-    return tuple(pairs)
+    """Loads that touch, by their start: each in one pair at most, with the first that fits.
 
-
-def _touching_one_by_one(groups: Groups) -> tuple[Pair, ...]:
-    """The same where several slices start at one place, whose loads are then in each other's way."""
-    slices = {number: place for place, numbers in groups.items() for number in numbers}
-    ordered = sorted(slices, key=lambda number: (slices[number].columns[0], number))
-    waiting: dict[int, list[int]] = {}
-    for number in reversed(ordered):
-        waiting.setdefault(slices[number].columns[0], []).append(number)
-    used: set[int] = set()
+    Who starts at one place is used up in order, by those that end there.
+    """
+    starting: dict[int, list[Pair]] = {}  # start -> number and stop of each
+    for place, numbers in groups.items():
+        start, stop = place.columns
+        members = starting.setdefault(start, [])
+        in_order = not members
+        members += [(number, stop) for number in numbers]
+        if not in_order:
+            members.sort()
+    used = dict.fromkeys(starting, 0)
     pairs = []
-    for number in ordered:
-        if number in used:
-            continue
-        others = waiting.get(slices[number].columns[1], [])
-        while others and others[-1] in used:
-            others.pop()
-        if others:
-            pairs.append((number, others[-1]))
-            used |= {number, others[-1]}
+    for start in sorted(starting):
+        for number, stop in starting[start][used[start] :]:
+            others = starting.get(stop, ())
+            if others and used[stop] < len(others):
+                pairs.append((number, others[used[stop]][0]))
+                used[stop] += 1
     return tuple(pairs)

@@ -79,11 +79,9 @@ class Part(ABC):
         return tuple(self.after(step) for step in self.steps)
 
     def renamed(self, renaming: Renaming) -> Self:
-        """The part after variables that it may read have moved."""
+        """The part after variables that it reads have moved."""
         done = self._renamed.get(renaming)
         if done is None:
-            if self.reads.isdisjoint(renaming.moved):
-                return self
             done = self._renamed[renaming] = self._move(renaming)
         return done
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from nkigym.space.part import Part, Step
 from nkigym.space.renaming import Renaming
@@ -14,7 +15,7 @@ Node = tuple[Part, ...]
 """A program: its parts, in an order that is the same for all programs of a space."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Space:
     """A root program, its parts, and for each the parts that read its variables."""
 
@@ -27,27 +28,63 @@ class Space:
         ranked = [(rank, step) for part in node for step, rank in part.steps.items()]
         return [step for _, step in sorted(ranked)]
 
-    def children(self, node: Node) -> Iterator[Node]:
-        """The programs after each opportunity, part by part."""
-        for at, part in enumerate(node):
-            for after, renaming in part.outcomes:
-                yield self._with(node, at, after, renaming)
+    def children(self, node: Node, among: Iterable[int] | None = None) -> Iterator[Node]:
+        """The programs after each opportunity, part by part; of these parts alone, if given."""
+        for at in range(len(node)) if among is None else among:
+            for after, renaming in node[at].outcomes:
+                changed = list(node)
+                changed[at] = after
+                for reader, part in self.moved(node, at, renaming):
+                    changed[reader] = part
+                yield tuple(changed)
 
     def after(self, node: Node, step: Step) -> Node:
         """The program after one opportunity. Raises KeyError where it is none."""
         for at, part in enumerate(node):
             if step in part.steps:
-                return self._with(node, at, *part.after(step))
+                changed = list(node)
+                self.take(changed, at, step)
+                return tuple(changed)
         raise KeyError(step)
+
+    def take(self, parts: list[Part], at: int, step: Step) -> list[int]:
+        """Do one opportunity of a part in place; gives the parts that have changed."""
+        after, renaming = parts[at].after(step)
+        return self.put(parts, at, after, renaming)
+
+    def put(self, parts: list[Part], at: int, after: Part, renaming: Renaming | None) -> list[int]:
+        """A part in place of another, and its readers renamed; gives those that have changed."""
+        changed = [at]
+        for reader, part in self.moved(parts, at, renaming):
+            parts[reader] = part
+            changed.append(reader)
+        parts[at] = after
+        return changed
+
+    def moved(
+        self, parts: Sequence[Part], at: int, renaming: Renaming | None
+    ) -> Iterator[tuple[int, Part]]:
+        """The readers of a part that a renaming changes."""
+        if renaming is not None:
+            for reader in self.readers[at]:
+                part = parts[reader]
+                if not part.reads.isdisjoint(renaming.moved):
+                    yield reader, part.renamed(renaming)
+
+    @cached_property
+    def independent(self) -> tuple[int, ...]:
+        """For each part, as bits, the parts whose steps commute with all of its own.
+
+        Neither reads the other, and nobody reads both: a step of one leaves the other and the
+        steps that it lists as they are, and what the two rename are different parts. So both orders
+        are possible, and give the same parts.
+        """
+        touched = [{at, *readers} for at, readers in enumerate(self.readers)]
+        return tuple(
+            sum(1 << other for other, theirs in enumerate(touched) if mine.isdisjoint(theirs))
+            for mine in touched
+        )
 
     def tile_program(self, node: Node) -> TileProgram:
         """A node as statements: those of the root that are left, each at its place."""
         return written(node, self.program)
-
-    def _with(self, node: Node, at: int, part: Part, renaming: Renaming | None) -> Node:
-        changed = list(node)
-        changed[at] = part
-        if renaming is not None:
-            for reader in self.readers[at]:
-                changed[reader] = changed[reader].renamed(renaming)
-        return tuple(changed)
