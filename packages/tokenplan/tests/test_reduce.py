@@ -136,6 +136,40 @@ def test_pairs_that_are_not_looked_at_need_no_edge_of_their_own(first):
         assert kept[0] == kept[1], seed
 
 
+def random_nest(seed: int) -> Kernel:
+    """Eight operations on up to three parts of one tensor each, some of them in loops."""
+    rng = random.Random(seed)
+    inside, outer = rng.choice((2, 5, 8)), rng.choice((0, 2))
+
+    def part(moves: bool) -> Access:
+        shape = rng.choice(SHAPES)
+        strides, width = (
+            tuple(rng.choice((1, 2, 4, 8, 16)) for _ in shape),
+            rng.choice((1, 2, 4, 8)),
+        )
+        reach = sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + width
+        step = rng.choice((0, 0, 1, 2, 4, 16)) if moves else 0
+        step = step if reach + 2 * step <= 64 else 0
+        start = rng.choice((0, rng.randint(0, 64 - reach - 2 * step)))
+        return access("a", rng.choice("RRRWWA"), start, width, shape, strides, k=step)
+
+    ops = [op(f"op{n}", *(part(n < inside) for _ in range(rng.randint(1, 3)))) for n in range(8)]
+    inner = (loop("m", 2, *ops[outer:inside]),) if outer else ops[outer:inside]
+    return kernel(loop("k", 3, *ops[:outer], *inner), *ops[inside:], a=(4, 16))
+
+
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_what_is_listed_of_a_tensor_with_many_accesses_holds_for_all_of_them(first):
+    """Also where pairs were not looked at because others imply their order."""
+    for seed in range(first, first + 20):
+        found = random_nest(seed)
+        nearest = brute_force.nearest(found)
+        for edge in elide(found, exhaustive=-1).edges:
+            needed = None if edge.status == REMOVED else edge.distance
+            key = edge.source, edge.sink, edge.buffer, edge.kind
+            assert nearest.get(key) == needed, (seed, edge)
+
+
 WAYS = {
     "columns and all": lambda n: (
         [("W", 4 * n % 64, 4), ("R", 4 * n % 64, 4)] if n % 2 else [("R", 0, 64)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from itertools import product
 
 from tokenplan import rules
 from tokenplan.addresses import is_memory
@@ -23,7 +24,7 @@ from tokenplan.rules import (
     trial,
 )
 from tokenplan.rules.distinct import assumed
-from tokenplan.sweep import all_pairs, sweep
+from tokenplan.sweep import Candidate, all_pairs, sweep
 from tokenplan.wording import index_of
 
 EXHAUSTIVE = 20_000
@@ -121,8 +122,16 @@ class _Search:
                 self.test(source, sink, later)
 
     def test_near(self, group: list[Place]) -> None:
-        """Those of them that may overlap and that others do not imply."""
-        apart = sweep(group, self.test)
+        """Those of them that may overlap and that others do not imply, then the rest of each edge
+        that is listed."""
+        tested: set[Candidate] = set()
+
+        def test(source: Place, sink: Place, later: bool) -> Verdict:
+            tested.add((source, sink, later))
+            return self.test(source, sink, later)
+
+        apart = sweep(group, test)
+        self._complete(group, tested)
         self.removed += apart
         if apart:
             self.assumes.update(text for place in group for text in rules.assumptions(place))
@@ -135,18 +144,41 @@ class _Search:
         found = self.found.get(key)
         if found is None:
             found = self.found[key] = _Found((source.at, sink.at), nominal)
+        if isinstance(verdict.answer, Removed):
+            self.removed[verdict.rule] += 1
+        self._take(found, verdict)
+        return verdict
+
+    def _take(self, found: _Found, verdict: Verdict) -> None:
+        """One more answer on the pairs of an edge."""
         answer, nearest = verdict.answer, found.needed
         if isinstance(answer, Removed):
-            self.removed[verdict.rule] += 1
             self.assumes.update(answer.assumes)
             found.assumes.update(answer.assumes)
             if nearest is None:
                 found.rule = max(found.rule, verdict.rule, key=_STEEP.__getitem__)
-            return verdict
+            return
         self.conflicts += 1
         if nearest is None or answer.distance < nearest.distance:
             found.needed, found.rule = answer, verdict.rule
-        return verdict
+
+    def _complete(self, group: list[Place], tested: Set[Candidate]) -> None:
+        """Looks at the pairs of listed edges whose order others imply: an edge speaks for all.
+
+        A pair that turns out to lie apart is not counted: the sweep may have done so.
+        """
+        touches: dict[str, list[Place]] = defaultdict(list)
+        for place in group:
+            touches[place.op.id].append(place)
+        for (source, sink, buffer, kind), found in self.found.items():
+            if buffer != group[0].access.buffer or len(touches[source]) == len(touches[sink]) == 1:
+                continue
+            later = found.at[0] >= found.at[1]
+            for one, other in product(touches[source], touches[sink]):
+                a, b = one.access.mode, other.access.mode
+                is_one_of_them = kind == rules.kind_of(a, b) and not commute(a, b)
+                if is_one_of_them and (one, other, later) not in tested:
+                    self._take(found, self._verdict(one, other, later)[0])
 
     def _verdict(self, source: Place, sink: Place, later: bool) -> tuple[Verdict, Distance]:
         """What the rules say of a pair, and its least distance were there a conflict.
