@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from nkigym.space.loads import REUSE, Loads
+from nkigym.space.kinds import REUSE
+from nkigym.space.loads import Loads
 from nkigym.space.part import Step
 from nkigym.space.space import Node, Space
 

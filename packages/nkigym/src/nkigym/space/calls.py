@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from nkigym.space.kinds import MERGE_CALLS
 from nkigym.space.pairs import Pair, greedy_pairs, touching, union
 from nkigym.space.part import Part, Rank, Step
 from nkigym.space.renaming import Moved, Renaming, Slice, proved
@@ -16,8 +17,6 @@ from nkigym.tiles.program import Interval
 
 if TYPE_CHECKING:
     from nkigym.space.table import Table
-
-MERGE_CALLS = "merge calls"
 
 
 class Operand(NamedTuple):
@@ -77,6 +76,8 @@ class Calls(Part):
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
         """Every two calls that touch where they differ and fit into one, in order of the first."""
+        if MERGE_CALLS not in self.table.kinds:
+            return {}
         buckets: dict[object, list[int]] = {}
         for number, call in self.calls.items():
             if call.bucket is not None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import permutations, product
+from math import factorial, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +38,8 @@ CHUNK = 2048
 WIDE = 256
 """More than there are tiles along an axis: an interval is `start * WIDE + width`, in tiles."""
 GONE = -1
+MOST_EXCHANGES = 1000
+"""Each takes about 4 µs a program."""
 
 Positions = dict[str, int]
 
@@ -66,12 +69,15 @@ class Written(NamedTuple):
     store_tiles: np.ndarray  # P, stores
 
 
-def canonical_count(space: Space, nodes: Collection[Node]) -> int:
+def canonical_count(space: Space, nodes: Collection[Node]) -> int | None:
     """How many of these programs differ in more than names, order and numbering of tiles.
 
-    Raises ValueError for a space whose calls are not all of one operator.
+    None where there are more than MOST_EXCHANGES ways to number tiles. Raises ValueError for a
+    space whose calls are not all of one operator.
     """
     sites = _sites(space)
+    if prod(factorial(size) for size in _sizes(sites)) > MOST_EXCHANGES:
+        return None
     seen: set[bytes] = set()
     ordered = list(nodes)
     for first in range(0, len(ordered), CHUNK):
@@ -204,9 +210,13 @@ def _forms(sites: Sites, given: Written) -> list[bytes]:
 
 def _exchanges(sites: Sites) -> Iterator[dict[str, tuple[int, ...]]]:
     """Where each tile goes, along each axis of the result; first of all nowhere."""
-    sizes = [max(at[axis] for at in sites.at) + 1 for axis in sites.result]
-    for chosen in product(*(permutations(range(size)) for size in sizes)):
+    for chosen in product(*(permutations(range(size)) for size in _sizes(sites))):
         yield dict(zip(sites.result, chosen, strict=True))
+
+
+def _sizes(sites: Sites) -> list[int]:
+    """Tiles along each axis of the result."""
+    return [max(at[axis] for at in sites.at) + 1 for axis in sites.result]
 
 
 def _exchanged(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from neuroncore.collection import no_collection
 from nkigym.space.space import Node, Space
@@ -22,27 +23,36 @@ class Found:
 
     depths: Mapping[Node, int]
     transitions: int
+    complete: bool = True
 
 
-def exhaust(space: Space, reduced: bool = False, progress: Progress | None = None) -> Found:
+def exhaust(
+    space: Space,
+    reduced: bool = False,
+    progress: Progress | None = None,
+    limit: float = inf,
+) -> Found:
     """Every program of the space, breadth first; every step of every one is taken.
 
     `reduced` leaves out steps that are known to lead where another order of the same steps leads;
-    the programs are the same, the transitions fewer.
+    the programs are the same, the transitions fewer. From `limit` programs on, no more are looked
+    for, and what was found is not complete.
     """
     with no_collection():
-        return (_reduced if reduced else _all)(space, progress or _silent)
+        return (_reduced if reduced else _all)(space, progress or _silent, limit)
 
 
 def _silent(programs: int, transitions: int) -> None:
     """Nobody wants to know."""
 
 
-def _all(space: Space, progress: Progress) -> Found:
+def _all(space: Space, progress: Progress, limit: float) -> Found:
     depths = {space.root: 0}
     todo = [space.root]
     transitions = 0
     for done, node in enumerate(todo):
+        if len(todo) >= limit:
+            return Found(depths, transitions, complete=False)
         depth = depths[node] + 1
         for child in space.children(node):
             transitions += 1
@@ -54,7 +64,7 @@ def _all(space: Space, progress: Progress) -> Found:
     return Found(depths, transitions)
 
 
-def _reduced(space: Space, progress: Progress) -> Found:
+def _reduced(space: Space, progress: Progress, limit: float) -> Found:
     """Sleep sets [Godefroid 1996], a bit for each part.
 
     A part sleeps at a program when its steps were taken before a step that is independent of them:
@@ -67,6 +77,8 @@ def _reduced(space: Space, progress: Progress) -> Found:
     todo = deque([(space.root, 0, every)])
     transitions = 0
     while todo:
+        if len(depths) >= limit:
+            return Found(depths, transitions, complete=False)
         node, sleeping, wanted = todo.popleft()
         for at in range(len(node)):
             if not wanted >> at & 1:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Self
 
+from nkigym.space.kinds import MERGE_LOADS, REUSE
 from nkigym.space.pairs import Pair, union
 from nkigym.space.part import Part, Rank, Step
 from nkigym.space.renaming import Moved, Renaming, Slice, proved
 
 if TYPE_CHECKING:
     from nkigym.space.table import Table
-
-REUSE = "reuse"
-MERGE_LOADS = "merge loads"
 
 Groups = Mapping[Slice, tuple[int, ...]]
 
@@ -47,14 +45,18 @@ class Loads(Part):
     @cached_property
     def merges(self) -> tuple[Pair, ...]:
         """Loads that touch."""
-        return touching_loads(self.groups)
+        return touching_loads(self.groups) if MERGE_LOADS in self.table.kinds else ()
+
+    @property
+    def _shareable(self) -> Iterable[tuple[int, ...]]:
+        return self.groups.values() if REUSE in self.table.kinds else ()
 
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
         """Every two loads of one slice, by groups; then loads that touch."""
         found: dict[Step, Rank] = {
             Step(REUSE, *pair): (0, group[0], *pair)
-            for group in self.groups.values()
+            for group in self._shareable
             for pair in combinations(group, 2)
         }
         first = min(group[0] for group in self.groups.values())
@@ -64,10 +66,10 @@ class Loads(Part):
 
     @cached_property
     def count(self) -> int:
-        return sum(map(_pairs, self.groups.values())) + len(self.merges)
+        return sum(map(_pairs, self._shareable)) + len(self.merges)
 
     def step_at(self, index: int) -> Step:
-        for group in self.groups.values():
+        for group in self._shareable:
             if index < _pairs(group):
                 for at, first in enumerate(group):
                     others = group[at + 1 :]

@@ -7,11 +7,12 @@ part; stores of the results of one part. Values do not change, so neither do the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nkigym.space.calls import Call, Calls, Operand
+from nkigym.space.kinds import TRANSFORMS
 from nkigym.space.loads import Loads
 from nkigym.space.renaming import Slice
 from nkigym.space.space import Space
@@ -29,9 +30,10 @@ class Home(NamedTuple):
     shared: object
 
 
-def space_of(program: TileProgram) -> Space:
-    """The space of a root program."""
-    taken = _Apart(Table())
+def space_of(program: TileProgram, transforms: Iterable[str] = tuple(TRANSFORMS)) -> Space:
+    """The space of a root program under some transforms; KeyError where one is none."""
+    kinds = frozenset(kind for name in transforms for kind in TRANSFORMS[name])
+    taken = _Apart(Table(kinds))
     for statement in program.statements:
         _TAKE.get(statement.operator, _Apart.call)(taken, statement)
     order = (Loads, Calls, Stores)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nkigym.space.kinds import MERGE_STORES
 from nkigym.space.pairs import greedy_pairs, touching, union
 from nkigym.space.part import Part, Rank, Step
 from nkigym.space.renaming import Renaming
@@ -16,8 +17,6 @@ from nkigym.tiles.tiling import TILE
 
 if TYPE_CHECKING:
     from nkigym.space.table import Table
-
-MERGE_STORES = "merge stores"
 
 MOST_ROWS = 128
 """Partitions of the tile that is stored [NKI architecture guide]."""
@@ -53,6 +52,8 @@ class Stores(Part):
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
         """Every two stores of one variable that touch on both sides, in order of the first."""
+        if MERGE_STORES not in self.table.kinds:
+            return {}
         groups: dict[int, list[int]] = {}
         for place, store in self.stores.items():
             groups.setdefault(store.number, []).append(place)

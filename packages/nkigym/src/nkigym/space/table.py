@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from nkigym.space.calls import Call, Operand
+from nkigym.space.kinds import EVERY
 from nkigym.space.pairs import union
 from nkigym.space.part import Part
 from nkigym.space.renaming import Moved, Renaming, Slice
@@ -20,8 +21,9 @@ P = TypeVar("P", bound=Part)
 
 @dataclass(slots=True)
 class Table:
-    """Everything that a search has met."""
+    """Everything that a search has met, and the kinds of steps that it takes."""
 
+    kinds: frozenset[str] = EVERY
     values: ValueTable = field(default_factory=ValueTable)
     known: dict[Hashable, Any] = field(default_factory=dict)
 

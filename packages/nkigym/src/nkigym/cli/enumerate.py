@@ -1,0 +1,181 @@
+"""`nkigym enumerate`: how many programs there are, and what that took."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from nkigym.certify import certificate
+from nkigym.cli.peak import peak_mb
+from nkigym.space import TRANSFORMS, Found, Space, canonical_count, exhaust, space_of
+from nkigym.tiles import matmul_root
+
+AXES = ("K", "M", "N")
+MOST_TILES = 64
+"""Along an axis: 8192 elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerated:
+    """What is reported. `visited` counts the root and every transition; `canonical` are the
+    programs that differ in more than names, order and numbering of tiles, None where there are too
+    many ways to number them; all of `certified` are reached by proved steps alone, and `checked`
+    have passed the checker, where it was asked; `depths` are how many programs are 0, 1, … steps
+    from the root.
+    """
+
+    tiles: Mapping[str, int]
+    transforms: Sequence[str]
+    root_statements: int
+    root_opportunities: int
+    unique: int
+    canonical: int | None
+    visited: int
+    certified: int
+    checked: int
+    complete: bool
+    depths: Sequence[int]
+    cpu_s: float
+    peak_mb: float | None
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Which space, and how to show it."""
+    add = parser.add_argument
+    add("--tiles", type=_tiles, required=True, metavar="K,M,N",
+        help="tiles of 128 along the contracted axis, rows and columns of the product")  # fmt: skip
+    add("--transforms", type=_transforms, default=tuple(TRANSFORMS), metavar="NAME[,NAME]",
+        help=f"what steps may be taken: {', '.join(TRANSFORMS)} (default: all)")  # fmt: skip
+    add("--reduced", action="store_true",
+        help="leave out steps that lead where another order of the same steps leads")  # fmt: skip
+    add("--check", action="store_true",
+        help="also check every certificate, by code that the search does not share")  # fmt: skip
+    add("--limit", type=_positive, default=None, metavar="N",
+        help="look for no more once N programs are found")  # fmt: skip
+    add("--output-format", choices=tuple(FORMATS), default="text")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints what was found; 1 where there was nothing to search, or where it is not all."""
+    began = time.process_time()
+    k, m, n = given.tiles
+    space = space_of(matmul_root(rows=m, columns=n, contraction=k), given.transforms)
+    found = _exhaust(space, given)
+    checked = _checked(space, found) if given.check else 0
+    enumerated = Enumerated(
+        dict(zip(AXES, given.tiles, strict=True)),
+        given.transforms,
+        len(space.program.statements),
+        len(space.steps(space.root)),
+        unique=len(found.depths),
+        canonical=canonical_count(space, found.depths),
+        visited=found.transitions + 1,
+        certified=len(found.depths),
+        checked=checked,
+        complete=found.complete,
+        depths=[number for _, number in sorted(Counter(found.depths.values()).items())],
+        cpu_s=round(time.process_time() - began, 3),
+        peak_mb=peak_mb(),
+    )
+    print(FORMATS[given.output_format](enumerated))
+    return _judged(enumerated, given.check)
+
+
+def _judged(enumerated: Enumerated, check: bool) -> int:
+    """The exit code, and what the numbers do not say."""
+    if check and enumerated.checked < enumerated.unique:
+        wrong = enumerated.unique - enumerated.checked
+        sys.stderr.write(f"nkigym: {wrong:,} programs do not pass the checker; report this\n")
+        return 1
+    if not enumerated.root_opportunities:
+        names = " and ".join(enumerated.transforms)
+        sys.stderr.write(f"nkigym: nothing to search: {names} can do nothing with the root\n")
+        return 1
+    if not enumerated.complete:
+        sys.stderr.write("nkigym: stopped at --limit; there are more programs\n")
+        return 1
+    return 0
+
+
+def _exhaust(space: Space, given: argparse.Namespace) -> Found:
+    shown = sys.stderr.isatty()
+
+    def progress(programs: int, transitions: int) -> None:
+        if shown:
+            sys.stderr.write(f"\r{programs:,} programs, {transitions:,} transitions ")
+            sys.stderr.flush()
+
+    limit = float("inf") if given.limit is None else given.limit
+    found = exhaust(space, given.reduced, progress, limit)
+    if shown:
+        sys.stderr.write("\r\033[K")
+    return found
+
+
+def _checked(space: Space, found: Found) -> int:
+    """How many certificates hold."""
+    return sum(not certificate(space, node).findings() for node in found.depths)
+
+
+# -- formats ---------------------------------------------------------------------------------------
+
+
+def _text(found: Enumerated) -> str:
+    tiles = ", ".join(f"{axis}={number}" for axis, number in found.tiles.items())
+    peak = "" if found.peak_mb is None else f", {found.peak_mb:,.0f} MB at the peak"
+    checked = f", {found.checked:,} checked" if found.checked else ""
+    return "\n".join([
+        f"matmul in tiles {tiles}: {found.root_statements:,} statements, "
+        f"{found.root_opportunities:,} opportunities",
+        f"{found.unique:,} programs, {found.certified:,} certified{checked}",
+        f"{'?' if found.canonical is None else f'{found.canonical:,}'} but for names, order and "
+        "numbering of tiles",
+        f"{found.visited:,} visited: the root, {found.visited - 1:,} transitions",
+        f"by depth: {' '.join(map(str, found.depths))}",
+        f"{found.cpu_s:.2f} s of CPU{peak}",
+    ])  # fmt: skip
+
+
+FORMATS: dict[str, Callable[[Enumerated], str]] = {
+    "text": _text,
+    "json": lambda found: json.dumps(asdict(found)),
+}
+"""What --output-format offers."""
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def _tiles(text: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        numbers = ()
+    if len(numbers) != len(AXES):
+        raise argparse.ArgumentTypeError(f"{text!r} is not three numbers, such as 2,1,2")
+    for axis, number in zip(AXES, numbers, strict=True):
+        if not 1 <= number <= MOST_TILES:
+            raise argparse.ArgumentTypeError(f"{number} tiles along {axis}; 1 to {MOST_TILES}")
+    return numbers
+
+
+def _transforms(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    for name in names:
+        if name not in TRANSFORMS:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(TRANSFORMS)}")
+    if not names:
+        raise argparse.ArgumentTypeError(f"no transform; there are {', '.join(TRANSFORMS)}")
+    return names
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return number
