@@ -101,13 +101,22 @@ class Access(OnElements, NotAnArray):
         self.core.about_to_write(self.base.storage)
         base = fetched(self.base)
         base.settle()
-        at = np.unravel_index(flat, base.shape)
-        chosen = np.zeros(base.shape, np.bool_)
-        chosen[at] = True
-        note_written(self.core, self.base, chosen)
-        base.array[at] = new
+        note_written(self.core, self.base, self._are(flat))
+        base.array[np.unravel_index(flat, base.shape)] = new
         self.core.moved(base, values, at=flat.reshape(-1), of=inside)
         put_back(self.base, base)
+
+    def named(self, inside: np.ndarray | bool = True) -> np.ndarray:
+        """Which elements of the base the access names, or where `inside` holds, as bool."""
+        if inside is True:
+            return self._are(self._elements())
+        inside = np.broadcast_to(inside, self.shape)
+        return self._are(self.within(inside)._elements()[inside])
+
+    def _are(self, flat: np.ndarray) -> np.ndarray:
+        found = np.zeros(self.base.shape, np.bool_)
+        found[np.unravel_index(flat, self.base.shape)] = True
+        return found
 
     def _elements(self) -> np.ndarray:
         """Row-major element numbers in the base view."""
@@ -150,7 +159,7 @@ def _brought_inside(index: Index, size: int, kept: np.ndarray) -> Index:
 
 def is_same_place(a: View, b: View) -> bool:
     """Whether two views certainly show the same elements of the same tensor."""
-    if a.storage is not b.storage or a.spec is not b.spec or _first(a) != _first(b):
+    if a.storage is not b.storage or a.spec.settled is not b.spec.settled or _first(a) != _first(b):
         return False
     one, other = a.dynamic, b.dynamic
     return one is other or (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from nki_beta1._apply import cut, run
 from nki_beta1._elementwise import binary
 from nki_beta1._emit import merge
 from nki_beta1._mask import Region
-from nki_beta1._sums import is_product, start
+from nki_beta1._sums import Where, is_product, note_product, start
 
 if TYPE_CHECKING:
     from nki_beta1._tile import Tile
@@ -171,25 +172,44 @@ def accumulates(target: View, value: Any) -> bool:
     return True
 
 
-def add_to(target: View, value: Any) -> View:
+def add_to(target: Any, value: Any) -> Any:
     """`target += value`, in place; a product starts the sum where PSUM holds nothing."""
-    if accumulates(target, value):
+    whole = target
+    if isinstance(target, Access) and _selected(value, target.shape) is None:
+        whole = target.of(None)
+    if isinstance(whole, View) and accumulates(whole, value):
         return target
-    if target.spec.space is Space.psum and isinstance(value, View):
-        _start(target, value)  # type: ignore[arg-type]
-    return update("add", target, value, spread=True)
+    summed = None
+    if target.buffer is Space.psum and isinstance(value, (View, Access)):
+        summed = _summed(target, value)
+    if summed is None:
+        return update("add", target, value, spread=True)
+    start(target.core, *summed)
+    update("add", target, value, spread=True)
+    note_product(*summed)
+    return target
 
 
-def _start(target: View, value: Tile) -> None:
-    core, region = value.core, _selected(value, target.shape)
+def _summed(target: View | Access, value: View | Access) -> tuple[View, Where] | None:
+    """The elements to which `target += value` adds, if the value is a product."""
+    core: Any = value.core
     core.flush()
+    region = _selected(value, target.shape)
     if region is None:
-        if is_product(value):
-            start(core, target)
-        return
-    fits = value.shape == target.shape and not region.is_empty
-    if fits and is_product(region.of(value)):
-        start(core, region.of(target), True if region.inside is None else region.inside)
+        return _named(target) if is_product(*_named(value)) else None
+    if region.is_empty:
+        return None
+    inside: Where = True if region.inside is None else region.inside
+    if not is_product(*_named(region.of(fit(value, target.shape)), inside)):  # type: ignore[arg-type]
+        return None
+    part = target.of(region) if isinstance(target, Access) else region.of(target)
+    return _named(part, inside)
+
+
+def _named(value: View | Access, inside: Where = True) -> tuple[View, Where]:
+    """The tensor of an access and which of its elements that names."""
+    seen = value.of(None) if isinstance(value, Access) else value
+    return (seen, inside) if isinstance(seen, View) else (seen.base, seen.named(inside))
 
 
 def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:
@@ -197,14 +217,14 @@ def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:
     region = _selected(value, target.shape)
     whole = target.of(None) if region is None and isinstance(target, Access) else target
     if whole is not target and isinstance(whole, View):
-        (add_to if op == "add" else partial(update, op))(whole, value)
+        _in_place(op)(whole, value)
         return target
     if region is None or isinstance(target, View):
         assign(target, binary(op, target, value, mask=region, spread=spread))
     elif not region.is_empty:
         part, source = target.of(region), region.of(fit(value, target.shape))
         if region.inside is None:
-            update(op, part, source, spread=spread)
+            _in_place(op)(part, source)
             return target
         elements = cut(part, None)
         whole = Region(tuple([slice(0, n) for n in part.shape]), region.inside)
@@ -212,3 +232,7 @@ def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:
         if isinstance(part, Access):
             part.write(elements)
     return target
+
+
+def _in_place(op: str) -> Callable[[Any, Any], Any]:
+    return add_to if op == "add" else partial(update, op)

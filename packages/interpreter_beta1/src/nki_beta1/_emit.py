@@ -274,9 +274,9 @@ def merge(dst: View, values: View, inside: np.ndarray) -> None:
     """Take the elements of `values` that a mask names; the others of dst stay as they are."""
     core: Any = dst.core
     core.about_to_write(dst.storage)
-    note_written(core, dst, inside)
     whole = fetched(dst)
     whole.settle()
+    note_written(core, dst, inside)
     np.copyto(whole.array, fetched(values).array, where=inside)
     core.moved(whole, values, inside, inside)
     put_back(dst, whole)

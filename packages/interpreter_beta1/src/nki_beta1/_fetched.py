@@ -10,6 +10,7 @@ from typing import Any
 
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import View
+from nki_beta1._sums import unnoted
 from nki_beta1._usage import issue, usage
 
 
@@ -26,9 +27,11 @@ def fetched(view: View) -> View:
 
 
 def put_back(view: View, own: View) -> None:
-    """Write what `fetched` gave to where it came from."""
+    """Write what `fetched` gave to where it came from; who changed elements has noted which."""
     if own is not view:
-        _copy(view, own)
+        core: Any = view.core
+        with unnoted(core, view):
+            _copy(view, own)
 
 
 def _copy(dst: View, src: View) -> None:

@@ -62,9 +62,9 @@ def _of_elements(name: str) -> Callable[..., Any]:
 
 def _in_place(op: str) -> Callable[..., Any]:
     def operator(self: OnElements, value: Any) -> Any:
-        from nki_beta1._assign import update  # which needs accesses
+        from nki_beta1._assign import add_to, update  # which need accesses
 
-        return update(op, self, value)
+        return add_to(self, value) if op == "add" else update(op, self, value)
 
     return operator
 

@@ -222,10 +222,16 @@ def _about_to_execute(
             moved = True
     if moved:  # what an operand relied on, which may have had other strides
         ready = prepared(core, used, kinds_of(core, operands), operands)
-    for i in ready.initialised:
-        note_written(core, operands[i])
     for i in ready.tiles:
         view = operands[i]
         if view.spec.fresh:
             view.claim() if ready.covers and i in ready.written else view.settle()
+    for i in ready.initialised:
+        note_written(core, operands[i], True if ready.covers else _chosen(used, ready, operands))
     return ready
+
+
+def _chosen(used: Usage, ready: Prepared, operands: Sequence[Any]) -> np.ndarray | bool:
+    """Which elements of its outputs an instruction writes that need not write all."""
+    chosen = used.record.chooses(ready.call, dict(zip(used.fields, operands, strict=True)))
+    return True if chosen is None else chosen

@@ -169,6 +169,16 @@ def test_written_bits_follow_strides(world, nisa, ones):
     assert bank.array.tolist() == [[2, 1, 2, 1]] * 2
 
 
+def test_written_bits_are_those_of_the_bytes_that_another_dtype_names(world, nisa, ones):
+    bank = world.new((2, 2), space="psum")
+    halves = bank.view("bfloat16")
+
+    for start in (0, 2, 2):
+        nisa.nc_matmul(halves[:, start : start + 2], *ones)
+
+    assert halves.array.astype(np.float32).tolist() == [[1, 1, 2, 2]] * 2
+
+
 @pytest.mark.parametrize("prepared", ["nothing", "memset", "part"])
 def test_adding_to_what_no_matmul_wrote_is_undefined(world, nisa, ones, prepared):
     dst = world.new((2, 2), space="psum")

@@ -14,9 +14,8 @@ from math import gcd
 import numpy as np
 
 from neuroncore._caret import Place
-from neuroncore.checks._shadow import Shadow, is_whole
 from neuroncore.checks._tensors import Made, label
-from neuroncore.memory import Storage, View
+from neuroncore.memory import Shadow, Storage, View, is_whole
 
 GRANULE_BYTES = 2048
 """Of a partition; tensors are looked up by the granules that they lie in."""

@@ -16,12 +16,20 @@ from typing import Any
 import numpy as np
 
 from neuroncore._carried import carries, comes_by_element, defined
-from neuroncore.checks._shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.checks._tensors import Lines, Made, described, label
 from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.instructions import Call
-from neuroncore.memory import Storage, View, dynamic_rows, resolve_scalar
+from neuroncore.memory import (
+    Shadow,
+    Storage,
+    View,
+    dynamic_rows,
+    first_byte,
+    is_gathered,
+    is_whole,
+    resolve_scalar,
+)
 from neuroncore.observe import Event, Watcher
 
 RULE = "NKI language guide: the content of a new tensor is undefined"

@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 
 from neuroncore._caret import Place
-from neuroncore.checks._shadow import Shadow, is_gathered
 from neuroncore.checks._streams import Streams
 from neuroncore.checks._tensors import Lines, Made, described, label
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.effects import Touch
 from neuroncore.launch import RUNNING
-from neuroncore.memory import Storage, View, dynamic_rows
+from neuroncore.memory import Shadow, Storage, View, dynamic_rows, is_gathered
 from neuroncore.observe import Event, Watcher
 
 GRID = "NKI: programs of a grid run in no order"

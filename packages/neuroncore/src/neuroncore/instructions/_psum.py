@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuroncore.memory import View
-from neuroncore.memory.window import window
+from neuroncore.memory import View, is_whole
 
 
 def written_part(dst: View) -> np.ndarray | bool:
@@ -13,7 +12,7 @@ def written_part(dst: View) -> np.ndarray | bool:
     state = dst.storage.written
     if isinstance(state, bool):
         return state
-    bits = _bits(dst)
+    bits = state.elements(dst)
     return True if bits.all() else bits if bits.any() else False
 
 
@@ -22,12 +21,7 @@ def mark_written(dst: View) -> None:
     storage = dst.storage
     if storage.written is True:
         return
-    if dst.array.size == storage.flat.size and not dst.spec.repeats:
+    if is_whole(dst):
         storage.written = True
     else:
-        _bits(dst)[...] = True
-
-
-def _bits(dst: View) -> np.ndarray:
-    """The flags of exactly the elements of dst, as a view."""
-    return window(dst.storage.written_bits(), dst.offset, dst.shape, dst.strides)
+        storage.written_flags().put(dst, True)

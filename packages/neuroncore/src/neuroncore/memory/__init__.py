@@ -3,6 +3,7 @@
 from neuroncore.memory.dynamic import Dynamic, dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import IndexRules, ds
 from neuroncore.memory.pool import Pool, elements
+from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.memory.storage import Storage
 from neuroncore.memory.view import View
 from neuroncore.memory.window import window
@@ -11,11 +12,15 @@ __all__ = [
     "Dynamic",
     "IndexRules",
     "Pool",
+    "Shadow",
     "Storage",
     "View",
     "ds",
     "dynamic_rows",
     "elements",
+    "first_byte",
+    "is_gathered",
+    "is_whole",
     "resolve_scalar",
     "window",
 ]

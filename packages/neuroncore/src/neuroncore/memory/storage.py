@@ -9,6 +9,7 @@ import numpy as np
 
 from neuroncore._caret import Place
 from neuroncore.engines import Space
+from neuroncore.memory.shadow import Shadow
 from nki_dtypes import DType
 
 INTEGER_POISON = 4
@@ -59,7 +60,7 @@ class Storage:
         self.constant = False
         self.notes: dict[Any, Any] | None = None
         self.place: Place | None = None
-        self.written: np.ndarray | bool = False
+        self.written: Shadow | bool = False
 
     @property
     def free_elems(self) -> int:
@@ -76,11 +77,11 @@ class Storage:
         floating = self.dtype.is_float and self.dtype.lanes == 1
         return 0 if zero else np.nan if floating else INTEGER_POISON
 
-    def written_bits(self) -> np.ndarray:
-        """One flag per element: has a matmul written it? (PSUM accumulation groups).
+    def written_flags(self) -> Shadow:
+        """Flags beside the elements: has a matmul written them? (PSUM accumulation groups).
 
         `written` itself is False or True while all elements agree.
         """
         if isinstance(self.written, bool):
-            self.written = np.full(self.flat.shape, self.written, np.bool_)
+            self.written = Shadow.beside(self, self.written)
         return self.written

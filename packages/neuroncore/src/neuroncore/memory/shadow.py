@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroncore.memory import Storage, View, dynamic_rows, resolve_scalar
+from neuroncore.memory.dynamic import dynamic_rows, resolve_scalar
+
+if TYPE_CHECKING:
+    from neuroncore.memory.storage import Storage
+    from neuroncore.memory.view import View
 
 
 class Shadow:
@@ -60,6 +64,12 @@ class Shadow:
             entries, numbers = self.rows(view)
             return entries[numbers]
         return self.of(view)
+
+    def elements(self, view: View, of_bytes: Any = np.all) -> np.ndarray:
+        """One entry per element of a view that names some: of a wide one what `of_bytes` gives."""
+        found = self.get(view)
+        assert found is not None
+        return of_bytes(found, axis=-1) if found.ndim > view.ndim else found
 
     def set(self, view: View, value: Any, where: np.ndarray) -> None:
         """Set some of what `get` gives: those where `where`, of its shape, holds."""
