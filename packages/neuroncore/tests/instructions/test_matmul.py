@@ -169,12 +169,13 @@ def test_written_bits_follow_strides(world, nisa, ones):
     assert bank.array.tolist() == [[2, 1, 2, 1]] * 2
 
 
-def test_written_bits_are_those_of_the_bytes_that_another_dtype_names(world, nisa, ones):
-    bank = world.new((2, 2), space="psum")
-    halves = bank.view("bfloat16")
+def test_written_bits_are_those_of_the_bytes_that_another_dtype_names(make_world, nisa):
+    world = make_world("trn3")
+    halves = world.new((2, 2), space="psum").view("bfloat16")
+    ones = world.tile(np.ones((1, 2)))
 
     for start in (0, 2, 2):
-        nisa.nc_matmul(halves[:, start : start + 2], *ones)
+        nisa.nc_matmul(halves[:, start : start + 2], ones, ones)
 
     assert halves.array.astype(np.float32).tolist() == [[1, 1, 2, 2]] * 2
 
