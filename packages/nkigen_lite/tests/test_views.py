@@ -112,3 +112,17 @@ def test_a_reshape_that_may_be_a_view_is_not_written_to():
 
     with pytest.raises(UnsupportedFunctionError, match="may or may not be seen"):
         trace(unclear, "f32[4, 8]")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [lambda x: x, lambda x: x.T, lambda x: x[:, ::-2], lambda x: x[2:, 3], lambda x: x[None]],
+    ids=["whole", "transposed", "backwards", "column", "new axis"],
+)
+def test_strides_are_numpys_in_bytes(view):
+    x = np.zeros((5, 8), np.float32)
+    seen = []
+
+    trace(lambda x: seen.append(view(x).strides) or view(x) + 1, x)
+
+    assert seen[-1] == view(x).strides

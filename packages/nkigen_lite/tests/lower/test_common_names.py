@@ -145,6 +145,10 @@ def test_zeros_infinities_and_nan(agree, function):
     agree(function, np.repeat(SPECIAL, 9, 0), np.ascontiguousarray(np.repeat(SPECIAL, 9, 0).T))
 
 
+def test_sinc_is_one_beside_zero(lowers):
+    lowers(np.sinc, np.array([[0, 1e-45, -1e-38, 1e-12, 9e-6, 2e-5, -1e-3, 0.5]], np.float32))
+
+
 @pytest.mark.parametrize("length", [127, 4096, 4097, 8192, 9000])
 def test_running_sums_of_long_rows(exactly, lowers, normal, length):
     lowers(lambda x: np.cumsum(x, axis=-1), normal(3, length), roundings=256)

@@ -291,8 +291,11 @@ def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array
     lot = (*outer, rows * columns)
     flat = views.part(last, "reshape", {"shape": lot}, lot, None)
     made = flat[..., : n * (columns + 1) if n else 0 : columns + 1]
-    if last.strides is not None:
-        made.strides = (*last.strides[:-2], last.strides[-2] + last.strides[-1])
+    if last.element_strides is not None:
+        made.element_strides = (
+            *last.element_strides[:-2],
+            last.element_strides[-2] + last.element_strides[-1],
+        )
     return made
 
 

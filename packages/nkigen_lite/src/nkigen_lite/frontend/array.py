@@ -24,11 +24,11 @@ class TracedArray:
     """A view of some memory, by the steps that lead from the whole to the part.
 
     `dtype` is what NumPy would say, 64-bit types included; `spec` is what the graph holds.
-    `strides` count elements of the memory; None where NumPy's choice is not known.
+    `element_strides` count elements of the memory; None where NumPy's choice is not known.
     `is_scalar` marks what NumPy returns as a number rather than as an array of rank 0.
     """
 
-    __slots__ = ("dtype", "is_scalar", "memory", "path", "spec", "strides", "tape")
+    __slots__ = ("dtype", "element_strides", "is_scalar", "memory", "path", "spec", "tape")
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class TracedArray:
         path: tuple[Step, ...],
         spec: Spec,
         dtype: np.dtype,
-        strides: Strides,
+        element_strides: Strides,
         is_scalar: bool = False,
     ) -> None:
         self.tape, self.memory, self.path, self.spec = tape, memory, path, spec
-        self.dtype, self.strides, self.is_scalar = dtype, strides, is_scalar
+        self.dtype, self.element_strides, self.is_scalar = dtype, element_strides, is_scalar
 
     # ------------------------------------------------------------ what it is
 
@@ -71,6 +71,16 @@ class TracedArray:
         return self.size * self.itemsize
 
     @property
+    def strides(self) -> tuple[int, ...]:
+        """In bytes, as NumPy has them. Raises UnsupportedFunctionError where that is not known."""
+        if self.element_strides is None:
+            raise UnsupportedFunctionError(
+                "the strides of this array are not known: NumPy chooses them by its operands",
+                got=str(self.spec), hint="take shapes, or make a copy in C order: x.copy()",
+            )  # fmt: skip
+        return tuple(stride * self.itemsize for stride in self.element_strides)
+
+    @property
     def value(self) -> str:
         """The name of its current value in the graph."""
         return values_along(self.tape, self.memory, self.path)[-1]
@@ -78,7 +88,8 @@ class TracedArray:
     @property
     def is_contiguous(self) -> bool:
         """Whether its elements are known to lie one after the other in C order."""
-        return self.strides is not None and strided(self.shape, self.strides)
+        strides = self.element_strides
+        return strides is not None and strided(self.shape, strides)
 
     def __len__(self) -> int:
         if not self.ndim:

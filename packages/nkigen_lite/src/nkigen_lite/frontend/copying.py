@@ -27,12 +27,12 @@ def _slowest_first(x: TracedArray, order: Any) -> tuple[int, ...] | None:
     name, axes = _named(order), tuple(range(x.ndim))
     if name in ("C", "F") or x.ndim < 2:
         return axes[::-1] if name == "F" else axes
-    if x.strides is None:
+    if x.element_strides is None:
         return None
     if name == "K":
-        strides = x.strides
+        strides = x.element_strides
         return tuple(sorted(axes, key=lambda d: -abs(strides[d])))
-    is_fortran = strided(x.shape[::-1], x.strides[::-1]) and not x.is_contiguous
+    is_fortran = strided(x.shape[::-1], x.element_strides[::-1]) and not x.is_contiguous
     return axes[::-1] if is_fortran else axes
 
 
@@ -55,7 +55,7 @@ def strides_like(x: TracedArray, order: Any, shape: Shape) -> tuple[int, ...] | 
 def copied(a: TracedArray, order: Any = "K") -> TracedArray:
     """`np.copy`."""
     made = fresh(a.tape, a.value, a.dtype, scalar=False)
-    made.strides = strides_like(a, order, a.shape)
+    made.element_strides = strides_like(a, order, a.shape)
     return made
 
 
@@ -77,7 +77,7 @@ def raveled(a: TracedArray, order: Any = "C") -> TracedArray:
     if turned.is_contiguous:
         return views.reshape(turned, (-1,))
     made = flattened(turned)
-    if a.strides is None:
+    if a.element_strides is None:
         a.memory.unclear = made.memory.unclear = True
     return made
 
@@ -99,8 +99,10 @@ def reshaped_as(a: TracedArray, shape: Any, order: Any = "C", copy: Any = None) 
 def _reshaped(a: TracedArray, new: Shape, copy: Any) -> TracedArray:
     if copy:
         return views.reshape(copied(a, "C"), new)
-    is_view = a.strides is not None and reshaped(a.shape, a.strides, new) is not None
-    if copy is not None and not is_view and a.strides is not None:
+    is_view = (
+        a.element_strides is not None and reshaped(a.shape, a.element_strides, new) is not None
+    )
+    if copy is not None and not is_view and a.element_strides is not None:
         raise ValueRangeError("Unable to avoid creating a copy while reshaping.", operand="copy")
     if copy is not None and not is_view and a.shape != new:
         raise UnsupportedKeywordError(
@@ -123,15 +125,17 @@ def converted(
     check_casting("astype", self, wide, casting)
     strides = strides_like(self, order, self.shape)
     if not copy and held is self.spec.dtype and wide == self.dtype and not self.is_scalar:
-        if _named(order) == "K" or (self.strides is not None and self.strides == strides):
+        if _named(order) == "K" or (
+            self.element_strides is not None and self.element_strides == strides
+        ):
             return self
-        if self.strides is None and self.ndim > 1:
+        if self.element_strides is None and self.ndim > 1:
             raise UnsupportedKeywordError(
                 "copy=False: whether NumPy would have to copy is not known here", operand="copy"
             )
     value = cast_value(self.tape, self.value, held)
     made = fresh(self.tape, value, wide, scalar=self.is_scalar)
-    made.strides = strides
+    made.element_strides = strides
     return made
 
 

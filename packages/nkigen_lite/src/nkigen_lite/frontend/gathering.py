@@ -147,7 +147,7 @@ def at_arrays(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Arra
         places = places * n + those % max(n, 1)
     lot = (*seen.shape[:first], prod(lengths), *seen.shape[after:])
     made = take(_in_shape(seen, lot), places, first)
-    made.strides = made.strides if made.ndim < 2 else None
+    made.element_strides = made.element_strides if made.ndim < 2 else None
     return made
 
 

@@ -128,9 +128,9 @@ def _view(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
         steps.append(step)
         if isinstance(key, slice):
             shape.append(size)
-            strides.append(0 if x.strides is None else x.strides[axis] * step)
+            strides.append(0 if x.element_strides is None else x.element_strides[axis] * step)
         axis += 1
-    known = None if x.strides is None else tuple(strides)
+    known = None if x.element_strides is None else tuple(strides)
     box = {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)}
     is_whole = box["sizes"] == x.shape and not any(starts) and all(s == 1 for s in steps)
     view = x if is_whole else part(x, "slice", box, box["sizes"], None)

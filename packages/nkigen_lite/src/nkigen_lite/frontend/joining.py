@@ -175,7 +175,7 @@ def full_like(
     if a.tape.spec(value).shape != new:
         value = a.tape.emit("broadcast_to", value, shape=new)
     made = fresh(a.tape, value, makes, scalar=False)
-    made.strides = strides_like(a, order, new)
+    made.element_strides = strides_like(a, order, new)
     return made
 
 

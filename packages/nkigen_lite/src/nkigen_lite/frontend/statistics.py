@@ -206,9 +206,14 @@ def _copyto(dst: Array, src: Any, casting: Any = "same_kind", where: Any = True)
     dst[...] = src if where is True else np.where(where, src, dst)
 
 
+_FLAT = 1e-5
+"""sin(pi x) / (pi x) is 1 below, to half a unit of float32: 1 - (pi x)**2 / 6."""
+
+
 def _sinc(x: Array) -> Any:
-    angle = np.where(x == 0, 1, x) * pi
-    return np.where(x == 0, 1, np.sin(angle) / angle)
+    is_flat = abs(x) < _FLAT
+    angle = np.where(is_flat, 1, x) * pi
+    return np.where(is_flat, 1, np.sin(angle) / angle)
 
 
 def _polyval(p: Any, x: Any) -> Any:

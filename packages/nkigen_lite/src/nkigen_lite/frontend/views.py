@@ -55,7 +55,7 @@ def part(
 
 def read_only(x: TracedArray, by: str) -> TracedArray:
     """The same elements, not to be written to from here."""
-    return part(x, "reshape", {"shape": x.shape}, x.shape, x.strides, by)
+    return part(x, "reshape", {"shape": x.shape}, x.shape, x.element_strides, by)
 
 
 def transposed(x: TracedArray, axes: Sequence[int] | None = None) -> TracedArray:
@@ -69,8 +69,8 @@ def transposed(x: TracedArray, axes: Sequence[int] | None = None) -> TracedArray
         if len(set(order)) < len(order):
             raise ValueRangeError("repeated axis in transpose", got=repr(tuple(axes)))
     if order == tuple(range(x.ndim)):
-        return part(x, "reshape", {"shape": x.shape}, x.shape, x.strides)
-    strides = None if x.strides is None else tuple(x.strides[a] for a in order)
+        return part(x, "reshape", {"shape": x.shape}, x.shape, x.element_strides)
+    strides = None if x.element_strides is None else tuple(x.element_strides[a] for a in order)
     return part(x, "transpose", {"axes": order}, tuple(x.shape[a] for a in order), strides)
 
 
@@ -102,12 +102,12 @@ def reshape(x: TracedArray, shape: Any) -> TracedArray:
     known, neither may be written to from then on."""
     new = new_shape(x, shape)
     keeps_axes = tuple(n for n in x.shape if n != 1) == tuple(n for n in new if n != 1)
-    strides = None if x.strides is None else reshaped(x.shape, x.strides, new)
+    strides = None if x.element_strides is None else reshaped(x.shape, x.element_strides, new)
     if strides is not None or keeps_axes:
         return part(x, "reshape", {"shape": new}, new, strides)
     value = x.tape.emit("reshape", x.value, shape=new)
     result = fresh(x.tape, value, x.dtype, scalar=False)
-    if x.strides is None:
+    if x.element_strides is None:
         x.memory.unclear = result.memory.unclear = True
     return result
 
