@@ -144,6 +144,54 @@ def test_a_folded_tile_is_still_walked_over_its_partitions():
     assert after[-1].endswith("src=t0[32*j : 32*j + 32, i, :])")
 
 
+@pytest.mark.filterwarnings("ignore:dma_copy. dst starts at partition 1")
+def test_tiles_walked_from_one_partition_into_the_next_stay_apart():
+    """In a tile of its own the offsets rise by 32 throughout, in a joined one they would not."""
+    body = []
+    for i in range(3):
+        body.append(f"t{i} = buffer(float32[2, 64], sbuf)")
+        for half in range(4):
+            to = f"t{i}[{half // 2}:{half // 2 + 1}, {half % 2 * 32}:{half % 2 * 32 + 32}]"
+            row = 4 * i + half
+            body.append(f"dma_copy(dst={to}, src=x[{row}:{row + 1}, 0:32])")
+    body += [f"dma_copy(dst=out[{2 * i}:{2 * i + 2}, :], src=t{i}[:, :])" for i in range(3)]
+
+    after = rolled(body)
+
+    assert sum("buffer(float32[2, 64], sbuf)" in line for line in after) == 3
+
+
+def test_tiles_used_in_loops_that_begin_later_become_one_buffer():
+    load = """
+t{i} = buffer(float32[128, 64], sbuf)
+for k in range(5, 13):
+    dma_copy(dst=t{i}[:, 8*k + -40 : 8*k + -32], src=x[{rows}8*k + -40 : 8*k + -32])
+"""
+    store = "dma_copy(dst=out[{rows}:], src=t{i}[:, :])"
+    body = [text.format(i=i, rows=rows(i)[:-1]) for text in (load, store) for i in range(4)]
+
+    after = rolled(body)
+
+    assert after[0] == "t0 = buffer(float32[128, 4, 64], sbuf)"
+    assert "dma_copy(dst=t0[:, k, 8*i - 40 : 8*i - 32], " in after[3]
+
+
+def test_a_tile_seen_in_elements_that_do_not_fill_it_stays_apart():
+    """The second of two tiles of six bytes does not begin with a whole float32."""
+    body = []
+    for i in range(2):
+        body += [
+            f"t{i} = buffer(uint8[2, 6], sbuf)",
+            f"dma_copy(dst=t{i}[:, :], src=y[{2 * i}:{2 * i + 2}, :])",
+        ]
+    body += [
+        f"dma_copy(dst=out[{i}:{i + 1}, 0:1], src=t{i}.ap([[1, 1], [1, 1]], 0, dtype=float32))"
+        for i in range(2)
+    ]
+
+    rolled(body, "y: uint8[4, 6]")
+
+
 def test_tiles_of_which_only_one_outlives_its_iteration_stay_apart():
     """One buffer for all of them would hold memory that nobody needs."""
     tile = (

@@ -92,6 +92,33 @@ def test_start_partitions_are_tried_in_every_iteration():
     assert said(T + loop.format(4, 16, 16), start_partition="ignore") == []
 
 
+def test_only_values_that_a_loop_variable_takes_are_tried():
+    quarters = (
+        "for i in range(0, 128, 32):\n    tensor_copy(dst=t[i : i + 32, :], src=t[i : i + 32, :])"
+    )
+    banks = (
+        "acc = buffer(float32[128, 1024], psum)\nfor i in range(0, 1024, 256):\n"
+        "    nc_matmul(dst=acc[:, i : i + 256], stationary=t[:, 0:128], moving=t[:, 0:256])"
+    )
+
+    assert said(LOADED + quarters) == []
+    assert said(LOADED + quarters.replace("128, 32)", "96, 16)")) == [
+        "dst starts at partition 16 with 32 partitions",
+        "src starts at partition 16 with 32 partitions",
+    ]
+    assert said(LOADED + banks) == []
+
+
+def test_a_pattern_whose_step_leaps_over_what_it_would_leave_stays_inside():
+    """Columns 0 and 256 only, of a row of 512; column 500 would run into the next."""
+    inside = (
+        "for i in range(0, 1024, 256):\n    memset(dst=t.ap([[512, 1], [1, 256]], {}*i), value=0.0)"
+    )
+
+    assert said(T + inside.format(1), start_partition="ignore") == []
+    assert said(T + inside.replace("256)", "128)", 1).format(1), start_partition="ignore") != []
+
+
 def test_psum_banks_are_tried_in_every_iteration():
     body = LOADED + (
         "acc = buffer(float32[128, 1024], psum)\nfor i in range({}):\n"

@@ -226,6 +226,25 @@ def test_a_compiled_kernel_overlaps_its_iterations():
     assert estimate(kernel, mode="compiled").total_ns < 0.6 * estimate(kernel).total_ns
 
 
+def test_another_engine_is_judged_by_iterations_that_there_are(recwarn):
+    """At k = 0 the tile would begin before the first partition."""
+    body = """
+a = buffer(float32[128, 512], sbuf)
+dma_copy(dst=a[:, :], src=x[0:128, 0:512])
+for k in range({}):
+    c = buffer(float32[128, 32], sbuf)
+    tensor_copy(dst=c[:, :], src=a[:, 4*k{} : 4*k + {}])
+    dma_copy(dst=out[0:128, 0:32], src=c[:, :])
+"""
+    later, first = (
+        estimate(program(body.format(*case)), mode="compiled")
+        for case in (("5, 65", " + -20", 12), ("60", "", 32))
+    )
+
+    assert not recwarn.list
+    assert later.total_ns == first.total_ns
+
+
 def test_work_that_is_the_same_in_every_iteration_is_done_once_when_compiled():
     body = (
         tiles("a", "b")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -36,11 +36,11 @@ class Affine:
         """The integer for these values of the loop variables; KeyError names a missing one."""
         return self.constant + sum(c * at[name] for name, c in self.terms)
 
-    def bounds(self, ranges: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-        """Least and greatest value while each variable runs over its (first, last)."""
+    def bounds(self, ranges: Mapping[str, Sequence[int]]) -> tuple[int, int]:
+        """Least and greatest value while each variable runs from its first to its last."""
         low = high = self.constant
         for name, c in self.terms:
-            first, last = ranges[name]
+            first, last = ranges[name][0], ranges[name][-1]
             low += min(c * first, c * last)
             high += max(c * first, c * last)
         return low, high

@@ -65,6 +65,25 @@ def place_of(access: Access, buffer: Buffer, core: NeuronCore, offset: int) -> t
     return start, (byte + offset % row * width) % core.target.psum_bank_bytes
 
 
+def specs_of(
+    call: Call,
+    buffers: Mapping[str, Buffer],
+    core: NeuronCore,
+    at: Mapping[str, int] | None = None,
+) -> dict[str, Spec | type | None]:
+    """What the operands of a call are while its loop variables are `at`. None: where on chip they
+    begin does not matter.
+    """
+    return {
+        name: spec_at(
+            value, buffers, core, value.offset.value(at) if at else value.offset.constant
+        )
+        if isinstance(value, Access)
+        else None if value is None else type(value)
+        for name, value in call.operands.items()
+    }  # fmt: skip
+
+
 def machine_call(
     call: Call, specs: Mapping[str, Spec | type | None], core: NeuronCore, nki: str
 ) -> MachineCall:

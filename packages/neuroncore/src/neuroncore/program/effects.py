@@ -10,7 +10,7 @@ from neuroncore.effects import Effect, Footprint, Touched, footprint
 from neuroncore.engines import Engine
 from neuroncore.instructions import Call as MachineCall
 from neuroncore.program.affine import Affine
-from neuroncore.program.binding import index_stride, machine_call, seen_as, spec_at
+from neuroncore.program.binding import index_stride, machine_call, seen_as, specs_of
 from neuroncore.program.nodes import Access, Buffer, Call
 
 _ZERO = Affine()
@@ -61,13 +61,7 @@ def call_effects(
     Where an index on the device decides which rows are meant, they are all rows that an index in
     bounds could name. One buffer that is allocated anew in every iteration has one name here.
     """
-    specs = {
-        name: spec_at(value, buffers, core, value.offset.constant)
-        if isinstance(value, Access)
-        else None if value is None else type(value)
-        for name, value in call.operands.items()
-    }  # fmt: skip
-    made = machine_call(call, specs, core, nki)
+    made = machine_call(call, specs_of(call, buffers, core), core, nki)
     return CallEffects(bound_effects(call, made, buffers), made.engine)
 
 

@@ -30,7 +30,7 @@ from neuroncore.program._written_constants import (
     with_imports,
 )
 from neuroncore.program.affine import Affine
-from neuroncore.program.binding import machine_call, spec_at
+from neuroncore.program.binding import machine_call, specs_of
 from neuroncore.program.box import Item, Slice, subscript
 from neuroncore.program.folding import INDENT, folded
 from neuroncore.program.lowering import through_hbm
@@ -106,12 +106,7 @@ class _Settled:
     def call(self, call: Call) -> Call:
         if call.attrs.get("engine") is not Engine.unknown or call.record.engines == (Engine.dma,):
             return call
-        specs = {
-            name: spec_at(value, self.buffers, self.core, value.offset.constant)
-            if isinstance(value, Access)
-            else None if value is None else type(value)
-            for name, value in call.operands.items()
-        }  # fmt: skip
+        specs = specs_of(call, self.buffers, self.core)
         was, now = (
             machine_call(call, specs, self.core, nki).engine
             for nki in (self.program.nki, self.version)
@@ -126,7 +121,7 @@ class _Writer:
     program: Program
     version: str
     buffers: dict[str, Buffer] = field(default_factory=dict)
-    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ranges: dict[str, range] = field(default_factory=dict)
     depth: int = 1
     arrays: dict[str, str] = field(default_factory=dict)
     """Constant → the name of its NumPy array."""
@@ -202,7 +197,7 @@ class _Writer:
 
     def loop(self, loop: Loop) -> Iterator[str]:
         outer = self.ranges.get(loop.variable)
-        self.ranges[loop.variable] = (loop.start, loop.last)
+        self.ranges[loop.variable] = loop.values
         yield f"for {loop.variable} in range({range_text(loop)}):"
         self.depth += 1
         yield from _indented(self.statements(loop.body) if loop.body else ["pass"])

@@ -9,8 +9,8 @@ from neuroncore._caret import Place
 from neuroncore.errors import KernelError, ProgramError, Violation
 from neuroncore.program.nodes import Allocate, Call, Loop, Program, Statement
 
-Ranges = dict[str, tuple[int, int]]
-"""First and last value of each loop variable in scope."""
+Ranges = dict[str, range]
+"""The values of each loop variable in scope, in rising order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +61,4 @@ def visit(
     for statement in body:
         yield statement, ranges
         if isinstance(statement, Loop):
-            inner = {**ranges, statement.variable: (statement.start, statement.last)}
-            yield from visit(statement.body, inner)
+            yield from visit(statement.body, {**ranges, statement.variable: statement.values})

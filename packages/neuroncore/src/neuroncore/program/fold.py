@@ -10,11 +10,14 @@ their elements.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space
 from neuroncore.program.affine import Affine
+from neuroncore.program.findings import Ranges
 from neuroncore.program.nodes import Access, Buffer
+from neuroncore.program.rows import Use
 from neuroncore.targets import TARGETS
 
 _BANK = TARGETS["trn2"].psum_bank_bytes  # the same on every generation
@@ -39,23 +42,40 @@ def can_join(buffer: Buffer, count: int) -> bool:
     return aligned and size * count <= _MOST[buffer.space]
 
 
-def can_move(access: Access, buffer: Buffer) -> bool:
-    """Whether an access to a member can be rewritten: each loop variable moves it over whole
-    partitions or inside one, not both.
+def can_move(use: Use, buffer: Buffer, constants: Iterable[int]) -> bool:
+    """Whether accesses like this one to members, with these constants in their offsets, can be
+    rewritten: each loop variable moves them over whole partitions or inside one, not both.
     """
-    if access.indirect is not None:
+    access, ranges = use
+    size = buffer.free_bytes if buffer.space.on_chip else buffer.num_bytes
+    if access.indirect is not None or size % _width(access, buffer):
         return False
+    if not buffer.space.on_chip:
+        return True
     row = _row(access, buffer)
-    if buffer.space.on_chip and access.shape[0] > 1 and access.strides[0] != row:
+    if access.shape[0] > 1 and access.strides[0] != row:
         return False  # a DMA that skips or repeats partitions
-    return not buffer.space.on_chip or all(
-        c % row == 0 or abs(c) < row for _, c in access.offset.terms
-    )
+    inside = tuple(term for term in access.offset.terms if term[1] % row)
+    if not inside:
+        return True
+    start, moved = _at_start(access, ranges), Affine(0, inside)
+    low, high = moved.bounds(ranges)
+    begun = moved.value({name: ranges[name][0] for name, _ in inside})
+    columns = [(constant + start) % row - begun for constant in constants]
+    return min(columns) + low >= 0 and max(columns) + high < row
+
+
+def _at_start(access: Access, ranges: Ranges) -> int:
+    """What the loops add to an offset in their first iteration."""
+    return sum(c * ranges[name][0] for name, c in access.offset.terms)
+
+
+def _width(access: Access, buffer: Buffer) -> int:
+    return (access.dtype or buffer.dtype).itemsize
 
 
 def _row(access: Access, buffer: Buffer) -> int:
-    width = (access.dtype or buffer.dtype).itemsize
-    return max(1, buffer.free_bytes // width)
+    return max(1, buffer.free_bytes // _width(access, buffer))
 
 
 def joined(buffer: Buffer, count: int) -> Buffer:
@@ -64,23 +84,28 @@ def joined(buffer: Buffer, count: int) -> Buffer:
     return replace(buffer, shape=(*buffer.shape[:head], count, *buffer.shape[tail:]))
 
 
-def in_joined(access: Access, buffer: Buffer, count: int) -> Access:
+def in_joined(use: Use, buffer: Buffer, count: int) -> Access:
     """The access to the first of `count` members, as one to the buffer of all."""
+    access = use.access
     if not buffer.space.on_chip:
         return access
     row = _row(access, buffer)
-    offset = Affine(offset_in_joined(access, buffer, count, 0, access.offset.constant))
+    offset = Affine(offset_in_joined(use, buffer, count, 0, access.offset.constant))
     for variable, c in access.offset.terms:
         offset += Affine.variable(variable, c * count if c % row == 0 else c)
     return replace(access, offset=offset, strides=(row * count, *access.strides[1:]))
 
 
-def offset_in_joined(access: Access, buffer: Buffer, count: int, number: int, constant: int) -> int:
+def offset_in_joined(use: Use, buffer: Buffer, count: int, number: int, constant: int) -> int:
     """The constant of the offset of an access like this one to member `number`, there `constant`,
     in the buffer of all.
     """
+    access, ranges = use
     if not buffer.space.on_chip:
-        width = (access.dtype or buffer.dtype).itemsize
-        return constant + number * (buffer.num_bytes // width)
+        return constant + number * (buffer.num_bytes // _width(access, buffer))
     row = _row(access, buffer)
-    return constant // row * row * count + constant % row + number * row
+    partition, column = divmod(constant + _at_start(access, ranges), row)
+    start = sum(
+        (c * count if c % row == 0 else c) * ranges[name][0] for name, c in access.offset.terms
+    )
+    return partition * row * count + column + number * row - start

@@ -20,7 +20,7 @@ from neuroncore.effects import Touch
 from neuroncore.engines import Engine, Space
 from neuroncore.errors import UndefinedError, Violation
 from neuroncore.memory import window
-from neuroncore.program.binding import in_elements, machine_call, seen_as, spec_at
+from neuroncore.program.binding import in_elements, machine_call, seen_as, specs_of
 from neuroncore.program.findings import Finding, Ranges, found
 from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Loop, Program, Statement
 
@@ -47,13 +47,7 @@ class Touches:
 
 def touches(call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str) -> Touches:
     """The effects of a legal call on buffers."""
-    specs = {
-        name: spec_at(value, buffers, core, value.offset.constant)
-        if isinstance(value, Access)
-        else None if value is None else type(value)
-        for name, value in call.operands.items()
-    }  # fmt: skip
-    made = machine_call(call, specs, core, nki)
+    made = machine_call(call, specs_of(call, buffers, core), core, nki)
     mine = call.accesses
     reads, writes = [], []
     for effect in call.record.effects(made):
@@ -240,8 +234,7 @@ class _Boxes(_Reader):
         for statement in body:
             match statement:
                 case Loop():
-                    inner = (statement.start, statement.last)
-                    self.block(statement.body, {**ranges, statement.variable: inner})
+                    self.block(statement.body, {**ranges, statement.variable: statement.values})
                 case Allocate(buffer):
                     self.begin(buffer)
                 case Call() if id(statement) in self.sound:
@@ -249,7 +242,7 @@ class _Boxes(_Reader):
 
     def call(self, call: Call, ranges: Ranges) -> None:
         touched = self.touches(call)
-        first = {name: (low, low) for name, (low, _) in ranges.items()}
+        first = {name: values[:1] for name, values in ranges.items()}
         for operand, access in () if touched.carries else touched.reads:
             if not _inside(self.box(access, first), self.written[access.buffer], access):
                 self.report(call, operand, access, "elements")

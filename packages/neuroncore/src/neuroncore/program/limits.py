@@ -69,9 +69,7 @@ def _column(offset: Affine, row: int) -> Affine:
 
 def _offsets(offset: Affine, ranges: Ranges) -> Iterator[int]:
     """Every value of the offset; nothing where there are too many to try."""
-    steps = [
-        [c * v for v in range(ranges[name][0], ranges[name][1] + 1)] for name, c in offset.terms
-    ]
+    steps = [[c * v for v in ranges[name]] for name, c in offset.terms]
     count = 1
     for values in steps:
         count *= len(values)
@@ -105,7 +103,7 @@ def _specs(
 ) -> list[Spec]:
     """The spec at the first iteration, then every other one that the loops lead to."""
     buffer = buffers[access.buffer]
-    first = access.offset.value({name: low for name, (low, _) in ranges.items()})
+    first = access.offset.value({name: values[0] for name, values in ranges.items()})
     offsets = {first: None}
     if buffer.space.on_chip and not access.offset.is_constant:
         row = max(1, in_elements(access, buffer, buffer.row))
@@ -121,8 +119,7 @@ def _reached(
     seen: dict[tuple[int, int], int] = {}
     sums = {offset.constant}
     for name, c in offset.terms:
-        low, high = ranges[name]
-        sums = {s + c * v for s in sums for v in range(low, high + 1)}
+        sums = {s + c * v for s in sums for v in ranges[name]}
         if len(sums) > TRIED:  # partitions and columns are few: keep one offset of each place
             sums = set({place_of(access, buffer, core, s): s for s in sums}.values())
     for s in sorted(sums):

@@ -208,9 +208,9 @@ class Loop:
         return len(range(self.start, self.stop, self.step)) if self.step > 0 else 0
 
     @property
-    def last(self) -> int:
-        """The greatest value of the variable (start where the body never runs)."""
-        return self.start + self.step * max(0, self.trips - 1)
+    def values(self) -> range:
+        """What the variable is in turn (start where the body never runs)."""
+        return range(self.start, self.start + max(1, self.step * self.trips), max(1, self.step))
 
 
 Statement = Allocate | Call | Loop

@@ -38,7 +38,7 @@ from neuroncore.program.nodes import (
     walk,
 )
 from neuroncore.program.repeats import Repeats, Users
-from neuroncore.program.rows import NONE, Forms, Rolled, Rows
+from neuroncore.program.rows import NONE, Forms, Rolled, Rows, Use
 
 LONGEST_PERIOD = 1024  # statements at one level; longer bodies stay unrolled
 _SIGHTS = 3  # how many next occurrences of a statement suggest a period
@@ -224,9 +224,14 @@ class _Roller:
         uses = np.concatenate([users.uses(member) for member in members])
         rows = users.row_of_use[uses]
         which = (uses - self.rows.first[rows]).tolist()
-        looked = set(zip(self.rows.forms[rows].tolist(), which, strict=True))
+        constants: dict[tuple[int, int], set[int]] = {}
+        for *key, constant in zip(
+            self.rows.forms[rows].tolist(), which, self.rows.offsets[uses].tolist(), strict=True
+        ):
+            constants.setdefault((key[0], key[1]), set()).add(constant)
         return can_join(buffer, len(members)) and all(
-            can_move(self.forms.accesses_of(form)[use], buffer) for form, use in looked
+            can_move(self.forms.uses_of(form)[use], buffer, found)
+            for (form, use), found in constants.items()
         )
 
     # -- changing the program ---------------------------------------------------------------------
@@ -278,13 +283,13 @@ class _Roller:
                 moved[form, counts] = self.moved(form, into)
             kinds[row] = self.kind((int(kinds[row]), counts))
             forms[row] = moved[form, counts]
-            for at, access, f in zip(
-                range(uses.start, uses.stop), self.forms.accesses_of(form), found, strict=True
+            for at, use, f in zip(
+                range(uses.start, uses.stop), self.forms.uses_of(form), found, strict=True
             ):
                 if f:
                     (fold, number), constant = f, int(offsets[at])
                     count = len(fold.members)
-                    offsets[at] = offset_in_joined(access, old[fold], count, number, constant)
+                    offsets[at] = offset_in_joined(use, old[fold], count, number, constant)
                     numbers[at] = fold.members[0]
         keep = np.ones(len(rows), np.bool_)
         for row in np.flatnonzero((rows.made != NONE) & is_member[rows.made]).tolist():
@@ -298,9 +303,11 @@ class _Roller:
         """The form with accesses to members of folds as accesses to what was made of them."""
         fold_of = iter(into)
 
+        ranges = iter(self.forms.uses_of(form))
+
         def move(access: Access) -> Access:
-            found = next(fold_of)
-            return in_joined(access, *found) if found else access
+            found, use = next(fold_of), next(ranges)
+            return in_joined(Use(access, use.ranges), *found) if found else access
 
         moved = map_accesses(self.forms.form(form), move)
         assert not isinstance(moved, Allocate)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from neuroncore._caret import Place
 from neuroncore.program.affine import Affine
+from neuroncore.program.findings import Ranges, visit
 from neuroncore.program.nodes import (
     Access,
     Allocate,
@@ -87,6 +89,13 @@ class Rows:
         )  # fmt: skip
 
 
+class Use(NamedTuple):
+    """An access of a form, and the values of the loops around it in that form."""
+
+    access: Access
+    ranges: Ranges
+
+
 @dataclass(slots=True, eq=False)
 class Rolled:
     """A loop that was found: its first iteration (`rows`), and how far each access moves per trip.
@@ -113,8 +122,8 @@ class Forms:
     origin: Callable[[int], Place | None]
     """Of the Allocate of a buffer."""
     forms: list[Call | Loop | Rolled] = field(default_factory=list)
-    seen: dict[int, list[Access]] = field(default_factory=dict)
-    """The accesses of forms that were looked at."""
+    seen: dict[int, list[Use]] = field(default_factory=dict)
+    """The uses of forms that were looked at."""
 
     def add(self, form: Call | Loop | Rolled) -> int:
         """The number of a new form."""
@@ -138,11 +147,16 @@ class Forms:
         form = self.forms[number]
         return self._loop(form) if isinstance(form, Rolled) else form
 
-    def accesses_of(self, number: int) -> list[Access]:
+    def uses_of(self, number: int) -> list[Use]:
         """The accesses of a form, of which strides, shapes and steps hold for its rows."""
         known = self.seen.get(number)
         if known is None:
-            known = self.seen[number] = list(accesses(self.form(number)))
+            known = self.seen[number] = [
+                Use(access, ranges)
+                for statement, ranges in visit((self.form(number),))
+                if isinstance(statement, Call)
+                for access in accesses(statement)
+            ]
         return known
 
     def _filled(self, number: int, buffers: Sequence[int], offsets: Sequence[int]) -> Statement:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from neuroncore.core import NeuronCore
 from neuroncore.instructions import Call as MachineCall
-from neuroncore.program import Access, Call, Program
-from neuroncore.program.binding import machine_call, spec_at
+from neuroncore.program import Call, Program
+from neuroncore.program.binding import machine_call, specs_of
 from neuroncore.program.effects import BoundEffect, bound_effects
+from neuroncore.program.findings import visit
 from neuroncore.work import MicroOp, Pass
 
 
@@ -15,20 +16,21 @@ class Described:
 
     def __init__(self, program: Program, core: NeuronCore) -> None:
         self.program, self.core, self.buffers = program, core, program.buffers()
+        self._first = {
+            id(call): {name: values[0] for name, values in ranges.items()}
+            for call, ranges in visit(program.body)
+            if ranges
+        }
+        """What the loop variables around a call are first."""
         self._made: dict[int, MachineCall] = {}
         self._places: dict[int, tuple[BoundEffect, ...]] = {}
         self._work: dict[int, tuple[MachineCall, list[MicroOp]]] = {}
 
     def made(self, call: Call) -> MachineCall:
-        """The call as the machine's records take it."""
+        """The call as the machine's records take it in its first iteration."""
         found = self._made.get(id(call))
         if found is None:
-            specs = {
-                name: spec_at(value, self.buffers, self.core, value.offset.constant)
-                if isinstance(value, Access)
-                else None if value is None else type(value)
-                for name, value in call.operands.items()
-            }  # fmt: skip
+            specs = specs_of(call, self.buffers, self.core, self._first.get(id(call)))
             found = machine_call(call, specs, self.core, self.program.nki)
             self._made[id(call)] = found
         return found
