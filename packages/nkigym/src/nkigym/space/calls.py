@@ -63,20 +63,22 @@ class Call:
     values: Numbers
     bucket: object
     grown: Interval
+    reads: frozenset[int]
 
 
 class Calls(Part):
     """Calls by the number of their result, in statement order."""
 
     def __init__(self, table: Table, calls: Mapping[int, Call]) -> None:
-        super().__init__(frozenset(o.number for c in calls.values() for o in c.operands))
+        first, *others = [call.reads for call in calls.values()]
+        super().__init__(first.union(*others) if others else first)
         self.table = table
         self.calls = calls
 
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
         """Every two calls that touch where they differ and fit into one, in order of the first."""
-        if MERGE_CALLS not in self.table.kinds:
+        if len(self.calls) == 1 or MERGE_CALLS not in self.table.kinds:
             return {}
         buckets: dict[object, list[int]] = {}
         for number, call in self.calls.items():
@@ -111,10 +113,9 @@ class Calls(Part):
         return self.table.part(Calls, calls), proved(renaming, old, wide.values)
 
     def _move(self, renaming: Renaming) -> Calls:
-        calls = {
-            number: self.table.call(
-                call.operator, tuple(operand.moved(renaming) for operand in call.operands)
-            )
-            for number, call in self.calls.items()
-        }
+        calls = dict(self.calls)
+        for number, call in self.calls.items():
+            if not call.reads.isdisjoint(renaming.moved):
+                operands = tuple(operand.moved(renaming) for operand in call.operands)
+                calls[number] = self.table.call(call.operator, operands)
         return self.table.part(Calls, calls)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,9 +33,7 @@ class Space:
         for at in range(len(node)) if among is None else among:
             for after, renaming in node[at].outcomes:
                 changed = list(node)
-                changed[at] = after
-                for reader, part in self.moved(node, at, renaming):
-                    changed[reader] = part
+                self.put(changed, at, after, renaming)
                 yield tuple(changed)
 
     def after(self, node: Node, step: Step) -> Node:
@@ -54,22 +52,14 @@ class Space:
 
     def put(self, parts: list[Part], at: int, after: Part, renaming: Renaming | None) -> list[int]:
         """A part in place of another, and its readers renamed; gives those that have changed."""
-        changed = [at]
-        for reader, part in self.moved(parts, at, renaming):
-            parts[reader] = part
-            changed.append(reader)
         parts[at] = after
-        return changed
-
-    def moved(
-        self, parts: Sequence[Part], at: int, renaming: Renaming | None
-    ) -> Iterator[tuple[int, Part]]:
-        """The readers of a part that a renaming changes."""
-        if renaming is not None:
-            for reader in self.readers[at]:
-                part = parts[reader]
-                if not part.reads.isdisjoint(renaming.moved):
-                    yield reader, part.renamed(renaming)
+        if renaming is None:
+            return [at]
+        gone = renaming.moved
+        touched = [r for r in self.readers[at] if not parts[r].reads.isdisjoint(gone)]
+        for reader in touched:
+            parts[reader] = parts[reader].renamed(renaming)
+        return [at, *touched]
 
     @cached_property
     def independent(self) -> tuple[int, ...]:

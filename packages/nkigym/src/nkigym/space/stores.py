@@ -52,7 +52,7 @@ class Stores(Part):
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
         """Every two stores of one variable that touch on both sides, in order of the first."""
-        if MERGE_STORES not in self.table.kinds:
+        if len(self.stores) == 1 or MERGE_STORES not in self.table.kinds:
             return {}
         groups: dict[int, list[int]] = {}
         for place, store in self.stores.items():

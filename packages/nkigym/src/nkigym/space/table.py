@@ -71,15 +71,17 @@ class Table:
 
     def _call(self, operator: str, operands: tuple[Operand, ...]) -> Call:
         record = OPERATORS[operator]
-        boxes = [
-            dict(zip(record.operands[o.name], (o.rows, o.columns), strict=True)) for o in operands
-        ]
-        extents = {axis: stop - start for box in boxes for axis, (start, stop) in box.items()}
-        wide = record.result[1]
-        given = [(o.values, wide in box) for o, box in zip(operands, boxes, strict=True)]
-        rows, columns = (extents[axis] for axis in record.result)
+        extents: dict[str, int] = {}
+        given = []
+        for operand in operands:
+            rows, columns = axes = record.operands[operand.name]
+            extents[rows] = operand.rows[1] - operand.rows[0]
+            extents[columns] = operand.columns[1] - operand.columns[0]
+            given.append((operand.values, record.result[1] in axes))
+        shape = (extents[record.result[0]], extents[record.result[1]])
         values = self.values.of_call(operator, given)
-        return Call(operator, operands, (rows, columns), values, *_growing(operator, operands))
+        reads = frozenset(operand.number for operand in operands)
+        return Call(operator, operands, shape, values, *_growing(operator, operands), reads)
 
 
 def _growing(operator: str, operands: tuple[Operand, ...]) -> tuple[object, Interval]:

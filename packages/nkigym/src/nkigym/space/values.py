@@ -38,10 +38,12 @@ class ValueTable:
         """Of a result: atom by atom along operands as wide as the result; the others go whole into
         each.
         """
-        width = max((len(numbers) for numbers, is_wide in operands if is_wide), default=1)
+        width = max([len(numbers) for numbers, is_wide in operands if is_wide], default=1)
         return tuple(
-            self.number((operator, *(n[atom] if wide else n for n, wide in operands)))
-            for atom in range(width)
+            [
+                self.number((operator, *[n[atom] if wide else n for n, wide in operands]))
+                for atom in range(width)
+            ]
         )
 
 

@@ -1,0 +1,145 @@
+"""The search of tile programs: how long it takes, how much it holds, what a program costs.
+
+    python benchmarks/gym.py
+
+One BLAS thread, CPU time. Best of three where a line says so. The space of 2 x 2 x 2 tiles is
+counted in a process of its own, whose peak is that of the search. Visits are steps of random walks
+over 8 x 8 x 8 tiles of 1024³, each certified. The pipeline is 100 programs of 256³, ten or more
+steps from the root: searched, certified by the checker, rolled, verified, written as source,
+executed, and compared to the bit.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: E402 - the number of BLAS threads is read when NumPy loads
+import os
+
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+import json
+import runpy
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import nki_runtime
+from neuroncore.program import check, emit, reroll
+from nkigym import Space, certificate, matmul_root, space_of
+from nkigym.lower import lower
+from nkigym.space import Node, Walk, descend, walk
+
+VISITS, PROGRAMS, DEPTH, SEED = 2_000, 100, 10, 7
+
+
+def main() -> None:
+    """Every line: what, how much, what it may be."""
+    for arguments in ("2,2,2", "2,2,2 --reduced", "1,3,2", "1,2,3", "1,1,4"):
+        found = _enumerated(*arguments.split())
+        print(
+            f"tiles {arguments:15} {found['unique']:6,} certified programs, {found['canonical']:6,}"
+            f" canonical, {found['visited'] - 1:7,} transitions, {found['cpu_s']:.2f} s, "
+            f"{found['peak_mb']:.0f} MB"
+        )
+    large = space_of(matmul_root(8, 8, 8))
+    seconds, _ = _timed(lambda: walk(space_of(matmul_root(8, 8, 8)), VISITS, SEED))
+    print(f"random walk, 8x8x8: {seconds / VISITS * 1e6:.0f} µs a certified visit (at most 150)")
+    seconds, (end, _) = _timed(lambda: descend(large))
+    left = len(large.tile_program(end).statements)
+    print(f"descent, 8x8x8: {seconds:.2f} s from 1,601 to {left} statements (at most 1)")
+    _print_rolling()
+    _print_pipeline()
+
+
+def _enumerated(tiles: str, *options: str) -> dict[str, Any]:
+    """What `nkigym enumerate` says, in a process of its own."""
+    command = [sys.executable, "-c", "from nkigym.cli import main; main()", "enumerate",
+               "--tiles", tiles, *options, "--output-format", "json"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def _print_rolling() -> None:
+    small = space_of(matmul_root(2, 2, 2))
+    cases = {
+        "29 statements": (small.program, 0.5),
+        "of 256³, ten steps on": (small.tile_program(_deep(small, Random(SEED))), 0.5),
+        "1,601 statements": (matmul_root(8, 8, 8), 30),
+    }
+    for name, (program, most) in cases.items():
+        straight = lower(program)
+        lowering = min(_timed(lambda p=program: lower(p))[0] for _ in range(3))
+        rolling = min(_timed(lambda s=straight: reroll(s))[0] for _ in range(3))
+        print(
+            f"{name}: lowered in {lowering * 1e3:.2f} ms, rolled in {rolling * 1e3:.2f} ms "
+            f"(at most {most}), best of three"
+        )
+
+
+def _print_pipeline() -> None:
+    """The whole way of 100 programs, step by step."""
+    space = space_of(matmul_root(2, 2, 2))
+    random = Random(SEED)
+    left, right = (
+        np.random.default_rng(SEED).integers(-64, 64, (256, 256)).astype(np.float32)
+        for _ in range(2)
+    )
+    wanted = (left.astype(np.float64).T @ right).astype(np.float32)
+    took = dict.fromkeys(("search", "check", "roll", "verify", "emit", "execute"), 0.0)
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        seconds, result = _timed(work)
+        took[name] += seconds
+        return result
+
+    seen: set[Node] = set()
+    while len(seen) < PROGRAMS:
+        node = timed("search", lambda: _deep(space, random))
+        if node in seen:
+            continue
+        seen.add(node)
+        findings = timed("check", lambda n=node: certificate(space, n).findings())
+        rolled = timed("roll", lambda n=node: reroll(lower(space.tile_program(n))))
+        timed("verify", lambda r=rolled: check(r))
+        source = timed("emit", lambda r=rolled: emit(r))
+        output = timed("execute", lambda s=source: _executed(s, left, right))
+        assert not findings
+        assert (output == wanted).all()
+    parts = ", ".join(f"{name} {seconds:.2f}" for name, seconds in took.items())
+    print(
+        f"pipeline, {PROGRAMS} programs of 256³: {sum(took.values()):.2f} s (at most 10): {parts}"
+    )
+
+
+def _deep(space: Space, random: Random) -> Node:
+    """A program DEPTH steps from the root; walks that end before are given up."""
+    while True:
+        at = Walk(space, random)
+        while at.opportunities and len(at.schedule) < DEPTH:
+            at.step()
+        if len(at.schedule) >= DEPTH:
+            return at.node
+
+
+def _executed(source: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    with tempfile.TemporaryDirectory() as folder, nki_runtime.use(nki="0.6"):
+        file = Path(folder) / "kernel.py"
+        file.write_text(source, "utf-8")
+        return runpy.run_path(str(file))["f"](left, right)
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.process_time()
+    result = work()
+    return time.process_time() - began, result
+
+
+if __name__ == "__main__":
+    main()
