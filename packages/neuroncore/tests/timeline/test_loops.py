@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from neuroncore.timeline import estimate
+from neuroncore.timeline import estimate, periodic
 
 from .kernels import ALL, program
 from .random_kernels import random_program
 
 SEEDS = (1, 8, 13, 17, 25, 27, 29, 71, 102, 152, 219)
 """Of random kernels; their loops repeat, in some of them with loops inside that repeat too."""
+
+
+@pytest.fixture(autouse=True)
+def _short_loops_are_looked_at(monkeypatch):
+    monkeypatch.setattr(periodic, "WORTH", 0)
 
 
 def facts(timeline):
@@ -132,6 +137,40 @@ for i in range(60):
 
     assert carried.repeats
     assert facts(carried) == facts(played)
+
+
+def test_a_gap_that_is_being_filled_is_seen_where_nothing_else_changes():
+    """Behind the gap an iteration takes twice as long; nobody waits for what fills it."""
+    body = """
+slow = buffer(float32[128, 12288], sbuf)
+same = buffer(float32[128, 128], sbuf)
+wide = buffer(float32[128, 25728], sbuf)
+activation(dst=slow[:, :], data=slow[:, :], scale=1.0, op=exp)
+tensor_copy(dst=same[:, :], src=slow[:, 0:128], engine=vector)
+for i in range(200):
+    memset(dst=same[:, :], value=0.0, engine=vector)
+    memset(dst=wide[:, 128*i : 128*i + 128], value=0.0, engine=vector)
+"""
+    carried, played = (
+        estimate(program(body), mode="compiled", verified=True, skip_periods=skips)
+        for skips in (True, False)
+    )
+
+    assert facts(carried) == facts(played)
+
+
+def test_a_loop_that_is_soon_played_is_not_looked_at(monkeypatch):
+    body = """
+tile = buffer(float32[128, 512], sbuf)
+for i in range(20):
+    memset(dst=tile[:, 0:4], value=0.0)
+"""
+    looked = estimate(program(body))
+    monkeypatch.undo()
+    played = estimate(program(body))
+
+    assert looked.repeats and not played.repeats
+    assert facts(looked) == facts(played)
 
 
 def test_bytes_that_a_loop_names_no_more_do_not_hide_that_it_repeats():

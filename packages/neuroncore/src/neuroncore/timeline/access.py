@@ -14,12 +14,13 @@ class TrackedAccess:
 
     `offset` bytes and `terms` (slot of a loop variable, bytes a step) move `at_zero`; `place` says
     where in the track the bytes lie, if it is not the tensor's own. Without `at_zero` it is all of
-    the track. `fixed` is the region of an access that never moves, once it is known.
+    the track. `fixed` is the region of an access that never moves, once it is known. Nobody waits
+    for what reads through it if `is_last`: the bytes are not written any more.
     """
 
     __slots__ = (
-        "at_zero", "copies", "fixed", "form", "moves", "offset", "place", "regions", "terms",
-        "track", "values",
+        "at_zero", "copies", "fixed", "form", "is_last", "moves", "offset", "place", "ready",
+        "regions", "terms", "track", "values",
     )  # fmt: skip
 
     def __init__(
@@ -30,15 +31,18 @@ class TrackedAccess:
         terms: tuple[tuple[int, int], ...] = (),
         at_zero: Footprint | None = None,
         place: Callable[[Footprint], Parts] | None = None,
+        is_last: bool = False,
     ) -> None:
         self.track, self.values, self.copies = track, values, track.copies
         self.offset, self.terms = offset, terms
-        self.at_zero, self.place = at_zero, place
+        self.at_zero, self.place, self.is_last = at_zero, place, is_last
         self.form = None if place else track.form(() if at_zero is None else (at_zero,))
         self.moves = bool(terms) or track.copies > 1
         self.fixed: Region | None = None
         self.regions: dict[int, Region] = {}
         """By offset times copies and copy."""
+        self.ready: dict[int, tuple[int, int]] = {}
+        """Of what is not written any more, by offset: when it is there, and its writer."""
         track.accesses.append(self)
 
     def __call__(self) -> Region:
@@ -59,6 +63,18 @@ class TrackedAccess:
                 self.fixed = found
         return found
 
+    def written(self) -> tuple[int, int]:
+        """When the bytes, which are not written any more, are there, and who wrote them last."""
+        offset, values = self.offset, self.values
+        for variable, step in self.terms:
+            offset += step * values[variable]
+        found = self.ready.get(offset)
+        if found is None:
+            region = self()
+            each = [(one.written, one.writer) for one in (region, *region.others)]
+            found = self.ready[offset] = max(each)
+        return found
+
     def _region(self, offset: int, slot: int) -> Region:
         parts = () if self.at_zero is None else (self.at_zero.moved(offset),)
         if self.form is not None:
@@ -68,6 +84,7 @@ class TrackedAccess:
     def forget(self) -> None:
         """Remember no region."""
         self.regions.clear()
+        self.ready.clear()
         self.fixed = None
 
     def reach(self, ranges: Mapping[int, range]) -> Footprint | None:

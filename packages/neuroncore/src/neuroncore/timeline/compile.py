@@ -52,6 +52,8 @@ class Body:
     steps: list[Step | Body]
     sites: list[Site] = field(default_factory=list)
     """Those inside it, however deep."""
+    num_calls: int = 0
+    """Calls of one execution, all iterations of it and of the loops inside counted."""
 
     @property
     def trips(self) -> range:
@@ -94,12 +96,16 @@ class Compiler:
         for call in calls(program.body):
             made = self.made[id(call)]
             self.ports.learn(call, made, described.passes(made))
-        self.written = {
-            place.buffer
-            for call in calls(program.body)
-            for place in described.places(call)
-            if place.effect.touch is not Touch.read
-        }
+        self.written: dict[str, int] = {}
+        """Buffer → the last statement of the program that writes some of it."""
+        self.stands: dict[int, int] = {}
+        """Call → the first statement of the program that it is in."""
+        for number, statement in enumerate(program.body):
+            for call in calls((statement,)):
+                self.stands.setdefault(id(call), number)
+                for place in described.places(call):
+                    if place.effect.touch is not Touch.read:
+                        self.written[place.buffer] = number
 
     def body(self, body: tuple[Statement, ...]) -> list[Step | Body]:
         """What plays these statements, in order."""
@@ -130,7 +136,10 @@ class Compiler:
             del self.variables[loop.variable]
         else:
             self.variables[loop.variable] = outer
-        return Body(loop, slot, steps, self.sites[first:])
+        sites, inside = self.sites[first:], [step for step in steps if isinstance(step, Body)]
+        own = len(sites) - sum(len(inner.sites) for inner in inside)
+        num_calls = loop.trips * (own + sum(inner.num_calls for inner in inside))
+        return Body(loop, slot, steps, sites, num_calls)
 
     # -- calls ------------------------------------------------------------------------------------
 
@@ -146,7 +155,7 @@ class Compiler:
         if self.order is not None:
             site.gate = self.order.gate(site.number)
         for place in self.described.places(call):
-            access = self._access(place)
+            access = self._access(place, self.stands[id(call)])
             if access is not None:
                 site.touching(place.effect.touch).append(access)
         # A matmul that adds reads what it adds to; that is no reason to wait for itself.
@@ -193,7 +202,7 @@ class Compiler:
             if allowed and not check_call(other) and self.described.passes(other):
                 yield other
 
-    def _access(self, place: BoundEffect) -> TrackedAccess | None:
+    def _access(self, place: BoundEffect, statement: int) -> TrackedAccess | None:
         if place.at_zero is None:
             track = self.tracks.setdefault(place.effect.operand, Track(place.effect.operand))
             return TrackedAccess(track, self.values)
@@ -202,9 +211,12 @@ class Compiler:
         buffer = self.buffers[place.buffer]
         offset = place.offset
         terms = tuple((self.variables[n], c * place.width) for n, c in offset.terms)
+        track = self._track(buffer)
+        is_alone = not track.is_shared and track.copies == 1
+        is_last = is_alone and self.written[place.buffer] < statement
         return TrackedAccess(
-            self._track(buffer), self.values, offset.constant * place.width, terms,
-            place.at_zero, self._in_memory(buffer),
+            track, self.values, offset.constant * place.width, terms, place.at_zero,
+            self._in_memory(buffer), is_last,
         )  # fmt: skip
 
     def _track(self, buffer: Buffer) -> Track:

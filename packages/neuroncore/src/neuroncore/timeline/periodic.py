@@ -26,8 +26,14 @@ from neuroncore.timeline.tracks import Track
 
 FEWEST = 6
 """Loops of fewer iterations are simply played."""
+SHORT, WORTH = 32, 256
+"""So are those of at most so many iterations, and fewer calls in all of them: playing them takes
+less time than looking.
+"""
 LOOKED = 96
 """States looked at before an execution of a loop counts as one that never repeats."""
+EAGER = 8
+"""States looked at of which all is written down, not only how lanes are."""
 LARGE = 4096
 """Instructions still waited for, beyond which comparing states costs more than it saves."""
 MANY = 200
@@ -47,7 +53,7 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
         loop_player(compiler, step, skip) if isinstance(step, Body) else step for step in body.steps
     ]
     variable = body.variable
-    is_late = None if state.limit is None else state.is_late
+    is_late = None if state.limit is None or body.num_calls < WORTH else state.is_late
     trips = body.trips
 
     def play() -> None:
@@ -59,7 +65,8 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
             if is_late is not None and is_late():
                 raise TooSlowError
 
-    moves = _moves(body) if skip and body.sites and len(trips) >= FEWEST else None
+    is_worth_it = skip and (len(trips) > SHORT or body.num_calls >= WORTH)
+    moves = _moves(body) if is_worth_it and len(trips) >= FEWEST else None
     if moves is None:
         return play
 
@@ -165,7 +172,7 @@ class Periods:
         self.looking = self.looks < LOOKED
         if self.looking and not self.looks & (self.looks - 1):
             self.moment, self.lanes = None, list(self._lanes(time, floor))
-            if self.eager:
+            if self.eager and self.looks <= EAGER:
                 self._write_down(done, time, floor)
 
     def _write_down(self, done: int, time: int, floor: int) -> None:

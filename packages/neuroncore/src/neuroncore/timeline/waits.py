@@ -17,7 +17,7 @@ class Wait:
     """
 
     __slots__ = (
-        "adds", "bar", "lag", "lane", "reads", "regions", "touches", "why", "writes",
+        "adds", "bar", "lag", "lane", "last_reads", "reads", "regions", "touches", "why", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -31,7 +31,10 @@ class Wait:
         touches: Touches,
     ) -> None:
         self.touches = touches
-        self.lane, self.reads, self.writes, self.adds = lane, reads, writes, adds
+        self.lane, self.writes, self.adds = lane, writes, adds
+        self.reads = [access for access in reads if not access.is_last]
+        self.last_reads = [access for access in reads if access.is_last]
+        """Nobody waits for these."""
         self.lag = lag
         self.bar, self.why = NOBODY, LANE
         self.regions: list[Region] = []
@@ -50,6 +53,10 @@ class Wait:
                 time = one.written
                 if time >= ready and (time > ready or one.writer > bar):
                     ready, bar, why = time, one.writer, DATA
+        for access in self.last_reads:
+            time, writer = access.written()
+            if time >= ready and (time > ready or writer > bar):
+                ready, bar, why = time, writer, DATA
         mine, lag, kind = self.lane, self.lag, SPACE
         for accesses in (self.writes, self.adds):
             for access in accesses:
@@ -78,6 +85,8 @@ class Wait:
     def done(self, release: int, bar: int) -> None:
         """The instruction lets go of everything at `release`."""
         lane, regions, reads = self.lane, self.regions, len(self.reads)
+        if not regions:
+            return
         self.touches.all.append((release, regions))
         for region in regions[:reads]:
             region.toucher = bar
