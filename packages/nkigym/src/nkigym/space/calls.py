@@ -45,7 +45,9 @@ class Operand(NamedTuple):
         at = renaming.moved.get(self.number)
         if at is None:
             return self
-        columns = (self.columns[0] + at.shift, self.columns[1] + at.shift)
+        columns = self.columns
+        if at.shift:
+            columns = (columns[0] + at.shift, columns[1] + at.shift)
         return Operand(self.name, at.number, self.rows, columns, at.loaded, self.values)
 
 
@@ -89,6 +91,10 @@ class Calls(Part):
             for bucket in buckets.values()
             for pair in self._pairs(bucket)
         }
+
+    @property
+    def count(self) -> int:
+        return len(self.steps) if len(self.calls) > 1 else 0
 
     def _pairs(self, bucket: list[int]) -> tuple[Pair, ...]:
         record = OPERATORS[self.calls[bucket[0]].operator]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 
-from neuroncore.collection import no_collection
+from nkigym.space.keeping import keeping
 from nkigym.space.space import Node, Space
 
 Progress = Callable[[int, int], None]
@@ -38,7 +38,7 @@ def exhaust(
     the programs are the same, the transitions fewer. From `limit` programs on, no more are looked
     for, and what was found is not complete.
     """
-    with no_collection():
+    with keeping():
         return (_reduced if reduced else _all)(space, progress or _silent, limit)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Self
@@ -64,7 +64,7 @@ class Loads(Part):
             found[Step(MERGE_LOADS, *pair)] = (1, first, place)
         return found
 
-    @cached_property
+    @property
     def count(self) -> int:
         return sum(map(_pairs, self._shareable)) + len(self.merges)
 
@@ -133,20 +133,33 @@ def touching_loads(groups: Groups) -> tuple[Pair, ...]:
 
     Who starts at one place is used up in order, by those that end there.
     """
-    starting: dict[int, list[Pair]] = {}  # start -> number and stop of each
-    for place, numbers in groups.items():
-        start, stop = place.columns
-        members = starting.setdefault(start, [])
-        in_order = not members
-        members += [(number, stop) for number in numbers]
-        if not in_order:
-            members.sort()
+    starting: dict[int, list[Slice]] = {}
+    for place in groups:
+        starting.setdefault(place.columns[0], []).append(place)
+    numbers = {start: _in_order(places, groups) for start, places in starting.items()}
     used = dict.fromkeys(starting, 0)
-    pairs = []
+    pairs: list[Pair] = []
     for start in sorted(starting):
-        for number, stop in starting[start][used[start] :]:
-            others = starting.get(stop, ())
-            if others and used[stop] < len(others):
-                pairs.append((number, others[used[stop]][0]))
-                used[stop] += 1
+        for run, stop in _runs(starting[start], numbers[start][used[start] :], groups):
+            others = numbers.get(stop)
+            if others is not None:
+                before = len(pairs)
+                pairs += zip(run, others[used[stop] :], strict=False)
+                used[stop] += len(pairs) - before
     return tuple(pairs)
+
+
+def _in_order(places: list[Slice], groups: Groups) -> Sequence[int]:
+    if len(places) == 1:
+        return groups[places[0]]
+    return sorted([number for place in places for number in groups[place]])
+
+
+def _runs(
+    places: list[Slice], numbers: Sequence[int], groups: Groups
+) -> list[tuple[Sequence[int], int]]:
+    """Loads that start at one place, in order, with where they stop."""
+    if len(places) == 1:
+        return [(numbers, places[0].columns[1])]
+    stops = {number: place.columns[1] for place in places for number in groups[place]}
+    return [((number,), stops[number]) for number in numbers]

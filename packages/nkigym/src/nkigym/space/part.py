@@ -49,7 +49,7 @@ class Part(ABC):
     def steps(self) -> Mapping[Step, Rank]:
         """Every opportunity and its place in the list."""
 
-    @cached_property
+    @property
     def count(self) -> int:
         """How many opportunities there are."""
         return len(self.steps)

@@ -55,8 +55,12 @@ class Space:
         parts[at] = after
         if renaming is None:
             return [at]
-        gone = renaming.moved
-        touched = [r for r in self.readers[at] if not parts[r].reads.isdisjoint(gone)]
+        gone, readers = renaming.moved, self.readers[at]
+        if len(gone) == 1:
+            (number,) = gone
+            touched = [reader for reader in readers if number in parts[reader].reads]
+        else:
+            touched = [reader for reader in readers if not parts[reader].reads.isdisjoint(gone)]
         for reader in touched:
             parts[reader] = parts[reader].renamed(renaming)
         return [at, *touched]

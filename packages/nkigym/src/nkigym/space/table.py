@@ -90,9 +90,15 @@ def _growing(operator: str, operands: tuple[Operand, ...]) -> tuple[object, Inte
     if record.grows is None:
         return None, (0, 0)
     name, axis = record.grows
-    grown = next(operand for operand in operands if operand.name == name)
-    others = [operand for operand in operands if operand is not grown]
-    if any(axis in record.operands[operand.name] for operand in others):
+    others = []
+    grown, alone = operands[0], True
+    for operand in operands:
+        if operand.name == name:
+            grown = operand
+        else:
+            others.append(operand)
+            alone = alone and axis not in record.operands[operand.name]
+    if not alone:
         return None, grown.columns
     shared = tuple(operand.signature for operand in others)
     return (operator, shared, grown.number, grown.rows), grown.columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from neuroncore.collection import no_collection
+from nkigym.space.keeping import keeping
 from nkigym.space.part import Part, Step
 from nkigym.space.space import Node, Space
 
@@ -29,7 +29,7 @@ def walk(space: Space, visits: int, seed: int) -> Walked:
     random = Random(seed)
     longest: list[Step] = []
     ends = 0
-    with no_collection():
+    with keeping():
         at = Walk(space, random)
         for _ in range(visits):
             if not at.opportunities:
