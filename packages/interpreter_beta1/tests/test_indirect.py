@@ -177,7 +177,7 @@ REFUSED = {
         ROWS, lambda x, t: x[0:4, t], "index tile of shape"),
     "a constant that float32 rounds": (
         ONE + 16777213, lambda x, t: x[t[0, 0] + (nl.arange(4)[:, None] - 16777216), COLUMNS],
-        "index out of range"),
+        "a tile and a constant index dimension 0, and float32 would round their sum"),
     "a square of numbers": (
         np.zeros((4, 4), np.int32), lambda x, t: x[t, 0:24], "index tile of shape"),
 }  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from neuroncore.errors import AccessError
-from nki_beta1 import nisa, nki, nl
+from nki_beta1 import nisa, nki, nl, nt
 
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
@@ -86,6 +86,37 @@ def test_a_tensor_of_another_launch_is_refused_where_it_is_used(what, use):
         own(X)
     with pytest.raises(AccessError, match=f"(?s){__file__}.*of another launch.*return what"):
         kernel(X)
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("what", KEPT)
+def test_a_tensor_of_another_program_is_refused_where_it_is_used(what, use):
+    found = []
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((2, *x.shape), dtype=nl.float32, buffer=nl.shared_hbm)
+        found.append(KEPT[what](x))
+        nl.store(out[nl.program_id(0)], value=nl.load(x))
+        return stored(USES[use](found[0], x))
+
+    with pytest.raises(AccessError, match=f"(?s){__file__}.*of another program of the grid"):
+        kernel[2](X)
+
+
+def test_arguments_and_outputs_belong_to_every_program():
+    @nki.jit
+    def kernel(x, more, m: nt.mutable_tensor):
+        out = nl.ndarray((3, *x.shape), dtype=nl.float32, buffer=nl.shared_hbm)
+        total = nl.load(m) + nl.load(more["a"][0])
+        nl.store(m, value=total)
+        nl.store(out[nl.program_id(0)], value=total + nl.load(x))
+        return out, m
+
+    total = np.zeros_like(X)
+    out, _ = kernel[3](X, {"a": [np.ones_like(X)]}, total)
+    np.testing.assert_array_equal(total, np.full_like(X, 3.0))
+    np.testing.assert_array_equal(out, X + np.arange(1.0, 4.0)[:, None, None])
 
 
 def test_an_output_of_another_launch_is_refused():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from neuroncore.backend import Choice
-from neuroncore.errors import ImmutableError, LaunchError
+from neuroncore.errors import ImmutableError
 from neuroncore.options import Options
-from nki_beta1 import BACKEND, nki, nl, nt
+from nki_beta1 import BACKEND, nisa, nki, nl, nt
 from nki_dtypes import bfloat16
 
 KINDS = {
@@ -90,8 +90,24 @@ def test_overlapping_arrays_of_which_one_is_a_copy_are_read_only(one, other, wri
         return a, b
 
     base = np.zeros((12, 12), np.float32)
-    with pytest.raises(LaunchError, match="two arguments share memory, and the kernel writes one"):
+    with pytest.raises(ImmutableError, match="two arguments share memory, and the kernel writes"):
         kernel(one(base), other(base))
+    assert not base.any()
+
+
+def test_what_is_written_and_restored_is_refused_before_the_other_array_is_read():
+    @nki.jit
+    def kernel(a: nt.mutable_tensor, b: nt.mutable_tensor):
+        out = nl.ndarray(b.shape, dtype=b.dtype, buffer=nl.shared_hbm)
+        old = nl.load(a) * 1.0
+        nisa.dma_copy(dst=a, src=old + 1.0)
+        nl.store(out, value=nl.load(b))
+        nisa.dma_copy(dst=a, src=old)
+        return a, b, out
+
+    base = np.zeros((12, 12), np.float32)
+    with pytest.raises(ImmutableError, match="shares no memory with another"):
+        kernel(base, base[::2])
 
 
 @pytest.mark.parametrize(("one", "other"), BASE.values(), ids=BASE)

@@ -375,8 +375,37 @@ def set_in_every_turn(x):
     return stored(tile)
 
 
-def test_numbers_that_each_turn_sets_run():
-    np.testing.assert_array_equal(strictly(set_in_every_turn, X), X)
+@nki.jit
+def set_and_changed_in_every_turn(x):
+    tile = nl.zeros((4, 8), dtype=x.dtype, buffer=nl.sbuf)
+    for i in nl.affine_range(2):
+        for j in nl.affine_range(2):
+            start = i * 4
+            start += j * 2
+            tile[:, start : start + 2] = nl.load(x[:, start : start + 2])
+    return stored(tile)
+
+
+@nki.jit
+def set_in_some_turns(x):
+    n = 0.0
+    for _ in nl.affine_range(4):
+        for k in nl.static_range(2):
+            if k > 1:
+                n = 0.0
+        n += 0.25
+    return stored(nl.load(x) * n)
+
+
+@pytest.mark.parametrize("kernel", [set_in_every_turn, set_and_changed_in_every_turn])
+def test_numbers_that_each_turn_sets_run(kernel):
+    np.testing.assert_array_equal(strictly(kernel, X), X)
+
+
+def test_numbers_that_a_turn_need_not_set_are_refused():
+    np.testing.assert_array_equal(set_in_some_turns(X), X)
+    with pytest.raises(AccessError, match=r"n is 0\.0 before a turn of the loop and 0\.25 after"):
+        strictly(set_in_some_turns, X)
 
 
 @nki.jit

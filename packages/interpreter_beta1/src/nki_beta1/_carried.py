@@ -5,25 +5,46 @@ from __future__ import annotations
 import dis
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from types import CodeType
 
 
 @lru_cache(maxsize=256)
 def carried_names(code: CodeType, at: int) -> frozenset[str]:
-    """Names that the code changes in place, or that the `for` at offset `at` reads before it sets.
+    """Names that a turn of the `for` at offset `at` sets, and may read before it sets them.
 
-    Among them are those that functions in it set (`nonlocal`).
+    Among them are those that functions in the code set (`nonlocal`).
     """
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
-    stores = (b for a, b in pairwise(steps) if a.opname == "BINARY_OP" and a.argrepr.endswith("="))
-    in_place = {name for step in stores for name, is_set in _mentions(step) if is_set}
     loop = next((s for s in steps if s.offset == at and s.opname == "FOR_ITER"), None)
     body = [s for s in steps if loop is not None and at < s.offset < loop.argval]
-    mentions = [mention for step in body for mention in _mentions(step)]
-    first = dict(reversed(mentions))
-    around = {name for name, is_set in mentions if is_set and not first[name]}
-    return frozenset(in_place | around | set(_set_by_functions(code)))
+    names = {name for step in body for name, is_set in _mentions(step) if is_set}
+    around = {name for name in names if _may_read_first(body, name)}
+    return frozenset(around | set(_set_by_functions(code)))
+
+
+def _may_read_first(body: list[dis.Instruction], name: str) -> bool:
+    """Whether a way through the body comes to a read of the name before it sets it."""
+    places = {step.offset: n for n, step in enumerate(body)}
+    to_do, seen = [0], {len(body)}
+    while to_do:
+        at = to_do.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        step = body[at]
+        first = next((is_set for found, is_set in _mentions(step) if found == name), None)
+        if first is False:
+            return True
+        if first is None:
+            if not step.opname.startswith(_GOES_ELSEWHERE):
+                to_do.append(at + 1)
+            if step.opcode in dis.hasjrel and step.argval in places:
+                to_do.append(places[step.argval])
+    return False
+
+
+_GOES_ELSEWHERE = ("JUMP_", "RETURN_", "RAISE_", "RERAISE")
+"""Instructions after which the next one does not run, but for a jump's target."""
 
 
 def _mentions(step: dis.Instruction) -> Iterator[tuple[str, bool]]:
@@ -31,7 +52,7 @@ def _mentions(step: dis.Instruction) -> Iterator[tuple[str, bool]]:
     kinds = [part for part in step.opname.split("_") if part in ("LOAD", "STORE")]
     names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
     is_name = any(part in step.opname for part in ("FAST", "DEREF", "GLOBAL", "NAME"))
-    if kinds and is_name:
+    if kinds and is_name and step.opname != "LOAD_FAST_AND_CLEAR":  # a comprehension's variable
         yield from ((str(n), k == "STORE") for n, k in zip(names, kinds, strict=False))
 
 

@@ -158,6 +158,7 @@ def _dynamic(
     window = locate(base, indices, shape)
     if not isinstance(window, View):
         _refuse_longer(base, indices[dim], dim)
+        _refuse_rounded(base, indices[dim], dim)
         check_range(base, indices)
         raise AccessError(
             f"an indirect access of shape {shape} that no strides describe",
@@ -202,6 +203,20 @@ def _refuse_longer(base: View, index: Index, dim: int) -> None:
         expected=f"0 <= index < {base.shape[dim]}",
         got=f"{high - low + 1} indices, moved by a tile, on a tensor of shape {base.shape}",
         hint="cut the last tile off with mask=, on every access that leaves the tensor",
+        rule=RULE,
+    )
+
+
+def _refuse_rounded(base: View, index: Index, dim: int) -> None:
+    """Raise AccessError for a constant that the device cannot add to the tile's number."""
+    low, high = index.bounds
+    if not low:
+        return
+    raise AccessError(
+        f"a tile and a constant index dimension {dim}, and float32 would round their sum",
+        expected=f"numbers up to {_EXACT} in the tile, as the tensor and the constant need",
+        got=f"indices {low} to {high} beside the tile, on a tensor of shape {base.shape}",
+        hint="put the constant into the numbers of the index tile, before they are loaded",
         rule=RULE,
     )
 

@@ -29,6 +29,7 @@ from nki_beta1._emit import Core
 from nki_beta1._grid import grid_shape
 from nki_beta1._misfit import explained
 from nki_beta1._parameters import mutable_parameters
+from nki_beta1._programs import core_of_program
 from nki_beta1._results import Written, check_results, read_only
 from nki_beta1._tile import Tile
 from nki_beta1._trace_once import refuse_untraceable
@@ -158,7 +159,7 @@ def launch(
     _check_call(function, args, kwargs)
     if choice.options.traced_once == "error":
         refuse_untraceable(function)
-    core = Core(choice.target, choice.options, _rules(choice.options), view_class=Tile)
+    machine = Core(choice.target, choice.options, _rules(choice.options), view_class=Tile)
     mutable = mutable_parameters(function)
 
     def is_mutable(parameter: str | int) -> bool:
@@ -166,6 +167,7 @@ def launch(
 
     def body(*ready: Any, **named: Any) -> Any:
         with _under_way(function):
+            core = core_of_program([ready, named])
             given = {n: v for n, v in [*enumerate(ready), *named.items()] if is_mutable(n)}
             core.of_read_only_arrays = read_only(given)
             written = Written({} if writes_arguments else given)
@@ -178,7 +180,7 @@ def launch(
     functools.update_wrapper(body, function)
     return execute(
         body,
-        core,
+        machine,
         args,
         kwargs,
         programs=list(itertools.product(*map(range, grid))),

@@ -33,13 +33,13 @@ def kinds_of(core: NeuronCore, operands: Sequence[Any]) -> list[Kind]:
 
 
 def refuse_kept(tensor: View, place: Place | None = None) -> Never:
-    """Raise that a tensor is of an earlier launch: what it holds need not be there any more."""
+    """Raise that a tensor is of an earlier launch or program: what it holds need not be there."""
     raise AccessError(
-        "a tensor of another launch",
-        expected="tensors that this kernel was given or made",
+        "a tensor of another launch, or of another program of the grid",
+        expected="tensors that this program was given or made",
         got=repr(tensor),
         hint="return what a later kernel needs, and give it that as an argument",
-        rule="NKI 0.1: tensors live as long as the kernel that made them",
+        rule="NKI 0.1: tensors live as long as the program that made them",
         place=place,
     )
 

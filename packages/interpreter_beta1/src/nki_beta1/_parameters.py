@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from neuroncore.errors import ImmutableError
+from neuroncore.launch import RUNNING
 from nki_beta1._access import Access
 
 
@@ -26,6 +27,16 @@ def immutable(dst: Any, instruction: str) -> ImmutableError:
     """The error for a write to a parameter that is not, or cannot be, mutable."""
     tensor = dst.base if isinstance(dst, Access) else dst
     core: Any = tensor.core
+    launch = RUNNING.get()
+    if launch is not None and id(tensor.storage) in launch.apart:
+        return ImmutableError(
+            "two arguments share memory, and the kernel writes one of them",
+            expected="distinct arrays, one array twice, or C-contiguous arrays",
+            got=launch.apart[id(tensor.storage)],
+            hint="pass a copy of one, or give the kernel one parameter for both",
+            operand="dst",
+            instruction=instruction,
+        )
     is_array = id(tensor.storage) in core.of_read_only_arrays
     return ImmutableError(
         "dst is a kernel parameter, and the caller's array is read-only"

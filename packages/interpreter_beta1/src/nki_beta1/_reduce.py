@@ -20,9 +20,19 @@ from nki_dtypes import float32
 
 
 def along(
-    op: str, x: Any, axis: Any, dtype: Any = None, mask: Any = None, keepdims: bool = False
+    op: str,
+    x: Any,
+    axis: Any,
+    dtype: Any = None,
+    mask: Any = None,
+    keepdims: bool = False,
+    *,
+    name: str,
 ) -> Any:
-    """`op` over free axes, which need not be the last ones: an access pattern puts them last."""
+    """`op` over free axes, which need not be the last ones: an access pattern puts them last.
+
+    `name` is what the kernel calls the function.
+    """
     core_of(op).flush()
     axes = tuple(map(_index, axis if isinstance(axis, (tuple, list)) else (axis,)))
     rank = len(x.shape)
@@ -33,7 +43,7 @@ def along(
             expected="each dimension once",
             operand="axis",
             position=1,
-            instruction=f"nl.{op}",
+            instruction=f"nl.{name}",
         )
     trailing = axes == tuple(range(rank - len(axes), rank))
     if trailing or 0 in axes or not all(0 < a < rank for a in axes):
@@ -67,7 +77,7 @@ def _reduction(name: str, op: str) -> Any:
         **unknown: Any,
     ) -> Any:
         refuse_unknown(name, unknown)
-        return along(op, x, axis, dtype, mask, keepdims)
+        return along(op, x, axis, dtype, mask, keepdims, name=name)
 
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = f"`{op}` over free axes of x, in x's dtype unless told otherwise."
@@ -77,7 +87,7 @@ def _reduction(name: str, op: str) -> Any:
 def all_true(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **unknown: Any) -> Any:
     """Whether all elements over free axes of x differ from 0."""
     refuse_unknown("all", unknown)
-    return along("logical_and", x, axis, dtype, mask)
+    return along("logical_and", x, axis, dtype, mask, name="all")
 
 
 all_true.__name__ = "all"
@@ -97,8 +107,11 @@ def mean(
 ) -> Any:  # fmt: skip
     """The mean over free axes: summed and divided in float32, rounded once. No mask."""
     refuse_unknown("mean", unknown)
-    kind = x.dtype if dtype is None else dtype
-    total = along("add", x, axis, float32, _unmasked("mean", mask), keepdims)
+    return _mean("mean", x, axis, x.dtype if dtype is None else dtype, mask, keepdims)
+
+
+def _mean(name: str, x: Any, axis: Any, kind: Any, mask: Any, keepdims: bool) -> Any:
+    total = along("add", x, axis, float32, _unmasked(name, mask), keepdims, name=name)
     return elementwise.scalar_op(total, "divide", float(_count(x, axis)), kind)
 
 
@@ -106,8 +119,7 @@ def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **unknown: An
     """The population variance over free axes, which are kept with extent 1."""
     refuse_unknown("var", unknown)
     kind = x.dtype if dtype is None else dtype
-    _unmasked("var", mask)
-    center = mean(x, axis, dtype=float32, keepdims=True)
+    center = _mean("var", x, axis, float32, mask, keepdims=True)
     squares = elementwise.unary("square", elementwise.binary("subtract", x, center, float32))
     return mean(squares, axis, dtype=kind, keepdims=True)
 
@@ -120,11 +132,11 @@ def softmax(
     refuse_unknown("softmax", unknown)
     kind = x.dtype if dtype is None else dtype
     inside = compute_dtype or float32
-    top = along("maximum", x, axis, inside, mask, True)
+    top = along("maximum", x, axis, inside, mask, True, name="softmax")
     powers = elementwise.unary(
         "exp", elementwise.binary("subtract", x, top, inside, mask), inside, mask
     )
-    total = along("add", powers, axis, inside, mask, True)
+    total = along("add", powers, axis, inside, mask, True, name="softmax")
     return elementwise.binary("divide", powers, total, kind, mask)
 
 
@@ -136,7 +148,15 @@ def rms_norm(
     refuse_unknown("rms_norm", unknown)
     kind = x.dtype if dtype is None else dtype
     inside = compute_dtype or float32
-    squares = along("add", elementwise.unary("square", x, inside, mask), axis, float32, mask, True)
+    squares = along(
+        "add",
+        elementwise.unary("square", x, inside, mask),
+        axis,
+        float32,
+        mask,
+        True,
+        name="rms_norm",
+    )
     shifted = elementwise.scalar_op(
         squares, "divide", float(n), float32, op1="add", operand1=epsilon
     )

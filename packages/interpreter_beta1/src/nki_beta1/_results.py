@@ -28,7 +28,7 @@ def check_results(function: Callable[..., Any], result: Any, core: NeuronCore) -
             _check_tensor(function, part, core)
         elif isinstance(part, (np.ndarray, NotAnArray)):
             _refuse(function, described(part), part, "a tensor in HBM", _STORED)
-    if result is not None and next(_tensors(result), None) is None:
+    if result is not None and next(tensors_in(result), None) is None:
         expected = "a tensor in HBM, or nothing"
         _refuse(function, f"{described(result)} and no tensor", result, expected, _STORED)
 
@@ -94,7 +94,7 @@ class Written:
 
     def check_returned(self, function: Callable[..., Any], result: Any) -> None:
         """Raise LaunchError for one that has been changed and is not among the results."""
-        returned = list(_tensors(result)) if self._before else []
+        returned = list(tensors_in(result)) if self._before else []
         for name, view, before in self._before:
             if any(np.may_share_memory(view.array, one.array) for one in returned):
                 continue
@@ -114,11 +114,12 @@ class Written:
 
 def read_only(given: Mapping[str | int, Any]) -> set[int]:
     """The storages (by id) of tensors among these that may not be written."""
-    tensors = [tensor for value in given.values() for tensor in _tensors(value)]
+    tensors = [tensor for value in given.values() for tensor in tensors_in(value)]
     return {id(tensor.storage) for tensor in tensors if not tensor.spec.mutable}
 
 
-def _tensors(result: Any) -> Iterator[View]:
+def tensors_in(result: Any) -> Iterator[View]:
+    """The tensors among what tuples, lists and dicts hold."""
     return (part for part in _parts(result) if isinstance(part, View))
 
 

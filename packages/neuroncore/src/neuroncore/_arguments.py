@@ -2,8 +2,8 @@
 
 A tensor lies in the memory of its array where it can. It is a copy where the array is not
 C-contiguous or is kept in another dtype; what the kernel writes there is brought back. An array
-that is passed twice has one copy. Of different arrays over the same memory of which one is copied,
-none may be written: the other would not see it.
+that is passed twice has one copy. Different arrays over the same memory of which one is copied are
+read-only: one would not see what is written to the other.
 """
 
 from __future__ import annotations
@@ -35,12 +35,6 @@ class _Argument:
     def is_copied(self) -> bool:
         return not np.may_share_memory(self.memory, self.original)
 
-    @property
-    def has_changed(self) -> bool:
-        """Whether copy and array differ: the kernel wrote one of them."""
-        now = np.ascontiguousarray(self.original, dtype=self.memory.dtype)
-        return now.tobytes() != self.memory.tobytes()
-
     def write_back(self) -> None:
         """Bring what the kernel wrote into the caller's array, where the tensor is a copy."""
         if self.is_copied and self.original.flags.writeable and self.view.spec.mutable:
@@ -68,25 +62,29 @@ class Arguments:
         return value
 
     def write_back(self) -> None:
-        """Bring what the kernel wrote into the arrays of which it has copies.
-
-        Raises LaunchError, and writes no copy back, where the kernel wrote one of two arrays that
-        share memory and it had a copy of one.
-        """
-        copied = [argument for argument in self._taken if argument.is_copied]
-        if not copied:
-            return
-        for one, other in self._parted():
-            if any(argument.is_copied and argument.has_changed for argument in (one, other)):
-                raise _shared(one, other)
-        for argument in copied:
+        """Bring what the kernel wrote into the arrays of which it has copies."""
+        for argument in self._taken:
             argument.write_back()
 
+    def protect(self) -> dict[int, str]:
+        """Make the tensors read-only whose arrays share memory that they do not share.
+
+        Gives their storages (by id), each with words for the two arrays.
+        """
+        found: dict[int, str] = {}
+        if any(argument.is_copied for argument in self._taken):
+            for one, other in self._parted():
+                for argument in (one, other):
+                    argument.view.spec = argument.view.spec.but(mutable=False)
+                    found[id(argument.view.storage)] = f"{_words(one)} and {_words(other)}"
+        return found
+
     def _parted(self) -> Iterator[tuple[_Argument, _Argument]]:
-        """Pairs of arrays that share memory whose tensors do not."""
+        """Pairs of arrays that share memory whose tensors do not, of which one may be written."""
         for one, other in combinations(self._taken, 2):
             is_parted = one.memory is not other.memory and (one.is_copied or other.is_copied)
-            if is_parted and _overlap(one.original, other.original):
+            is_written = one.view.spec.mutable or other.view.spec.mutable
+            if is_parted and is_written and _overlap(one.original, other.original):
                 yield one, other
 
     def _tensor_of(self, array: np.ndarray, mutable: bool, name: str) -> View:
@@ -120,15 +118,6 @@ def _overlap(one: np.ndarray, other: np.ndarray) -> bool:
 
 _WORK = 1 << 20
 """How long to look for a common element of two arrays before taking it for granted."""
-
-
-def _shared(one: _Argument, other: _Argument) -> LaunchError:
-    return LaunchError(
-        "two arguments share memory, and the kernel writes one of them",
-        expected="distinct arrays, one array twice, or C-contiguous arrays",
-        got=f"{_words(one)} and {_words(other)}",
-        hint="pass a copy of one, or give the kernel one parameter for both",
-    )
 
 
 def _words(argument: _Argument) -> str:

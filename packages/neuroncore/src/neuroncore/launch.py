@@ -32,6 +32,10 @@ class Launch:
     loops: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Bounds of the loops that the program is in, by loop variable (only while recorded)."""
     number: int = field(default_factory=count(1).__next__)
+    apart: dict[int, str] = field(default_factory=dict)
+    """Arguments (their storages, by id) that share memory with another whose tensor is a copy, and
+    words for the two: such are read-only.
+    """
     _next_shared: int = 0
 
     @property
@@ -87,13 +91,13 @@ def execute(
     the same memory, so that writes land in the caller's array. `is_mutable` says whether the kernel
     may write the parameter (by position or name); `check_result` may refuse a returned tensor;
     `explain` may make a KernelError of what Python says about the body (else `misfit_of` does).
-    Raises LaunchError where the body wrote one of two different arrays that share memory and that
-    tensors cannot share, as they are not C-contiguous.
+    Different arrays that share memory, of which one is no tensor as it lies there (it is not
+    C-contiguous), may be read: writing to one raises ImmutableError.
     """
     given = Arguments(core)
     ready_args = [given.adopt(a, is_mutable(i)) for i, a in enumerate(args)]
     ready_kwargs = {k: given.adopt(v, is_mutable(k), k) for k, v in kwargs.items()}
-    launch = Launch(core, body, grid)
+    launch = Launch(core, body, grid, apart=given.protect())
     results: list[Any] = []
     with entered(launch), np.errstate(all="ignore"):
         for watcher in core.watchers:

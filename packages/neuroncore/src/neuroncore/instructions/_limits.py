@@ -70,7 +70,8 @@ def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
             expected="a tensor made with nl.ndarray, or an argument that may be written",
             got=f"shape {spec!r}",
             hint="an argument may be written when its NumPy array is writable "
-            "(array.flags.writeable); in 0.1 only when it is declared mutable",
+            "(array.flags.writeable) and shares no memory with another that has to be copied; in "
+            "0.1 only when it is declared mutable",
             rule="NKI language guide: kernel parameters",
         )
     if operand.writes and spec.repeats and spec.indirect is None:
