@@ -46,11 +46,9 @@ class TrackedAccess:
         track.accesses.append(self)
 
     def __call__(self) -> Region:
-        offset, terms, copies = self.offset, self.terms, self.copies
-        if terms:
-            values = self.values
-            for variable, step in terms:
-                offset += step * values[variable]
+        offset, copies, values = self.offset, self.copies, self.values
+        for variable, step in self.terms:
+            offset += step * values[variable]
         slot = 0
         key = offset
         if copies > 1:
@@ -70,9 +68,9 @@ class TrackedAccess:
             offset += step * values[variable]
         found = self.ready.get(offset)
         if found is None:
-            region = self()
-            each = [(one.written, one.writer) for one in (region, *region.others)]
-            found = self.ready[offset] = max(each)
+            assert self.form is not None and self.at_zero is not None
+            parts = (self.at_zero.moved(offset),)
+            found = self.ready[offset] = self.track.written(self.form, parts)
         return found
 
     def _region(self, offset: int, slot: int) -> Region:

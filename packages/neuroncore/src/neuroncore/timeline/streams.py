@@ -88,8 +88,14 @@ class LooseLane(Lane):
         """Where an instruction may start on the lane alone, and where with the ports it takes."""
         if ready >= self.free and not ports:
             return ready, ready
-        alone = self.taken.room(max(ready, self.free - self.horizon), interval)
-        return alone, common_room((self.taken, *ports), alone, interval) if ports else alone
+        if ready >= self.free:
+            alone = ready
+        else:
+            alone = self.taken.room(max(ready, self.free - self.horizon), interval)
+        for gaps in ports:
+            if gaps.ends and alone < gaps.ends[-1]:
+                return alone, common_room((self.taken, *ports), alone, interval)
+        return alone, alone
 
     def occupy(self, start: int, interval: int, reason: tuple[int, int], bar: int) -> None:
         """Instruction `bar` takes its place; what the lane idles is put down to who comes after."""

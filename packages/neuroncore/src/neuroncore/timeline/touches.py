@@ -35,10 +35,9 @@ class Touches:
         for time, regions in reversed(self.all[len(self.all) - most :]):
             if time > floor:
                 for region in regions:
-                    if region not in found:
+                    if (region.written > floor or region.read > floor) and region not in found:
                         found.add(region)
-                        if region.written > floor or region.read > floor:
-                            yield region
+                        yield region
 
     def since(self, mark: int) -> list[Region]:
         """The regions of instruction `mark` and those behind it."""

@@ -152,6 +152,19 @@ class Track:
             self._link(found)
         return found
 
+    def written(self, form: Form, parts: Parts) -> tuple[int, int]:
+        """When these bytes of the only copy are there, and who wrote them last; nothing is made."""
+        region = self.regions.get((0, form, parts[0].offset))
+        if region is not None:
+            others = region.others
+        elif 0 in self.series:
+            region = self.region_of(0, form, parts)
+            others = region.others
+        else:
+            region = Region(self, form, parts, 0)
+            others = self._sharing(region)
+        return max([(one.written, one.writer) for one in (region, *others)])
+
     def form(self, parts: Parts) -> Form:
         """Shape and strides of these bytes, wherever they are."""
         first = parts[0].offset if parts else 0
@@ -194,10 +207,25 @@ class Track:
 
     def _link(self, made: Region) -> None:
         """Make a new region known to those that share bytes with it."""
-        form, slot, parts, meets = made.form, made.slot, made.parts, self.meets
+        form, slot = made.form, made.slot
+        made.others = self._sharing(made)
+        for other in made.others:
+            other.others.append(made)
+        for series in self.series.get(slot, ()):
+            series.link(made)
+        families, key = self.families.setdefault(slot, {}), (form.period, form.size)
+        family = families.get(key)
+        if family is None:
+            family = families[key] = Family(form.period)
+        family.add(made)
+
+    def _sharing(self, made: Region) -> list[Region]:
+        """Those that share bytes with it."""
+        form, parts, meets = made.form, made.parts, self.meets
         period, offset = form.period, made.offset
-        families = self.families.setdefault(slot, {})
+        families = self.families.get(made.slot, {})
         first, last = made.first, made.last
+        found: list[Region] = []
         for (other_period, _), family in families.items():
             near = family.near(made) if period == other_period >= 0 else family.regions
             for other in near:
@@ -207,11 +235,5 @@ class Track:
                     if meet is None:
                         meet = meets[key] = share_bytes(parts, other.parts)
                     if meet:
-                        made.others.append(other)
-                        other.others.append(made)
-        for series in self.series.get(slot, ()):
-            series.link(made)
-        family = families.get((period, form.size))
-        if family is None:
-            family = families[period, form.size] = Family(period)
-        family.add(made)
+                        found.append(other)
+        return found
