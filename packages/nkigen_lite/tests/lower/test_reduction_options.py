@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -76,6 +77,10 @@ def test_mean_and_deviation_take_out(lowers, normal):
 
 def test_decimals_are_rounded_as_numpy_rounds(lowers, normal):
     lowers(lambda x: (np.round(x, 2), x.round(decimals=1)), normal(9, 60) * 8)
+
+
+def test_decimals_of_bfloat16_stay_bfloat16_at_every_step(exactly, normal):
+    exactly(lambda x: np.round(x, 1), (normal(9, 60) * 8).astype(ml_dtypes.bfloat16))
 
 
 def test_powers_of_signed_integers(exactly):

@@ -84,14 +84,15 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 def _round(a: TracedArray, decimals: int = 0) -> Any:
-    """rint(a · 10ᵈ) / 10ᵈ for d decimals; integers have none to lose."""
+    """rint(a · 10ᵈ) / 10ᵈ for d decimals, each rounded to a's dtype; integers have none to lose."""
     if decimals < 0:
         raise UnsupportedKeywordError(
             "np.round: a negative number of decimals is not translated", got=str(decimals)
         )
     if decimals > 0 and a.spec.dtype.is_float:
         scale = 10.0**decimals
-        return np.divide(np.rint(np.multiply(a, scale)), scale)
+        scaled = copying.astype(np.multiply(a, scale), a.dtype)
+        return copying.astype(np.divide(np.rint(scaled), scale), a.dtype)
     makes = np.round(np.zeros(0, a.dtype)).dtype  # bool becomes float16
     return np.rint(a) if a.spec.dtype.is_float else copying.astype(a, makes)
 
