@@ -192,6 +192,46 @@ def test_a_tile_seen_in_elements_that_do_not_fill_it_stays_apart():
     rolled(body, "y: uint8[4, 6]")
 
 
+@pytest.mark.filterwarnings("ignore:dma_copy. src starts at partition 1")
+def test_steps_over_partitions_and_over_joined_tiles_are_two_loops():
+    """Before the tiles are joined, the last two stores are a loop of the step that later leads
+    from one tile to the next."""
+    load = (
+        "t{i} = buffer(float32[2, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{i}:{i} + 2, :])\n"
+        "dma_copy(dst=t{i}[:, 32:64], src=x[4*{i}:4*{i} + 2, 32:64])"
+    )
+    store = "dma_copy(dst=out[{0}:{0} + 1, :], src=t{1}[{2}:{2} + 1, :])"
+    body = [load.format(i=i) for i in range(3)]
+    places = ((0, 0), (1, 0), (2, 0), (2, 1))
+    body += [store.format(4 * row, *place) for row, place in enumerate(places)]
+
+    assert rolled(body)[4:] == [
+        "for i in range(2):",
+        "    dma_copy(dst=out[4*i : 4*i + 1, :], src=t0[0:1, i, :])",
+        "for i in range(2):",
+        "    dma_copy(dst=out[4*i + 8 : 4*i + 9, :], src=t0[i : i + 1, 2, :])",
+    ]
+
+
+def test_a_joined_tile_does_not_join_one_that_is_like_its_parts():
+    """Only when two of the three have become one is it alive together with the third."""
+    body = ["c = buffer(float32[128, 64], hbm)"]
+    for i, name in enumerate("ab"):
+        body += [
+            f"{name} = buffer(float32[128, 64], hbm)",
+            f"dma_copy(dst={name}[:, :], src=x[{rows(i)}])",
+        ]
+    stores = [f"dma_copy(dst=out[{rows(i)}], src={name}[:, :])" for i, name in enumerate("abbc")]
+    body += [*stores[:2], f"dma_copy(dst=c[:, :], src=x[{rows(2)}])", *stores[2:]]
+
+    after = rolled(body)
+
+    assert after[:2] == [
+        "c = buffer(float32[128, 64], hbm)",
+        "a = buffer(float32[2, 128, 64], hbm)",
+    ]
+
+
 def test_tiles_of_which_only_one_outlives_its_iteration_stay_apart():
     """One buffer for all of them would hold memory that nobody needs."""
     tile = (

@@ -161,6 +161,8 @@ FILL = make_call("memset", dst=whole(A), value=0.0)
         ([Allocate(replace(A, address=(0, 1 << 20)))], "a: offset 1048576 is outside SBUF"),
         ([Loop("i", 5, 3, ())], "loop i never runs"),
         ([Loop("i", 0, 3, (), step=0)], "loop i never runs"),
+        ([Allocate(A), Loop("i", 0, 1 << 63, (FILL,))], "loop i runs too far"),
+        ([Allocate(A), Loop("i", -(1 << 63), 0, (FILL,))], "loop i runs too far"),
         ([Loop("i", 0, 3, (Loop("i", 0, 3, ()),))],
          "loop variable i is in use by an outer loop"),
         ([Allocate(A), make_call("memset", dst=replace(whole(A), offset=Affine.variable("i")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from math import prod
 
 from neuroncore.core import NeuronCore
 from neuroncore.errors import AccessError
@@ -69,11 +70,9 @@ def _column(offset: Affine, row: int) -> Affine:
 
 def _offsets(offset: Affine, ranges: Ranges) -> Iterator[int]:
     """Every value of the offset; nothing where there are too many to try."""
-    steps = [[c * v for v in ranges[name]] for name, c in offset.terms]
-    count = 1
-    for values in steps:
-        count *= len(values)
-    if count <= TRIED:
+    loops = [ranges[name] for name, _ in offset.terms]
+    if prod((v[-1] - v[0]) // v.step + 1 for v in loops) <= TRIED:
+        steps = ([c * v for v in ranges[name]] for name, c in offset.terms)
         yield from (offset.constant + sum(chosen) for chosen in itertools.product(*steps))
 
 

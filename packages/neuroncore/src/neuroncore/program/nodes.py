@@ -205,7 +205,7 @@ class Loop:
     @property
     def trips(self) -> int:
         """How often the body runs."""
-        return len(range(self.start, self.stop, self.step)) if self.step > 0 else 0
+        return max(0, -((self.start - self.stop) // self.step)) if self.step > 0 else 0
 
     @property
     def values(self) -> range:

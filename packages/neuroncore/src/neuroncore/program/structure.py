@@ -26,6 +26,9 @@ from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Loop, Progr
 from neuroncore.surface import VERSIONS
 from nki_dtypes import int32, uint32
 
+FARTHEST = 1 << 62
+"""The greatest bound of a loop: its trips can be counted in 64 bits."""
+
 
 def structure(program: Program, core: NeuronCore) -> tuple[list[Finding], set[int]]:
     """Everything that is out of place, and the ids of the calls that are not."""
@@ -123,6 +126,12 @@ class _Reader:
             yield found(loop, Violation(
                 ShapeError, f"loop {loop.variable} never runs",
                 expected="start < stop and step >= 1",
+                got=f"range({loop.start}, {loop.stop}, {loop.step})",
+            ))  # fmt: skip
+        if max(abs(loop.start), abs(loop.stop), loop.step) > FARTHEST:
+            yield found(loop, Violation(
+                ShapeError, f"loop {loop.variable} runs too far",
+                expected=f"bounds and a step from {-FARTHEST} to {FARTHEST}",
                 got=f"range({loop.start}, {loop.stop}, {loop.step})",
             ))  # fmt: skip
         if loop.variable in outer:
