@@ -128,10 +128,11 @@ class View:
     def _cut(self, key: Any) -> View:
         """`self[key]` where nothing is computed: what a key gives of an array is found once.
 
-        Tensors of one spec share their array there, so that every iteration of a loop asks again.
+        Tensors of one spec share their array there, so that every iteration of a loop asks again;
+        those of another, like views as another dtype, have an array of their own.
         """
         core, array = self.core, self.array
-        memo = _ints((id(array), self.spec), key)
+        memo = _ints((id(array),), key)
         known = core.cuts.get(memo) if memo else None
         if known is None:
             found = self._index(key)
