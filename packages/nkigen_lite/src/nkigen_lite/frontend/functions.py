@@ -91,8 +91,8 @@ def _round(a: TracedArray, decimals: int = 0) -> Any:
         )
     if decimals > 0 and a.spec.dtype.is_float:
         scale = 10.0**decimals
-        scaled = copying.astype(np.multiply(a, scale), a.dtype)
-        return copying.astype(np.divide(np.rint(scaled), scale), a.dtype)
+        whole = np.rint(np.multiply(a, scale).astype(a.dtype))
+        return np.divide(whole, scale).astype(a.dtype)
     makes = np.round(np.zeros(0, a.dtype)).dtype  # bool becomes float16
     return np.rint(a) if a.spec.dtype.is_float else copying.astype(a, makes)
 
