@@ -46,8 +46,8 @@ def bytes_of(access: Access, at: dict[str, int]) -> set[int]:
     found = set()
     for index in product(*map(range, access.shape)):
         first = start + sum(i * s for i, s in zip(index, access.strides, strict=True))
-        found.update(access.swizzle(byte) for byte in range(first, first + access.width))
-    return found
+        found.update(range(first, first + access.width))
+    return set(map(access.swizzle, found)) if access.swizzle else found
 
 
 def conflicts(kernel: Kernel) -> Iterator[tuple[Key, tuple[int, ...], Instance, Instance]]:

@@ -47,6 +47,25 @@ def test_more_budget_finds_it_out(budget):
     assert check_plan(read_plan_file(document.write(graph))).findings == []
 
 
+STEPS = parse_program("""program("trn2", "0.6")
+def steps(o: float32[128, 12]):
+    t = buffer(float32[128, 12], sbuf)
+    u = buffer(float32[128, 5], sbuf)
+    memset(dst=t[:, :], value=0.0)
+    for i in range(3):
+        for j in range(2):
+            memset(dst=t[:, j + 1 : j + 10 : 2], value=1.0)
+        tensor_copy(dst=u[:, :], src=t[:, 0 : 5])
+    dma_copy(dst=o[:, :], src=t[:, :])
+    return o
+""")
+
+
+def test_a_search_may_be_given_up_at_any_step():
+    found = [bool(by_budget(analyse(STEPS, budget=budget))) for budget in range(1, 600, 3)]
+    assert found == sorted(found, reverse=True) and {*found} == {True, False}
+
+
 def test_the_same_budget_gives_the_same_plan():
     assert document.write(analyse(PROGRAM, budget=10)) == document.write(
         analyse(PROGRAM, budget=10)

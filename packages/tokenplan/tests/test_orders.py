@@ -6,6 +6,7 @@ from packages.tokenplan.tests.random_kernels import random_kernel
 
 from neuroncore.program import parse_program
 from tokenplan import Parallel, Pipeline, analyse
+from tokenplan.model import shared_loops
 
 STEP = """program("trn2", "0.6")
 def step(a: float32[2048, 512]):
@@ -64,34 +65,42 @@ def test_random_kernels_with_swizzles_need_what_their_bytes_say(first):
         assert all(e.witness is not None for e in needed), seed
 
 
-def nearest_iterations(kernel, loop: str) -> int | None:
-    """How many iterations of the loop apart two instances conflict, in one run of it; at least."""
-    apart = []
+def nearest_iterations(kernel) -> dict[str, int | None]:
+    """Per loop, at least how many of its iterations apart two instances conflict, in one run.
+
+    None where they never do.
+    """
+    found = dict.fromkeys(kernel.loops())
     for _, _, a, b in brute_force.conflicts(kernel):
-        if loop in a.at and loop in b.at:
-            outer = a.op.loops[: a.op.loops.index(loop)]
-            if all(a.at[name] == b.at[name] for name in outer) and a.at[loop] != b.at[loop]:
-                apart.append(b.at[loop] - a.at[loop])
-    return min(apart, default=None)
+        for name in shared_loops(a.op, b.op):
+            apart = b.at[name] - a.at[name]
+            if apart:
+                found[name] = min(apart, found[name] or apart)
+                break
+    return found
 
 
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_a_claim_is_refused_exactly_where_it_is_false_and_with_its_witness(first):
-    def errors(kernel, claim):
-        return [found.text for found in analyse(kernel, [claim]).diagnostics if found.is_error]
+    def errors(kernel, claims):
+        return [found for found in analyse(kernel, claims).diagnostics if found.is_error]
 
     for seed in range(first, first + 20):
         kernel = random_kernel(seed)
-        for loop in kernel.loops():
-            apart = nearest_iterations(kernel, loop)
+        true, false = [], []
+        for loop, apart in nearest_iterations(kernel).items():
             if apart is None:
-                assert errors(kernel, Parallel(loop)) == [], (seed, loop)
-                assert errors(kernel, Pipeline(loop, 1_000)) == [], (seed, loop)
-                continue
-            (text,) = errors(kernel, Parallel(loop))
-            assert " share " in text and "might" not in text, (seed, text)
-            assert errors(kernel, Pipeline(loop, apart)) == [], (seed, loop)
-            assert errors(kernel, Pipeline(loop, apart + 1)), (seed, loop)
+                true += [Parallel(loop), Pipeline(loop, 1_000)]
+            else:
+                true.append(Pipeline(loop, apart))
+                false += [Parallel(loop), Pipeline(loop, apart + 1)]
+        assert errors(kernel, true) == [], seed
+        found = errors(kernel, false)
+        codes = ["E2" if isinstance(claim, Parallel) else "E3" for claim in false]
+        assert [each.code for each in found] == codes, seed
+        for claim, each in zip(false, found, strict=True):
+            assert f"loop {claim.loop} " in each.text, (seed, each)
+            assert " share " in each.text and "might" not in each.text, (seed, each)
 
 
 MIXED = """program("trn2", "0.6")

@@ -21,7 +21,6 @@ from tokenplan.rules import (
     commuting,
     distinct,
     never,
-    trial,
 )
 from tokenplan.rules.distinct import assumed
 from tokenplan.sweep import Candidate, all_pairs, sweep
@@ -192,8 +191,7 @@ class _Search:
         verdict = self.straight.get(parts)
         if verdict is None:
             pair = Pair(source, sink, later)
-            answer = trial.decide(pair) if source.part.is_box and sink.part.is_box else None
-            verdict = Verdict(trial.NAME, answer) if answer else rules.decide(pair, self.budget)
+            verdict = rules.decide_straight(pair, self.budget)
             if not (isinstance(verdict.answer, Removed) and verdict.answer.assumes):
                 self.straight[parts] = verdict
         return verdict, ()

@@ -58,6 +58,7 @@ WRONG = {
     "a wait's long distance": (["plan", "waits", 0, "distance"], [0, 0], "expected 1 numbers"),
     "a stage of nobody": (["plan", "stages"], [["x"]], "x is no operation"),
     "a prefetch of no loop": (["plan", "prefetch"], {"m": 1}, "m is no loop"),
+    "a prefetch beyond all places": (["plan", "prefetch"], {"k": 777}, "ask for 778 places"),
     "a claim of no loop": (["claims"], [{"loop": "m", "claim": "parallel"}], "m is no loop"),
     "a pipeline without depth": (["claims"], [{"loop": "k", "claim": "pipeline"}],
                                  "claims[0]: no depth"),
@@ -137,6 +138,13 @@ def test_the_command_says_what_it_found_in_its_exit_code(pipeline, tmp_path, cap
         with pytest.raises(SystemExit) as stopped:
             main([str(file), *wrong])
         assert stopped.value.code == 2
+
+
+def test_a_name_cannot_command_the_terminal(pipeline, tmp_path, capsys):
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(pipeline | {"kernel": "\x1b[2Jname\n"}))
+    assert main([str(file)]) == 0
+    assert capsys.readouterr().out.startswith(r"\x1b[2Jname\x0a: ")
 
 
 def test_fewer_trips_are_said_in_the_report(pipeline, tmp_path, capsys):

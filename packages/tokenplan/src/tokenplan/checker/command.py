@@ -76,7 +76,7 @@ def run(
         report.findings += further(content)
     except (PlanFileError, TooBigError) as refused:
         _say_progress("")
-        print(f"tokenplan check: {given.plan}: {refused}", file=sys.stderr)
+        print(printable([f"tokenplan check: {given.plan}: {refused}"]), file=sys.stderr)
         return 2
     _say_progress("")
     print(json.dumps(as_json(report), indent=1) if given.output_format == "json" else text(report))
@@ -95,7 +95,14 @@ def text(report: Report) -> str:
     ]
     codes = sorted({finding.code for finding in report.findings})
     more = [f"(tokenplan explain-code {codes[0]}: what to do about it)"] if codes else []
-    return "\n".join([*lines, *(f"  {code}: {MEANINGS[code]}" for code in codes), *more])
+    return printable([*lines, *(f"  {code}: {MEANINGS[code]}" for code in codes), *more])
+
+
+def printable(lines: Iterable[str]) -> str:
+    """The lines without what a terminal would obey; names in a file may be anything."""
+    return "\n".join(
+        "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line) for line in lines
+    )
 
 
 def as_json(report: Report) -> dict[str, object]:

@@ -27,7 +27,7 @@ def read_plan_part(
             raise count.wrong(f"{name} is no buffer")
         slots[name] = count.integer(1)
     _check_stages(made, ops)
-    _check_prefetch(made, trips)
+    _check_prefetch(made, trips, buffers, slots)
     waits = tuple(
         _wait(n, item, ops, queues) for n, item in enumerate(made["waits"].items())
     )  # fmt: skip
@@ -54,11 +54,22 @@ def _check_stages(made: Mapping[str, Value], ops: Mapping[str, Op]) -> None:
         raise made["stages"].wrong(f"{twice[0]} is in two stages")
 
 
-def _check_prefetch(made: Mapping[str, Value], trips: Mapping[str, int]) -> None:
+def _check_prefetch(
+    made: Mapping[str, Value],
+    trips: Mapping[str, int],
+    buffers: Mapping[str, Buffer],
+    slots: Mapping[str, int],
+) -> None:
     for loop, distance in made["prefetch"].members().items():
         if loop not in trips:
             raise distance.wrong(f"{loop} is no loop")
-        distance.integer(0)
+        inside = (slots.get(b.id, 1) for b in buffers.values() if b.scope[-1:] == (loop,))
+        most, ahead = max(inside, default=1), distance.integer(0)
+        if ahead >= most:
+            raise distance.wrong(
+                f"{ahead} iterations ahead ask for {ahead + 1} places, but buffers of loop {loop} "
+                f"have {most} at most"
+            )
 
 
 def _wait(index: int, given: Value, ops: Mapping[str, Op], queues: Mapping[str, str]) -> Wait:

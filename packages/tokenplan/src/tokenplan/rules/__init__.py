@@ -12,6 +12,7 @@ from tokenplan.rules import (
     commuting,
     cosets,
     distinct,
+    each_value,
     instances,
     integer_sets,
     never,
@@ -30,6 +31,7 @@ __all__ = [
     "Verdict",
     "assumptions",
     "decide",
+    "decide_straight",
     "kind_of",
     "says",
 ]
@@ -76,6 +78,17 @@ def decide(pair: Pair, budget: int = BUDGET) -> Verdict:
         return Verdict(integer_sets.BUDGET, Conflict(given_up.distance))
     assert answer is not None
     return Verdict(integer_sets.NAME, answer)
+
+
+def decide_straight(pair: Pair, budget: int = BUDGET) -> Verdict:
+    """The same for accesses outside of loops, where a conflict is found sooner than excluded."""
+    found = trial.decide(pair)
+    if found is not None:
+        return Verdict(trial.NAME, found)
+    found = each_value.decide(pair, budget)
+    if isinstance(found, Conflict):
+        return Verdict(integer_sets.NAME, found)
+    return decide(pair, budget)
 
 
 def carried_by(pair: Pair, loop: str, budget: int = BUDGET) -> Conflict | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tokenplan.footprints.integer_sets import ExhaustedError, System, first_point
 from tokenplan.graph import Distance
-from tokenplan.rules import each_byte
+from tokenplan.rules import each_byte, each_value
 from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
 
 NAME = "isl"
@@ -27,6 +27,9 @@ def decide(pair: Pair, budget: int) -> Answer:
     The order is tried nearest first: the same iteration, then a later one of the innermost loop,
     then of the loop around it.
     """
+    known = each_value.decide(pair, budget)
+    if known is not None:
+        return known
     depth = len(pair.shared)
     for outer in range(depth, pair.fixed - 1, -1):  # the loop that is a later one; depth: none
         if outer == depth and pair.later:
