@@ -129,6 +129,17 @@ def windows(instructions: int) -> Iterator[str]:
         yield _scale(f"t[:, {c} : {c + wide}]", f"t[:, {d} : {d + wide}]")
 
 
+def stepped_windows(instructions: int) -> Iterator[str]:
+    """Windows that take every column, every second or every third, of 32 partitions of a tile."""
+    yield from (f"t = {TILE}", _load("t[:, :]", 0))
+    for n in range(instructions - 1):
+        wide, step, other, p = 3 + n * 13 % 61, 1 + n % 3, 1 + n // 3 % 3, 32 * (n * 7 // 3 % 4)
+        c, d = n * 37 % 320, n * 101 % 320
+        ends = (f"{c} : {c + (wide - 1) * step + 1} : {step}",
+                f"{d} : {d + (wide - 1) * other + 1} : {other}")  # fmt: skip
+        yield _scale(*(f"t[{p} : {p + 32}, {end}]" for end in ends))
+
+
 def sums(instructions: int) -> Iterator[str]:
     """Chains of eight matmuls that add up in one of four PSUM banks, then copied out."""
     yield from ("x = buffer(bfloat16[128, 128], sbuf)", "y = buffer(bfloat16[128, 512], sbuf)")
@@ -155,5 +166,6 @@ BODIES: dict[str, Callable[[int], Iterator[str]]] = {
     "every second column": every_second_column,
     "blocks": blocks,
     "overlapping windows": windows,
+    "windows with steps": stepped_windows,
     "sums in PSUM": sums,
 }

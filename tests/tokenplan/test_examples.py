@@ -9,7 +9,7 @@ import sys
 import jsonschema
 import pytest
 from members import ROOT
-from tests.tokenplan.kernels import ARGUMENTS, program
+from tests.tokenplan.kernels import EXAMPLES, program
 
 from tokenplan import analyse, document
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
@@ -27,7 +27,7 @@ EDGES = {
 }
 
 
-@pytest.mark.parametrize("name", ARGUMENTS)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_keeps_few_edges_and_each_is_needed(name):
     graph = analyse(program(name))
     text = document.write(graph)

@@ -7,14 +7,14 @@ import json
 from typing import Any
 
 import pytest
-from tests.tokenplan.kernels import ARGUMENTS, program
+from tests.tokenplan.kernels import EXAMPLES, program
 
 from tokenplan import analyse, document
 from tokenplan.checker import CheckOptions, Report, check_plan, read_plan_file
 from tokenplan.neuroncore import schedule
 
 
-@pytest.fixture(scope="module", params=ARGUMENTS)
+@pytest.fixture(scope="module", params=EXAMPLES)
 def planned(request) -> dict[str, Any]:
     """An example's plan file."""
     kernel = program(request.param)
