@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from functools import cache
+from typing import Any
 
 from members import ROOT
 
@@ -22,9 +23,11 @@ EXAMPLES = tuple(_CASES)
 def program(name: str) -> Program:
     """The example's program."""
     case = _CASES[name]
-    given = {a.name: (tuple(a.shape or ()), a.dtype) if a.is_array else a.value for a in case.args}
+    given: dict[str, Any] = {
+        a.name: (tuple(a.shape or ()), a.dtype) if a.is_array else a.value for a in case.args
+    }
     spec = importlib.util.spec_from_file_location(f"tokenplan_{name}", case.path)
-    assert spec is not None and spec.loader is not None and case.kernel is not None
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     with use("beta2", nki="0.6"):
         spec.loader.exec_module(module)
