@@ -51,6 +51,7 @@ def as_json(graph: TokenGraph, plan: Mapping[str, Any] | None = None) -> Json:
         "schema": SCHEMA,
         "kernel": kernel.name,
         "target": kernel.target,
+        "nki": kernel.nki,
         "key": key_of(graph),
         "buffers": [_buffer(buffer) for buffer in kernel.buffers.values()],
         "body": [_node(node) for node in kernel.body],
@@ -210,7 +211,7 @@ def _graph(found: Json) -> TokenGraph:
     }  # fmt: skip
     body = tuple(_read_node(node, ()) for node in found["body"])
     results = tuple(found["results"])
-    kernel = Kernel(found["kernel"], found["target"], buffers, body, results)
+    kernel = Kernel(found["kernel"], found["target"], buffers, body, results, found["nki"])
     return TokenGraph(
         kernel,
         tuple(map(_read_edge, found["edges"])),

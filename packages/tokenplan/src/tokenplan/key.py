@@ -38,7 +38,8 @@ def key_of(graph: TokenGraph) -> str:
     body = form.body(graph.kernel.body)
     claims = sorted(json.dumps(form.claim(claim)) for claim in graph.claims)
     results = [form.number(name) for name in graph.kernel.results]
-    whole = ["tokenplan/1", graph.kernel.target, form.buffers, body, results, claims]
+    machine = [graph.kernel.target, graph.kernel.nki]
+    whole = ["tokenplan/1", *machine, form.buffers, body, results, claims]
     text = json.dumps(whole, separators=(",", ":"))
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 

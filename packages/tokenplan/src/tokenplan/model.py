@@ -119,6 +119,8 @@ class Kernel:
     body: tuple[Node, ...]
     results: tuple[str, ...] = ()
     """Buffers that it returns, in this order."""
+    nki: str = ""
+    """The NKI version whose instructions the operations are; empty where none is said."""
 
     def ops(self) -> Iterator[Op]:
         """Every operation, in program order."""

@@ -55,7 +55,9 @@ class _Reader:
             self._buffer(tensor, is_parameter=True)
         body = self._body(self.program.body)
         program = self.program
-        return Kernel(program.name, program.target, self.buffers, body, program.results)
+        return Kernel(
+            program.name, program.target, self.buffers, body, program.results, program.nki
+        )
 
     def _body(self, statements: tuple[Statement, ...]) -> tuple[Node, ...]:
         nodes: list[Node] = []

@@ -70,7 +70,8 @@ def plan_file(
     held: list[dict], *body: dict, edges: Any = (), plan: dict | None = None, claims: Any = ()
 ) -> dict:
     return {
-        "schema": "tokenplan/1", "kernel": "kernel", "target": "trn2", "key": f"sha256:{'0' * 64}",
+        "schema": "tokenplan/1", "kernel": "kernel", "target": "trn2", "nki": "0.6",
+        "key": f"sha256:{'0' * 64}",
         "buffers": held, "body": list(body), "edges": list(edges), "claims": list(claims),
         "plan": plan, "assumptions": [], "diagnostics": [], "results": [],
         "stats": counted(edges),

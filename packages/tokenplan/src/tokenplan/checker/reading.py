@@ -52,7 +52,7 @@ class _Reader:
 
     def read(self, file: Value) -> PlanFile:
         given = file.fields(
-            "schema kernel buffers body edges target key results claims plan assumptions "
+            "schema kernel buffers body edges target nki key results claims plan assumptions "
             "diagnostics stats",
         )
         if not _KEY.fullmatch(given["key"].text()):
