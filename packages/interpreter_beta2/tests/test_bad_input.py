@@ -144,7 +144,8 @@ def test_a_write_to_an_array_that_is_read_only(says):
             expected: a tensor made with nl.ndarray, or an argument that may be written
             got:      shape (128, 64), float32, HBM
             an argument may be written when its NumPy array is writable \
-(array.flags.writeable); in 0.1 only when it is declared mutable
+(array.flags.writeable) and shares no memory with another that has to be copied; in 0.1 only when \
+it is declared mutable
             [NKI language guide: kernel parameters]
         """,
         x=array,
