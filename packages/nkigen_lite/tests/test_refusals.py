@@ -90,6 +90,9 @@ CASES = {
     "read-only": (
         lambda x: np.broadcast_to(x, (2, 4)).fill(0), ValueError, "destination is read-only",
     ),
+    "text of a number": (lambda x: f"{x[0]:.2f}", TypeError, "the text '.2f' of a number needs"),
+    "text of an array": (lambda x: f"{x:.2f}", TypeError, "unsupported format string passed"),
+    "del": (lambda x: x.__delitem__(0), ValueError, "cannot delete array elements"),
     "hash": (lambda x: {x: 1}, TypeError, "unhashable"),
     "nothing": (lambda x: None, KernelError, "the function returns no arrays"),
     "dict": (lambda x: {"y": x}, KernelError, "the function returns no arrays"),
@@ -105,6 +108,33 @@ def test_a_refusal_names_the_line_and_the_reason(function, error, said):
     if not said.startswith("unhashable"):
         assert isinstance(refused.value, KernelError)
         assert f"test_refusals.py:{function.__code__.co_firstlineno}"[:18] in str(refused.value)
+
+
+def returns_text(x):
+    return x, "a"
+
+
+def returns_pairs(x):
+    return x, (x, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [(returns_text, "takes no part in a kernel"), (returns_pairs, "one flat tuple of arrays")],
+)
+def test_a_result_that_is_none_is_refused_at_the_function(function, said):
+    with pytest.raises(KernelError) as refused:
+        trace(function, "f32[4]")
+
+    line = function.__code__.co_firstlineno
+    assert said in str(refused.value)
+    assert f"test_refusals.py:{line}:" in str(refused.value).splitlines()[0]
+
+
+def test_a_list_of_numbers_is_an_array_among_the_results():
+    _, numbers = trace(lambda x: (x, [1, 2]), "f32[4]").run(PLAIN)
+
+    assert numbers.tolist() == [1, 2]
 
 
 def test_a_refusal_reads_like_this():

@@ -11,6 +11,7 @@ from nkigen_lite.errors import (
     ArgumentError,
     DataDependentError,
     UnsupportedFunctionError,
+    ValueRangeError,
 )
 from nkigen_lite.frontend.memory import Memory, Step, values_along
 from nkigen_lite.frontend.tape import Tape
@@ -159,6 +160,21 @@ class TracedArray:
         raise ArgumentError(
             "type numpy.ndarray doesn't define __round__ method", got=str(self.spec),
             hint="np.round(x)",
+        )  # fmt: skip
+
+    def __format__(self, wanted: str) -> str:
+        if not wanted:
+            return repr(self)
+        if self.is_scalar:
+            self._no_value(f"the text {wanted!r} of a number")
+        raise ArgumentError(
+            "unsupported format string passed to numpy.ndarray.__format__", got=repr(wanted)
+        )
+
+    def __delitem__(self, key: Any) -> NoReturn:
+        raise ValueRangeError(
+            "cannot delete array elements", got=str(self.spec),
+            hint="take what stays: x[1:], np.concatenate([x[:i], x[i + 1:]])",
         )  # fmt: skip
 
     def __contains__(self, item: object) -> bool:

@@ -100,7 +100,7 @@ def without_masks(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, .
     made, axis = [], 0
     for key, width in zip(keys, widths, strict=True):
         if isinstance(key, np.ndarray) and key.dtype == np.bool_:
-            if not key.ndim or key.shape != shape[axis : axis + width]:
+            if key.shape != shape[axis : axis + width]:
                 raise IndexRangeError(
                     "boolean index did not match indexed array",
                     expected=str(shape[axis : axis + width]), got=str(key.shape),
@@ -110,6 +110,26 @@ def without_masks(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, .
             made.append(key)
         axis += max(spare, 0) if key is Ellipsis else width
     return tuple(made)
+
+
+def truths_as_axes(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Any:
+    """True and False are new axes of one element, taken or not: the array with those axes, and
+    their indices."""
+    if not any(_is_truth(k) for k in keys):
+        return x, keys
+    lots = [
+        (None,) if _is_truth(k) else (k,) if k is Ellipsis else (slice(None),) * _width(k)
+        for k in keys
+    ]
+    places = (np.zeros(int(k), np.intp) if _is_truth(k) else k for k in keys)
+    return view(x, tuple(key for lot in lots for key in lot)), tuple(places)
+
+
+def _is_truth(key: Any) -> bool:
+    if isinstance(key, TracedArray):
+        return False
+    is_array = isinstance(key, np.ndarray) and key.dtype == np.bool_ and not key.ndim
+    return isinstance(key, (bool, np.bool_)) or is_array
 
 
 def _width(key: Any) -> int:

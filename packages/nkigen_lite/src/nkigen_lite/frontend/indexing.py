@@ -15,7 +15,7 @@ from nkigen_lite.errors import (
     ValueRangeError,
 )
 from nkigen_lite.frontend.array import TracedArray
-from nkigen_lite.frontend.gathering import array_key, at_arrays, without_masks
+from nkigen_lite.frontend.gathering import array_key, at_arrays, truths_as_axes, without_masks
 from nkigen_lite.frontend.memory import write
 from nkigen_lite.frontend.promotion import (
     as_value,
@@ -36,6 +36,7 @@ def get(x: TracedArray, key: Any) -> TracedArray:
             "the shape of what a mask picks depends on its values", got=str(x.spec),
             hint="keep the shape: np.where(mask, x, 0)",
         )  # fmt: skip
+    x, keys = truths_as_axes(x, keys, _view)
     if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
         return at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
     view = _view(x, keys)

@@ -24,7 +24,8 @@ def _reduced(
 
 
 def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes counted from 0; NumPy lets numbers be reduced along axis 0 or -1 as well."""
+    """Axes counted from 0. NumPy lets numbers be reduced along axis 0 or -1 as well, but for their
+    means."""
     return () if not ndim and axis in (0, -1) else axes_of(axis, ndim)
 
 
@@ -55,7 +56,7 @@ def mean(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = F
     """Summed in float32 whatever the type, rounded once."""
     makes = _mean_dtype(a, dtype)
     value = cast_value(a.tape, a.value, narrowed(makes))
-    return _reduced(a, "mean", makes, value, axis, keepdims)
+    return _reduced(a, "mean", makes, value, axes_of(axis, a.ndim), keepdims)
 
 
 def _mean_dtype(x: TracedArray, dtype: Any) -> np.dtype:
@@ -79,7 +80,7 @@ def _spread(
 ) -> tuple[Any, np.dtype]:
     """The variance, still in float32, and the dtype that NumPy gives it."""
     makes = _mean_dtype(a, dtype)
-    axes = _axes(axis, a.ndim)
+    axes = axes_of(axis, a.ndim)
     x = fresh(a.tape, cast_value(a.tape, a.value, float32), np.dtype(np.float32), (a,))
     away = x - mean(x, axes, None, True)
     squares = total(away * away, axes, None, keepdims)

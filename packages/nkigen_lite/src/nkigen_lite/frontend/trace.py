@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from neuroncore.errors import Place
+from neuroncore.errors import KernelError, Place
 from nkigen_lite.errors import SpecError, TraceError
 from nkigen_lite.frontend import functions  # gives TracedArray its methods
 from nkigen_lite.frontend.array import TracedArray
@@ -78,7 +78,28 @@ def _outputs(tape: Tape, result: Any, place: Place | None) -> tuple[str, ...]:
             "the function returns no arrays", expected="an array or a tuple of arrays",
             got=type(result).__name__, place=place,
         )  # fmt: skip
-    return tuple(traced(tape, r).value for r in results)
+    try:
+        return tuple(traced(tape, r).value for r in map(_flat, results))
+    except KernelError as refused:
+        refused.place = place  # that of the call is nobody's mistake
+        raise
+
+
+def _flat(result: Any) -> Any:
+    """The result, which is no tuple of arrays itself."""
+    if isinstance(result, (tuple, list)) and any(_has_arrays(r) for r in result):
+        raise TraceError(
+            "the function returns tuples in a tuple", expected="one flat tuple of arrays",
+            got=f"a {type(result).__name__} of {len(result)} among the results",
+            hint="return (*pair, x), or np.stack of arrays of one shape",
+        )  # fmt: skip
+    return result
+
+
+def _has_arrays(given: Any) -> bool:
+    if isinstance(given, (tuple, list)):
+        return any(map(_has_arrays, given))
+    return isinstance(given, TracedArray)
 
 
 def _definition(function: Callable[..., Any]) -> Place | None:
