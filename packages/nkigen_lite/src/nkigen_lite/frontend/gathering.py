@@ -142,15 +142,33 @@ def _width(key: Any) -> int:
 def at_arrays(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Array:
     """`x[keys]`, one key per axis or None, of which some are arrays or integers: axes that they
     index become one, from which is taken. Where they stand apart the result begins with theirs."""
-    axes = [d for d, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
+    axes = indexed_axes(keys)
     seen = view(x, tuple(slice(None) if d in axes else k for d, k in enumerate(keys)))
-    seen = np.copy(seen)
-    together = axes == list(range(axes[0], axes[-1] + 1))
-    if not together:
+    line, first = side_by_side(np.copy(seen), axes)
+    made = take(line, known_places(seen, keys, axes), first)
+    made.element_strides = made.element_strides if made.ndim < 2 else None
+    return made
+
+
+def indexed_axes(keys: tuple[Any, ...]) -> list[int]:
+    """Those whose keys are arrays or integers."""
+    return [d for d, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
+
+
+def side_by_side(seen: Array, axes: list[int]) -> tuple[Array, int]:
+    """A view in which these axes are one, the first where they stand apart; and which it is."""
+    is_together = axes == list(range(axes[0], axes[-1] + 1))
+    first = axes[0] if is_together else 0
+    if not is_together:
         seen = np.moveaxis(seen, axes, list(range(len(axes))))
-    first = axes[0] if together else 0
     after = first + len(axes)
-    lengths = seen.shape[first:after]
+    shape = (*seen.shape[:first], prod(seen.shape[first:after]), *seen.shape[after:])
+    return views.part(seen, "reshape", {"shape": shape}, shape, None), first
+
+
+def known_places(seen: Array, keys: tuple[Any, ...], axes: list[int]) -> np.ndarray:
+    """The places along the axis that these axes become."""
+    lengths = [seen.shape[d] for d in axes]
     given = [np.asarray(keys[d]) for d in axes]
     for axis, (n, places) in enumerate(zip(lengths, given, strict=True)):
         if ((places < -n) | (places >= n)).any():
@@ -165,11 +183,4 @@ def at_arrays(x: Array, keys: tuple[Any, ...], view: Callable[..., Any]) -> Arra
     places = np.zeros(every[0].shape, np.int64)
     for n, those in zip(lengths, every, strict=True):
         places = places * n + those % max(n, 1)
-    lot = (*seen.shape[:first], prod(lengths), *seen.shape[after:])
-    made = take(_in_shape(seen, lot), places, first)
-    made.element_strides = made.element_strides if made.ndim < 2 else None
-    return made
-
-
-def _in_shape(x: Array, shape: tuple[int, ...]) -> Array:
-    return views.part(x, "reshape", {"shape": shape}, shape, None)
+    return places

@@ -1,4 +1,4 @@
-"""`x[key]` and `x[key] = value` with NumPy's basic indices; masks where they only choose."""
+"""`x[key]` and `x[key] = value`: NumPy's basic indices; lists, arrays and masks by others."""
 
 from __future__ import annotations
 
@@ -8,30 +8,22 @@ import numpy as np
 
 from nki_dtypes import bool_
 from nkigen_lite.errors import (
-    BroadcastError,
     DataDependentError,
     IndexRangeError,
-    UnsupportedFunctionError,
     ValueRangeError,
 )
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.gathering import array_key, at_arrays, truths_as_axes, without_masks
 from nkigen_lite.frontend.memory import write
-from nkigen_lite.frontend.promotion import (
-    as_value,
-    cast_value,
-    dtype_of,
-    fresh,
-    operand,
-    shape_of,
-)
+from nkigen_lite.frontend.promotion import fresh, operand, shape_of
+from nkigen_lite.frontend.scattering import as_element, fitted, put_at, put_where
 from nkigen_lite.frontend.views import part
 
 
 def get(x: TracedArray, key: Any) -> TracedArray:
     """A view, or a number where every axis is indexed."""
     keys = tuple(array_key(k) for k in _keys(key))
-    if any(isinstance(k, TracedArray) and _is_mask(k) for k in keys):
+    if any(_is_computed_mask(k) for k in keys):
         raise DataDependentError(
             "the shape of what a mask picks depends on its values", got=str(x.spec),
             hint="keep the shape: np.where(mask, x, 0)",
@@ -47,52 +39,17 @@ def get(x: TracedArray, key: Any) -> TracedArray:
 def put(x: TracedArray, key: Any, value: Any) -> None:
     """Write to a view of `x`; everything that shares its memory sees it."""
     given = operand(value)
-    keys = _keys(key)
-    if len(keys) == 1 and _is_mask(keys[0]):
-        return _put_where(x, keys[0], given)
+    keys = tuple(array_key(k) for k in _keys(key))
+    if sum(_is_computed_mask(k) for k in keys) == 1:
+        return put_where(x, keys, given, _view)
+    x, keys = truths_as_axes(x, keys, _view)
+    if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
+        places = _filled(x, without_masks(keys, x.shape), arrays=True)
+        return put_at(x, places, given, _view)
     target = _view(x, keys)
-    dtype = dtype_of(given)
-    dtype = dtype if isinstance(dtype, np.dtype) else target.dtype
-    if not isinstance(given, TracedArray) and dtype.itemsize == 8:
-        dtype = target.dtype if target.dtype.kind == dtype.kind else dtype
-    new = as_value(x.tape, given, dtype, "where")
-    new = cast_value(x.tape, new, target.spec.dtype)
-    write(x.tape, target.memory, target.path, _fitted(x, new, shape_of(given), target.shape))
+    new = fitted(x, as_element(target, given), target.shape)
+    write(x.tape, target.memory, target.path, new)
     return None
-
-
-def _fitted(x: TracedArray, value: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> str:
-    """The value broadcast to the part; NumPy also drops leading axes of one element."""
-    while len(shape) > len(wanted) and shape[0] == 1:
-        shape = shape[1:]
-    try:
-        fits = np.broadcast_shapes(shape, wanted) == wanted
-    except ValueError:
-        fits = False
-    if not fits:
-        raise BroadcastError(
-            f"could not broadcast input array from shape {shape} into shape {wanted}"
-        )
-    if x.tape.spec(value).shape != shape:
-        value = x.tape.emit("reshape", value, shape=shape)
-    return value if shape == wanted else x.tape.emit("broadcast_to", value, shape=wanted)
-
-
-def _put_where(x: TracedArray, mask: Any, given: Any) -> None:
-    """`x[mask] = number`."""
-    if shape_of(given) != () or shape_of(mask) != x.shape:
-        raise DataDependentError(
-            "what goes where a mask is set depends on its values",
-            expected=f"a mask of shape {x.shape} and one number",
-            got=f"a mask of shape {shape_of(mask)} and shape {shape_of(given)}",
-            hint="choose by np.where(mask, value, x)",
-        )
-    condition = as_value(x.tape, mask, np.dtype(bool), "where")
-    one = as_value(
-        x.tape, given, x.dtype if type(given) in (bool, int, float) else given.dtype, "where"
-    )
-    one = cast_value(x.tape, one, x.spec.dtype)
-    write(x.tape, x.memory, x.path, x.tape.emit("where", condition, one, x.value))
 
 
 def _keys(key: Any) -> tuple[Any, ...]:
@@ -105,12 +62,8 @@ def _is_int(key: Any) -> bool:
     return hasattr(key, "__index__") and shape_of(key) == ()
 
 
-def _is_mask(key: Any) -> bool:
-    if isinstance(key, TracedArray):
-        return key.spec.dtype is bool_
-    return isinstance(key, (bool, np.bool_)) or (
-        isinstance(key, np.ndarray) and key.dtype == np.bool_
-    )
+def _is_computed_mask(key: Any) -> bool:
+    return isinstance(key, TracedArray) and key.spec.dtype is bool_
 
 
 def _view(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
@@ -168,12 +121,6 @@ def _refuse(key: Any) -> None:
         raise DataDependentError(
             "an index that is only computed when the kernel runs", got=str(key.spec),
             expected="integers, slices, None, …",
-        )  # fmt: skip
-    if isinstance(key, (list, np.ndarray)) or _is_mask(key):
-        raise UnsupportedFunctionError(
-            "writing to places given by arrays is not translated",
-            expected="integers, slices, None, …", got=repr(key)[:60],
-            hint="write slice by slice, or choose by np.where(mask, value, x)",
         )  # fmt: skip
     raise IndexRangeError(
         "only integers, slices (`:`), ellipsis (`...`) and None are valid indices", got=repr(key)
