@@ -1,0 +1,84 @@
+"""How long a search may go on: so many candidates, so much time, or both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from nkigym.search.errors import BudgetError
+
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h)")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+FORM = "a number of candidates, such as 1000, or a time, such as 60s, 1.5min or 200ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most `candidates` steps are tried, and none begins after `seconds`.
+
+    A search with a budget of candidates alone finds the same each time. One with a time is stopped
+    somewhere in the same sequence of candidates, and says after how many.
+    """
+
+    candidates: float = inf
+    seconds: float = inf
+
+    def __post_init__(self) -> None:
+        if not (self.candidates >= 1 and self.seconds > 0):
+            raise BudgetError(
+                "a budget that allows nothing", expected=FORM, got=str(self),
+                hint="at least one candidate has to be tried",
+            )  # fmt: skip
+
+    def __str__(self) -> str:
+        parts = [f"{self.candidates:,} candidates"] if self.candidates < inf else []
+        parts += [f"{self.seconds:g} s"] if self.seconds < inf else []
+        return " or ".join(parts) or "no limit"
+
+
+def parse_budget(text: str) -> Budget:
+    """What --budget says: `1000`, `60s`, `2min`. Raises BudgetError."""
+    text = text.strip()
+    if text.isdecimal():
+        return Budget(candidates=int(text))
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise BudgetError(f"{text!r} is no budget", expected=FORM)
+    return Budget(seconds=float(found[1]) * _SECONDS[found[2]])
+
+
+class Spent(Exception):  # noqa: N818 - no mistake: how a strategy is stopped
+    """The budget is spent; `why` is "candidates" or "time"."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@dataclass(slots=True)
+class Meter:
+    """A budget being spent."""
+
+    budget: Budget
+    clock: Callable[[], float]
+    """Seconds, from any beginning."""
+    began: float = 0.0
+    candidates: int = 0
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    def take(self) -> None:
+        """One candidate more. Raises Spent where there is none left."""
+        if self.candidates >= self.budget.candidates:
+            raise Spent("candidates")
+        if self.seconds >= self.budget.seconds:
+            raise Spent("time")
+        self.candidates += 1
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return self.clock() - self.began

@@ -1,0 +1,184 @@
+"""The part of a space that has been seen: what strategies walk on.
+
+A candidate is one step that is tried. It passes, in this order: the step's own precondition, what
+is known already, legality, capacity, the bound, the timeline. What is refused is counted with its
+reason. A candidate that its bound keeps from winning is not priced; its steps may still be taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Generic, NamedTuple
+
+from nkigym.search.budget import Meter
+from nkigym.search.constraints import Constraints
+from nkigym.search.errors import SearchError
+from nkigym.search.report import GATES
+from nkigym.search.space import RefusedStepError, SearchSpace, State, Step
+
+NO_BETTER = "at best as long as the best so far"
+
+
+@dataclass(slots=True, eq=False)
+class Node(Generic[State, Step]):
+    """A state that was reached: from which, by which step, how many steps from the root."""
+
+    state: State
+    number: int
+    """In order of discovery."""
+    depth: int
+    bound_ns: float
+    price_ns: float | None = None
+    parent: Node[State, Step] | None = None
+    step: Step | None = None
+    steps: Sequence[Step] | None = None
+
+    @property
+    def value_ns(self) -> float:
+        """Its price, or where it was not priced what it takes at least."""
+        return self.bound_ns if self.price_ns is None else self.price_ns
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        """Smaller is better; of equals, the one that was found first."""
+        return self.value_ns, self.number
+
+    def schedule(self) -> list[Step]:
+        """The steps that lead to it from the root."""
+        steps: list[Step] = []
+        node = self
+        while node.parent is not None:
+            assert node.step is not None
+            steps.append(node.step)
+            node = node.parent
+        return steps[::-1]
+
+
+class Tried(NamedTuple, Generic[State, Step]):
+    """What a candidate led to: None where it was refused, now or before."""
+
+    node: Node[State, Step] | None
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What whoever watches a search is told."""
+
+    candidates: int
+    best_ns: float
+    bound_ns: float
+    """The best candidate's roofline."""
+    seconds: float
+
+
+Watcher = Callable[[Seen], None]
+Prices = MutableMapping[str, float]
+"""What is known of prices, by digest."""
+
+
+@dataclass(slots=True)
+class Explorer(Generic[State, Step]):
+    """Tries steps, remembers what was found, counts what was refused."""
+
+    space: SearchSpace[State, Step]
+    meter: Meter
+    constraints: Constraints = field(default_factory=Constraints)
+    prices: Prices = field(default_factory=dict)
+    found: Callable[[Node[State, Step]], None] | None = None
+    """Told of every candidate that was priced by the timeline."""
+    watcher: Watcher | None = None
+    root: Node[State, Step] = field(init=False)
+    best: Node[State, Step] | None = field(init=False, default=None)
+    """Of those that qualify."""
+    nodes: dict[Hashable, Node[State, Step] | None] = field(init=False, default_factory=dict)
+    refused: dict[str, Counter[str]] = field(init=False, default_factory=dict)
+    transitions: int = field(init=False, default=0)
+    duplicates: int = field(init=False, default=0)
+    qualifying: int = field(init=False, default=0)
+    priced: int = field(init=False, default=0)
+    remembered: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        self.refused = {gate: Counter() for gate in GATES}
+        state = self.space.root
+        wrong = self.space.illegal(state) or self.space.over_capacity(state)
+        if wrong:
+            raise SearchError(
+                f"the program to begin with cannot run: {wrong}",
+                hint="begin with one that the machine takes: every step keeps what it computes",
+            )
+        self.root = Node(state, 0, 0, self.space.bound_ns(state))
+        self.nodes[self.space.key(state)] = self.root
+        self._price(self.root)
+        self._note(self.root)
+
+    def steps(self, node: Node[State, Step]) -> Sequence[Step]:
+        """What can be tried from a node; nothing where it is as deep as it may be."""
+        if node.steps is None:
+            deeper = node.depth < self.constraints.max_depth
+            node.steps = self.space.steps(node.state) if deeper else ()
+        return node.steps
+
+    def attempt(self, node: Node[State, Step], step: Step) -> Tried[State, Step]:
+        """One candidate. Raises Spent where the budget is."""
+        self.meter.take()
+        tried = self._attempt(node, step)
+        if self.watcher is not None:
+            best = self.best or self.root
+            seen = Seen(self.meter.candidates, best.value_ns, best.bound_ns, self.meter.seconds)
+            self.watcher(seen)
+        return tried
+
+    def _attempt(self, node: Node[State, Step], step: Step) -> Tried[State, Step]:
+        try:
+            state = self.space.apply(node.state, step)
+        except RefusedStepError as refused:
+            self.refused["step"][str(refused)] += 1
+            return Tried(None, False)
+        self.transitions += 1
+        key = self.space.key(state)
+        if key in self.nodes:
+            self.duplicates += 1
+            return Tried(self.nodes[key], False)
+        self.nodes[key] = None
+        if self._refuses("legality", self.space.illegal(state)):
+            return Tried(None, True)
+        if self._refuses("capacity", self.space.over_capacity(state)):
+            return Tried(None, True)
+        number, depth = len(self.nodes) - 1, node.depth + 1
+        child = Node(state, number, depth, self.space.bound_ns(state), None, node, step)
+        self.nodes[key] = child
+        hopeless = child.bound_ns >= (self.best.value_ns if self.best else inf)
+        if not self._refuses("bound", NO_BETTER if hopeless else None):
+            self._price(child)
+        self._note(child)
+        return Tried(child, True)
+
+    def _refuses(self, gate: str, reason: str | None) -> bool:
+        if reason is None:
+            return False
+        self.refused[gate][reason] += 1
+        return True
+
+    def _price(self, node: Node[State, Step]) -> None:
+        digest = self.space.digest(node.state)
+        known = self.prices.get(digest)
+        self.priced += 1
+        if known is not None:
+            self.remembered += 1
+            node.price_ns = known
+            return
+        node.price_ns = self.prices[digest] = self.space.price_ns(node.state)
+        if self.found is not None:
+            self.found(node)
+
+    def _note(self, node: Node[State, Step]) -> None:
+        if node.depth < self.constraints.min_depth:
+            return
+        self.qualifying += 1
+        if node.price_ns is not None and (self.best is None or node.rank < self.best.rank):
+            self.best = node

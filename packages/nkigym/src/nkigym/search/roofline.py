@@ -1,0 +1,89 @@
+"""The least time that each resource needs for a program: what no order of its calls can beat.
+
+Each engine has to be occupied for the intervals of all its instructions, DMA engines for all bytes
+and descriptors. The figures come from the instructions' records and are rounded as the timeline
+rounds them. TensorE is counted warm, tables of ScalarE are counted not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from neuroncore.core import NeuronCore
+from neuroncore.program import Allocate, Buffer, Call, Loop, Program, Statement
+from neuroncore.program.binding import machine_call, specs_of
+from neuroncore.timeline import constants, machine
+from neuroncore.timeline.clock import Clock
+from neuroncore.timeline.lanes import LANE
+from neuroncore.work import LoadStationary, MicroOp, Transfer, charging
+
+WEIGHTS = "weights"
+"""Columns of stationary matrices into TensorE, which goes on beside the multiplies."""
+
+Ticks = dict[str, int]
+
+
+class Rooflines:
+    """Rooflines of programs for one target; what calls that several programs share cost is found
+    once.
+    """
+
+    def __init__(self, target: str, nki: str) -> None:
+        self._core = NeuronCore(target, watchers=())
+        self._nki = nki
+        self._values = constants().at(self._core.target.name)
+        facts: Mapping[str, Any] = machine(self._core.target.name)
+        self._clock = Clock(facts, self._values)
+        self._known: dict[tuple[int, ...], tuple[tuple[Any, ...], Ticks]] = {}
+
+    def of(self, program: Program) -> dict[str, float]:
+        """Resource (tensor, weights, vector, scalar, gpsimd, dma) → ns; those that are used."""
+        total: Ticks = {}
+        buffers = {buffer.name: buffer for buffer in program.parameters}
+        with charging(self._values):
+            for call, trips, at in _calls(program.body, 1, {}, buffers):
+                for resource, ticks in self._ticks(call, buffers, at).items():
+                    total[resource] = total.get(resource, 0) + ticks * trips
+        return {resource: self._clock.ns(ticks) for resource, ticks in total.items()}
+
+    def bound_ns(self, program: Program) -> float:
+        """The longest of them."""
+        return max(self.of(program).values(), default=0.0)
+
+    def _ticks(self, call: Call, buffers: Mapping[str, Buffer], at: Mapping[str, int]) -> Ticks:
+        """What one execution asks of each resource."""
+        used = [buffers[access.buffer] for access in call.accesses.values()]
+        key = (id(call), *map(id, used))
+        known = self._known.get(key)
+        if known is None:
+            specs = specs_of(call, buffers, self._core, at)
+            made = machine_call(call, specs, self._core, self._nki)
+            ticks: Ticks = {}
+            for op in made.record.work(made):
+                resource, number = self._cost(op)
+                ticks[resource] = ticks.get(resource, 0) + number
+            known = self._known[key] = (call, *used), ticks  # kept, so that no id comes again
+        return known[1]
+
+    def _cost(self, op: MicroOp) -> tuple[str, int]:
+        if not isinstance(op, Transfer):
+            resource = WEIGHTS if isinstance(op, LoadStationary) else op.engine.name
+            return resource, self._clock.cycles(LANE[op.engine], op.interval)
+        engines, length = self._clock.transfer(op)
+        return op.engine.name, max(1, length * engines // self._clock.dma_engines)
+
+
+def _calls(
+    body: tuple[Statement, ...], trips: int, at: dict[str, int], buffers: dict[str, Buffer]
+) -> Iterator[tuple[Call, int, dict[str, int]]]:
+    """Every call, how often it is executed, what its loop variables are first."""
+    for statement in body:
+        match statement:
+            case Loop() if statement.trips:
+                inside = {**at, statement.variable: statement.start}
+                yield from _calls(statement.body, trips * statement.trips, inside, buffers)
+            case Call():
+                yield statement, trips, at
+            case Allocate():
+                buffers[statement.buffer.name] = statement.buffer

@@ -1,0 +1,111 @@
+"""A search: a space, a strategy, a budget; what was found and what that took."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random, SystemRandom
+from typing import Generic
+
+from nkigym.search.budget import Budget, Meter, Spent
+from nkigym.search.constraints import Constraints
+from nkigym.search.errors import ConstraintError, EmptySpaceError, SearchError
+from nkigym.search.explorer import Explorer, Node, Prices, Watcher
+from nkigym.search.report import Report
+from nkigym.search.space import SearchSpace, State, Step
+from nkigym.search.strategies import STRATEGIES, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to search. A negative `seed` asks for one that nobody knows before; the report has it."""
+
+    strategy: str = "random"
+    budget: Budget = field(default_factory=Budget)
+    seed: int = 0
+    constraints: Constraints = field(default_factory=Constraints)
+    settings: Settings = field(default_factory=Settings)
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise SearchError(f"{self.strategy!r} is no strategy", expected=" or ".join(STRATEGIES))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[State, Step]):
+    """The root, the fastest candidate that qualifies, and the figures."""
+
+    root: Node[State, Step]
+    best: Node[State, Step]
+    report: Report
+
+
+def search(
+    space: SearchSpace[State, Step],
+    plan: Plan,
+    prices: Prices | None = None,
+    found: Callable[[Node[State, Step]], None] | None = None,
+    watcher: Watcher | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome[State, Step]:
+    """Look for the fastest program of a space.
+
+    prices: what is known by digest, and what gets to be. found: told of every candidate that the
+    timeline has priced. watcher: told of every candidate. Ctrl-C ends the search, not what it has
+    found.
+
+    Raises EmptySpaceError where nothing can be tried, SearchError for a root that cannot run,
+    ConstraintError where nothing that was found qualifies.
+    """
+    seed = plan.seed if plan.seed >= 0 else SystemRandom().randrange(2**31)
+    meter = Meter(plan.budget, clock)
+    known = {} if prices is None else prices
+    explorer = Explorer(space, meter, plan.constraints, known, found, watcher)
+    opportunities = len(space.steps(explorer.root.state))
+    if not opportunities:
+        raise EmptySpaceError(
+            f"nothing to search: no step can be taken from the root of {space.name}",
+            hint="allow other transforms, or begin with a program that has loops or loads to share",
+        )
+    try:
+        stopped = STRATEGIES[plan.strategy](explorer, Random(seed), plan.settings)
+    except Spent as spent:
+        stopped = spent.why
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    if explorer.best is None:
+        raise ConstraintError(
+            f"none of {len(explorer.nodes):,} programs qualifies",
+            expected=f"one that is {plan.constraints.min_depth} steps or more from the root",
+            hint="search longer, or ask for less depth",
+        )
+    report = _report(explorer, plan, seed, opportunities, stopped)
+    return Outcome(explorer.root, explorer.best, report)
+
+
+def _report(explorer: Explorer, plan: Plan, seed: int, opportunities: int, stopped: str) -> Report:
+    assert explorer.best is not None
+    nodes = [node for node in explorer.nodes.values() if node is not None]
+    depths = Counter(node.depth for node in nodes)
+    return Report(
+        space=explorer.space.name,
+        strategy=plan.strategy,
+        seed=seed,
+        root_statements=explorer.space.statements(explorer.root.state),
+        root_opportunities=opportunities,
+        unique=len(nodes),
+        visited=explorer.transitions + 1,
+        duplicates=explorer.duplicates,
+        qualifying=explorer.qualifying,
+        candidates=explorer.meter.candidates,
+        priced=explorer.priced,
+        remembered=explorer.remembered,
+        depths=tuple(depths[depth] for depth in range(max(depths) + 1)),
+        funnel={gate: dict(reasons) for gate, reasons in explorer.refused.items() if reasons},
+        stopped=stopped,
+        root_ns=explorer.root.value_ns,
+        best_ns=explorer.best.value_ns,
+        seconds=round(explorer.meter.seconds, 3),
+    )

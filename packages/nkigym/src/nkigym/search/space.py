@@ -1,0 +1,74 @@
+"""What a search needs to know of a space: one protocol for all kinds of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol, TypeVar
+
+State = TypeVar("State")
+Step = TypeVar("Step")
+
+
+class RefusedStepError(Exception):
+    """A step that cannot be taken from a state; its text is the reason, the same for all alike."""
+
+
+class SearchSpace(Protocol[State, Step]):
+    """States, the steps between them, and what is asked of a state: cheap questions first.
+
+    Everything is a function of the state alone, so that a search can be repeated.
+    """
+
+    @property
+    def name(self) -> str:
+        """What is searched, in a word."""
+        ...
+
+    @property
+    def root(self) -> State:
+        """Where it begins."""
+        ...
+
+    def statements(self, state: State) -> int:
+        """How long a state is."""
+        ...
+
+    def steps(self, state: State) -> Sequence[Step]:
+        """Every opportunity, in an order that is always the same."""
+        ...
+
+    def apply(self, state: State, step: Step) -> State:
+        """The state after a step, proved to compute the same. Raises RefusedStepError."""
+        ...
+
+    def key(self, state: State) -> Hashable:
+        """Equal for equal states."""
+        ...
+
+    def illegal(self, state: State) -> str | None:
+        """Why the machine does not take it; None where it does."""
+        ...
+
+    def over_capacity(self, state: State) -> str | None:
+        """Which memory is too small for it; None where it fits."""
+        ...
+
+    def bound_ns(self, state: State) -> float:
+        """A time that its price is never below."""
+        ...
+
+    def price_ns(self, state: State) -> float:
+        """How long it takes."""
+        ...
+
+    def digest(self, state: State) -> str:
+        """What a store knows it by: equal for equal programs, also in another process."""
+        ...
+
+    def write_step(self, step: Step) -> Any:
+        """A step as JSON."""
+        ...
+
+    def read_step(self, given: Any) -> Step:
+        """A step from JSON. Raises ValueError where it is none."""
+        ...

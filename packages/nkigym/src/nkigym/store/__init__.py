@@ -1,0 +1,26 @@
+"""What searches have found, kept in one file."""
+
+from nkigym.store.errors import (
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreVersionError,
+)
+from nkigym.store.keys import problem_of
+from nkigym.store.recorder import Recorder
+from nkigym.store.store import Problem, Result, Store, Stored
+
+__all__ = [
+    "Problem",
+    "Recorder",
+    "Result",
+    "Store",
+    "StoreBusyError",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreFullError",
+    "StoreVersionError",
+    "Stored",
+    "problem_of",
+]

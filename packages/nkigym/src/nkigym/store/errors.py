@@ -1,0 +1,60 @@
+"""What can be wrong with a store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from neuroncore.errors import KernelError
+
+
+class StoreError(KernelError):
+    """A store that cannot be used; the base of the others. Nothing of it has been changed."""
+
+
+class StoreCorruptError(StoreError):
+    """A file that is no store, or that is damaged."""
+
+
+class StoreVersionError(StoreError):
+    """A store that another version of nkigym has written."""
+
+
+class StoreFullError(StoreError):
+    """No room for more; what was written before is kept."""
+
+
+class StoreBusyError(StoreError):
+    """Another process has kept the store to itself for too long."""
+
+
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_PRIMARY = 0xFF  # extended codes have the primary one in their last byte
+
+
+@contextmanager
+def said(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours."""
+    try:
+        yield
+    except sqlite3.DatabaseError as wrong:
+        code = getattr(wrong, "sqlite_errorcode", 0) & _PRIMARY
+        raise _as_ours(path, wrong, code) from None
+
+
+def _as_ours(path: Path, wrong: sqlite3.DatabaseError, code: int) -> StoreError:
+    if code in _FULL:
+        return StoreFullError(
+            f"no room for more in {path}: {wrong}", hint="what was found before is kept there"
+        )
+    if code in _BUSY:
+        return StoreBusyError(f"another process is writing to {path}", got=str(wrong))
+    if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return StoreError(f"{path} cannot be opened or written", got=str(wrong))
+    return StoreCorruptError(
+        f"{path} is damaged or no store of nkigym", got=str(wrong),
+        hint="it is left as it is; name another file",
+    )  # fmt: skip

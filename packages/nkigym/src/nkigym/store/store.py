@@ -1,0 +1,222 @@
+"""Results of searches in one SQLite file: prices by program, schedules that replay, reports.
+
+Writers in several processes take turns; a writer that is killed leaves what it had committed. A
+file that is damaged, or that another version has written, is refused and not touched.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+from nkigym.store.errors import StoreCorruptError, StoreError, StoreVersionError, said
+
+APPLICATION = 0x6E6B6967  # "nkig", in the header of the file
+VERSION = 1
+WAIT_S = 60.0
+"""How long a writer waits for others."""
+
+_TABLES = (
+    """CREATE TABLE roots (
+        digest TEXT PRIMARY KEY, program TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE problems (
+        key TEXT PRIMARY KEY, name TEXT NOT NULL, target TEXT NOT NULL, nki TEXT NOT NULL,
+        costs TEXT NOT NULL, root TEXT NOT NULL REFERENCES roots (digest)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE results (
+        problem TEXT NOT NULL REFERENCES problems (key), digest TEXT NOT NULL,
+        price_ns REAL NOT NULL, bound_ns REAL NOT NULL,
+        root TEXT NOT NULL REFERENCES roots (digest), schedule TEXT NOT NULL,
+        PRIMARY KEY (problem, digest)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE runs (
+        number INTEGER PRIMARY KEY, problem TEXT NOT NULL REFERENCES problems (key),
+        report TEXT NOT NULL
+    )""",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is searched: `key` is its content; `costs` the version of the cost constants. Kernels
+    that ask the same orders share a key, whatever their names.
+    """
+
+    key: str
+    name: str
+    target: str
+    nki: str
+    costs: str
+    program: str
+    """The root, as text; of kernels with one key, the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A program that was priced: its digest, and the steps as JSON values that lead to it."""
+
+    digest: str
+    price_ns: float
+    bound_ns: float
+    schedule: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored(Result):
+    """A result with the text of the program that its schedule begins with."""
+
+    program: str
+
+
+class Store:
+    """An open store; closes as a context."""
+
+    def __init__(self, path: str | Path, create: bool = True) -> None:
+        """Opens the file, or makes it where there is none and `create`.
+
+        Raises StoreError where there is none or it cannot be opened, StoreCorruptError and
+        StoreVersionError where it is not to be used, StoreBusyError, StoreFullError.
+        """
+        self.path = Path(path)
+        with said(self.path):
+            self._made = self._open(create)
+
+    def _open(self, create: bool) -> sqlite3.Connection:
+        if not create and not self.path.exists():
+            raise StoreError(
+                f"there is no store {self.path}", hint="`nkigym tune --store` makes it"
+            )
+        mode = "rwc" if create else "ro"
+        uri = f"file:{quote(str(self.path))}?mode={mode}"
+        made = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
+        try:
+            if create and self.path.stat().st_size == 0:
+                _create(made)
+            _examine(made, self.path)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._made.close()
+
+    # -- writing ----------------------------------------------------------------------------------
+
+    def add(self, problem: Problem, results: Iterable[Result] = ()) -> None:
+        """Results of a problem, all or none of them; what is there already stays."""
+        root = sha256(problem.program.encode()).hexdigest()
+        about = (problem.key, problem.name, problem.target, problem.nki, problem.costs, root)
+        rows = [
+            (problem.key, r.digest, r.price_ns, r.bound_ns, root, json.dumps(r.schedule))
+            for r in results
+        ]
+        with self._transaction() as made:
+            made.execute("INSERT OR IGNORE INTO roots VALUES (?, ?)", (root, problem.program))
+            made.execute("INSERT OR IGNORE INTO problems VALUES (?, ?, ?, ?, ?, ?)", about)
+            made.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def add_run(self, problem: Problem, report: Mapping[str, Any]) -> None:
+        """What a search has done."""
+        with self._transaction() as made:
+            made.execute(
+                "INSERT INTO runs (problem, report) VALUES (?, ?)",
+                (problem.key, json.dumps(report)),
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with said(self.path):
+            self._made.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._made
+                self._made.execute("COMMIT")
+            except BaseException:
+                if self._made.in_transaction:
+                    self._made.execute("ROLLBACK")
+                raise
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def problems(self) -> list[Problem]:
+        """All of them, by name."""
+        rows = self._read(
+            "SELECT key, name, target, nki, costs, program FROM problems, roots "
+            "WHERE roots.digest = problems.root"
+        )
+        return sorted((Problem(*row) for row in rows), key=lambda p: (p.name, p.key))
+
+    def prices(self, problem: str) -> dict[str, float]:
+        """Digest → price (ns), of one problem."""
+        return dict(self._read("SELECT digest, price_ns FROM results WHERE problem = ?", problem))
+
+    def best(self, problem: str, number: int = 1) -> list[Stored]:
+        """The fastest programs, fastest first; of equals, the shortest schedule."""
+        rows = self._read(
+            "SELECT results.digest, price_ns, bound_ns, schedule, program FROM results, roots "
+            "WHERE problem = ? AND roots.digest = results.root "
+            "ORDER BY price_ns, json_array_length(schedule), results.digest LIMIT ?",
+            problem, number,
+        )  # fmt: skip
+        return [
+            Stored(digest, price, bound, tuple(json.loads(schedule)), program)
+            for digest, price, bound, schedule, program in rows
+        ]
+
+    def runs(self, problem: str) -> list[dict[str, Any]]:
+        """The reports, oldest first."""
+        rows = self._read("SELECT report FROM runs WHERE problem = ? ORDER BY number", problem)
+        return [json.loads(report) for (report,) in rows]
+
+    def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with said(self.path), closing(self._made.execute(query, values)) as rows:
+            return rows.fetchall()
+
+
+def _create(made: sqlite3.Connection) -> None:
+    """The tables, unless another process was faster."""
+    made.execute("BEGIN EXCLUSIVE")
+    if not _header(made, "application_id"):
+        for table in _TABLES:
+            made.execute(table)
+        made.execute(f"PRAGMA application_id = {APPLICATION}")
+        made.execute(f"PRAGMA user_version = {VERSION}")
+    made.execute("COMMIT")
+
+
+def _examine(made: sqlite3.Connection, path: Path) -> None:
+    """Raises StoreCorruptError, StoreVersionError."""
+    if _header(made, "application_id") != APPLICATION:
+        raise StoreCorruptError(
+            f"{path} is a database, but no store of nkigym",
+            hint="it is left as it is; name another file",
+        )
+    version = _header(made, "user_version")
+    if version != VERSION:
+        raise StoreVersionError(
+            f"{path} was written by another version of nkigym", expected=f"version {VERSION}",
+            got=f"version {version}", hint="it is left as it is; name another file",
+        )  # fmt: skip
+    wrong = [text for (text,) in made.execute("PRAGMA quick_check") if text != "ok"]
+    if wrong:
+        raise StoreCorruptError(
+            f"{path} is damaged", got=wrong[0], hint="it is left as it is; name another file"
+        )
+
+
+def _header(made: sqlite3.Connection, name: str) -> int:
+    return made.execute(f"PRAGMA {name}").fetchone()[0]
