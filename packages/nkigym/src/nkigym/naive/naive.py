@@ -1,0 +1,70 @@
+"""The naive kernel of a NumPy function: strip by strip, in the order of the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from neuroncore.errors import ProgramError
+from neuroncore.program import Program, check
+from neuroncore.targets import resolve_target
+from nkigen_lite import trace
+from nkigen_lite.compile import check_version, rewritten
+from nkigen_lite.lower import Arrays, Plan, Writer, plan_groups, returned
+from nkigym.naive.errors import NaiveError
+from nkigym.naive.stages import strips_of
+from nkigym.naive.strip import write_strip
+
+
+def naive(
+    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = "0.6"
+) -> Program:
+    """The naive kernel of `function` for arguments like `specs` ("f32[128, 512]", arrays, Specs).
+
+    The program is checked. Results are the function's, in order. See `nkigym.naive` for what naive
+    means.
+
+    >>> print(naive(lambda a, b: a + b, "f32[256, 512]", "f32[256, 512]"), end="")
+    program("trn2", "0.6")
+    def function(x0: float32[256, 512], x1: float32[256, 512]):
+        out = buffer(float32[256, 512], shared_hbm)
+        for row in range(2):
+            x0_tile = buffer(float32[128, 512], sbuf)
+            dma_copy(dst=x0_tile[:, :], src=x0[128*row : 128*row + 128, :])
+            x1_tile = buffer(float32[128, 512], sbuf)
+            dma_copy(dst=x1_tile[:, :], src=x1[128*row : 128*row + 128, :])
+            tensor_tensor(dst=x1_tile[:, :], data1=x0_tile[:, :], data2=x1_tile[:, :], op=add)
+            dma_copy(dst=out[128*row : 128*row + 128, :], src=x1_tile[:, :])
+        return out
+
+    Raises TraceError and LoweringError as `nkigen_lite.compile`, NaiveError for sizes that are no
+    number of tiles, for what is no work on rows, and for rows that do not fit on chip.
+    """
+    check_version(nki)
+    known = resolve_target(target)
+    graph = list(rewritten(trace(function, *specs)).values())[-1]
+    plan = plan_groups(graph, known, across=False)
+    program = _written(plan, Writer(graph.name, known.name, nki))
+    try:
+        check(program)
+    except ProgramError as wrong:
+        raise NaiveError(f"the naive kernel of {graph.name} cannot run", got=str(wrong)) from wrong
+    return program
+
+
+def _written(plan: Plan, writer: Writer) -> Program:
+    arrays = Arrays(plan, writer)
+    graph, order = plan.graph, [n.name for n in plan.graph.nodes]
+    for strip in strips_of(plan):
+        for value in sorted(strip.stored, key=order.index):
+            arrays.place(value)
+        write_strip(writer, plan, strip, arrays)
+    results: list[str] = []
+    for value in returned(graph):
+        if value not in arrays.direct and arrays.shown.get(plan.base_of(value)) != value:
+            raise NaiveError(
+                "a result is another look at an array", expected="results that the function makes",
+                got=f"{value}: {graph.specs[value]}",
+            )  # fmt: skip
+        results.append(arrays.result(value, results))
+    return writer.finish(tuple(results))
