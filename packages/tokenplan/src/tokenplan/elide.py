@@ -33,6 +33,12 @@ listed."""
 _STEEP = {name: n for n, name in enumerate(rules.NAMES)}
 _STRONGEST = {"RAW": 0, "accumulate": 1, "WAW": 2, "WAR": 3}
 
+_MODES: dict[str, list[tuple[Mode, Mode]]] = defaultdict(list)
+"""Which modes of source and sink make an edge of this kind."""
+for _a, _b in product(Mode, Mode):
+    if not commute(_a, _b):
+        _MODES[rules.kind_of(_a, _b)].append((_a, _b))
+
 Key = tuple[str, str, str, str]
 """Source, sink, buffer, kind."""
 
@@ -166,18 +172,19 @@ class _Search:
 
         A pair that turns out to lie apart is not counted: the sweep may have done so.
         """
-        touches: dict[str, list[Place]] = defaultdict(list)
+        count: Counter[str] = Counter()
+        touches: dict[tuple[str, Mode], list[Place]] = defaultdict(list)
         for place in group:
-            touches[place.op.id].append(place)
+            count[place.op.id] += 1
+            touches[place.op.id, place.access.mode].append(place)
         for (source, sink, buffer, kind), found in self.found.items():
-            if buffer != group[0].access.buffer or len(touches[source]) == len(touches[sink]) == 1:
+            if buffer != group[0].access.buffer or count[source] == count[sink] == 1:
                 continue
             later = found.at[0] >= found.at[1]
-            for one, other in product(touches[source], touches[sink]):
-                a, b = one.access.mode, other.access.mode
-                is_one_of_them = kind == rules.kind_of(a, b) and not commute(a, b)
-                if is_one_of_them and (one, other, later) not in tested:
-                    self._take(found, self._verdict(one, other, later)[0])
+            for a, b in _MODES[kind]:
+                for one, other in product(touches.get((source, a), ()), touches.get((sink, b), ())):
+                    if (one, other, later) not in tested:
+                        self._take(found, self._verdict(one, other, later)[0])
 
     def _verdict(self, source: Place, sink: Place, later: bool) -> tuple[Verdict, Distance]:
         """What the rules say of a pair, and its least distance were there a conflict.
@@ -190,8 +197,7 @@ class _Search:
             return rules.decide(pair, self.budget), pair.nominal
         verdict = self.straight.get(parts)
         if verdict is None:
-            pair = Pair(source, sink, later)
-            verdict = rules.decide_straight(pair, self.budget)
+            verdict = rules.decide_straight(source, sink, self.budget)
             if not (isinstance(verdict.answer, Removed) and verdict.answer.assumes):
                 self.straight[parts] = verdict
         return verdict, ()

@@ -9,7 +9,16 @@ from functools import cached_property
 from itertools import pairwise
 
 from neuroncore.effects import Footprint, footprint
-from tokenplan.footprints import Level, Trips, blurred, digits_of, linear, radices
+from tokenplan.footprints import (
+    Level,
+    Trips,
+    Values,
+    blurred,
+    digits_of,
+    linear,
+    radices,
+    values_of,
+)
 from tokenplan.graph import Distance
 from tokenplan.model import Access, Buffer, Kernel, Loop, Node, Op
 
@@ -30,6 +39,23 @@ class Part:
     def digits(self) -> tuple[Level, ...] | None:
         """The access in rows, columns and so on of its buffer; None where it crosses them."""
         return digits_of(self.access, self.buffer, self.trips)
+
+    @cached_property
+    def reach(self) -> int:
+        """One past the greatest index of an element, counted in the whole buffer."""
+        return -(-linear(self.access).bounds(self.trips)[1] // self.buffer.itemsize)
+
+    @cached_property
+    def values(self) -> tuple[Values, ...] | None:
+        """Those of each digit; None where they are too many to go through."""
+        known = tuple([values_of(digit) for digit in self.digits or ()])
+        few = tuple([values for values in known if values is not None])
+        return few if len(few) == len(known) > 0 else None
+
+    @cached_property
+    def size(self) -> int:
+        """How many values its longest digit with steps goes through; 1: none has steps."""
+        return max(values.size for values in self.values or ())
 
     @cached_property
     def bounds(self) -> list[tuple[int, int]]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tokenplan.ancestors import Ancestors
 from tokenplan.model import Mode
+from tokenplan.nearby import WRITE, Nearby
 from tokenplan.order import Part, Place
 from tokenplan.overwritten import Overwritten
 from tokenplan.rules import NAMES, Pair, Removed, Verdict, boxes
@@ -28,10 +29,9 @@ Test = Callable[[Place, Place, bool], Verdict]
 MOST_PARTS = 4_000
 """Of so many parts of a tensor or fewer it is remembered which lie apart."""
 
-FEW = 32
-"""So many sources are looked at one by one before those that they wait for are dropped."""
-
-_WRITE = "RWA".index(Mode.write)
+FIRST, FEW = 6, 32
+"""So many sources are looked at one by one before those that they wait for are dropped: the first
+time, and later on."""
 
 
 def all_pairs(group: list[Place]) -> Iterator[Candidate]:
@@ -64,12 +64,13 @@ class _Sweep:
     def __init__(self, group: list[Place], test: Test) -> None:
         self.group, self.test = group, test
         self.apart: Counter[str] = Counter()
-        self.mode = np.array(["RWA".index(place.access.mode) for place in group], np.int8)
+        numbers = {mode: n for n, mode in enumerate(Mode)}
+        self.mode = np.array([numbers[place.access.mode] for place in group], np.int8)
         self.op = np.unique([place.at for place in group], return_inverse=True)[1]
         """Number of each access's operation."""
         self.op_of: list[int] = self.op.tolist()
-        self.numbers = np.arange(len(group))
         self.straight = [not place.op.loops for place in group]
+        self.is_straight = np.array(self.straight, bool)
         parts = list(dict.fromkeys(place.part for place in group))
         number = {part: n for n, part in enumerate(parts)}
         self.part = np.array([number[place.part] for place in group], np.int64)
@@ -81,6 +82,8 @@ class _Sweep:
         """No later write of the same loops covers it."""
         self.first = np.ones(len(group), bool)
         """No earlier write of the same loops covers it."""
+        self.nearby = Nearby(self.mode, self.digits)
+        """Accesses that none covers so far."""
         self.ancestors = Ancestors(len(group))
         self.overwritten = Overwritten(self.digits)
         self.rules: dict[int, np.ndarray] = {}
@@ -91,32 +94,45 @@ class _Sweep:
     # -- the same iteration -----------------------------------------------------------------------
 
     def forward(self) -> None:
-        alive, settled = np.zeros(0, np.int64), 0
+        settled = most = 0
         starts = np.flatnonzero(np.diff(self.op, prepend=-1)).tolist()
         for begin, end in zip(starts, [*starts[1:], len(self.group)], strict=True):
-            self._order(alive, range(begin, end))
-            alive = np.concatenate([alive[self.last[alive]], self.numbers[begin:end]])
-            if len(alive) > 2 * settled + FEW:
-                alive = self._settled(alive)
-                settled = len(alive)
+            self._order(range(begin, end))
+            self.nearby.add(begin, end)
+            if self.nearby.count <= most:
+                continue
+            self.nearby.compress()
+            if self.nearby.count > 2 * settled + FEW:
+                settled = self._settle()
+            self.ancestors.keep(set(self.op[self.nearby.numbers].tolist()))
+            most = 2 * self.nearby.count + FEW
 
-    def _settled(self, alive: np.ndarray) -> np.ndarray:
-        """Without those of which every byte was written again."""
-        again = [self.straight[n] and self.overwritten.covers(n) for n in alive.tolist()]
-        alive = alive[~np.array(again, bool)]
-        self.ancestors.keep(set(self.op[alive].tolist()))
-        return alive
+    def _settle(self) -> int:
+        """Drops those of which every byte was written again; how many are left."""
+        held = self.nearby.numbers
+        again = [self.straight[n] and self.overwritten.covers(n) for n in held.tolist()]
+        self._drop(held[again])
+        self.nearby.compress()
+        return self.nearby.count
 
-    def _order(self, alive: np.ndarray, sinks: range) -> None:
+    def _drop(self, covered: np.ndarray) -> None:
+        covered = covered[self.last[covered]]
+        if len(covered):
+            self.last[covered] = False
+            self.nearby.drop(covered)
+
+    def _order(self, sinks: range) -> None:
         """Tests the accesses of one operation with earlier ones, the latest of these first."""
-        near = [self._near(alive, n) for n in sinks]
-        sources = near[0] if len(near) == 1 else np.concatenate(near)
-        ends = np.repeat(self.numbers[sinks.start : sinks.stop], list(map(len, near)))
+        near = [self._near(n) for n in sinks]
+        sources, ends = near[0], np.full(len(near[0]), sinks.start)
+        if len(sinks) > 1:
+            sources = np.concatenate(near)
+            ends = np.repeat(np.array(sinks), [len(found) for found in near])
         left = np.argsort(-sources, kind="stable")
         is_straight = self.straight[sinks.start]
-        waits, known = [], 0
+        waits, known, few = [], 0, FIRST
         while len(left):
-            next_few, left = left[:FEW], left[FEW:]
+            next_few, left, few = left[:few], left[few:], FEW
             some = zip(sources[next_few].tolist(), ends[next_few].tolist(), strict=True)
             for source, sink in some:
                 op = self.op_of[source]
@@ -155,19 +171,25 @@ class _Sweep:
             sinks = np.array([n for n in members if self.first[n]], np.int64)
             for n in members:
                 if self.last[n]:
-                    for at in self._near(sinks[self.op[sinks] <= self.op[n]], n):
+                    for at in self._later(sinks[self.op[sinks] <= self.op[n]], n):
                         self.test(self.group[n], self.group[at], True)
 
-    # -- what is near, what covers ----------------------------------------------------------------
-
-    def _near(self, among: np.ndarray, n: int) -> np.ndarray:
-        """Those of `among` that do not commute with n and may overlap it; counts the others."""
-        if self.mode[n] != _WRITE:
+    def _later(self, among: np.ndarray, n: int) -> np.ndarray:
+        """Those of `among` that may conflict with n; counts the others that do not commute."""
+        if self.mode[n] != WRITE:
             among = among[self.mode[among] != self.mode[n]]
         near = among
         for low, high in self.digits:
             near = near[(low[near] < high[n]) & (high[near] > low[n])]
         self.apart[boxes.NAME] += len(among) - len(near)
+        return near
+
+    # -- what is near, what covers ----------------------------------------------------------------
+
+    def _near(self, n: int) -> np.ndarray:
+        """Earlier accesses that may conflict with n; counts those that provably do not."""
+        near, apart = self.nearby.near(n)
+        self.apart[boxes.NAME] += apart
         rules = self.rules.get(int(self.part[n]))
         if rules is None or not len(near):
             return near
@@ -178,17 +200,15 @@ class _Sweep:
 
     def _cover(self, near: np.ndarray, n: int) -> None:
         """No need to look again at what a write outside of loops covers."""
-        if self.mode[n] != _WRITE or not self.is_box[n]:
+        if self.mode[n] != WRITE or not self.is_box[n]:
             return
         self.overwritten.write(n)
         for low, high in self.digits:
             near = near[(low[near] >= low[n]) & (high[near] <= high[n])]
-        for source in near.tolist():
-            if self.straight[source]:
-                self.last[source] = False
+        self._drop(near[self.is_straight[near]])
 
     def _note_covers(self, source: int, sink: int) -> None:
-        if self.straight[sink] and (self.is_box[sink] or self.mode[sink] != _WRITE):
+        if self.straight[sink] and (self.is_box[sink] or self.mode[sink] != WRITE):
             return  # `_cover` sees to it
         one, other = self.group[source], self.group[sink]
         if one.op.loops != other.op.loops:
@@ -199,9 +219,9 @@ class _Sweep:
             exact = pair.is_exact
             self.covers[both] = exact and _covers(pair, True), exact and _covers(pair, False)
         by_sink, by_source = self.covers[both]
-        if by_sink and self.mode[sink] == _WRITE:
-            self.last[source] = False
-        if by_source and self.mode[source] == _WRITE:
+        if by_sink and self.mode[sink] == WRITE:
+            self._drop(np.array([source]))
+        if by_source and self.mode[source] == WRITE:
             self.first[sink] = False
 
 

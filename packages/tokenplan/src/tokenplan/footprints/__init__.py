@@ -9,5 +9,17 @@ from tokenplan.footprints.levels import (
     linear,
     radices,
 )
+from tokenplan.footprints.values import Values, least_common, values_of
 
-__all__ = ["Level", "Trips", "blurred", "digits_of", "levels_of", "linear", "radices"]
+__all__ = [
+    "Level",
+    "Trips",
+    "Values",
+    "blurred",
+    "digits_of",
+    "least_common",
+    "levels_of",
+    "linear",
+    "radices",
+    "values_of",
+]

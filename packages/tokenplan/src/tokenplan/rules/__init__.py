@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tokenplan.footprints.integer_sets import ExhaustedError
+from tokenplan.order import Place
 from tokenplan.rules import (
     boxes,
     commuting,
@@ -80,8 +81,17 @@ def decide(pair: Pair, budget: int = BUDGET) -> Verdict:
     return Verdict(integer_sets.NAME, answer)
 
 
-def decide_straight(pair: Pair, budget: int = BUDGET) -> Verdict:
+def decide_straight(before: Place, after: Place, budget: int = BUDGET) -> Verdict:
     """The same for accesses outside of loops, where a conflict is found sooner than excluded."""
+    one, other = before.part, after.part
+    both = each_value.values_of_both(one, other, budget)
+    if both is not None:
+        byte = each_value.least_byte(both)
+        if byte is None:
+            return decide(Pair(before, after, False), budget)
+        name = integer_sets.NAME if max(one.size, other.size) > 1 else trial.NAME
+        return Verdict(name, Conflict((), one.access.swizzle(byte)))
+    pair = Pair(before, after, False)
     found = trial.decide(pair)
     if found is not None:
         return Verdict(trial.NAME, found)

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import prod
+from collections.abc import Sequence
 
-from tokenplan.footprints import Level
+from tokenplan.footprints import Values, least_common, values_of
+from tokenplan.order import Part
 from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
 
-MOST = 1_024
-"""So many values of a digit are quicker to go through than a set of them is to ask."""
+Both = Sequence[tuple[Values, Values]]
+"""The values of either access, digit by digit."""
 
 
 def decide(pair: Pair, budget: int) -> Answer:
     """Removed or a byte that both touch; None inside of loops and where there are many values."""
     if pair.source.loops or pair.sink.loops or not pair.is_exact:
         return None
-    most = min(MOST, budget)
-    if any(_size(level) > most for both in pair.levels for level in both):
-        return None
-    byte = 0
+    known = []
     for a, b in pair.levels:
-        both = _values(a) & _values(b)
-        if not both:
-            return Removed(pair.assumes)
-        byte += a.radix * min(both)
-    return Conflict((), pair.byte(byte))
+        one, other = values_of(a), values_of(b)
+        if one is None or other is None or max(one.size, other.size) > budget:
+            return None
+        known.append((one, other))
+    byte = least_byte(known)
+    return Removed(pair.assumes) if byte is None else Conflict((), pair.byte(byte))
 
 
-def _size(level: Level) -> int:
-    return level.extent * prod(count for count, _ in level.steps)
+def values_of_both(one: Part, other: Part, budget: int) -> Both | None:
+    """What `least_byte` takes; None where that is more work than the budget allows."""
+    if one.values is None or other.values is None or one.access.swizzle != other.access.swizzle:
+        return None
+    return (
+        None
+        if max(one.size, other.size) > budget
+        else [*zip(one.values, other.values, strict=True)]
+    )
 
 
-@lru_cache(maxsize=4_096)
-def _values(level: Level) -> frozenset[int]:
-    firsts = [level.offset.constant]
-    for count, coefficient in level.steps:
-        firsts = [first + n * coefficient for first in firsts for n in range(count)]
-    return frozenset(first + n for first in firsts for n in range(level.extent))
+def least_byte(both: Both) -> int | None:
+    """The least byte whose digits both accesses have, before any swizzle."""
+    byte = 0
+    for a, b in both:
+        least = least_common(a, b)
+        if least is None:
+            return None
+        byte += a.radix * least
+    return byte

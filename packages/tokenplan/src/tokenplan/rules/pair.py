@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tokenplan.footprints import Level, blurred, levels_of, linear
+from tokenplan.footprints import Level, blurred, levels_of
 from tokenplan.graph import Distance
 from tokenplan.model import Mode, shared_loops
 from tokenplan.order import Place
@@ -105,13 +105,8 @@ def assumptions(place: Place) -> Iterator[str]:
     """What any proof that this access lies apart from another rests on."""
     if place.access.opaque:
         yield INDEX_IN_BOUNDS
-    if _elements(place) > WRAP_AT:
+    if place.part.reach > WRAP_AT:
         yield f"an index of {place.op.id}, which reaches 2^31, does not wrap"
-
-
-def _elements(place: Place) -> int:
-    """One past the greatest index of an element that the access reaches."""
-    return -(-linear(place.access).bounds(place.trips)[1] // place.buffer.itemsize)
 
 
 INDEX_IN_BOUNDS = "indices that are read on the device stay inside their tensors"
