@@ -67,6 +67,13 @@ def test_a_mistake_is_named_where_it_stands(old, new, line, column, what):
     assert error.what.startswith(what)
 
 
+def test_a_dtype_that_there_is_not_is_refused_with_those_there_are():
+    error = refusal("x: float32[128, 64]", "x: float33[128, 64]")
+
+    assert error.expected is not None
+    assert {"bfloat16", "float32", "int8"} <= set(error.expected.replace(",", "").split())
+
+
 def test_the_line_and_a_caret_are_shown_although_the_text_is_no_file():
     said = str(refusal("src=x[64*i", "src=y[64*i")).splitlines()
 

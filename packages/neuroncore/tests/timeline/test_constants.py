@@ -72,7 +72,7 @@ def test_a_generation_that_there_is_not_is_refused():
         constants().but("SEMAPHORE", "trn9", 300)
 
 
-@pytest.mark.parametrize("value", [-1, nan, inf])
+@pytest.mark.parametrize("value", [-1, nan, inf, "x", None, [300]])
 def test_what_is_no_time_is_refused(value):
     with pytest.raises(AttributeValueError, match="SEMAPHORE cannot be"):
         constants().but("SEMAPHORE", "all", value)

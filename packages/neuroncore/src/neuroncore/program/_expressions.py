@@ -13,7 +13,7 @@ from neuroncore.errors import KernelError, ProgramTextError
 from neuroncore.program.affine import Affine
 from neuroncore.program.box import Item, Slice, access_at
 from neuroncore.program.nodes import Access, Buffer, Indirect, Value
-from nki_dtypes import DType, resolve
+from nki_dtypes import DType, UnknownDTypeError, resolve
 
 _PATTERN = "x.ap([[512, 128], [1, 512]], 0)"
 
@@ -92,8 +92,8 @@ class Expressions:
             raise self.wrong(node, "not a dtype", "float32")
         try:
             return resolve(node.id)
-        except ValueError as unknown:
-            raise self.wrong(node, str(unknown).partition("\n")[0]) from None
+        except UnknownDTypeError as unknown:
+            raise self.wrong(node, unknown.what, unknown.expected) from None
 
     def keywords(self, call: ast.Call, *known: str) -> dict[str, ast.expr]:
         """The arguments by name."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
+from numbers import Real
 from typing import Any
 
 from neuroncore.errors import AttributeValueError
@@ -30,17 +31,17 @@ class Constants:
     def but(self, name: str, target: str, value: float) -> Constants:
         """The same constants with one changed on `target`, or on every generation (ALL).
 
-        Raises AttributeValueError for an unknown name and for what is no time (negative, NaN,
-        infinite), LaunchError for an unknown target.
+        Raises AttributeValueError for an unknown name and for what is no time (no number,
+        negative, NaN, infinite), LaunchError for an unknown target.
         """
         if name not in self.values:
             raise AttributeValueError(
                 f"{name!r} is not a constant of the timeline",
                 expected=" or ".join(self.values), operand="name",
             )  # fmt: skip
-        if not 0 <= value < inf:
+        if not isinstance(value, Real) or not 0 <= value < inf:
             raise AttributeValueError(
-                f"{name} cannot be {value}", expected="a number that is not negative",
+                f"{name} cannot be {value!r}", expected="a number that is not negative",
                 operand="value",
             )  # fmt: skip
         if target == ALL:
