@@ -10,7 +10,7 @@ from neuroncore.timeline.tracks import Track
 
 
 class TrackedAccess:
-    """Called, it gives the region for the current values of the loop variables.
+    """`find` gives the region for the current values of the loop variables.
 
     `offset` bytes and `terms` (slot of a loop variable, bytes a step) move `at_zero`; `place` says
     where in the track the bytes lie, if it is not the tensor's own. Without `at_zero` it is all of
@@ -19,8 +19,8 @@ class TrackedAccess:
     """
 
     __slots__ = (
-        "at_zero", "copies", "fixed", "form", "is_last", "moves", "offset", "place", "ready",
-        "regions", "terms", "track", "values",
+        "at_zero", "copies", "find", "fixed", "form", "is_last", "moves", "offset", "place",
+        "ready", "regions", "terms", "track", "values",
     )  # fmt: skip
 
     def __init__(
@@ -43,22 +43,43 @@ class TrackedAccess:
         """By offset times copies and copy."""
         self.ready: dict[int, tuple[int, int]] = {}
         """Of what is not written any more, by offset: when it is there, and its writer."""
+        self.find = self._finder()
         track.accesses.append(self)
 
-    def __call__(self) -> Region:
-        offset, copies, values = self.offset, self.copies, self.values
-        for variable, step in self.terms:
-            offset += step * values[variable]
-        slot = 0
-        key = offset
-        if copies > 1:
-            slot = self.track.slot
-            key = offset * copies + slot
-        found = self.regions.get(key)
-        if found is None:
-            found = self.regions[key] = self._region(offset, slot)
-            if not self.moves:
-                self.fixed = found
+    def _finder(self) -> Callable[[], Region]:
+        """The region for the current values, by the shortest way to it."""
+        get, make, track, values = self.regions.get, self._make, self.track, self.values
+        offset, terms, copies = self.offset, self.terms, self.copies
+        if copies == 1 and len(terms) == 1:
+            ((variable, step),) = terms
+
+            def find() -> Region:
+                key = offset + step * values[variable]
+                return get(key) or make(key, 0, key)
+
+        elif not terms:
+            first = offset * copies
+
+            def find() -> Region:
+                slot = track.slot if copies > 1 else 0
+                return get(first + slot) or make(first + slot, slot, offset)
+
+        else:
+
+            def find() -> Region:
+                moved = offset
+                for variable, step in terms:
+                    moved += step * values[variable]
+                slot = track.slot if copies > 1 else 0
+                key = moved * copies + slot
+                return get(key) or make(key, slot, moved)
+
+        return find
+
+    def _make(self, key: int, slot: int, offset: int) -> Region:
+        found = self.regions[key] = self._region(offset, slot)
+        if not self.moves:
+            self.fixed = found
         return found
 
     def written(self) -> tuple[int, int]:
@@ -69,14 +90,13 @@ class TrackedAccess:
         found = self.ready.get(offset)
         if found is None:
             assert self.form is not None and self.at_zero is not None
-            parts = (self.at_zero.moved(offset),)
-            found = self.ready[offset] = self.track.written(self.form, parts)
+            found = self.ready[offset] = self.track.written(self.form, self.at_zero, offset)
         return found
 
     def _region(self, offset: int, slot: int) -> Region:
-        parts = () if self.at_zero is None else (self.at_zero.moved(offset),)
         if self.form is not None:
-            return self.track.region_of(slot, self.form, parts)
+            return self.track.region_at(slot, self.form, self.at_zero, offset)
+        parts = () if self.at_zero is None else (self.at_zero.moved(offset),)
         return self.track.region(slot, self.place(*parts) if self.place else parts)
 
     def forget(self) -> None:

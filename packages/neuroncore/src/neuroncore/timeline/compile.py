@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.lanes import FIRST_QUEUE, LANE
 from neuroncore.timeline.loose import loose_matmul, loose_pass
 from neuroncore.timeline.order import Order
-from neuroncore.timeline.play import engine_pass, matmul, transfer
+from neuroncore.timeline.play import engine_pass, made, matmul, transfer
 from neuroncore.timeline.ports import Ports
 from neuroncore.timeline.regions import Parts
 from neuroncore.timeline.rotation import copies
@@ -117,11 +116,9 @@ class Compiler:
                 case Call():
                     steps += self._call(statement)
                 case Allocate(buffer):
-                    if buffer.space.on_chip:
-                        steps.append(partial(self.state.note_made, buffer.name))
                     track = self._track(buffer)
-                    if track.copies > 1:
-                        steps.append(track.rotate)
+                    if buffer.space.on_chip:
+                        steps.append(made(self.state, buffer.name, track))
         return steps
 
     def _loop(self, loop: Loop) -> Body:
@@ -151,7 +148,7 @@ class Compiler:
             return
         is_dma = isinstance(work[0], Transfer)
         lane = self._queue() if is_dma else LANE[work[0].engine]
-        site = Site(len(self.sites), call, lane, work, self.state.touches)
+        site = Site(len(self.sites), call, lane, work, self.trips, self.state.touches)
         if self.order is not None:
             site.gate = self.order.gate(site.number)
         for place in self.described.places(call):
@@ -268,8 +265,8 @@ class Compiler:
         if lane < FIRST_QUEUE:
             used = [op for op in site.work if isinstance(op, Pass | MultiplyMoving)]
             ticks = [state.clock.cycles(lane, op.interval) for op in used]
-            site.shortest = min(ticks)
-            state.least[lane] += self.trips * sum(ticks)
+            site.shortest, site.occupies = min(ticks), sum(ticks)
+            state.least[lane] += self.trips * site.occupies
 
     def _queue(self) -> int:
         """Every DMA of the source has its queue, as far as there are some; reordered ones share."""

@@ -11,14 +11,17 @@ from neuroncore.errors import AttributeValueError
 from neuroncore.program import Program, check
 from neuroncore.program.findings import raise_findings
 from neuroncore.timeline.clock import Clock
-from neuroncore.timeline.compile import Compiler
+from neuroncore.timeline.compile import Body, Compiler
 from neuroncore.timeline.constants import Constants, machine
 from neuroncore.timeline.constants import constants as published
 from neuroncore.timeline.described import Described
 from neuroncore.timeline.hoist import hoisted
+from neuroncore.timeline.lanes import FIRST_QUEUE
+from neuroncore.timeline.least import slack
 from neuroncore.timeline.order import Order
 from neuroncore.timeline.periodic import TooSlowError, loop_player
 from neuroncore.timeline.result import Timeline
+from neuroncore.timeline.sites import Step
 from neuroncore.timeline.state import State
 from neuroncore.work import charging
 
@@ -114,11 +117,29 @@ def _play(
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
     try:
+        slacks = _slacks(state, steps)
         for step in steps:
-            play = step if callable(step) else loop_player(compiler, step, skip_periods)
-            play()
-            if not callable(step):
-                state.used = compiler.lanes_behind(step)
+            if callable(step):
+                step()
+                continue
+            if slacks and state.is_late(slacks.pop()):
+                raise TooSlowError
+            loop_player(compiler, step, skip_periods)()
+            state.used = compiler.lanes_behind(step)
     finally:
         compiler.close()
     return state, compiler
+
+
+def _slacks(state: State, steps: list[Step | Body]) -> list[list[int]]:
+    """By how much each loop and those behind it take longer than their instructions, last first.
+
+    Only where that is known, and where it matters because there is a limit.
+    """
+    if state.limit is None or state.reorders:
+        return []
+    found = [[0] * FIRST_QUEUE]
+    for step in reversed(steps):
+        if not callable(step):
+            found.append([a + b for a, b in zip(found[-1], slack(state.clock, step), strict=True)])
+    return found[1:]

@@ -25,6 +25,7 @@ def loose_pass(state: State, site: Site) -> Step:
     wait, number, ports = site.wait(latency + semaphore), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
     own = lane.number
+    state.num_ops += site.trips
 
     def play() -> None:
         ready, behind, by = look(), wait.bar, wait.why
@@ -52,7 +53,6 @@ def loose_pass(state: State, site: Site) -> Step:
         if end > lane.end:
             lane.end = end
         lane.busy += interval
-        state.num_ops += 1
         done(end + semaphore, bar)
 
     return play
@@ -67,7 +67,9 @@ def loose_matmul(state: State, site: Site) -> Step:
     semaphore = clock.ticks("SEMAPHORE")
     lag = latency + semaphore
     wait, number = site.wait(lag), site.number
-    flops, warmth = site.flops, state.warmth
+    warmth = state.warmth
+    state.num_ops += site.trips * 2 * len(passes)
+    state.flops += site.trips * site.flops
 
     def play() -> None:
         ready, end, behind, by = wait.look(), 0, wait.bar, wait.why
@@ -84,8 +86,6 @@ def loose_matmul(state: State, site: Site) -> Step:
             bars.append(played((number, TENSOR, MULTIPLY, start, ready, end, cause, why)))
             lane.busy += interval
         lane.end = max(lane.end, end)
-        state.num_ops += 2 * len(passes)
-        state.flops += flops
         wait.done(end + semaphore, lane.last)
 
     return play

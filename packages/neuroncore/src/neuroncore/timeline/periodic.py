@@ -219,6 +219,8 @@ class Periods:
             if found is None:
                 found = self.before[region] = self._is_in_reach(region, 0)
             return found
+        if not moved:
+            return True
         key = region.form, region.offset - moved
         found = self.known.get(key)
         if found is None:

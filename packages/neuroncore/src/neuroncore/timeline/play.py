@@ -23,7 +23,21 @@ from neuroncore.timeline.state import (
     State,
     played,
 )
+from neuroncore.timeline.tracks import Track
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
+
+
+def made(state: State, buffer: str, track: Track) -> Step:
+    """An on-chip buffer comes to life, in its next copy."""
+    bars, note, copies = state.bars, state.made.append, track.copies
+
+    def play() -> None:
+        note((len(bars), buffer))
+        if copies > 1:
+            track.turns = turns = track.turns + 1
+            track.slot = turns % copies
+
+    return play
 
 
 def engine_pass(state: State, site: Site) -> Step:
@@ -35,6 +49,7 @@ def engine_pass(state: State, site: Site) -> Step:
     latency, semaphore = clock.latency(site.lane), clock.ticks("SEMAPHORE")
     wait, number, ports = site.wait(), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
+    state.num_ops += site.trips
 
     def play() -> None:
         ready = look()
@@ -57,7 +72,6 @@ def engine_pass(state: State, site: Site) -> Step:
         bars.append(played((number, lane.number, PASS, start, free, end, cause, why)))
         lane.free, lane.last, lane.end = free, bar, end
         lane.busy += interval
-        state.num_ops += 1
         done(end + semaphore, bar)
 
     return play
@@ -97,8 +111,10 @@ def matmul(state: State, site: Site) -> Step:
     load_latency = clock.cycles(TENSOR, clock.values["LOAD_LATENCY"])
     semaphore = clock.ticks("SEMAPHORE")
     weights, wait = site.matmul_waits()
-    number, flops, warmth = site.number, site.flops, state.warmth
+    number, warmth = site.number, state.warmth
     look_weights, look = weights.look, wait.look
+    state.num_ops += site.trips * 2 * len(passes)
+    state.flops += site.trips * site.flops
 
     def play() -> None:
         loaded, ready = look_weights(), look()
@@ -127,8 +143,6 @@ def matmul(state: State, site: Site) -> Step:
             bars.append(played((number, TENSOR, MULTIPLY, begin, lane.free, end, by, why)))
             lane.last = at + 1
         lane.end = end
-        state.num_ops += 2 * len(passes)
-        state.flops += flops
         weights.done(end + semaphore, lane.last)
         wait.done(end + semaphore, lane.last)
 
@@ -155,7 +169,10 @@ def transfer(state: State, site: Site) -> Step:
     look, done = wait.look, wait.done
     queues = state.queues
     own = None if state.reorders else state.lanes[site.lane]
-    hbm, moved = site.hbm_bytes, op.bytes
+    state.num_ops += site.trips
+    state.transfer_work += site.trips * share
+    state.hbm_bytes += site.trips * site.hbm_bytes
+    state.moved_bytes += site.trips * op.bytes
 
     def play() -> None:
         ready = look()
@@ -180,10 +197,6 @@ def transfer(state: State, site: Site) -> Step:
             lane.end = complete
         if own is None:
             heapreplace(state.turns, (lane.free, bar, state.turns[0][2]))
-        state.transfer_work += share
-        state.num_ops += 1
-        state.hbm_bytes += hbm
-        state.moved_bytes += moved
         done(complete + release, bar)
 
     return play

@@ -25,6 +25,8 @@ class Site:
     call: Call
     lane: int
     work: list[MicroOp]
+    trips: int
+    """How often it is executed."""
     touches: Touches
     reads: list[TrackedAccess] = field(default_factory=list)
     writes: list[TrackedAccess] = field(default_factory=list)
@@ -33,6 +35,8 @@ class Site:
     ports: list[Gaps] = field(default_factory=list)
     shortest: int = 0
     """The least ticks that one of its micro-ops occupies an engine."""
+    occupies: int = 0
+    """The ticks that all of them do."""
     generator: Gaps | None = None
     """Who makes the descriptors of a DMA."""
     hbm_bytes: int = 0

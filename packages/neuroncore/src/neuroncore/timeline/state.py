@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from heapq import heapify
 from typing import NamedTuple
@@ -21,6 +22,9 @@ DATA, SPACE, LANE, RESOURCE = range(4)
 CAUSES = ("data", "buffer", "engine", "resource")
 """Why an instruction did not start earlier: its operands are being made, its destination is still
 in use, its engine is busy, a port or descriptor generator or queue is."""
+
+
+NO_SLACK = (0,) * FIRST_QUEUE
 
 
 class Played(NamedTuple):
@@ -76,9 +80,8 @@ class State:
         self.bandwidth = Gaps()
         self.generators = {name: Gaps() for name in ("gpsimd", "sync", "scalar")}
         self.ports: dict[str, Gaps] = {}
-        self.num_ops = 0
-        self.hbm_bytes = self.moved_bytes = self.flops = 0
-        self.transfer_work = 0
+        self.num_ops = self.hbm_bytes = self.moved_bytes = self.flops = self.transfer_work = 0
+        """Of the whole program, but for the loads of tables, which count when they are played."""
         self.repeats: list[tuple[int, int, int, int]] = []
         """(first, behind, times, ticks), in `bars`: periods that were carried forward."""
         self.made: list[tuple[int, str]] = []
@@ -108,11 +111,14 @@ class State:
         """No weights that come are loaded before."""
         return max(self.weights_free, self.multiply_start)
 
-    def is_late(self) -> bool:
-        """Whether what is still to be played ends behind the limit, however it goes on."""
+    def is_late(self, slacks: Sequence[int] = NO_SLACK) -> bool:
+        """Whether what is still to be played ends behind the limit, however it goes on.
+
+        `slacks`: the ticks that each engine idles in it at least.
+        """
         limit = self.limit or 0
-        for lane, least in zip(self.lanes, self.least, strict=False):
-            if least and lane.earliest + least - lane.busy > limit:
+        for lane, least, slack in zip(self.lanes, self.least, slacks, strict=False):
+            if least and lane.earliest + least + slack - lane.busy > limit:
                 return True
         return False
 
@@ -135,26 +141,16 @@ class State:
         return [self.bandwidth, *self.generators.values(), *self.ports.values()]
 
     def counts(self) -> list[int]:
-        """What only ever grows."""
+        """What grows while it is played."""
         return [
-            self.num_ops, self.hbm_bytes, self.moved_bytes, self.flops, self.transfer_work,
-            *[lane.busy for lane in self.lanes], *[gaps.busy for gaps in self.shared],
+            self.num_ops, *[lane.busy for lane in self.lanes], *[gaps.busy for gaps in self.shared],
         ]  # fmt: skip
 
     def add_counts(self, more: list[int]) -> None:
         """Let everything that `counts` lists grow."""
-        (ops, hbm, moved, flops, work), rest = more[:5], more[5:]
-        self.num_ops += ops
-        self.hbm_bytes += hbm
-        self.moved_bytes += moved
-        self.flops += flops
-        self.transfer_work += work
-        for owner, count in zip((*self.lanes, *self.shared), rest, strict=True):
+        self.num_ops += more[0]
+        for owner, count in zip((*self.lanes, *self.shared), more[1:], strict=True):
             owner.busy += count
-
-    def note_made(self, buffer: str) -> None:
-        """An on-chip buffer comes to life."""
-        self.made.append((len(self.bars), buffer))
 
     def reason(self, cause: int, why: int) -> tuple[int, int]:
         """(cause, lane waited for) of who waits for bar `cause`."""
@@ -163,7 +159,7 @@ class State:
         place = cause - self.skipped
         if place < self.skips.fresh:
             place = self.skips.place(cause)
-        lane = self.bars[place].lane
+        lane = self.bars[place][1]
         return why, lane if lane < FIRST_QUEUE else FIRST_QUEUE
 
     def stall(self, lane: Lane, free: int, start: int, cause: int, why: int) -> None:

@@ -99,13 +99,14 @@ class LooseLane(Lane):
 
     def occupy(self, start: int, interval: int, reason: tuple[int, int], bar: int) -> None:
         """Instruction `bar` takes its place; what the lane idles is put down to who comes after."""
-        if start >= self.free:
-            if start > self.free and self.ended:
-                self._idles(reason, start - self.free)
+        free = self.free
+        if start >= free:
+            if start > free and self.ended:
+                self._idles(reason, start - free)
             self.reasons[start] = reason
             self.taken.follow(start, interval)
-            self.free = start + interval
-            self.ended[self.free] = bar
+            self.free = free = start + interval
+            self.ended[free] = bar
             return
         before, after = self.taken.insert(start, interval)
         self.reasons[start] = reason
@@ -114,7 +115,8 @@ class LooseLane(Lane):
             self._idles(self.reasons[after], after - end)
         else:
             self._idles(self.reasons[after], before - end)
-            self._idles(reason, start - before)
+            if start > before:
+                self._idles(reason, start - before)
         self.ended[end] = bar
 
     def loaded(self, start: int, reason: tuple[int, int]) -> None:

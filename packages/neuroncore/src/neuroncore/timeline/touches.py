@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import accumulate
 
 from neuroncore.timeline.regions import Region
 
@@ -22,11 +23,9 @@ class Touches:
         """How many instructions, the latest ones, there are among which some let go behind it."""
         every, peaks = self.all, self.peaks
         if len(peaks) < len(every):
-            peak = peaks[-1] if peaks else 0
-            for time, _ in every[len(peaks) :]:
-                if time > peak:
-                    peak = time
-                peaks.append(peak)
+            times = [time for time, _ in every[len(peaks) :]]
+            times[0] = max(times[0], peaks[-1] if peaks else 0)
+            peaks += accumulate(times, max)
         return len(every) - bisect_right(peaks, floor)
 
     def held(self, most: int, floor: int) -> Iterator[Region]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Protocol
 
+from neuroncore.effects import Footprint
 from neuroncore.timeline.regions import IRREGULAR, Form, Parts, Region, share_bytes
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Track:
         self.series: dict[int, list[Series]] = {}
         self.takes_series = not is_shared
 
-    def rotate(self, by: int = 1) -> None:
+    def rotate(self, by: int) -> None:
         """The tensor is allocated anew: the next copy, `slot`, is that of the moment."""
         self.turns += by
         self.slot = self.turns % self.copies
@@ -152,16 +153,25 @@ class Track:
             self._link(found)
         return found
 
-    def written(self, form: Form, parts: Parts) -> tuple[int, int]:
-        """When these bytes of the only copy are there, and who wrote them last; nothing is made."""
-        region = self.regions.get((0, form, parts[0].offset))
+    def region_at(self, slot: int, form: Form, at_zero: Footprint | None, offset: int) -> Region:
+        """The same, of bytes of that form `offset` behind `at_zero` (None: all of the tensor)."""
+        if at_zero is None:
+            return self.region_of(slot, form, ())
+        found = self.regions.get((slot, form, at_zero.offset + offset))
+        return found or self.region_of(slot, form, (at_zero.moved(offset),))
+
+    def written(self, form: Form, at_zero: Footprint, offset: int) -> tuple[int, int]:
+        """When bytes of the only copy are there, and who wrote them last; nothing is made."""
+        region = self.regions.get((0, form, at_zero.offset + offset))
         if region is not None:
             others = region.others
+            if not others:
+                return region.written, region.writer
         elif 0 in self.series:
-            region = self.region_of(0, form, parts)
+            region = self.region_of(0, form, (at_zero.moved(offset),))
             others = region.others
         else:
-            region = Region(self, form, parts, 0)
+            region = Region(self, form, (at_zero.moved(offset),), 0)
             others = self._sharing(region)
         return max([(one.written, one.writer) for one in (region, *others)])
 

@@ -17,7 +17,7 @@ class Wait:
     """
 
     __slots__ = (
-        "adds", "bar", "lag", "lane", "last_reads", "reads", "regions", "touches", "why", "writes",
+        "bar", "changes", "lane", "last_reads", "reads", "regions", "touches", "why",
     )  # fmt: skip
 
     def __init__(
@@ -31,11 +31,13 @@ class Wait:
         touches: Touches,
     ) -> None:
         self.touches = touches
-        self.lane, self.writes, self.adds = lane, writes, adds
+        self.lane = lane
         self.reads = [access for access in reads if not access.is_last]
         self.last_reads = [access for access in reads if access.is_last]
         """Nobody waits for these."""
-        self.lag = lag
+        self.changes = [(access, lag, SPACE) for access in writes]
+        self.changes += [(access, None, DATA) for access in adds]
+        """What is written, how far ahead the lane itself may be, the cause where it waits."""
         self.bar, self.why = NOBODY, LANE
         self.regions: list[Region] = []
 
@@ -44,7 +46,7 @@ class Wait:
         ready, bar, why = 0, NOBODY, LANE
         self.regions = regions = []
         for access in self.reads:
-            region = access.fixed or access()
+            region = access.fixed or access.find()
             regions.append(region)
             time = region.written
             if time >= ready and (time > ready or region.writer > bar):
@@ -57,28 +59,26 @@ class Wait:
             time, writer = access.written()
             if time >= ready and (time > ready or writer > bar):
                 ready, bar, why = time, writer, DATA
-        mine, lag, kind = self.lane, self.lag, SPACE
-        for accesses in (self.writes, self.adds):
-            for access in accesses:
-                region = access.fixed or access()
-                regions.append(region)
-                others = region.others
-                for one in (region, *others) if others else (region,):
-                    time = one.written
-                    if one.wlane == mine:
-                        time = time - lag if lag is not None else -1
-                    if time >= ready and (time > ready or one.writer > bar):
-                        ready, bar, why = time, one.writer, kind
-                    time = one.read
-                    if time <= 0:
-                        continue
-                    if one.rlane == mine:
-                        time = time - lag if lag is not None else -1
-                        if one.read2 >= ready and (one.read2 > ready or one.reader2 > bar):
-                            ready, bar, why = one.read2, one.reader2, SPACE
-                    if time >= ready and (time > ready or one.reader > bar):
-                        ready, bar, why = time, one.reader, SPACE
-            lag, kind = None, DATA
+        mine = self.lane
+        for access, lag, kind in self.changes:
+            region = access.fixed or access.find()
+            regions.append(region)
+            others = region.others
+            for one in (region, *others) if others else (region,):
+                time = one.written
+                if one.wlane == mine:
+                    time = time - lag if lag is not None else -1
+                if time >= ready and (time > ready or one.writer > bar):
+                    ready, bar, why = time, one.writer, kind
+                time = one.read
+                if time <= 0:
+                    continue
+                if one.rlane == mine:
+                    time = time - lag if lag is not None else -1
+                    if one.read2 >= ready and (one.read2 > ready or one.reader2 > bar):
+                        ready, bar, why = one.read2, one.reader2, SPACE
+                if time >= ready and (time > ready or one.reader > bar):
+                    ready, bar, why = time, one.reader, SPACE
         self.bar, self.why = bar, why
         return ready
 
@@ -88,15 +88,16 @@ class Wait:
         if not regions:
             return
         self.touches.all.append((release, regions))
-        for region in regions[:reads]:
+        for region in regions:
             region.toucher = bar
-            if lane != region.rlane:
-                region.was_read(lane, release, bar)
-            elif release > region.read:
-                region.read, region.reader = release, bar
-        for region in regions[reads:]:
-            region.toucher = region.writer = bar
-            region.written, region.wlane = release, lane
+            if reads:
+                reads -= 1
+                if lane != region.rlane:
+                    region.was_read(lane, release, bar)
+                elif release > region.read:
+                    region.read, region.reader = release, bar
+                continue
+            region.writer, region.written, region.wlane = bar, release, lane
             if region.read:
                 region.read = region.read2 = 0
                 region.reader = region.reader2 = region.rlane = NOBODY
