@@ -135,3 +135,17 @@ def test_an_instruction_may_be_named(every, ramp):
         return every.out(t)
 
     assert np.array_equal(every.run(kernel, ramp), ramp)
+
+
+@pytest.mark.parametrize("version", BACKEND.versions[2:])
+def test_a_stage_of_activate2_is_left_out_with_bypass(speak, version, ramp):
+    lang = speak(version, "trn3")
+    nl, nisa = lang.nl, lang.nisa
+
+    def kernel(x):
+        t = lang.tile(x)
+        nisa.activate2(t, nl.prelu, t, 16.0, 0.0, nl.subtract, nl.bypass, relu_param=0.5)
+        return lang.out(t)
+
+    less = ramp - 16
+    assert np.array_equal(lang.run(kernel, ramp), np.where(less < 0, less / 2, less))

@@ -66,6 +66,12 @@ CALLS = [
     ("dma_copy(dst, src, oob, dge, eng)", ("0.3",), "dst src oob_mode dge_mode engine"),
     ("dma_copy(dst, src, None, oob, dge, eng)", FROM_0_4, "dst src priority oob_mode dge_mode "
      "engine"),
+    ("exponential(dst, x)", ALL, "dst src"),
+    ("exponential(dst, x, m, r, cmd, 1.0)", ALL, "dst src max_value reduce_res reduce_cmd "
+     "reduce_init"),
+    ("activate2(dst, op, x, 1.0, 2.0, op, op)", FROM_0_4, "dst op data imm0 imm1 op0 op1"),
+    ("activate2(dst, op, x, 1.0, 2.0, op, op, 0.5, False, True)", FROM_0_4,
+     "dst op data imm0 imm1 op0 op1 relu_param reverse0 reverse1"),
     ("iota(dst, p, 5)", ALL, "dst pattern offset"),
     ("iota(dst, p, 5, 1)", ALL, "dst pattern offset channel_multiplier"),
     ("iota(dst, p, channel_multiplier=1)", FROM_0_3, "dst pattern channel_multiplier"),

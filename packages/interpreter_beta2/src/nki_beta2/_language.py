@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from neuroncore.activations import ACTIVATIONS
-from neuroncore.alu import ALU_OPS
+from neuroncore.alu import ALU_OPS, BYPASS
 from neuroncore.calls import make_function
 from neuroncore.core import as_dtype
 from neuroncore.engines import Space
@@ -66,6 +66,8 @@ class Operation:
 def language_contents(language: Language) -> dict[str, Any]:
     """Everything `nki.language` offers in this version and the machine models."""
     contents: dict[str, Any] = {name: Operation(name) for name in (*ALU_OPS, *ACTIVATIONS)}
+    if language.version >= (0, 4):
+        contents[BYPASS.name] = Operation(BYPASS.name)
     contents |= {d.name: d for d in ALL if version_tuple(d.since) <= language.version}
     contents |= _BUFFERS
     contents |= _creation(language)

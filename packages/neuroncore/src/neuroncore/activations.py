@@ -39,6 +39,8 @@ class Activation:
     """Needs no table of its own. (A guess: which functions share a table set is not published.)"""
     since: tuple[int, int] = (0, 1)
     conventional: bool = False
+    takes_slope: bool = False
+    """`function` has a second argument, activate2's relu_param."""
 
     @property
     def table(self) -> str | None:
@@ -67,6 +69,10 @@ def _identity(x: np.ndarray) -> np.ndarray:
 
 def _relu(x: np.ndarray) -> np.ndarray:
     return np.maximum(x, 0)
+
+
+def _prelu(x: np.ndarray, slope: Any = 0.0) -> np.ndarray:
+    return np.where(x < 0, x * slope, x)
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
@@ -160,6 +166,7 @@ ACTIVATIONS: dict[str, Activation] = {
         Activation("abs", np.abs, simple=True),
         Activation("sign", np.sign, simple=True),
         Activation("relu", _relu, simple=True),
+        Activation("prelu", _prelu, simple=True, since=(0, 4), takes_slope=True),
         Activation("exp", np.exp),
         Activation("log", np.log, (2.0**-64, 2.0**64)),
         Activation("sqrt", np.sqrt, (2.0**-116, 2.0**118)),

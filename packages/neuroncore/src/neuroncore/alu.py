@@ -130,6 +130,9 @@ ALU_OPS: dict[str, AluOp] = {
     )
 }
 
+BYPASS = AluOp("bypass", _U, np.positive, first_generation=4)
+"""No operation: what activate2 writes for a stage that it leaves out."""
+
 # 0.1 kernels write NumPy functions where an operation is meant [NKI migration guide].
 _NUMPY_NAMES = {
     "amax": "maximum", "max": "maximum", "amin": "minimum", "min": "minimum", "sum": "add",

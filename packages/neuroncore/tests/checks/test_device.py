@@ -69,6 +69,18 @@ def test_the_range_is_of_scaled_and_biased_data(watched, nisa):
     assert found.got == "outside: 3.5 to 3.5; all: 2.5 to 3.5"
 
 
+def test_the_range_of_activate2_is_of_what_its_operations_give(make_world, nisa):
+    report = Report()
+    world = make_world("trn3", watchers=(Device(report),))
+    data, dst = world.tile([[1.0, 2.0]]), world.new((1, 2))
+
+    nisa.activate2(dst, "sin", data, 1.0, 5.0, "multiply", "subtract", reverse1=True)
+    (found,) = report
+    assert found.got == "outside: 4 to 4; all: 3 to 4"
+    assert found.expected is not None
+    assert "op1(op0(data))" in found.expected
+
+
 @pytest.mark.parametrize(("value", "legal"), [(2.0**-42, True), (-(2.0**-43), False)])
 def test_reciprocal_bounds_the_magnitude(watched, nisa, value, legal):
     world, report = watched

@@ -81,7 +81,9 @@ def inputs(rng, name):
 
 
 def test_the_table_holds_every_function_that_is_tested_here_and_no_other():
-    assert set(ACTIVATIONS) == set(MEANING)
+    of_one_argument = {name for name, a in ACTIVATIONS.items() if not a.takes_slope}
+
+    assert of_one_argument == set(MEANING)
 
 
 @pytest.mark.parametrize("name", MEANING)

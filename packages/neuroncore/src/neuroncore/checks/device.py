@@ -18,9 +18,8 @@ from neuroncore.activations import Activation
 from neuroncore.checks.findings import Finding, Report, from_violation
 from neuroncore.engines import Engine
 from neuroncore.errors import AccessError, Violation
-from neuroncore.instructions import Call
+from neuroncore.instructions import Call, TableInput
 from neuroncore.instructions import check as violations
-from neuroncore.instructions.activation import table_input
 from neuroncore.memory import View
 from neuroncore.observe import Event, Watcher
 from neuroncore.spec import Spec
@@ -47,12 +46,12 @@ class Device(Watcher):
             found = self._known[call] = [*_limits(call), *_patterns(call)]
         for code, wrong in found:
             self.report.add(from_violation("device", wrong, event.place, call.record.name, code))
-        function = call.attrs.get("op")
-        if isinstance(function, Activation) and np.isfinite(function.valid).any():
-            self._range(event, function)
+        if call.record.table_input is not None and np.isfinite(call.op.valid).any():
+            self._range(event, call.record.table_input, call.op)
 
-    def _range(self, event: Event, function: Activation) -> None:
-        inputs = [event.views[name] for name in ("data", "scale", "bias")]
+    def _range(self, event: Event, table_input: TableInput, function: Activation) -> None:
+        outputs = event.call.record.outputs
+        inputs = [view for name, view in event.views.items() if name not in outputs]
         if any(isinstance(v, View) and v.storage.fresh for v in inputs):
             return  # nothing was written: the memory check says so
         x = table_input(event.call, event.views)
@@ -74,7 +73,8 @@ class Device(Watcher):
                 found,
                 message=f"{function.name} of {outside.size:,} of {seen.size:,} elements outside "
                 "its valid range",
-                expected=f"{x_name} in [{low:g}, {high:g}], x being data * scale + bias",
+                expected=f"{x_name} in [{low:g}, {high:g}], x being "
+                + ("data * scale + bias" if "scale" in event.views else "op1(op0(data))"),
                 got=f"outside: {outside.min():g} to {outside.max():g}; "
                 f"all: {np.nanmin(seen):g} to {np.nanmax(seen):g}",
                 hint="a device gives garbage there: clamp or shift the input first",

@@ -12,6 +12,7 @@ from neuroncore.instructions._record import (
     MaskBehaviour,
     Operand,
     Out,
+    TableInput,
 )
 from neuroncore.instructions._registry import INSTRUCTIONS
 
@@ -27,6 +28,7 @@ __all__ = [
     "MaskBehaviour",
     "Operand",
     "Out",
+    "TableInput",
     "check",
     "plan",
 ]

@@ -61,7 +61,7 @@ def folding(c: Call, name: str, data: Spec, op: AluOp) -> Fold:
     used, command = lanes(c, data), c.reduce_cmd
     identity = np.float32(op.identity if op.identity is not None else 0)
     rows = data.partitions
-    reduce: Any = op.function
+    reduce, total = op.function, _total(op)
 
     def fold(core: NeuronCore, results: np.ndarray, initial: Any) -> np.ndarray:
         held = registers(core, name)
@@ -72,11 +72,25 @@ def folding(c: Call, name: str, data: Spec, op: AluOp) -> Fold:
         elif command is ReduceCmd.idle and name == VECTOR:
             held[...] = np.nan
         if command not in (ReduceCmd.reset, ReduceCmd.idle):
-            total = reduce.reduce(results.reshape(rows, -1), axis=1, dtype=np.float32)
-            held[used] = reduce(held[used], total)
+            held[used] = reduce(held[used], total(results.reshape(rows, -1)))
         return held[used]
 
     return fold
+
+
+def _total(op: AluOp) -> Callable[[np.ndarray], np.ndarray]:
+    """Reduces float32 (P, F) to (P,)."""
+    function: Any = op.function
+    if isinstance(function, np.ufunc):
+        return lambda results: function.reduce(results, axis=1, dtype=np.float32)
+    pick = {"abs_max": np.argmax, "abs_min": np.argmin}[op.name]
+
+    def last_of_its_magnitude(results: np.ndarray) -> np.ndarray:
+        turned = results[:, ::-1]  # of equal magnitudes the last counts: a tie gives the second
+        place = pick(np.abs(turned), axis=1)[:, None]
+        return np.take_along_axis(turned, place, axis=1)[:, 0]
+
+    return last_of_its_magnitude
 
 
 def giving(reduce_res: Spec | None, negate: bool = False) -> Callable[[View | None, Any], None]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neuroncore.alu import AluOp, alu_op
+from neuroncore.alu import BYPASS, AluOp, alu_op
 from neuroncore.engines import Engine
 from neuroncore.errors import AttributeValueError
 
@@ -37,6 +37,12 @@ def member(kind: type[E], operand: str) -> Callable[[Any], E]:
 
 
 as_engine = member(Engine, "engine")
+
+
+def op_or_bypass(value: Any) -> AluOp:
+    """An ALU operation or nl.bypass."""
+    is_bypass = value is BYPASS or "bypass" in (value, getattr(value, "__name__", None))
+    return BYPASS if is_bypass else alu_op(value)
 
 
 def optional_op(value: Any) -> AluOp | None:

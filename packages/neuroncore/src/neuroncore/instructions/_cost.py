@@ -31,6 +31,12 @@ def one_pass(call: Call, cycles: float, table: str | None = None, rate: int = 1)
     return [Pass(engine, interval, table, fast=rate > 1)]
 
 
+def with_read_out(call: Call, cycles: float, table: str | None = None) -> list[MicroOp]:
+    """max(MIN_II, cycles) + MIN_II: reading the registers follows [NKI 0.1 API documents]."""
+    least = constant("MIN_II")
+    return one_pass(call, max(cycles, least) + least, table)
+
+
 def is_strided(spec: Spec) -> bool:
     """Whether the innermost step over the free elements is above the limit."""
     if spec.rank < 2 or spec.shape[-1] == 1:

@@ -16,6 +16,7 @@ from neuroncore.errors import (
     MemorySpaceError,
     PartitionError,
     ShapeError,
+    UnsupportedError,
     Violation,
 )
 from neuroncore.instructions._record import Call, Limit
@@ -231,3 +232,16 @@ def rule(
         return () if condition(call) else (violation(call),)
 
     return Limit(check, breaks)
+
+
+def from_generation(least: int, operand: str, target: str, hint: str | None = None) -> Limit:
+    """The instruction came with a generation; `target` is one before, `operand` is pointed at."""
+    return rule(
+        lambda c: c.target.generation >= least,
+        lambda c: Violation(
+            UnsupportedError, f"{c.target.name} has no {c.record.name}", operand,
+            expected=f"gen{least} or later", got=c.target.name, hint=hint,
+            rule=f"NKI: {c.record.name}, generations",
+        ),
+        target=target,
+    )  # fmt: skip

@@ -153,6 +153,10 @@ class Example:
     note: str = ""
 
 
+TableInput = Callable[[Call, Mapping[str, Any]], np.ndarray]
+"""From the operands of a call to the float32 numbers that its activation table is asked for."""
+
+
 def _first_engine(call: Call) -> Engine:
     asked = call.attrs.get("engine", Engine.unknown)
     return call.record.engines[0] if asked is Engine.unknown else asked
@@ -200,6 +204,9 @@ class Instruction:
     that are not chosen are kept, which is no read of them."""
     moves_bits: Callable[[Call], bool] = lambda call: False
     """Whether elements are moved as they are, so that packed ones, which have no value, may be."""
+
+    table_input: TableInput | None = None
+    """Where attribute `op` is an activation function: what it is asked for."""
 
     outputs: tuple[str, ...] = field(init=False)
     """The operands that it writes."""

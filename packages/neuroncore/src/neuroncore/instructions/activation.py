@@ -16,7 +16,6 @@ from neuroncore.effects import Effect, reads, writes
 from neuroncore.engines import ON_CHIP, Engine
 from neuroncore.enums import ReduceCmd
 from neuroncore.errors import (
-    AccessError,
     AttributeValueError,
     ShapeError,
     UnsupportedError,
@@ -71,8 +70,8 @@ def _compute(c: Call) -> Callable[..., np.ndarray]:
 
     def compute(dst: View, data: View, bias: Any, scale: Any, _: Any) -> np.ndarray:
         x = prepare(read(data), scale, bias)
-        if refuse and not function.is_valid(x):
-            raise _outside(function, x)
+        if refuse:
+            refuse_invalid(c, function, x)
         if straight:
             return function.function(x, out=dst.array)
         values = function.function(x)
@@ -110,14 +109,17 @@ def _per_lane(given: Spec | type | None, shape: tuple[int, ...]) -> Callable[[An
     return np.float32
 
 
-def _outside(function: Activation, x: np.ndarray) -> AccessError | AttributeValueError:
+def refuse_invalid(c: Call, function: Activation, x: np.ndarray) -> None:
+    """Raise AttributeValueError for an input outside the function's documented range."""
+    if function.is_valid(x):
+        return
     low, high = function.valid
     seen = np.abs(x) if function.valid_of_magnitude else x
     worst = seen[(seen < low) | (seen > high) | np.isnan(seen)]
-    return AttributeValueError(
+    raise AttributeValueError(
         f"{function.name} of {worst.flat[0]:g} is outside its valid range",
         expected=f"{'|x|' if function.valid_of_magnitude else 'x'} in [{low:g}, {high:g}]",
-        instruction="activation",
+        instruction=c.record.name,
         hint="hardware gives garbage there; clamp the input first",
         rule="NKI: supported activation functions, valid input range",
     )
@@ -182,6 +184,20 @@ OPERANDS = {
     "reduce_res": Out("P 1", ON_CHIP, optional=True),
 }
 
+KNOWN: Limit = rule(
+    lambda c: c.op.since <= c.version,
+    lambda c: Violation(
+        AttributeValueError,
+        f"{c.op.name} came with NKI {'.'.join(map(str, c.op.since))}",
+        "op",
+        expected="a function of the chosen version",
+        got=f"{c.op.name} in NKI {'.'.join(map(str, c.version))}",
+        rule="NKI: supported activation functions",
+    ),
+    op="gelu_apprx_sigmoid_dx",
+    version=(0, 1),
+)
+
 LIMITS: list[Limit] = [
     same_partitions("dst", "data", data="float32[8, 2] sbuf"),
     same_free("dst", "data", data="float32[2, 9] sbuf"),
@@ -190,18 +206,19 @@ LIMITS: list[Limit] = [
     Limit(_bias_is_legal, {"op": "reciprocal", "bias": "float32[2, 1] sbuf", "target": "trn1"}),
     Limit(_reduction_is_legal, {"reduce_op": "maximum"}),
     Limit(_reduction_is_legal, {"reduce_cmd": ReduceCmd.load_reduce}),
+    KNOWN,
     rule(
-        lambda c: c.op.since <= c.version,
+        lambda c: not c.op.takes_slope,
         lambda c: Violation(
             AttributeValueError,
-            f"{c.op.name} came with NKI {'.'.join(map(str, c.op.since))}",
+            f"{c.op.name} needs a slope, which this instruction has not",
             "op",
-            expected="a function of the chosen version",
-            got=f"{c.op.name} in NKI {'.'.join(map(str, c.version))}",
-            rule="NKI: supported activation functions",
+            expected="a function of one argument",
+            got=c.op.name,
+            hint="nisa.activate2 takes it as relu_param (gen4)",
+            rule=f"{RULE}, op",
         ),
-        op="gelu_apprx_sigmoid_dx",
-        version=(0, 1),
+        op="prelu",
     ),
 ]
 
@@ -221,6 +238,7 @@ ACTIVATION = Instruction(
     run=activation,
     result=like("data"),
     mask=MaskBehaviour.elementwise,
+    table_input=table_input,
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "scale": 2.0},
                 {"dst": 4 * _X * _X}),

@@ -20,7 +20,7 @@ from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._alu_limits import known_to_hardware
 from neuroncore.instructions._convert import flag, member
-from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._cost import with_read_out
 from neuroncore.instructions._lanes import (
     FLOAT32,
     arithmetic,
@@ -46,14 +46,6 @@ from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import ACTIVATION, LIMITS, activation
 from neuroncore.memory import View
 from neuroncore.numerics import reader, writer
-from neuroncore.work import MicroOp, constant
-
-
-def _with_read_out(c: Call, table: str | None = None) -> list[MicroOp]:
-    """max(MIN_II, N) + MIN_II: reading the registers follows [NKI 0.1 API documents]."""
-    least = constant("MIN_II")
-    return one_pass(c, max(c.data.free, least) + least, table)
-
 
 # -- tensor_scalar_reduce -------------------------------------------------------------------------
 
@@ -165,7 +157,7 @@ TENSOR_SCALAR_REDUCE = Instruction(
         Limit(_reduction_is_legal, {"reduce_res": None, "version": (0, 5)}),
     ],
     effects=_reduce_effects,
-    work=_with_read_out,
+    work=lambda c: with_read_out(c, c.data.free),
     run=tensor_scalar_reduce,
     result=like("data"),
     mask=MaskBehaviour.rectangular,
@@ -222,7 +214,7 @@ ACTIVATION_REDUCE = replace(
             version=(0, 5),
         ),
     ],
-    work=lambda c: _with_read_out(c, c.op.table),
+    work=lambda c: with_read_out(c, c.data.free, c.op.table),
     run=activation_reduce,
     mask=MaskBehaviour.rectangular,
     examples=[

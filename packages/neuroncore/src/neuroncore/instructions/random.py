@@ -13,12 +13,12 @@ import numpy as np
 
 from neuroncore.effects import Effect, Touch, reads, register, writes
 from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.errors import AttributeValueError, EngineError, UnsupportedError, Violation
+from neuroncore.errors import AttributeValueError, EngineError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import draw, generator_name, uniform
 from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, one_per_partition
-from neuroncore.instructions._limits import rule
+from neuroncore.instructions._limits import from_generation, rule
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -119,15 +119,7 @@ RAND2 = Instruction(
     attrs={},
     limits=[
         one_per_partition("dst", "min", "max", min="float32[2, 2] sbuf"),
-        rule(
-            lambda c: c.target.generation >= 4,
-            lambda c: Violation(
-                UnsupportedError, f"{c.target.name} has no rand2", "dst", expected="gen4 or later",
-                got=c.target.name, hint="rng gives random bits on every generation",
-                rule="NKI: rand2, generations",
-            ),
-            target="trn2",
-        ),
+        from_generation(4, "dst", "trn2", hint="rng gives random bits on every generation"),
     ],
     effects=_effects,
     # Four values per lane and cycle [Trainium3 architecture guide].

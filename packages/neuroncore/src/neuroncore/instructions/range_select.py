@@ -20,7 +20,7 @@ from neuroncore.instructions._choose import choose
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import FLOAT32, FLOATS, one_of, one_per_partition
-from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._limits import from_generation, rule, same_free, same_partitions
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -158,14 +158,7 @@ RANGE_SELECT = Instruction(
             reduce_cmd=ReduceCmd.reduce,
             version=(0, 2),
         ),
-        rule(
-            lambda c: c.target.generation >= 3,
-            lambda c: Violation(
-                UnsupportedError, f"{c.target.name} has no range_select", "dst",
-                expected="gen3 or later", got=c.target.name, rule=f"{_RULE}, generations",
-            ),
-            target="trn1",
-        ),
+        from_generation(3, "dst", "trn1"),
     ],
     effects=_effects,
     work=lambda c: one_pass(c, c.dst.free),  # [NKI 0.1 API documents]

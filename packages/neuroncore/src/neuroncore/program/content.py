@@ -63,9 +63,10 @@ def as_numbers(buffer: Buffer) -> list[float] | None:
         return None
     flat = elements_of(buffer).reshape(-1)
     shortest = flat.dtype in (np.float32, np.float16)
-    numbers = [float(str(n)) for n in flat] if shortest else (
-        flat.tolist() if flat.dtype.kind in "iu" else flat.astype(np.float64).tolist()
-    )  # fmt: skip
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        numbers = [float(str(n)) for n in flat] if shortest else (
+            flat.tolist() if flat.dtype.kind in "iu" else flat.astype(np.float64).tolist()
+        )  # fmt: skip
     numbers = [plain_number(n) for n in numbers]
     return numbers if from_numbers(numbers, buffer.dtype) == buffer.content else None
 
