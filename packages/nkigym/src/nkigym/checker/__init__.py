@@ -1,4 +1,5 @@
-"""Whether a tile program is what it should be: by value numbers, and by running it.
+"""Whether a tile program is what it should be: by value numbers, and by running it; whether the
+certificate of a loop step holds.
 
 Shares no code with what finds and certifies programs.
 """
@@ -6,11 +7,13 @@ Shares no code with what finds and certifies programs.
 from nkigym.checker.certificate import Certificate, read_certificate
 from nkigym.checker.checking import check_tiles, run_tiles
 from nkigym.checker.findings import CertificateFileError, Finding
+from nkigym.checker.steps import check_step
 
 __all__ = [
     "Certificate",
     "CertificateFileError",
     "Finding",
+    "check_step",
     "check_tiles",
     "read_certificate",
     "run_tiles",

@@ -1,0 +1,91 @@
+"""Certificates of loop steps, replayed: every claim is tried iteration by iteration.
+
+A claim says of two accesses to one buffer that they never meet while the iterations of the loops
+around both are related as given: = (the same), > (the first's is later), < (earlier), * (any).
+Here they are listed element by element, for the first, second and last iterations of every loop.
+Shares no code with what makes the claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from nkigym.checker.findings import CertificateFileError, Finding
+
+RELATED = {
+    "=": lambda x, y: x == y,
+    ">": lambda x, y: x > y,
+    "<": lambda x, y: x < y,
+    "*": lambda x, y: True,
+}
+
+Values = dict[str, int]
+Runs = tuple[np.ndarray, int]
+"""First elements of runs without gaps, in rising order, and their common length."""
+
+
+def check_step(certificate: Mapping[str, Any]) -> list[Finding]:
+    """Every claim of a step's certificate that some iteration refutes; nothing if it holds.
+
+    Raises CertificateFileError for data that is no certificate.
+    """
+    try:
+        claims = list(certificate["claims"])
+        found = [(n, refuted(claim)) for n, claim in enumerate(claims)]
+    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+        raise CertificateFileError(f"this is no certificate of a step: {wrong!r}") from wrong
+    return [Finding(n, what) for n, what in found if what]
+
+
+def refuted(claim: Mapping[str, Any]) -> str | None:
+    """An iteration in which the two accesses meet, or leave their buffer."""
+    shared = [(name, _tried(loop), relation) for name, *loop, relation in claim["shared"]]
+    size = int(np.prod(claim["shape"]))
+    names = [name for name, _, _ in shared]
+    everywhere = [dict(zip(names, at, strict=True)) for at in product(*(v for _, v, _ in shared))]
+    first = [(at, _elements(claim["a"], at)) for at in everywhere]
+    second = [(at, _elements(claim["b"], at)) for at in everywhere]
+    for at, (starts, length) in (*first, *second):
+        if starts[0] < 0 or starts[-1] + length > size:
+            return f"{claim['buffer']} is left at {at}"
+    for (x, one), (y, other) in product(first, second):
+        if all(RELATED[rel](x[name], y[name]) for name, _, rel in shared) and _meet(one, other):
+            return f"accesses to {claim['buffer']} meet at {x} and {y}"
+    return None
+
+
+def _tried(loop: Sequence[int]) -> list[int]:
+    """The first two and the last values of a loop."""
+    values = range(*loop)
+    return sorted({*values[:2], *values[-1:]})
+
+
+def _elements(touch: Mapping[str, Any], at: Values) -> Runs:
+    """All elements that an access names, over the loops that it alone is in."""
+    constant, terms = touch["offset"]
+    inner = [[(name, v) for v in _tried(loop)] for name, *loop in touch["loops"]]
+    offsets = [constant + _sum(terms, {**at, **dict(values)}) for values in product(*inner)]
+    *outer, (count, stride) = zip(touch["shape"], touch["strides"], strict=True)
+    length = count if stride == 1 else 1
+    if stride != 1:
+        outer.append((count, stride))
+    starts = np.asarray(offsets)
+    for n, s in outer:
+        starts = (starts[:, None] + np.arange(n) * s).ravel()
+    return np.unique(starts), length
+
+
+def _sum(terms: Mapping[str, int], at: Values) -> int:
+    return sum(c * at[name] for name, c in terms.items())
+
+
+def _meet(one: Runs, other: Runs) -> bool:
+    """Whether a run of one has an element in common with a run of the other."""
+    (a, long), (b, wide) = one, other
+    behind = np.searchsorted(b, a - wide, side="right")
+    within = behind < len(b)
+    return bool((b[behind[within]] < a[within] + long).any())

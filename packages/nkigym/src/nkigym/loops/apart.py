@@ -1,0 +1,183 @@
+"""Whether two accesses touch different elements in all the iterations that matter.
+
+An access is taken apart by the dimensions of its buffer; where the intervals of one dimension lie
+apart, the elements do. Nothing depends on how many iterations there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from neuroncore.program import Access, Buffer
+from nkigym.loops.touches import ADD, READ, Range, Touch
+
+SAME, LATER, EARLIER, ANY = "=", ">", "<", "*"
+"""How the iteration of the first access stands to that of the second, loop by loop."""
+
+
+class Shared(NamedTuple):
+    """A loop around both accesses, and how the iteration of the first stands to the second's."""
+
+    loop: Range
+    relation: str
+
+
+class Apart(NamedTuple):
+    """The claim that two touches of one buffer never meet in iterations so related."""
+
+    a: Touch
+    b: Touch
+    shared: tuple[Shared, ...]
+    buffer: Buffer
+
+
+def conflicts(first: Iterable[Touch], second: Iterable[Touch]) -> Iterator[tuple[Touch, Touch]]:
+    """Pairs that touch one buffer, of which one writes, and whose order could matter.
+
+    Sums into the same elements commute; a register that both calls set before they use it is free.
+    """
+    by_buffer: dict[str, list[Touch]] = {}
+    for b in second:
+        by_buffer.setdefault(b.buffer, []).append(b)
+    for a in first:
+        for b in by_buffer.get(a.buffer, ()):
+            if a.kind == b.kind and a.kind in (READ, ADD):
+                continue
+            if a.covers and b.covers:
+                continue
+            yield a, b
+
+
+class Digit(NamedTuple):
+    """One dimension of an access: its first index, and how many beyond it are spanned."""
+
+    constant: int
+    terms: tuple[tuple[str, int], ...]
+    extent: int
+
+
+def is_apart(claim: Apart) -> bool:
+    """Whether intervals prove the claim."""
+    a, b = claim.a.access, claim.b.access
+    if a is None or b is None:
+        return False
+    one, other = digits(a, claim.buffer), digits(b, claim.buffer)
+    if one is None or other is None:
+        return False
+    shared = {s.loop.variable: s for s in claim.shared}
+    around = {name: s.loop for name, s in shared.items()}
+    mine = {**around, **{r.variable: r for r in claim.a.loops}}
+    theirs = {**around, **{r.variable: r for r in claim.b.loops}}
+    if not (_fits(one, claim.buffer, mine) and _fits(other, claim.buffer, theirs)):
+        return False
+    for x, y in zip(one, other, strict=True):
+        low, high = _difference(x, y, shared, mine, theirs)
+        if low > y.extent or high < -x.extent:
+            return True
+    return False
+
+
+def _difference(
+    x: Digit, y: Digit, shared: Mapping[str, Shared],
+    mine: Mapping[str, Range], theirs: Mapping[str, Range],
+) -> tuple[int, int]:  # fmt: skip
+    """The least and greatest of x's first index minus y's."""
+    low = high = x.constant - y.constant
+    taken = dict(y.terms)
+    for name, c in x.terms:
+        both = shared.get(name)
+        parts = [(c, mine[name])] if both is None else _related(c, taken.pop(name, 0), both)
+        for factor, values in parts:
+            ends = factor * values.start, factor * values.last
+            low, high = low + min(ends), high + max(ends)
+    for name, c in taken.items():
+        both = shared.get(name)
+        parts = [(-c, theirs[name])] if both is None else _related(0, c, both)
+        for factor, values in parts:
+            ends = factor * values.start, factor * values.last
+            low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _related(a: int, b: int, shared: Shared) -> list[tuple[int, Range]]:
+    """a·x - b·y with x = y + distance, as factors and the values that they multiply."""
+    loop = shared.loop
+    found = [(a - b, loop)] if a != b else []
+    reach = loop.last - loop.start
+    match shared.relation:
+        case "=":
+            return found
+        case ">":
+            return [*found, (a, Range("", loop.step, reach + 1, loop.step))]
+        case "<":
+            return [*found, (a, Range("", -reach, 0, loop.step))]
+    return [*found, (a, Range("", -reach, reach + 1, loop.step))]
+
+
+def _fits(found: list[Digit], buffer: Buffer, values: Mapping[str, Range]) -> bool:
+    """Whether every dimension stays inside the buffer's, so that no index carries over."""
+    for digit, size in zip(found, buffer.shape, strict=True):
+        low = high = digit.constant
+        for name, c in digit.terms:
+            loop = values[name]
+            ends = c * loop.start, c * loop.last
+            low, high = low + min(ends), high + max(ends)
+        if low < 0 or high + digit.extent >= size:
+            return False
+    return True
+
+
+def digits(access: Access, buffer: Buffer) -> list[Digit] | None:
+    """The access by the dimensions of its buffer; None where it cannot be told."""
+    if access.dtype is not None or access.indirect is not None:
+        return None
+    units, rank = buffer.strides, len(buffer.shape)
+    extents = [0] * rank
+    for count, stride in zip(access.shape, access.strides, strict=True):
+        if not _spread(count, stride, units, buffer.shape, extents):
+            return None
+    constants, terms = [0] * rank, [[] for _ in range(rank)]
+    for dim, amount in _divided(access.offset.constant, units):
+        constants[dim] = amount
+    for name, c in access.offset.terms:
+        for dim, amount in _divided(c, units):
+            terms[dim].append((name, amount))
+    return [
+        Digit(c, tuple(t), extent) for c, t, extent in zip(constants, terms, extents, strict=True)
+    ]
+
+
+def _divided(amount: int, units: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """The amount by dimension, slowest first."""
+    sign, rest = (1, amount) if amount >= 0 else (-1, -amount)
+    for dim, unit in enumerate(units):
+        count, rest = divmod(rest, unit)
+        if count:
+            yield dim, sign * count
+
+
+def _spread(
+    count: int, stride: int, units: tuple[int, ...], shape: tuple[int, ...], extents: list[int]
+) -> bool:
+    """Add what one dimension of an access spans to the buffer's; False where it cannot be told."""
+    if count == 1 or stride == 0:
+        return True
+    if stride < 0:
+        return False
+    dim = next((d for d, unit in enumerate(units) if stride >= unit and shape[d] > 1), None)
+    if dim is None:
+        return False
+    step, rest = divmod(stride, units[dim])
+    if rest:
+        return False
+    while (count - 1) * step >= shape[dim]:
+        if step != 1 or count % shape[dim] or dim == 0 or extents[dim]:
+            return False
+        extents[dim] = shape[dim] - 1
+        count //= shape[dim]
+        dim -= 1
+        if count == 1:
+            return True
+    extents[dim] += (count - 1) * step
+    return True

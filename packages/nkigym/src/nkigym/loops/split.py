@@ -1,0 +1,71 @@
+"""split and fuse: one loop as two, and two as one.
+
+for k in range(16):                 for k in range(4):
+    load(t, x[128*k …])      ⇄          for k1 in range(4):
+                                            load(t, x[512*k + 128*k1 …])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuroncore.program import Affine, Loop, Program, accesses
+from nkigym.loops.step import Path, Refused, Step
+from nkigym.loops.transform import Taken, Transform, loops_only
+from nkigym.loops.tree import fresh, loop_at, replaced, substituted
+
+
+def split_loop(loop: Loop, factor: int, inner: str) -> Loop:
+    """`factor` iterations each in a loop of their own."""
+    if factor < 2 or factor >= loop.trips or loop.trips % factor:
+        raise Refused(f"{factor} is no divisor of the {loop.trips} trips of {loop.variable}")
+    outer = Affine.variable(loop.variable, loop.step * factor)
+    value = outer + Affine.variable(inner, loop.step) + loop.start
+    body = substituted(loop.body, {loop.variable: value})
+    within = Loop(inner, 0, factor, body, 1, loop.origin)
+    return Loop(loop.variable, 0, loop.trips // factor, (within,), 1, loop.origin)
+
+
+def _split(program: Program, step: Step) -> Taken:
+    loop = loop_at(program, step.at)
+    made = split_loop(loop, step.option("factor"), fresh(program, loop.variable))
+    return Taken(replaced(program, step.at, (made,)))
+
+
+def _splits(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
+    for factor in range(2, loop.trips // 2 + 1):
+        if loop.trips % factor == 0:
+            yield Step("split", at, (("factor", factor),))
+
+
+def _fuse(program: Program, step: Step) -> Taken:
+    outer = loop_at(program, step.at)
+    inner = outer.body[0] if len(outer.body) == 1 else None
+    if not isinstance(inner, Loop):
+        raise Refused(f"loop {outer.variable} holds more than a loop")
+    if (outer.start, outer.step, inner.start, inner.step) != (0, 1, 0, 1):
+        raise Refused(f"loops {outer.variable} and {inner.variable} do not count from 0 by 1")
+    for statement in inner.body:
+        for access in accesses(statement):
+            terms = dict(access.offset.terms)
+            far, near = terms.get(outer.variable, 0), terms.get(inner.variable, 0)
+            if far != near * inner.trips:
+                raise Refused(
+                    f"{access.buffer} moves by {far} with {outer.variable}, "
+                    f"not by {inner.trips} times the {near} of {inner.variable}"
+                )
+    gone = {outer.variable: Affine(), inner.variable: Affine.variable(outer.variable)}
+    trips = outer.trips * inner.trips
+    made = Loop(outer.variable, 0, trips, substituted(inner.body, gone), 1, outer.origin)
+    return Taken(replaced(program, step.at, (made,)))
+
+
+def _fuses(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
+    if len(loop.body) == 1 and isinstance(loop.body[0], Loop):
+        yield Step("fuse", at)
+
+
+SPLIT = Transform(
+    "split", "one loop as two, the inner of `factor` trips", loops_only(_splits), _split
+)
+FUSE = Transform("fuse", "two loops, one inside the other, as one", loops_only(_fuses), _fuse)

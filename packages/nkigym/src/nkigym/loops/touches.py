@@ -1,0 +1,133 @@
+"""What statements touch, with the loops inside of them: summed up once per statement.
+
+Programs that a search visits share most of their statements, so sums are kept by identity. A buffer
+that is made inside a statement is no concern of the statements around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from neuroncore.core import NeuronCore
+from neuroncore.effects import Touch as Kind
+from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Statement
+from neuroncore.program.binding import machine_call, specs_of
+
+READ, WRITE, ADD = "R", "W", "A"
+_KINDS = {Kind.read: READ, Kind.write: WRITE, Kind.accumulate: ADD}
+
+KEPT = 1 << 16
+"""Sums and effects that are kept; beyond it they are made anew."""
+
+
+class Range(NamedTuple):
+    """A loop without its body."""
+
+    variable: str
+    start: int
+    stop: int
+    step: int
+
+    @property
+    def last(self) -> int:
+        return self.start + (len(range(self.start, self.stop, self.step)) - 1) * self.step
+
+
+class Touch(NamedTuple):
+    """One access of one call. `access` is None where it is a register of an engine."""
+
+    buffer: str
+    kind: str
+    access: Access | None
+    loops: tuple[Range, ...] = ()
+    """Between the statement that was asked for and the call, outermost first."""
+    covers: bool = False
+    """Whether a register's content before it does not matter to what comes behind it."""
+
+
+def range_of(loop: Loop) -> Range:
+    return Range(loop.variable, loop.start, loop.stop, loop.step)
+
+
+@cache
+def core_of(target: str) -> NeuronCore:
+    return NeuronCore(target, watchers=())
+
+
+Effects = tuple[tuple[str, str, bool], ...]
+"""Operand or register, kind, whether it is a register."""
+
+_effects: dict[tuple[Any, ...], tuple[Any, Effects]] = {}
+_sums: dict[tuple[int, str, str], tuple[Statement, tuple[Touch, ...]]] = {}
+
+
+def effects_of(call: Call, buffers: Mapping[str, Buffer], target: str, nki: str) -> Effects:
+    """What a call does to each operand: by its record, attributes and kinds of operands."""
+    kinds = tuple([type(value) for value in call.operands.values()])
+    key = (call.instruction, id(call.attrs), kinds, target, nki)
+    known = _effects.get(key)
+    if known is None:
+        if len(_effects) >= KEPT:
+            _effects.clear()
+        core = core_of(target)
+        made = machine_call(call, specs_of(call, buffers, core), core, nki)
+        found = tuple((e.operand, _KINDS[e.touch], e.is_register) for e in made.effects)
+        known = _effects[key] = (call.attrs, found)
+    return known[1]
+
+
+class Reader(NamedTuple):
+    """What is needed to say what the statements of a program touch."""
+
+    buffers: Mapping[str, Buffer]
+    target: str
+    nki: str
+
+    def touches(self, statement: Statement) -> tuple[Touch, ...]:
+        """Everything that the statement touches and others can see, in program order."""
+        key = (id(statement), self.target, self.nki)
+        known = _sums.get(key)
+        if known is not None:
+            return known[1]
+        match statement:
+            case Call():
+                found = self._call(statement)
+            case Loop():
+                found = self._loop(statement)
+            case Allocate():
+                found = ()
+        if len(_sums) >= KEPT:
+            _sums.clear()
+        _sums[key] = (statement, found)
+        return found
+
+    def block(self, body: tuple[Statement, ...]) -> list[Touch]:
+        """The same for statements one after the other."""
+        return [touch for statement in body for touch in self.touches(statement)]
+
+    def _loop(self, loop: Loop) -> tuple[Touch, ...]:
+        made = {s.buffer.name for s in loop.body if isinstance(s, Allocate)}
+        here = (range_of(loop),)
+        return tuple(
+            t._replace(loops=here + t.loops) for t in self.block(loop.body) if t.buffer not in made
+        )
+
+    def _call(self, call: Call) -> tuple[Touch, ...]:
+        found = []
+        effects = effects_of(call, self.buffers, self.target, self.nki)
+        registers = [(name, kind) for name, kind, is_register in effects if is_register]
+        covered = {name for name, kind in registers if kind == WRITE}
+        found += [Touch(n, kind, None, covers=n in covered) for n, kind in registers]
+        for operand, kind, is_register in effects:
+            if is_register:
+                continue
+            name, _, index = operand.partition(".")
+            access = call.operands[name]
+            assert isinstance(access, Access)
+            if index:
+                assert access.indirect is not None
+                access = access.indirect.index
+            found.append(Touch(access.buffer, kind, access))
+        return tuple(found)

@@ -1,0 +1,161 @@
+"""Statements by their place, and programs with one part replaced; all the rest is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from neuroncore.program import (
+    Access,
+    Affine,
+    Allocate,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    map_accesses,
+    walk,
+)
+from nkigym.loops.step import Path, Refused
+
+Body = tuple[Statement, ...]
+
+
+def statement_at(program: Program, at: Path) -> Statement:
+    """The statement at a place. Raises Refused where there is none."""
+    body: Body = program.body
+    found: Statement | None = None
+    for n in at:
+        if found is not None:
+            body = found.body if isinstance(found, Loop) else ()
+        if n >= len(body):
+            raise Refused(f"there is no statement {'.'.join(map(str, at))}")
+        found = body[n]
+    if found is None:
+        raise Refused("a step needs the place of a statement")
+    return found
+
+
+def loop_at(program: Program, at: Path) -> Loop:
+    """The loop at a place. Raises Refused where there is another statement or none."""
+    found = statement_at(program, at)
+    if not isinstance(found, Loop):
+        raise Refused(f"{'.'.join(map(str, at))} is no loop")
+    return found
+
+
+def loops_around(program: Program, at: Path) -> tuple[Loop, ...]:
+    """The loops around a place, outermost first."""
+    found, body = [], program.body
+    for n in at[:-1]:
+        loop = body[n]
+        assert isinstance(loop, Loop)
+        found.append(loop)
+        body = loop.body
+    return tuple(found)
+
+
+def block_of(program: Program, at: Path) -> Body:
+    """The statements among which a place is."""
+    around = loops_around(program, at)
+    return around[-1].body if around else program.body
+
+
+def replaced(program: Program, at: Path, new: Body) -> Program:
+    """The program with other statements in the place of one."""
+    return replace(program, body=_spliced(program.body, at, new, 1))
+
+
+def with_block(program: Program, at: Path, body: Body) -> Program:
+    """The program with other statements in the block in which a place is."""
+    if len(at) == 1:
+        return replace(program, body=body)
+    loop = loop_at(program, at[:-1])
+    return replaced(program, at[:-1], (with_body(loop, body),))
+
+
+def with_body(loop: Loop, body: Body) -> Loop:
+    """The loop around other statements."""
+    return Loop(loop.variable, loop.start, loop.stop, body, loop.step, loop.origin)
+
+
+def _spliced(body: Body, at: Path, new: Body, count: int) -> Body:
+    n = at[0]
+    if len(at) == 1:
+        return (*body[:n], *new, *body[n + count :])
+    loop = body[n]
+    assert isinstance(loop, Loop)
+    inner = with_body(loop, _spliced(loop.body, at[1:], new, count))
+    return (*body[:n], inner, *body[n + 1 :])
+
+
+def places(program: Program) -> Iterator[tuple[Path, Statement]]:
+    """Every statement with its place, outer before inner, in program order."""
+    yield from _places(program.body, ())
+
+
+def _places(body: Body, prefix: Path) -> Iterator[tuple[Path, Statement]]:
+    for n, statement in enumerate(body):
+        at = (*prefix, n)
+        yield at, statement
+        if isinstance(statement, Loop):
+            yield from _places(statement.body, at)
+
+
+def fresh(program: Program, like: str) -> str:
+    """A name that no loop and no buffer of the program has: like, like1, like2, …"""
+    used = set(program.buffers())
+    used |= {s.variable for s in walk(program.body) if isinstance(s, Loop)}
+    stem = like.rstrip("0123456789") or like
+    n = 1
+    while f"{stem}{n}" in used:
+        n += 1
+    return f"{stem}{n}"
+
+
+def substituted(body: Body, values: Mapping[str, Affine]) -> Body:
+    """The statements with loop variables replaced by expressions."""
+    names = frozenset(values)
+
+    def change(access: Access) -> Access:
+        if any(name in names for name, _ in access.offset.terms):
+            return with_offset(access, access.offset.substitute(values))
+        return access
+
+    return tuple(changed(s, change) for s in body)
+
+
+def with_offset(access: Access, offset: Affine) -> Access:
+    """The same elements from another first one."""
+    return Access(
+        access.buffer, offset, access.shape, access.strides, access.dtype, access.indirect
+    )
+
+
+def changed(statement: Statement, change: Callable[[Access], Access]) -> Statement:
+    """The statement with every access replaced; itself where none changes."""
+    match statement:
+        case Loop():
+            body = tuple(changed(s, change) for s in statement.body)
+            same = all(a is b for a, b in zip(body, statement.body, strict=True))
+            return statement if same else with_body(statement, body)
+        case Call():
+            if any(a.indirect is not None for a in statement.accesses.values()):
+                return map_accesses(statement, change)
+            operands = {
+                name: change(value) if isinstance(value, Access) else value
+                for name, value in statement.operands.items()
+            }
+            same = all(operands[name] is value for name, value in statement.operands.items())
+            return statement if same else with_operands(statement, operands)
+    return statement
+
+
+def with_operands(call: Call, operands: Mapping[str, Access | float | int | None]) -> Call:
+    """The call on other operands."""
+    return Call(call.instruction, operands, call.attrs, call.name, call.origin)
+
+
+def allocated(body: Body) -> dict[str, int]:
+    """The buffers that are made right here, and the number of the statement that makes each."""
+    return {s.buffer.name: n for n, s in enumerate(body) if isinstance(s, Allocate)}
