@@ -14,12 +14,11 @@ class Ancestors:
         self.bytes = operations // 8 + 1
         self.rows: dict[int, int] = {}
 
-    def add(self, op: int, sources: Iterable[int]) -> None:
-        """The operation waits for these, and for all that they wait for."""
-        row = 0
+    def add(self, op: int, sources: Iterable[int], known: int) -> None:
+        """The operation waits for these, and for all that they wait for, which is `known`."""
         for source in sources:
-            row |= 1 << source | self.rows[source]
-        self.rows[op] = row
+            known |= 1 << source
+        self.rows[op] = known
 
     def keep(self, ops: Iterable[int]) -> None:
         """Nobody will ask what others than these wait for."""
@@ -29,5 +28,6 @@ class Ancestors:
         """Positions of the operations that are not in a row."""
         if not len(ops):
             return ops
-        bits = np.frombuffer(row.to_bytes(self.bytes, "little"), np.uint8)
-        return np.flatnonzero((bits[ops >> 3] >> (ops & 7).astype(np.uint8)) & 1 == 0)
+        row_bytes = np.frombuffer(row.to_bytes(self.bytes, "little"), np.uint8)
+        bits = np.unpackbits(row_bytes, bitorder="little")
+        return (bits[ops] == 0).nonzero()[0]

@@ -10,7 +10,7 @@ from tokenplan.overwritten import Digits
 WRITE = list(Mode).index(Mode.write)
 """Modes go by their numbers in `Mode`."""
 
-_NOWHERE = np.iinfo(np.int64).min
+_NOWHERE = np.iinfo(np.int32).min
 _NONE = np.zeros(0, np.int64)
 
 
@@ -19,8 +19,11 @@ class Nearby:
 
     def __init__(self, modes: np.ndarray, digits: Digits) -> None:
         self.modes: list[int] = modes.tolist()
+        telling = [(low, high) for low, high in digits if low.max() >= high.min()]
+        digits = telling or digits[-1:]  # the others meet, whichever two accesses it is
         self.ends = [(low.tolist(), high.tolist()) for low, high in digits]
-        self.all = [np.arange(len(modes)), modes, *(bounds for both in digits for bounds in both)]
+        bounds = [_narrow(bound) for both in digits for bound in both]
+        self.all = [np.arange(len(modes)), modes, *bounds]
         self.held = [np.empty_like(column) for column in self.all]
         """Number, mode, and of each digit low and high; those dropped end before they begin."""
         self.count = 0
@@ -69,5 +72,11 @@ class Nearby:
         for (first, end), low, high in zip(self.ends, bounds[::2], bounds[1::2], strict=True):
             meets &= low < end[n]
             meets &= high > first[n]
-        found = numbers[meets]
+        found = numbers[meets.nonzero()[0]]
         return found, others - len(found)
+
+
+def _narrow(bounds: np.ndarray) -> np.ndarray:
+    """The same in four bytes each, which are compared in half the time, where they fit."""
+    fits = len(bounds) == 0 or (bounds.min() > _NOWHERE and bounds.max() <= np.iinfo(np.int32).max)
+    return bounds.astype(np.int32) if fits else bounds

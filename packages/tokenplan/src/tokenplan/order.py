@@ -42,7 +42,12 @@ class Part:
 
     @cached_property
     def reach(self) -> int:
-        """One past the greatest index of an element, counted in the whole buffer."""
+        """No element that is touched has this index or a greater one, counted in all the buffer;
+        from 2^31 on the least such index."""
+        if self.values is not None:
+            most = self.values[0].end * self.values[0].radix
+            if most <= 2**31 * self.buffer.itemsize:
+                return -(-most // self.buffer.itemsize)
         return -(-linear(self.access).bounds(self.trips)[1] // self.buffer.itemsize)
 
     @cached_property
@@ -61,6 +66,8 @@ class Part:
     def bounds(self) -> list[tuple[int, int]]:
         """First and one past the last row, column and so on that the bytes could be in, in any
         iteration and wherever a swizzle moves them."""
+        if self.values is not None and not self.access.swizzle:
+            return [(digit.first, digit.end) for digit in self.values]
         if self.digits is not None and not self.access.swizzle:
             return [digit.bounds(self.trips) for digit in self.digits]
         low, high = linear(blurred(self.access)).bounds(self.trips)

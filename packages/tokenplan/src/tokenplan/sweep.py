@@ -124,26 +124,22 @@ class _Sweep:
     def _order(self, sinks: range) -> None:
         """Tests the accesses of one operation with earlier ones, the latest of these first."""
         near = [self._near(n) for n in sinks]
-        sources, ends = near[0], np.full(len(near[0]), sinks.start)
-        if len(sinks) > 1:
-            sources = np.concatenate(near)
-            ends = np.repeat(np.array(sinks), [len(found) for found in near])
-        left = np.argsort(-sources, kind="stable")
+        left, last = _latest_first(near), sinks.stop - 1
         is_straight = self.straight[sinks.start]
         waits, known, few = [], 0, FIRST
         while len(left):
-            next_few, left, few = left[:few], left[few:], FEW
-            some = zip(sources[next_few].tolist(), ends[next_few].tolist(), strict=True)
-            for source, sink in some:
+            next_few, left, few = left[:few].tolist(), left[few:], FEW
+            for code in next_few:
+                source, behind = divmod(code, len(near))
                 op = self.op_of[source]
-                if known >> op & 1 or not self._conflict(source, sink):
+                if known >> op & 1 or not self._conflict(source, last - behind):
                     continue
                 if is_straight and self.straight[source]:
                     waits.append(op)
                     known |= self.ancestors.rows[op]
-            left = left[self.ancestors.outside(known, self.op[sources[left]])]
+            left = left[self.ancestors.outside(known, self.op[left // len(near)])]
         if is_straight:
-            self.ancestors.add(self.op_of[sinks.start], waits)
+            self.ancestors.add(self.op_of[sinks.start], waits, known)
             for n, found in zip(sinks, near, strict=True):
                 self._cover(found, n)
 
@@ -223,6 +219,17 @@ class _Sweep:
             self._drop(np.array([source]))
         if by_source and self.mode[source] == WRITE:
             self.first[sink] = False
+
+
+def _latest_first(near: list[np.ndarray]) -> np.ndarray:
+    """Each number in each of k ascending lists as number · k + lists behind its own, the greatest
+    number first."""
+    count = len(near)
+    if count == 1:
+        return near[0][::-1]
+    found = np.concatenate([each * count + (count - 1 - n) for n, each in enumerate(near)])
+    found.sort()
+    return found[::-1]
 
 
 def _covers(pair: Pair, by_sink: bool) -> bool:

@@ -43,6 +43,8 @@ class Level:
         """A digit above `radix` bytes and one below; None where the access crosses multiples."""
         if any(c >= radix and c % radix for _, c in self.steps):
             return None
+        if not self.offset.terms:
+            return self._split_still(radix)
         above, below = _split_terms(self.offset, radix)
         steps = tuple(s for s in self.steps if s[1] < radix)
         upper = tuple((n, c // radix) for n, c in self.steps if c >= radix)
@@ -59,6 +61,23 @@ class Level:
         return (
             _merged(self.radix * radix, Affine(base, above), up, upper),
             _merged(self.radix, Affine(rest, below), extent, steps),
+        )
+
+    def _split_still(self, radix: int) -> tuple[Level, Level] | None:
+        """The same where no loop moves it."""
+        up, first = divmod(self.offset.constant, radix)
+        count, extent, upper, steps = 1, self.extent, self.steps, self.steps
+        if steps:
+            upper = tuple([(n, c // radix) for n, c in steps if c >= radix])
+            steps = tuple([step for step in steps if step[1] < radix])
+        reach = sum([(n - 1) * c for n, c in steps])
+        if first + reach + extent > radix:
+            if reach or first or extent % radix:
+                return None
+            count, extent = extent // radix, radix
+        return (
+            _merged(self.radix * radix, Affine(up), count, upper),
+            _merged(self.radix, Affine(first), extent, steps),
         )
 
 
