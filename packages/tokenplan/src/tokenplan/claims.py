@@ -141,6 +141,11 @@ def _diagnostic(code: str, text: str, kernel: Kernel, pair: Pair, conflict: Conf
         one, other = (op_name(op) for op, _ in ends)
         held = " and ".join(dict.fromkeys((buffer.id, pair.after.buffer.id)))
         why = f"{one} and {other} might share bytes of {held}, {_apart(pair, conflict)} apart"
+        if pair.a.buffer == pair.b.buffer:
+            why += (
+                "; the exact search ran out of its budget: give more with --budget, or leave the "
+                "claim away"
+            )
     else:
         one, other = (f"{op_name(op)} at {at_iterations(kernel, at)}" for op, at in ends)
         why = f"{one} and {other} share {element(buffer, conflict.byte)}"

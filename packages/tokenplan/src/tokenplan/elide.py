@@ -85,6 +85,8 @@ class _Search:
     removed: Counter[str] = field(default_factory=Counter)
     conflicts: int = 0
     found: dict[Key, _Found] = field(default_factory=dict)
+    listed: dict[str, list[Key]] = field(default_factory=lambda: defaultdict(list))
+    """The keys of `found`, by buffer."""
     assumes: set[str] = field(default_factory=set)
     straight: dict[tuple[Part, Part], Verdict] = field(default_factory=dict)
     """Of parts that are touched outside of loops; a verdict with assumptions names operations."""
@@ -149,6 +151,7 @@ class _Search:
         found = self.found.get(key)
         if found is None:
             found = self.found[key] = _Found((source.at, sink.at), nominal)
+            self.listed[a.buffer].append(key)
         if isinstance(verdict.answer, Removed):
             self.removed[verdict.rule] += 1
         self._take(found, verdict)
@@ -177,9 +180,11 @@ class _Search:
         for place in group:
             count[place.op.id] += 1
             touches[place.op.id, place.access.mode].append(place)
-        for (source, sink, buffer, kind), found in self.found.items():
-            if buffer != group[0].access.buffer or count[source] == count[sink] == 1:
+        for key in self.listed[group[0].access.buffer]:
+            source, sink, _, kind = key
+            if count[source] == count[sink] == 1:
                 continue
+            found = self.found[key]
             later = found.at[0] >= found.at[1]
             for a, b in _MODES[kind]:
                 for one, other in product(touches.get((source, a), ()), touches.get((sink, b), ())):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tokenplan.footprints.integer_sets import ExhaustedError, System, first_point
 from tokenplan.graph import Distance
-from tokenplan.rules import each_byte, each_value
+from tokenplan.rules import cosets, each_byte, each_value
 from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
 
 NAME = "isl"
@@ -57,9 +57,11 @@ def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
     """The least distance with a later iteration of shared loop `outer`, those around it being the
     same (outer = number of shared loops: all the same). Raises ExhaustedError.
 
-    Of accesses that are swizzled in two ways, the set tells where they might meet; where it is not
-    empty their bytes are looked at.
+    Of accesses that are swizzled in two ways, address bits tell first; then the set tells where
+    they might meet, and where it is not empty their bytes are looked at.
     """
+    if not pair.is_exact and cosets.are_apart(pair, outer):
+        return None
     found = _in_sets(pair, outer, budget)
     return found if found is None or pair.is_exact else each_byte.nearest(pair, outer, budget)
 
