@@ -66,6 +66,13 @@ COUNTS: dict[str, Function] = {
     "trace": lambda x: (np.trace(x), x.trace(1)),
     "array_equal": lambda x: (np.array_equal(x, x), np.array_equal(x, x[::-1])),
     "reduce": lambda x: (np.maximum.reduce(x), np.minimum.reduce(x, axis=1)),
+    "subtract.reduce": lambda x: (np.subtract.reduce(x), np.subtract.reduce(x[0], initial=9)),
+    "bits.reduce": lambda x: (np.bitwise_xor.reduce(x, 1), np.bitwise_and.reduce(x, None)),
+    "or.reduce": lambda x: (np.bitwise_or.reduce(x, keepdims=True), np.logical_xor.reduce(x)),
+    "fmax.reduce": lambda x: (np.fmax.reduce(x), np.fmin.reduce(x, (0, 1))),
+    "cross": lambda x: np.cross(x[:, :3], x[:, 3:]),
+    "kron": lambda x: np.kron(x[:2], x[2:4, :2]),
+    "tens": lambda x: (np.round(x, -1), x.round(-2), np.round(x, -9), np.round(x, -10)),
     "floor_divide": lambda x: (np.floor_divide(x, 3), *np.divmod(x, 5), np.fmod(x, 4)),
     "fmod by a negative": lambda x: np.fmod(x, np.zeros_like(x) - 3),
 }
@@ -87,6 +94,12 @@ SMOOTH: dict[str, Function] = {
     "logs": lambda x, y: (np.log2(y), np.log10(y)),
     "cbrt": lambda x, y: np.cbrt(x),
     "hyperbolic": lambda x, y: (np.sinh(x), np.cosh(x), np.arcsinh(x), np.tan(x)),
+    "angles of tangents": lambda x, y: (np.arctan(x), np.arctan2(x, y), np.arctan2(y, -x)),
+    "angles of sines": lambda x, y: (np.arcsin(x / 8), np.arccos(x / 8), np.arccosh(y + 0.5)),
+    "cross": lambda x, y: (np.cross(x[:, :3], y[:, 2:5]), np.linalg.cross(x[0, :3], y[:, :3])),
+    "cross along": lambda x, y: np.cross(x[:3], y[3:6], axis=0),
+    "kron": lambda x, y: (np.kron(x[:3], y[:2, :3]), np.kron(x[0], y[:2])),
+    "log-sums": lambda x, y: (np.logaddexp.reduce(x, -1), np.logaddexp2.reduce(x, keepdims=True)),
     "arctanh": lambda x, y: np.arctanh(x / 8),
     "copysign": lambda x, y: (np.copysign(y, x), np.copysign(x, -y)),
     "heaviside": lambda x, y: (np.heaviside(x, y), np.heaviside(x * 0, y)),
@@ -126,8 +139,14 @@ def test_functions_of_floats(lowers, normal, function):
 
 
 SPECIAL = np.array([[0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.5e38, -1e-38]], np.float32)
+TINY = np.array([[0, 1e-45, -3e-45, 1e-39, 2e-38, 1e-20, 3e38, -1e38, 1e30]], np.float32)
 EDGES: dict[str, Function] = {
-    "hypot": np.hypot, "logaddexp": np.logaddexp, "copysign": np.copysign, "fmax": np.fmax,
+    "hypot": np.hypot, "arctan2": np.arctan2, "arctan": lambda x, y: np.arctan(x),
+    "inverses": lambda x, y: (np.arcsin(x), np.arccos(x), np.arccosh(x)),
+    "log-sums": lambda x, y: (np.logaddexp.reduce(x[:, :2]), np.logaddexp.reduce(x[:, 3:4])),
+    "tens": lambda x, y: np.round(x, -1), "logaddexp": np.logaddexp,
+    "copysign": np.copysign, "fmax": np.fmax,
+    "mean of none": lambda x, y: (np.mean(x[:, :2], 0, where=x[:, :2] > 99), x.mean(where=False)),
     "fmin": np.fmin, "heaviside": np.heaviside, "cbrt": lambda x, y: np.cbrt(x),
     "signbit": lambda x, y: np.signbit(x), "isinf": lambda x, y: (np.isposinf(x), np.isneginf(x)),
     "nan_to_num": lambda x, y: (np.nan_to_num(x), np.nan_to_num(x, nan=3, posinf=1, neginf=-1)),
@@ -143,6 +162,18 @@ EDGES: dict[str, Function] = {
 @pytest.mark.parametrize("function", EDGES.values(), ids=EDGES)
 def test_zeros_infinities_and_nan(agree, function):
     agree(function, np.repeat(SPECIAL, 9, 0), np.ascontiguousarray(np.repeat(SPECIAL, 9, 0).T))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("function", [np.hypot, np.arctan2])
+def test_quotients_of_the_smallest_and_the_largest_numbers(agree, function):
+    agree(function, np.repeat(TINY, 9, 0) / 2, np.ascontiguousarray(np.repeat(TINY, 9, 0).T) / 2)
+
+
+def test_floats_are_rounded_to_tens_with_ties_to_even(moves):
+    x = np.array([[5, 15, 25, -35, 2500, 7500, 1e6 + 5, 123456.0, 25.000002, 14.999999]], "f4")
+
+    moves(lambda x: (np.round(x, -1) + 0, np.around(x, -3) + 0), x)
 
 
 def test_sinc_is_one_beside_zero(lowers):

@@ -33,6 +33,7 @@ EXACT = {
         np.multiply(x, 2, dtype="f4"),
         np.negative(n, dtype=np.int64),
     ),
+    "mean where": lambda x, n: (np.mean(x, 0, where=x > 0), x.mean(1, where=ODD, keepdims=True)),
     "round": lambda x, n: (np.round(n, 2), np.round(x)),
 }  # fmt: skip
 
@@ -75,6 +76,43 @@ def test_mean_and_deviation_take_out(lowers, normal):
     lowers(function, normal(9, 6))
 
 
+def test_deviations_of_what_a_mask_chooses(lowers, normal):
+    lowers(lambda x: (x.var(0, where=x > -1), np.std(x, 1, where=ODD[:6])), normal(9, 6))
+    lowers(lambda x: (x.var(where=x > 0, ddof=2), np.mean(x, 1, where=x < 2)), normal(9, 6))
+
+
+INTO: dict[str, tuple[Any, Any]] = {
+    "sum of floats as integers": ((10,), lambda x, n, o: np.sum(x, axis=0, out=o)),
+    "mean cut off": ((10,), lambda x, n, o: np.mean(x, 0, out=o)),
+    "max cut off": ((10,), lambda x, n, o: x.max(0, out=o)),
+    "truths": ((8,), lambda x, n, o: np.any(x > 9, 1, out=o)),
+    "places": ((8,), lambda x, n, o: np.argmax(x, 1, out=o)),
+    "running sums": ((8, 10), lambda x, n, o: np.cumsum(x, 1, out=o)),
+    "running products": ((8, 10), lambda x, n, o: n.cumprod(1, out=o)),
+    "clip": ((8, 10), lambda x, n, o: np.clip(n, -5, 5, out=o)),
+    "clip a row": ((8, 10), lambda x, n, o: n[0].clip(-5, 5, o)),
+    "broadcast": ((8, 10), lambda x, n, o: np.add(n[0], 1, out=o)),
+    "where": ((8, 10), lambda x, n, o: np.add(n, 1, out=o, where=x > 0)),
+    "where of a row": ((8, 10), lambda x, n, o: np.multiply(n[0], 2, out=o, where=x > 0)),
+    "where nowhere": ((8, 10), lambda x, n, o: np.add(n, 1, out=o, where=False)),
+    "narrow where": ((8, 10), lambda x, n, o: np.add(n.astype("i1"), 1, out=o, where=ODD)),
+    "two results": ((8, 10), lambda x, n, o: np.divmod(n, 7, out=(o, n))),
+    "differences": ((10,), lambda x, n, o: np.subtract.reduce(n, out=o)),
+}
+
+
+@pytest.mark.parametrize(("shape", "function"), INTO.values(), ids=INTO)
+def test_out_takes_what_numpy_puts_there(moves, shape, function):
+    def write(x: Any, n: Any, out: Any) -> None:
+        function(x, n, out)
+
+    moves(write, X, N, np.full(shape, 1000, np.int32))
+
+
+def test_dtypes_have_the_names_that_numpy_gives_them(moves_in_32_bits):
+    moves_in_32_bits(lambda x, n: (n.astype("i8"), n.astype("f").astype("l"), x.astype("?")), X, N)
+
+
 def test_decimals_are_rounded_as_numpy_rounds(lowers, normal):
     lowers(lambda x: (np.round(x, 2), x.round(decimals=1)), normal(9, 60) * 8)
 
@@ -98,7 +136,17 @@ REFUSED = {
     ),
     "casting": (lambda x, n: np.add(x, 1, dtype=np.int32), ArgumentError, "cast"),
     "negative power": (lambda x, n: n ** np.int32(-1), ValueRangeError, "negative integer powers"),
-    "out of another kind": (lambda x, n: np.sum(x, 0, out=n[0]), ArgumentError, "do not go into"),
+    "out of another kind": (lambda x, n: np.clip(x, 0, 1, out=n), ArgumentError, "do not go into"),
+    "root into integers": (lambda x, n: np.std(x, 0, out=n[0]), ArgumentError, "do not go into"),
+    "narrow out": (lambda x, n: np.add(x, 1, out=x[0]), BroadcastError, "shape of the output"),
+    "mask of numbers for a mean": (lambda x, n: x.mean(where=n), ArgumentError, "no array of bool"),
+    "mask of numbers for a ufunc": (
+        lambda x, n: np.add(x, 1, out=x, where=n), ArgumentError, "no array of bool",
+    ),
+    "two axes": (lambda x, n: np.subtract.reduce(x, None), ValueRangeError, "not reorderable"),
+    "nothing to subtract": (lambda x, n: np.subtract.reduce(x[:0]), ValueRangeError, "identity"),
+    "truths": (lambda x, n: np.subtract.reduce(x > 0), ArgumentError, "boolean subtract"),
+    "tens of truths": (lambda x, n: np.round(x > 0, -1), ArgumentError, "no tens"),
 }  # fmt: skip
 
 

@@ -69,6 +69,34 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     )  # fmt: skip
 
 
+def _kron(a: Any, b: Any) -> Any:
+    """Every element of a times all of b, blocks in the places of a's elements."""
+    of_a, of_b = shape_of(operand(a)), shape_of(operand(b))
+    ndim = max(len(of_a), len(of_b))
+    of_a, of_b = ((1,) * (ndim - len(s)) + s for s in (of_a, of_b))
+    blocks = np.reshape(a, [n for m in of_a for n in (m, 1)])
+    every = np.reshape(b, [n for m in of_b for n in (1, m)])
+    return np.reshape(blocks * every, [m * n for m, n in zip(of_a, of_b, strict=True)])
+
+
+def _cross(
+    a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
+) -> Any:
+    """The product of vectors in three dimensions."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    tape = joining.tape_of(a, b)
+    vectors: list[Array] = [traced(tape, v) for v in (a, b)]
+    x, y = (np.moveaxis(v, d, -1) for v, d in zip(vectors, (axisa, axisb), strict=True))
+    if x.shape[-1] != 3 or y.shape[-1] != 3:
+        raise ValueRangeError(
+            "np.cross: vectors of other than three elements", got=f"{x.shape[-1]}, {y.shape[-1]}"
+        )
+    turns = ((1, 2), (2, 0), (0, 1))
+    lines = [x[..., i] * y[..., j] - x[..., j] * y[..., i] for i, j in turns]
+    return np.moveaxis(np.stack(lines, -1), -1, axisc)
+
+
 def _matrix_transpose(x: Array) -> Array:
     if x.ndim < 2:
         raise ValueRangeError("matrix transpose with ndim < 2 is undefined", got=str(x.spec))
@@ -238,6 +266,8 @@ def outer_of(ufunc: np.ufunc, given: tuple[Any, ...]) -> Any:
 
 NAMES: dict[str, Any] = {
     "outer": _outer, "inner": _inner, "vdot": _vdot, "tensordot": _tensordot, "einsum": _einsum,
+    "kron": _kron, "cross": _cross,
+    "linalg.cross": lambda x1, x2, axis=-1: _cross(x1, x2, axis=axis),
     "matrix_transpose": _matrix_transpose, "linalg.matrix_transpose": _matrix_transpose,
     "linalg.outer": lambda x1, x2: _outer(x1, x2), "linalg.tensordot": lambda x1, x2, axes=2: (
         _tensordot(x1, x2, axes)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nki_dtypes import float32, int32
+from nkigen_lite.frontend import inverse
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.promotion import (
     as_value,
@@ -77,7 +78,7 @@ def _hypot(x: Any, y: Any) -> Any:
     """The larger times √(1 + the quotient²): no square overflows that the result does not."""
     a, b = np.abs(x), np.abs(y)
     large, small = np.maximum(a, b), np.minimum(a, b)
-    ratio = small / np.where(large == 0, 1, large)
+    ratio = inverse.ratio_of(small, large)
     size = np.where(large == inf, inf, large * np.sqrt(1 + ratio * ratio))
     return np.where((a == inf) | (b == inf), inf, size)
 
@@ -159,6 +160,11 @@ _FLOATS: dict[np.ufunc, Formula] = {
     np.cosh: _cosh,
     np.arcsinh: _arcsinh,
     np.arctanh: _arctanh,
+    np.arctan: inverse.arctan,
+    np.arctan2: inverse.arctan2,
+    np.arcsin: inverse.arcsin,
+    np.arccos: inverse.arccos,
+    np.arccosh: inverse.arccosh,
     np.copysign: _copysign,
     np.signbit: is_negative,
     np.heaviside: _heaviside,

@@ -18,6 +18,7 @@ from nkigen_lite.frontend import (
     arranging,
     contracting,
     copying,
+    decimals,
     joining,
     reduction_options,
     scanning,
@@ -83,20 +84,6 @@ def _dot(a: Any, b: Any) -> Any:
     return dot(tape, *(joining.operand(x) for x in (a, b)))
 
 
-def _round(a: TracedArray, decimals: int = 0) -> Any:
-    """rint(a · 10ᵈ) / 10ᵈ for d decimals, each rounded to a's dtype; integers have none to lose."""
-    if decimals < 0:
-        raise UnsupportedKeywordError(
-            "np.round: a negative number of decimals is not translated", got=str(decimals)
-        )
-    if decimals > 0 and a.spec.dtype.is_float:
-        scale = 10.0**decimals
-        whole = np.rint(np.multiply(a, scale).astype(a.dtype))
-        return np.divide(whole, scale).astype(a.dtype)
-    makes = np.round(np.zeros(0, a.dtype)).dtype  # bool becomes float16
-    return np.rint(a) if a.spec.dtype.is_float else copying.astype(a, makes)
-
-
 def _shape(a: Any) -> tuple[int, ...]:
     return a.shape
 
@@ -134,8 +121,8 @@ NAMES: dict[str, Function] = {
     "expand_dims": _expand_dims,
     "broadcast_to": views.broadcast_to,
     "flip": _flip,
-    "round": _round,
-    "around": _round,
+    "round": decimals.rounded,
+    "around": decimals.rounded,
     "shape": _shape,
     "ndim": _ndim,
     "size": _size,

@@ -60,8 +60,13 @@ def where(condition: Any, x: Any = None, y: Any = None) -> TracedArray:
     return fresh(tape, tape.emit("where", test, *branches), dtype, (condition, x, y))
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
+    max: Any = None,
+) -> Any:  # fmt: skip
     """`np.clip`: minimum(maximum(a, low), high)."""
+    if out is not None:
+        return np.positive(clip(a, a_min, a_max, min=min, max=max), out=out)
     low: Any = min if a_min is None else a_min
     high: Any = max if a_max is None else a_max
     given = [x if x is None else operand(x) for x in (a, low, high)]

@@ -94,11 +94,22 @@ def asked_dtype(given: Any) -> tuple[np.dtype, DType]:
             given = np.dtype(given)
         except TypeError as unknown:
             raise ArgumentError(str(unknown)) from None
+    given = _named(given) if isinstance(given, str) else given
     wide = given if isinstance(given, np.dtype) else None
-    if isinstance(given, str) and given in ("float64", "int64", "uint64"):
-        wide = np.dtype(given)
     held = narrowed(wide) if wide is not None else _format(given)
     return wide if wide is not None else numpy_dtype(held), held
+
+
+def _named(name: str) -> Any:
+    """A format by its name, else what NumPy calls so: float64, i8, d."""
+    try:
+        return resolve(name)
+    except (ValueError, TypeError):
+        pass
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return name
 
 
 def _format(given: Any) -> DType:

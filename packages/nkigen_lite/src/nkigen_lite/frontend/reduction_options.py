@@ -9,30 +9,33 @@ from typing import Any
 import numpy as np
 
 from nkigen_lite.errors import (
-    ArgumentError,
     BroadcastError,
     UnsupportedKeywordError,
     ValueRangeError,
 )
-from nkigen_lite.frontend import joining, reductions
+from nkigen_lite.frontend import joining, reductions, scanning
 from nkigen_lite.frontend.array import TracedArray
-from nkigen_lite.frontend.promotion import dtype_of, resolved, shape_of
-from nkigen_lite.frontend.ufuncs import into
+from nkigen_lite.frontend.folds import FOLDED, differences
+from nkigen_lite.frontend.promotion import resolved, shape_of
+from nkigen_lite.frontend.ufuncs import check_mask, into
 
 Reduction = Callable[..., Any]
 
 
-def _with_out(ours: Reduction, name: str) -> Reduction:
-    """The reduction with `out=`."""
+def _with_out(ours: Reduction, name: str, casting: Any = "unsafe", adds: bool = False) -> Reduction:
+    """The reduction with `out=`. Sums and products are computed in the output's dtype."""
 
     def reduction(*args: Any, out: Any = None, **keywords: Any) -> Any:
-        found = ours(*args, **keywords)
-        return found if out is None else into((out,), found, name)
+        if out is None:
+            return ours(*args, **keywords)
+        if adds and isinstance(out, TracedArray) and keywords.get("dtype") is None:
+            keywords["dtype"] = out.spec.dtype.storage
+        return into(out, ours(*args, **keywords), name, casting)
 
     return _signed(reduction, ours, "out")
 
 
-def _with_options(ours: Reduction, joins: np.ufunc, identity: Any) -> Reduction:
+def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adds: bool = False) -> Reduction:
     """The reduction with all three. What `where` leaves out counts as the identity; where there is
     none, as `initial`."""
     name = f"{joins.__name__}.reduce"
@@ -48,7 +51,7 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any) -> Reduction:
         found = ours(a, *args, **keywords)
         return joins(found, _as(initial, found.dtype, name)) if given else found
 
-    return _with_out(_signed(reduction, ours, "initial", "where"), name)
+    return _with_out(_signed(reduction, ours, "initial", "where"), name, adds=adds)
 
 
 def _as(number: Any, dtype: np.dtype, name: str) -> Any:
@@ -64,8 +67,7 @@ def _masked(a: TracedArray, where: Any, other: Any, name: str) -> Any:
         raise ValueRangeError(
             f"{name} does not have an identity, so to use a where mask one has to specify 'initial'"
         )
-    if dtype_of(where) not in (bool, np.bool_):
-        raise ArgumentError(f"{name}: where= is no array of bool", got=str(dtype_of(where)))
+    check_mask(where, name)
     if np.broadcast_shapes(shape_of(where), a.shape) != a.shape:
         raise BroadcastError(
             f"{name}: where= has more elements than the array", expected=str(a.shape),
@@ -84,21 +86,35 @@ def _signed(function: Reduction, ours: Reduction, *names: str) -> Reduction:
     return function
 
 
-_ALL_OPTIONS: dict[str, tuple[Reduction, np.ufunc, Any]] = {
-    "sum": (reductions.total, np.add, 0),
-    "prod": (reductions.product, np.multiply, 1),
-    **dict.fromkeys(("max", "amax"), (reductions.largest, np.maximum, None)),
-    **dict.fromkeys(("min", "amin"), (reductions.smallest, np.minimum, None)),
-    "any": (reductions.any_true, np.logical_or, 0),
-    "all": (reductions.all_true, np.logical_and, 1),
+_ALL_OPTIONS: dict[str, tuple[Reduction, np.ufunc, Any, bool]] = {
+    "sum": (reductions.total, np.add, 0, True),
+    "prod": (reductions.product, np.multiply, 1, True),
+    **dict.fromkeys(("max", "amax"), (reductions.largest, np.maximum, None, False)),
+    **dict.fromkeys(("min", "amin"), (reductions.smallest, np.minimum, None, False)),
+    "any": (reductions.any_true, np.logical_or, 0, False),
+    "all": (reductions.all_true, np.logical_and, 1, False),
 }
 
 NAMES: dict[str, Reduction] = {
     **{name: _with_options(*of) for name, of in _ALL_OPTIONS.items()},
     "mean": _with_out(reductions.mean, "mean"),
     "var": _with_out(reductions.var, "var"),
-    "std": _with_out(reductions.std, "std"),
-    "argmax": reductions.argmax,
-    "argmin": reductions.argmin,
+    "std": _with_out(reductions.std, "std", "same_kind"),
+    "argmax": _with_out(reductions.argmax, "argmax", "same_kind"),
+    "argmin": _with_out(reductions.argmin, "argmin", "same_kind"),
+    "cumsum": _with_out(scanning.cumsum, "cumsum"),
+    "cumprod": _with_out(scanning.cumprod, "cumprod"),
 }
 """NumPy's name → the reduction with the options that it has here."""
+
+_REDUCED = {
+    np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min",
+    np.logical_and: "all", np.logical_or: "any",
+}  # fmt: skip
+
+REDUCE: dict[np.ufunc, Reduction] = {
+    **{ufunc: NAMES[name] for ufunc, name in _REDUCED.items()},
+    **{f: _with_options(ours, f, identity) for f, (ours, identity) in FOLDED.items()},
+    np.subtract: _with_out(differences, "np.subtract.reduce"),
+}
+"""Universal function → its `.reduce`."""

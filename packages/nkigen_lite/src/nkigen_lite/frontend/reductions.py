@@ -17,13 +17,13 @@ from nkigen_lite.frontend.views import axes_of, axis_of
 def _reduced(
     x: TracedArray, op: str, dtype: np.dtype, value: str, axis: Any, keepdims: bool
 ) -> TracedArray:
-    axes = _axes(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     if axes:
         value = x.tape.emit(op, value, axes=axes, keepdims=bool(keepdims))
     return fresh(x.tape, value, dtype, (x,))
 
 
-def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def reduced_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from 0. NumPy lets numbers be reduced along axis 0 or -1 as well, but for their
     means."""
     return () if not ndim and axis in (0, -1) else axes_of(axis, ndim)
@@ -52,11 +52,27 @@ def product(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool 
     return _accumulate("prod", a, axis, dtype, keepdims)
 
 
-def mean(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+def mean(
+    a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True
+) -> Any:
     """Summed in float32 whatever the type, rounded once."""
     makes = _mean_dtype(a, dtype)
+    if where is not True:
+        x = _rounded(a, np.dtype(np.float32))
+        return _rounded(_chosen_mean(x, axes_of(axis, a.ndim), keepdims, where), makes)
     value = cast_value(a.tape, a.value, narrowed(makes))
     return _reduced(a, "mean", makes, value, axes_of(axis, a.ndim), keepdims)
+
+
+def _chosen_mean(x: TracedArray, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+    """Of what a mask chooses."""
+    count = _chosen_count(x, axes, keepdims, where)
+    return np.sum(x, axis=axes, keepdims=keepdims, where=where) / count
+
+
+def _chosen_count(x: TracedArray, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+    ones = np.ones_like(x)
+    return np.sum(ones, axis=axes, keepdims=keepdims, where=where)
 
 
 def _mean_dtype(x: TracedArray, dtype: Any) -> np.dtype:
@@ -76,12 +92,17 @@ def _freedom(ddof: Any, correction: Any) -> Any:
 
 
 def _spread(
-    a: TracedArray, axis: Any, dtype: Any, ddof: Any, keepdims: bool
+    a: TracedArray, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any
 ) -> tuple[Any, np.dtype]:
     """The variance, still in float32, and the dtype that NumPy gives it."""
     makes = _mean_dtype(a, dtype)
     axes = axes_of(axis, a.ndim)
     x = fresh(a.tape, cast_value(a.tape, a.value, float32), np.dtype(np.float32), (a,))
+    if where is not True:
+        away = x - _chosen_mean(x, axes, True, where)
+        squares: Any = np.sum(away * away, axis=axes, keepdims=keepdims, where=where)
+        count = _chosen_count(x, axes, keepdims, where)
+        return squares / np.maximum(count - np.float32(ddof), np.float32(0)), makes
     away = x - mean(x, axes, None, True)
     squares = total(away * away, axes, None, keepdims)
     freedom = max(prod(a.shape[d] for d in axes) - ddof, 0)
@@ -94,23 +115,23 @@ def _rounded(x: TracedArray, dtype: np.dtype) -> TracedArray:
 
 def var(
     a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False,
-    correction: Any = None,
+    correction: Any = None, where: Any = True,
 ) -> Any:  # fmt: skip
     """mean |x - mean x|² · n / (n - ddof); in float32, rounded once."""
-    return _rounded(*_spread(a, axis, dtype, _freedom(ddof, correction), keepdims))
+    return _rounded(*_spread(a, axis, dtype, _freedom(ddof, correction), keepdims, where))
 
 
 def std(
     a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False,
-    correction: Any = None,
+    correction: Any = None, where: Any = True,
 ) -> Any:  # fmt: skip
     """√var."""
-    spread, makes = _spread(a, axis, dtype, _freedom(ddof, correction), keepdims)
+    spread, makes = _spread(a, axis, dtype, _freedom(ddof, correction), keepdims, where)
     return _rounded(np.sqrt(spread), makes)
 
 
 def _extreme(op: str, a: TracedArray, axis: Any, keepdims: bool) -> TracedArray:
-    if any(a.shape[d] == 0 for d in _axes(axis, a.ndim)):
+    if any(a.shape[d] == 0 for d in reduced_axes(axis, a.ndim)):
         name = {"max": "maximum", "min": "minimum"}[op]
         raise ValueRangeError(
             f"zero-size array to reduction operation {name} which has no identity", got=str(a.spec)

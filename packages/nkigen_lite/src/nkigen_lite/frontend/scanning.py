@@ -30,11 +30,11 @@ def _running(op: str, a: TracedArray, axis: Any, makes: np.dtype) -> TracedArray
     return fresh(a.tape, value, makes, (a,), scalar=False)
 
 
-def _cumsum(a: TracedArray, axis: Any = None, dtype: Any = None) -> TracedArray:
+def cumsum(a: TracedArray, axis: Any = None, dtype: Any = None) -> TracedArray:
     return _running("cumsum", a, axis, summed_dtype(a, dtype))
 
 
-def _cumprod(a: TracedArray, axis: Any = None, dtype: Any = None) -> TracedArray:
+def cumprod(a: TracedArray, axis: Any = None, dtype: Any = None) -> TracedArray:
     return _running("cumprod", a, axis, summed_dtype(a, dtype))
 
 
@@ -69,7 +69,6 @@ def accumulated(ufunc: np.ufunc, array: TracedArray, axis: Any = 0, dtype: Any =
 
 
 NAMES: dict[str, Any] = {
-    "cumsum": _cumsum, "cumprod": _cumprod, "cumulative_sum": _cumulative("cumsum", 0),
-    "cumulative_prod": _cumulative("cumprod", 1),
+    "cumulative_sum": _cumulative("cumsum", 0), "cumulative_prod": _cumulative("cumprod", 1),
 }  # fmt: skip
 """NumPy's name → the same of traced arrays."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from nkigen_lite.frontend.promotion import (
 )
 from nkigen_lite.frontend.scanning import accumulated
 from nkigen_lite.frontend.tape import Tape
+from nkigen_lite.frontend.views import broadcast_to
 
 # NumPy's names that differ from the operation's.
 _OPERATIONS: dict[np.ufunc, str] = {
@@ -72,6 +74,12 @@ def call_ufunc(
     keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
     out = keywords.pop("out", (None,))
     dtype = keywords.pop("dtype", None)
+    where = keywords.pop("where", True)
+    if where is not True and out[0] is None:
+        raise UnsupportedKeywordError(
+            f"np.{name}: where= without out= leaves elements without values", operand="where",
+            hint="np.where(mask, …, other), or out=",
+        )  # fmt: skip
     for keyword in keywords:
         raise UnsupportedKeywordError(f"np.{name}: {keyword}= is not translated", operand=keyword)
     given = tuple(operand(x) for x in inputs)
@@ -81,7 +89,11 @@ def call_ufunc(
         )
     composed = _COMPOSED.get(ufunc)
     result = composed(tape, given) if composed else _plain(tape, ufunc, given, dtype)
-    return result if out[0] is None else into(out, result, name)
+    if out[0] is None:
+        return result
+    if isinstance(result, tuple):
+        return tuple(_broadcast_into(*p, name, where) for p in zip(out, result, strict=True))
+    return _broadcast_into(out[0], result, name, where)
 
 
 _DEFAULTS = (
@@ -95,14 +107,50 @@ def _is_default(keyword: str, value: Any) -> bool:
     return any(k == keyword and (v is value or (plain and v == value)) for k, v in _DEFAULTS)
 
 
-def into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
+def _broadcast_into(target: Any, result: TracedArray, name: str, where: Any) -> TracedArray:
+    """`out=` of a universal function: its operands and its mask are broadcast to it."""
+    check_mask(where, f"np.{name}")
+    if not isinstance(target, TracedArray):
+        return into(target, result, name)
+    if _broadcast(result.shape, shape_of(where), target.shape) == target.shape:
+        result = broadcast_to(result, target.shape)
+    _check_into(target, result, name)
+    if where is not True:
+        given: Any = result.astype(target.dtype)
+        chosen: Any = np.where(where, given, target)
+        result = chosen
+    return into(target, result, name)
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def check_mask(where: Any, name: str) -> None:
+    """Raises ArgumentError for what is no array of bool."""
+    if dtype_of(operand(where)) not in (bool, np.bool_):
+        raise ArgumentError(f"{name}: where= is no array of bool", got=str(dtype_of(where)))
+
+
+def into(target: Any, result: TracedArray, name: str, casting: Any = "same_kind") -> TracedArray:
     """`out=`: what an in-place operation does."""
     from nkigen_lite.frontend.indexing import put
 
-    (target,) = out
     if not isinstance(target, TracedArray):
         result.__array__()
-    if not np.can_cast(result.dtype, target.dtype, "same_kind"):
+    _check_into(target, result, name, casting)
+    put(target, ..., result)
+    return target
+
+
+def _check_into(
+    target: TracedArray, result: TracedArray, name: str, casting: Any = "same_kind"
+) -> None:
+    """Raises what NumPy raises for a result of another kind or shape."""
+    if not np.can_cast(result.dtype, target.dtype, casting):
         raise ArgumentError(
             f"np.{name}: {result.dtype} results do not go into {target.dtype} in place",
             hint="write x = x + y, or convert with .astype first",
@@ -112,8 +160,6 @@ def into(out: tuple[Any, ...], result: TracedArray, name: str) -> TracedArray:
             f"np.{name}: the result does not have the shape of the output",
             expected=str(target.shape), got=str(result.shape),
         )  # fmt: skip
-    put(target, ..., result)
-    return target
 
 
 def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...], dtype: Any = None) -> TracedArray:
@@ -212,11 +258,6 @@ _COMPOSED: dict[np.ufunc, Callable[[Tape, tuple[Any, ...]], Any]] = {
 UFUNCS = frozenset(_OPERATIONS) | frozenset(_COMPOSED)
 """Universal functions that are translated."""
 
-_REDUCED = {
-    np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min",
-    np.logical_and: "all", np.logical_or: "any",
-}  # fmt: skip
-
 
 def _method(ufunc: np.ufunc, method: str, inputs: Any, keywords: dict[str, Any]) -> Any:
     """`np.add.reduce` and its kin."""
@@ -232,16 +273,21 @@ def _method(ufunc: np.ufunc, method: str, inputs: Any, keywords: dict[str, Any])
 
 def _reduce(ufunc: np.ufunc, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """`np.add.reduce(x, axis=0)` is np.sum."""
-    from nkigen_lite.frontend.functions import call_function
+    from nkigen_lite.frontend.functions import called
+    from nkigen_lite.frontend.reduction_options import REDUCE
 
-    if ufunc not in _REDUCED:
-        raise UnsupportedFunctionError(f"np.{ufunc.__name__}.reduce is not translated")
+    if ufunc not in REDUCE:
+        raise UnsupportedFunctionError(
+            f"np.{ufunc.__name__}.reduce is not translated",
+            expected=", ".join(f"np.{u.__name__}.reduce" for u in REDUCE),
+        )
     array, *rest = inputs
     keywords = dict(zip(("axis", "dtype", "out", "keepdims"), rest, strict=False)) | keywords
     if isinstance(keywords.get("out"), tuple):
         (keywords["out"],) = keywords["out"]
     keywords = {k: v for k, v in keywords.items() if not _is_default(k, v)}
-    return call_function(getattr(np, _REDUCED[ufunc]), (array,), {"axis": 0, **keywords})
+    name, like_sum = f"np.{ufunc.__name__}.reduce", signature(np.sum)
+    return called(REDUCE[ufunc], name, like_sum, (array,), {"axis": 0, **keywords})
 
 
 def in_place(ufunc: np.ufunc) -> Callable[[TracedArray, Any], Any]:
