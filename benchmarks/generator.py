@@ -9,7 +9,8 @@ go through the public package in the same run, and its counts stand beside ours.
 A result that is only a view of an argument is one DMA from HBM to HBM, or goes through SBUF in
 long runs and is reordered there, whichever is predicted faster: the single DMA takes 58.6 us for
 "reverse axes" and 775.4 us for "weight transpose"; by way of SBUF "strided slice" takes 4.0 us.
-Microseconds are the timeline's, mode compiled, without the launch. "Trace to source" is wall time.
+Microseconds are the timeline's, mode compiled, without the launch. "Trace to source" is CPU time,
+of which 0.3 s are asked for: a row holds where instructions, MiB and it do.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ import nkigen_lite
 from neuroncore.errors import KernelError
 
 MIB = 2**20
+BOUNDED = ("instructions", "HBM MiB", "trace to source")
+MOST_CPU_S = 0.3
 
 
 MARK, END = (
@@ -36,27 +39,29 @@ MARK, END = (
 
 HEAD = (
     "| workload | instructions | at most | least | DMAs | HBM MiB | at most | least | µs | SBUF B "
-    "| PSUM banks | trace to source s | |"
+    "| PSUM banks | trace to source, CPU s | |"
 )
 
 
 def row(workload: Workload) -> str:
     """One line of the table, or why there is none."""
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         kernel = nkigen_lite.compile(workload.function, *workload.specs)
     except KernelError as refused:
         return f"| {workload.name} | not lowered: {str(refused).splitlines()[0]} |"
     assert kernel.source
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     stats = kernel.stats
     mib = stats.hbm_bytes / MIB
-    holds = stats.instructions <= workload.at_most[0] and mib <= workload.at_most[1]
+    measured = (stats.instructions, mib, took)
+    bounds = (*workload.at_most, MOST_CPU_S)
+    above = [what for what, m, most in zip(BOUNDED, measured, bounds, strict=True) if m > most]
     cells = (
         workload.name, stats.instructions, workload.at_most[0], workload.least[0], stats.dmas,
         f"{mib:.3f}", workload.at_most[1], workload.least[1], f"{stats.predicted_us:.1f}",
         stats.peak_sbuf_bytes_per_partition, stats.psum_banks, f"{took:.3f}",
-        "holds" if holds else "ABOVE",
+        f"ABOVE: {', '.join(above)}" if above else "holds",
     )  # fmt: skip
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -74,7 +79,7 @@ def public(names: list[str]) -> dict[str, str]:
 
 
 def page(peer: dict[str, str]) -> str:
-    """The table of the documentation: no wall times, the public package's figures where known."""
+    """The table of the documentation: no times of ours, the public package's figures where known."""
     lines = [
         "| workload | instructions | at most | least | public | HBM MiB | at most | least | public "
         "| predicted µs |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
