@@ -79,7 +79,7 @@ def public(names: list[str]) -> dict[str, str]:
 
 
 def page(peer: dict[str, str]) -> str:
-    """The table of the documentation: no times of ours, the public package's figures where known."""
+    """The table of the documentation: no times, the public package's figures where known."""
     lines = [
         "| workload | instructions | at most | least | public | HBM MiB | at most | least | public "
         "| predicted µs |", "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",

@@ -155,6 +155,8 @@ OPERATIONS = (
     Operation("sinh", np.sinh, inputs.around_zero, each(10)),
     Operation("cosh", np.cosh, inputs.around_zero, each(10)),
     Operation("arcsinh", np.arcsinh, inputs.around_zero, each(8)),
+    Operation("arctan", np.arctan, inputs.around_zero, each(4)),
+    Operation("arctan2", np.arctan2, inputs.divisors, each(4)),
     Operation("tanh", np.tanh, inputs.around_zero, ENGINE),
     Operation("sin", np.sin, inputs.angles, TURN, unit=absolute),
     Operation("cos", np.cos, inputs.angles, TURN, unit=absolute),
