@@ -88,6 +88,12 @@ class Options:
     [NKI 0.6: nc_find_index8]; earlier documents leave it undefined, and the vendor's simulator
     wrote 0 up to 0.5."""
 
+    topk_ranks: Literal["snake", "row"] = "snake"
+    """What topk ranks: its text says that every partition operates independently, its layout and
+    limits (K <= n < 65536, rows of n / 16) that the 16 partitions of a group are one sequence.
+    "snake": the group's n elements, and each of its partitions gets the result; "row": the elements
+    of its own partition."""
+
     transpose_dge_none: Literal["error", "warn", "ignore"] = "warn"
     """dma_transpose documents dge_mode unknown and hwdge; kernels of the public library also pass
     none, which may or may not compile."""

@@ -42,12 +42,12 @@ def _begins(call: Call, touch: Touch) -> bool:
     return touch is Touch.accumulate and call.attrs.get("accumulate", True) is None
 
 
-def operand_of(views: Mapping[str, Any], name: str) -> Any:
-    """The operand of that name, or the index tile of a dynamic one: its poison is looked up here
-    and by the instruction alike.
+def operand_of(call: Call, views: Mapping[str, Any], name: str) -> Any:
+    """What is touched of the operand of that name, or the index tile of a dynamic one: its poison
+    is looked up here and by the instruction alike.
     """
     if name in views:
-        return views[name]
+        return call.touched_part(name, views[name])
     operand, _, _ = name.partition(".")
     tile = views[operand].dynamic.index
     tile.settle()

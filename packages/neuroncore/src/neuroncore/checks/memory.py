@@ -83,7 +83,7 @@ class Memory(Watcher):
         chosen = None if touched.covers else call.record.chooses(call, views)
         undefined: list[np.ndarray] = []
         for name in touched.reads:
-            view = operand_of(views, name)
+            view = operand_of(call, views, name)
             if not isinstance(view, View):
                 continue
             content = _content(self, view.storage)
@@ -97,7 +97,7 @@ class Memory(Watcher):
             else:
                 self._report(event, name, view, missing)
         for name in touched.writes:
-            view = views[name]
+            view = operand_of(call, views, name)
             content = _content(self, view.storage)
             if content.written is not True or undefined:
                 where = event.mask if chosen is None else chosen

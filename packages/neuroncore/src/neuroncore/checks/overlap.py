@@ -56,14 +56,14 @@ class Overlap(Watcher):
             touched = self._touched[call] = touched_by(call)
         chosen = None if touched.covers else call.record.chooses(call, views)
         for name in touched.reads:
-            view = operand_of(views, name)
+            view = operand_of(call, views, name)
             if isinstance(view, View) and (chosen is None or name not in touched.writes):
                 where = None if event.mask is None else kept(event.mask, view.shape)
                 if not self._is_lost(view, where, event.place):
                     for result in touched.writes:
                         self._in_place(event, result, name, view)
         for name in touched.writes:
-            self._written(views[name], event.mask if chosen is None else chosen)
+            self._written(operand_of(call, views, name), event.mask if chosen is None else chosen)
 
     def moved(
         self,

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
+
+from numpy.lib.stride_tricks import as_strided
+
+if TYPE_CHECKING:
+    from neuroncore.memory import View
 
 
 class Touch(Enum):
@@ -27,6 +33,32 @@ class Effect:
     operand: str
     touch: Touch
     is_register: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The part of an on-chip operand that is touched: the first `used` of every `every` partitions.
+
+    The last such group may be cut short behind its used partitions.
+    """
+
+    used: int
+    every: int
+
+    def of(
+        self, shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape (groups, used, F…) and strides of the part of an operand with these."""
+        groups = -(-shape[0] // self.every)
+        return (
+            (groups, min(self.used, shape[0]), *shape[1:]),
+            (strides[0] * self.every, strides[0], *strides[1:]),
+        )
+
+    def part(self, view: View) -> View:
+        """The view of that part."""
+        shape, strides = self.of(view.array.shape, view.array.strides)
+        return view.derive(as_strided(view.array, shape, strides), view.spec.start)
 
 
 def reads(*names: str) -> list[Effect]:

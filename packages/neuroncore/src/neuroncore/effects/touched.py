@@ -85,7 +85,7 @@ def touched(event: Event | Call, views: Mapping[str, View | Any] | None = None) 
     return [
         Touched(e.touch, e.operand, e.operand, (), is_register=True)
         if e.is_register
-        else _at(e.touch, e.operand, _operand(views, e.operand))
+        else _at(e.touch, e.operand, _operand(call, views, e.operand))
         for e in call.record.effects(call)
     ]
 
@@ -94,11 +94,11 @@ def _at(touch: Touch, operand: str, view: View) -> Touched:
     return Touched(touch, operand, view.storage, footprint_of(view))
 
 
-def _operand(views: Mapping[str, View | Any], name: str) -> View:
+def _operand(call: Call, views: Mapping[str, View | Any], name: str) -> View:
     name, _, index = name.partition(".")
     view = views[name]
     if not index:
-        return view
+        return call.touched_part(name, view)
     assert view.dynamic is not None
     return view.dynamic.index
 

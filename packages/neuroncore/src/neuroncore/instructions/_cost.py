@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neuroncore.engines import Engine, Space
+from neuroncore.errors import UnsupportedError
 from neuroncore.instructions._record import Call
 from neuroncore.spec import Spec
 from neuroncore.work import MicroOp, Pass, constant
@@ -35,6 +36,18 @@ def with_read_out(call: Call, cycles: float, table: str | None = None) -> list[M
     """max(MIN_II, cycles) + MIN_II: reading the registers follows [NKI 0.1 API documents]."""
     least = constant("MIN_II")
     return one_pass(call, max(cycles, least) + least, table)
+
+
+def unpublished(call: Call) -> list[MicroOp]:
+    """No document and no measurement says what it costs: an estimate is refused, not guessed."""
+    raise UnsupportedError(
+        f"nothing is published about the time of {call.record.name}",
+        expected="an instruction with a documented or measured cost",
+        got=repr(call)[:200],
+        hint="the kernel runs and is checked as any other; estimate the parts without it",
+        instruction=call.record.name,
+        rule="docs/model.md: costs have a source",
+    )
 
 
 def is_strided(spec: Spec) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import Effect, reads
+from neuroncore.effects import Effect, Rows, reads
 from neuroncore.engines import Engine, Space
 from neuroncore.errors import SignatureError, Violation
 from neuroncore.options import Options
@@ -105,6 +105,11 @@ class Call:
         if self._effects is None:
             self._effects = self.record.effects(self)
         return self._effects
+
+    def touched_part(self, name: str, operand: Any) -> Any:
+        """The part of the operand called `name` that this call touches: all but for few records."""
+        rows = self.record.rows.get(name)
+        return operand if rows is None or operand is None else rows.part(operand)
 
     @property
     def tiles(self) -> dict[str, Spec]:
@@ -203,7 +208,10 @@ class Instruction:
     and values decide: bool that broadcasts to its shape, or None for all that it names. Elements
     that are not chosen are kept, which is no read of them."""
     moves_bits: Callable[[Call], bool] = lambda call: False
-    """Whether elements are moved as they are, so that packed ones, which have no value, may be."""
+    """Whether elements are moved as they are, so that packed ones, which have no value, may be; or
+    the record itself knows what they pack."""
+    rows: Mapping[str, Rows] = field(default_factory=dict)
+    """Operands of which some partitions are touched, and which."""
 
     table_input: TableInput | None = None
     """Where attribute `op` is an activation function: what it is asked for."""

@@ -83,6 +83,8 @@ def _place(effect: Effect, call: Call, buffers: Mapping[str, Buffer]) -> BoundEf
     buffer = buffers[access.buffer]
     width = seen_as(access, buffer).itemsize
     shape, strides = _reachable(access, buffer)
+    if name in call.record.rows:
+        shape, strides = call.record.rows[name].of(shape, strides)
     at_zero = footprint(0, shape, tuple([s * width for s in strides]), width)
     return BoundEffect(effect, buffer.name, access.offset, width, at_zero)
 

@@ -10,7 +10,7 @@ ScalarE (see neuroncore._carried); by boxes, what comes of them is taken as writ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -52,6 +52,9 @@ def touches(call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: st
     reads, writes = [], []
     for effect in call.record.effects(made):
         access = mine.get(effect.operand)
+        if access is not None and effect.operand in call.record.rows:
+            shape, strides = call.record.rows[effect.operand].of(access.shape, access.strides)
+            access = replace(access, shape=shape, strides=strides)
         if access is not None and not effect.is_register:
             (reads if effect.touch is Touch.read else writes).append((effect.operand, access))
     reads += [(f"index of {n}", a.indirect.index) for n, a in mine.items() if a.indirect]

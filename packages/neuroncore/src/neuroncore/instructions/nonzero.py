@@ -1,0 +1,118 @@
+"""nonzero_with_count: where a row is not zero, and how often, on GpSimdE (gen3).
+
+src (P, F), dst (P, F + 1). GpSimdE's processors see the first of their 16 partitions: 0, 16, 32, …
+of the tiles are read and written, the others are not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from neuroncore.effects import Rows, reads, writes
+from neuroncore.engines import SBUF, Engine, Space
+from neuroncore.errors import AttributeValueError, ShapeError, Violation
+from neuroncore.instructions._convert import whole
+from neuroncore.instructions._cost import unpublished
+from neuroncore.instructions._limits import from_generation, rule, same_partitions
+from neuroncore.instructions._record import (
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import Result
+from neuroncore.instructions.gather import CORE_PARTITIONS
+from neuroncore.memory import View
+from neuroncore.numerics import raw_reader
+from nki_dtypes import float32, int32
+
+RULE = "NKI: nonzero_with_count"
+
+
+def nonzero_with_count(c: Call) -> Callable[..., None]:
+    """dst[p] = places of the nonzero elements of src[p] + index_offset, padding_val …, their count.
+
+    For p = 0, 16, 32, … of the tiles; other partitions of dst keep what they hold.
+    """
+    read = raw_reader(c.src, (c.src.partitions, c.src.free))
+    width, shape = c.dst.free, (c.dst.partitions, c.dst.free)
+
+    def find(dst: View, src: View) -> None:
+        rows = read(src)
+        filled = dst.array.reshape(shape).copy()
+        for p in range(0, len(rows), CORE_PARTITIONS):
+            places = np.flatnonzero(rows[p])
+            filled[p, : len(places)] = places + c.index_offset
+            filled[p, len(places) : width - 1] = c.padding_val
+            filled[p, width - 1] = len(places)
+        dst.array[...] = filled.reshape(dst.shape)
+
+    return find
+
+
+def _fits_int32(name: str, most: Callable[[Call], int]) -> Limit:
+    """The number, and the largest that it becomes, is an int32."""
+    return rule(
+        lambda c: getattr(c, name) >= -(2**31) and most(c) < 2**31,
+        lambda c: Violation(
+            AttributeValueError, f"{name} {getattr(c, name)} makes numbers beyond int32", name,
+            expected="int32", got=f"{getattr(c, name)} to {most(c)}", rule=f"{RULE}, {name}",
+        ),
+        **{name: 2**31 - 1 if name == "index_offset" else 2**31},
+    )  # fmt: skip
+
+
+def _result(c: Call) -> Result:
+    return (c.src.partitions, c.src.free + 1), int32, Space.sbuf
+
+
+_SRC = np.zeros((32, 4))
+_SRC[0], _SRC[16], _SRC[1] = [0, 5, 0, -1], [0, 0, 0, 0], 7
+_FOUND = np.full((32, 5), 4)  # what new memory holds where nothing is written
+_FOUND[0], _FOUND[16] = [11, 13, -1, -1, 2], [-1, -1, -1, -1, 0]
+
+NONZERO_WITH_COUNT = Instruction(
+    name="nonzero_with_count",
+    engines=(Engine.gpsimd,),
+    source="NKI reference: nki.isa.nonzero_with_count",
+    operands={
+        "dst": Out("P F+1", SBUF, dtypes=frozenset({int32})),
+        "src": In("P F", SBUF, dtypes=frozenset({float32, int32})),
+    },
+    attrs={
+        "index_offset": Attr(0, whole("index_offset")),
+        "padding_val": Attr(-1, whole("padding_val")),
+    },
+    limits=[
+        same_partitions("dst", "src", src="float32[64, 4] sbuf"),
+        rule(
+            lambda c: c.dst.free == c.src.free + 1,
+            lambda c: Violation(
+                ShapeError, f"dst has {c.dst.free} elements per partition", "dst",
+                expected=f"{c.src.free + 1}: one more than src, for the count",
+                got=f"dst: shape {c.dst!r}; src: shape {c.src!r}", rule=f"{RULE}, shapes",
+            ),
+            dst="int32[32, 4] sbuf",
+        ),
+        _fits_int32("index_offset", lambda c: c.index_offset + c.src.free - 1),
+        _fits_int32("padding_val", lambda c: c.padding_val),
+        from_generation(3, "dst", "trn1"),
+    ],
+    effects=lambda c: reads("src") + writes("dst"),
+    work=unpublished,
+    run=nonzero_with_count,
+    result=_result,
+    mask=MaskBehaviour.refused,
+    covers=lambda c: False,
+    rows={"dst": Rows(1, CORE_PARTITIONS), "src": Rows(1, CORE_PARTITIONS)},
+    examples=[
+        Example({"dst": "int32[32, 5] sbuf", "src": _SRC, "index_offset": 10}, {"dst": _FOUND},
+                note="partitions 0 and 16 only; the last number of a row counts"),
+    ],
+)  # fmt: skip

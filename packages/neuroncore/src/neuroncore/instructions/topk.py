@@ -1,0 +1,154 @@
+"""topk: the K largest of up to 65,535 numbers over 16 partitions, and where they are, on GpSimdE.
+
+src (P, S), val_dst and idx_dst (P, K). Element e of a group of 16 partitions is at its partition
+e % 16, column e // 16 (a snake); n of them count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import ceil
+
+import numpy as np
+
+from neuroncore.effects import reads, writes
+from neuroncore.engines import SBUF, Engine
+from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
+from neuroncore.instructions._convert import whole
+from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._record import (
+    REQUIRED,
+    Attr,
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import like
+from neuroncore.instructions.gather import CORE_PARTITIONS
+from neuroncore.memory import View
+from neuroncore.numerics import reader, writer
+from neuroncore.work import MicroOp, Pass
+from nki_dtypes import bfloat16, uint32
+
+RULE = "NKI: topk"
+_MOST_ELEMENTS, _MOST_RESULTS = 1 << 16, 1 << 15
+
+
+def topk(c: Call) -> Callable[..., None]:
+    """val_dst = the K largest of the first n elements, ascending; idx_dst = their numbers e.
+
+    Options.topk_ranks says which elements are ranked. Of equal values the first count; which ones
+    do is not documented.
+    """
+    groups, columns = c.src.partitions // CORE_PARTITIONS, ceil(c.n / CORE_PARTITIONS)
+    read = reader(c.src, (groups, CORE_PARTITIONS, c.src.free))
+    store, by_row = writer(c.val_dst), c.options.topk_ranks == "row"
+    k, shape = c.val_dst.free, (c.src.partitions, c.val_dst.free)
+
+    def rank(val_dst: View, idx_dst: View, src: View) -> None:
+        taken = read(src)[:, :, :columns]
+        if by_row:
+            values = np.empty(shape, np.float32)
+            places = np.empty(shape, np.int64)
+            for p in range(c.src.partitions):
+                first = p % CORE_PARTITIONS
+                own = taken[p // CORE_PARTITIONS, first, : _own_elements(c, first)]
+                order = _largest(own, k)
+                values[p], places[p] = own[order], order * CORE_PARTITIONS + first
+        else:
+            snakes = taken.transpose(0, 2, 1).reshape(groups, -1)[:, : c.n]
+            orders = np.stack([_largest(snake, k) for snake in snakes])
+            places = np.repeat(orders, CORE_PARTITIONS, axis=0)
+            values = np.repeat(np.take_along_axis(snakes, orders, 1), CORE_PARTITIONS, axis=0)
+        store(val_dst, values.reshape(val_dst.shape))
+        idx_dst.array[...] = places.reshape(idx_dst.shape)
+
+    return rank
+
+
+def _largest(row: np.ndarray, k: int) -> np.ndarray:
+    """The places of the k largest elements, the smallest of them first."""
+    return np.argsort(-row, kind="stable")[:k][::-1]
+
+
+def _own_elements(c: Call, partition: int) -> int:
+    """How many of the n elements are in a partition of the group."""
+    return len(range(partition, c.n, CORE_PARTITIONS))
+
+
+def _sizes(c: Call) -> Iterable[Violation]:
+    k = c.val_dst.free
+    if not 8 <= c.n < _MOST_ELEMENTS:
+        yield Violation(
+            AttributeValueError, f"n {c.n}", "n", expected=f"8 to {_MOST_ELEMENTS - 1}",
+            got=str(c.n), rule=f"{RULE}, n",
+        )  # fmt: skip
+    elif c.src.free < ceil(c.n / CORE_PARTITIONS):
+        yield Violation(
+            ShapeError, f"src has {c.src.free} elements per partition", "src",
+            expected=f"at least {ceil(c.n / CORE_PARTITIONS)}: n / {CORE_PARTITIONS}",
+            got=f"shape {c.src!r}, n {c.n}", rule=f"{RULE}, shapes",
+        )  # fmt: skip
+    fewest = _own_elements(c, CORE_PARTITIONS - 1)
+    most = c.n if c.options.topk_ranks == "snake" else fewest
+    if k >= _MOST_RESULTS or k > most:
+        yield Violation(
+            ShapeError, f"val_dst takes {k} of {most} elements", "val_dst",
+            expected=f"at most {min(most, _MOST_RESULTS - 1)} per partition",
+            got=f"shape {c.val_dst!r}, n {c.n}", rule=f"{RULE}, K",
+        )  # fmt: skip
+
+
+def _work(c: Call) -> list[MicroOp]:
+    """4 n + K cycles [NKI: topk, estimated instruction cost]."""
+    return [Pass(Engine.gpsimd, 4 * c.n + c.val_dst.free)]
+
+
+_SNAKE = np.zeros((16, 1))
+_SNAKE[[3, 9, 12], 0] = [5, 8, 8]
+_VALUES, _PLACES = np.tile([5.0, 8, 8], (16, 1)), np.tile([3, 12, 9], (16, 1))
+_BFLOAT16 = frozenset({bfloat16})
+
+TOPK = Instruction(
+    name="topk",
+    engines=(Engine.gpsimd,),
+    source="NKI reference: nki.isa.topk",
+    operands={
+        "val_dst": Out("P K", SBUF, dtypes=_BFLOAT16),
+        "idx_dst": Out("P K", SBUF, dtypes=frozenset({uint32})),
+        "src": In("P S", SBUF, dtypes=_BFLOAT16),
+    },
+    attrs={"n": Attr(REQUIRED, whole("n"))},
+    limits=[
+        same_partitions("src", "val_dst", "idx_dst", idx_dst="uint32[32, 3] sbuf"),
+        same_free("val_dst", "idx_dst", idx_dst="uint32[16, 2] sbuf"),
+        rule(
+            lambda c: c.src.partitions % CORE_PARTITIONS == 0,
+            lambda c: Violation(
+                PartitionError, f"src has {c.src.partitions} partitions", "src",
+                expected=f"a multiple of {CORE_PARTITIONS}", got=f"shape {c.src!r}",
+                rule=f"{RULE}, shapes",
+            ),
+            src="bfloat16[8, 1] sbuf",
+            val_dst="bfloat16[8, 3] sbuf",
+            idx_dst="uint32[8, 3] sbuf",
+        ),
+        Limit(_sizes, {"n": 7}),
+        Limit(_sizes, {"n": 17}),
+        Limit(_sizes, {"n": 8, "val_dst": "bfloat16[16, 9] sbuf", "idx_dst": "uint32[16, 9] sbuf"}),
+    ],
+    effects=lambda c: reads("src") + writes("val_dst", "idx_dst"),
+    work=_work,
+    run=topk,
+    result=like("val_dst"),
+    mask=MaskBehaviour.refused,
+    examples=[
+        Example({"val_dst": "bfloat16[16, 3] sbuf", "idx_dst": "uint32[16, 3] sbuf",
+                 "src": ("sbuf bfloat16", _SNAKE), "n": 16},
+                {"val_dst": _VALUES, "idx_dst": _PLACES}),
+    ],
+)  # fmt: skip
