@@ -75,6 +75,10 @@ CALLS = [
     ("nonzero_with_count(dst, x, 16, -1)", ALL, "dst src index_offset padding_val"),
     ("topk(v, i, x, 42)", ALL[-1:], "val_dst idx_dst src n"),
     ("topk(val_dst=v, idx_dst=i, src=x, n=42)", ALL[-1:], "val_dst idx_dst src n"),
+    ("quantize_mx(dst=d, src=x, dst_scale=s)", ALL, "dst src dst_scale"),
+    ("nc_matmul_mx(dst, a, b, s, t)", ALL, "dst stationary moving stationary_scale moving_scale"),
+    ("nc_matmul_mx(dst, a, b, s, t, (0, 0), (32, 128), True)", FROM_0_3, "dst stationary moving "
+     "stationary_scale moving_scale tile_position tile_size accumulate"),
     ("iota(dst, p, 5)", ALL, "dst pattern offset"),
     ("iota(dst, p, 5, 1)", ALL, "dst pattern offset channel_multiplier"),
     ("iota(dst, p, channel_multiplier=1)", FROM_0_3, "dst pattern channel_multiplier"),

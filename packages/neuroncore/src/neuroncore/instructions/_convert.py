@@ -57,6 +57,11 @@ def flag(value: Any) -> bool:
     raise AttributeValueError(f"{value!r} is not a bool", expected="True or False")
 
 
+def optional_flag(value: Any) -> bool | None:
+    """A compile-time truth value or None."""
+    return None if value is None else flag(value)
+
+
 def pairs(value: Any) -> tuple[tuple[int, int], ...]:
     """A pattern [[step, count], …], 1 to 4 pairs."""
     try:
@@ -106,6 +111,11 @@ def wholes(operand: str) -> Callable[[Any], tuple[int, ...]]:
         )
 
     return convert
+
+
+def optional_wholes(operand: str) -> Callable[[Any], tuple[int, ...]]:
+    """Compile-time ints; None is none of them."""
+    return lambda value: () if value is None else wholes(operand)(value)
 
 
 def axes(value: Any) -> tuple[int, ...]:

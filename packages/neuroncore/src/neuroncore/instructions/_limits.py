@@ -119,7 +119,8 @@ def _partitions(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
             got=f"shape {spec!r}",
             rule=f"{ARCHITECTURE}: partition dimension",
         )
-    yield from start_partition(call, name, spec, count)
+    if not call.record.operands[name].own_start:
+        yield from start_partition(call, name, spec, count)
 
 
 def start_partition(call: Call, name: str, spec: Spec, count: int) -> Iterator[Violation]:

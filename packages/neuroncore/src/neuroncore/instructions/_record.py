@@ -35,6 +35,8 @@ class Operand:
     number: bool = False
     tile: bool = True
     dtypes: frozenset[DType] | None = None
+    own_start: bool = False
+    """Whether a limit of the record says at which partitions it may start."""
 
 
 def Out(letters: str, spaces: frozenset[Space], **more: Any) -> Operand:  # noqa: N802

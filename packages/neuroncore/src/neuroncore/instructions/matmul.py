@@ -7,21 +7,20 @@ Letters: K contraction (partitions of both inputs, at most 128), M free size of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import Effect, accumulates, reads, writes
+from neuroncore.effects import Effect, reads, writes
 from neuroncore.engines import PSUM, SBUF, Engine, Space
 from neuroncore.enums import MatmulPerfMode
 from neuroncore.errors import (
     CapacityError,
     DTypeError,
-    UndefinedError,
     UnsupportedError,
     Violation,
 )
-from neuroncore.instructions._convert import flag, member, wholes
+from neuroncore.instructions._accumulate import accumulated, accumulating
+from neuroncore.instructions._convert import flag, member, optional_flag, optional_wholes
 from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._matmul_limits import (
     INPUTS,
@@ -34,7 +33,7 @@ from neuroncore.instructions._matmul_limits import (
     sizes_fit,
     transpose_is_legal,
 )
-from neuroncore.instructions._psum import mark_written, written_part
+from neuroncore.instructions._psum import mark_written
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -47,17 +46,9 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
-from neuroncore.numerics import reader, rounds, writer
+from neuroncore.numerics import reader
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
 from nki_dtypes import float32
-
-
-def _tri(value: Any) -> bool | None:
-    return None if value is None else flag(value)
-
-
-def _placement(operand: str) -> Callable[[Any], tuple[int, ...]]:
-    return lambda value: () if value is None else wholes(operand)(value)
 
 
 def nc_matmul(c: Call) -> Callable[..., None]:
@@ -66,14 +57,7 @@ def nc_matmul(c: Call) -> Callable[..., None]:
     accumulate False: overwrite; True: add; None: per PSUM location the first matmul write
     overwrites and later ones add.
     """
-    if c.is_transpose:
-        return _transpose_mode(c)
-    into, add = _overwriting(c), _adding(c)
-    if c.accumulate is False:
-        return _overwrite(into)
-    if c.accumulate:
-        return _add_everywhere(c, add)
-    return _first_overwrites(c, into, add)
+    return _transpose_mode(c) if c.is_transpose else accumulating(c, _product(c))
 
 
 def _product(c: Call) -> Callable[..., np.ndarray]:
@@ -84,81 +68,6 @@ def _product(c: Call) -> Callable[..., np.ndarray]:
     else:
         left, right = reader(c.stationary, (k, m)), reader(c.moving, (k, n))
     return lambda s, v, out=None: np.matmul(left(s).T, right(v), out=out)
-
-
-def _overwriting(c: Call) -> Callable[[View, View, View], Any]:
-    product = _product(c)
-    if not rounds(c.dst) and c.dst.rank == 2:
-        return lambda dst, s, v: product(s, v, dst.array)
-    write = writer(c.dst)
-    return lambda dst, s, v: write(dst, product(s, v))
-
-
-def _adding(c: Call) -> Callable[[View, View, View], None]:
-    product, shape = _product(c), c.dst.shape
-    if not rounds(c.dst):
-
-        def add(dst: View, s: View, v: View) -> None:
-            values = product(s, v)
-            np.add(dst.array, values.reshape(shape), out=dst.array)
-
-        return add
-    read, write = reader(c.dst), writer(c.dst)  # gen4 in bfloat16: add in float32, round back
-    return lambda dst, s, v: write(dst, read(dst) + product(s, v).reshape(shape))
-
-
-def _overwrite(into: Callable[[View, View, View], Any]) -> Callable[..., None]:
-    def overwrite(dst: View, stationary: View, moving: View) -> None:
-        into(dst, stationary, moving)
-        mark_written(dst)
-
-    return overwrite
-
-
-def _first_overwrites(c: Call, into: Any, add: Any) -> Callable[..., None]:
-    read, write, product = reader(c.dst), writer(c.dst), _product(c)
-
-    def accumulate(dst: View, stationary: View, moving: View) -> None:
-        written = written_part(dst)
-        if written is True:
-            add(dst, stationary, moving)
-        elif written is False:
-            into(dst, stationary, moving)
-        else:
-            values = product(stationary, moving).reshape(dst.shape)
-            write(dst, np.where(written, read(dst) + values, values))
-        mark_written(dst)
-
-    return accumulate
-
-
-def _add_everywhere(c: Call, add: Any) -> Callable[..., None]:
-    policy = c.options.accumulate_on_unwritten
-
-    def accumulate(dst: View, stationary: View, moving: View) -> None:
-        written = written_part(dst)
-        if written is not True:
-            if policy == "error":
-                raise _unwritten(dst, written)
-            if policy == "nan":
-                dst.array[np.broadcast_to(np.logical_not(written), dst.shape)] = np.nan
-        add(dst, stationary, moving)
-        mark_written(dst)
-
-    return accumulate
-
-
-def _unwritten(dst: View, written: np.ndarray | bool) -> UndefinedError:
-    missing = dst.size - (int(np.sum(written)) if isinstance(written, np.ndarray) else 0)
-    return UndefinedError(
-        "accumulates onto PSUM that no matmul has written",
-        expected="a first matmul with accumulate=False (or None) into the same locations",
-        got=f"{missing} unwritten of {dst.size} elements",
-        hint="a memset or copy does not start an accumulation group",
-        rule=f"{RULE}, accumulate",
-        operand="accumulate",
-        instruction="nc_matmul",
-    )
 
 
 def _transpose_mode(c: Call) -> Callable[..., None]:
@@ -180,9 +89,7 @@ def _transpose_mode(c: Call) -> Callable[..., None]:
 
 def _matmul_effects(c: Call) -> list[Effect]:
     inputs = reads("stationary", "moving")
-    if c.accumulate is False or c.is_transpose:
-        return inputs + writes("dst")
-    return inputs + accumulates("dst")
+    return inputs + (writes("dst") if c.is_transpose else accumulated(c))
 
 
 def _matmul_work(c: Call) -> list[MicroOp]:
@@ -224,9 +131,9 @@ NC_MATMUL = Instruction(
         "is_stationary_onezero": Attr(False, flag),
         "is_moving_onezero": Attr(False, flag),
         "is_transpose": Attr(False, flag),
-        "accumulate": Attr(None, _tri),
-        "tile_position": Attr((), _placement("tile_position")),
-        "tile_size": Attr((), _placement("tile_size")),
+        "accumulate": Attr(None, optional_flag),
+        "tile_position": Attr((), optional_wholes("tile_position")),
+        "tile_size": Attr((), optional_wholes("tile_size")),
         "perf_mode": Attr(MatmulPerfMode.none, member(MatmulPerfMode, "perf_mode")),
     },
     limits=[

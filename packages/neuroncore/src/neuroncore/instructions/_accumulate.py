@@ -1,0 +1,111 @@
+"""How a matmul's product comes into PSUM: `accumulate` False, True or None.
+
+`product(*inputs, out=None)` gives (M, N) in float32, optionally straight into `out`. False
+overwrites, True adds; None: per PSUM location the first matmul write overwrites, later ones add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.effects import Effect, accumulates, writes
+from neuroncore.errors import UndefinedError
+from neuroncore.instructions._psum import mark_written, written_part
+from neuroncore.instructions._record import Call
+from neuroncore.memory import View
+from neuroncore.numerics import reader, rounds, writer
+
+Product = Callable[..., np.ndarray]
+Run = Callable[..., Any]
+
+
+def accumulating(c: Call, product: Product) -> Run:
+    """run(dst, *inputs) as `c.accumulate` says."""
+    into, add = _overwriting(c, product), _adding(c, product)
+    if c.accumulate is False:
+        return _overwrite(into)
+    if c.accumulate:
+        return _add_everywhere(c, add)
+    return _first_overwrites(c, product, into, add)
+
+
+def accumulated(c: Call) -> list[Effect]:
+    """What `accumulate` does to dst."""
+    return writes("dst") if c.accumulate is False else accumulates("dst")
+
+
+def _overwriting(c: Call, product: Product) -> Run:
+    if not rounds(c.dst) and c.dst.rank == 2:
+        return lambda dst, *inputs: product(*inputs, out=dst.array)
+    write = writer(c.dst)
+    return lambda dst, *inputs: write(dst, product(*inputs))
+
+
+def _adding(c: Call, product: Product) -> Run:
+    shape = c.dst.shape
+    if not rounds(c.dst):
+
+        def add(dst: View, *inputs: View) -> None:
+            values = product(*inputs)
+            np.add(dst.array, values.reshape(shape), out=dst.array)
+
+        return add
+    read, write = reader(c.dst), writer(c.dst)  # gen4 in bfloat16: add in float32, round back
+    return lambda dst, *inputs: write(dst, read(dst) + product(*inputs).reshape(shape))
+
+
+def _overwrite(into: Run) -> Run:
+    def overwrite(dst: View, *inputs: View) -> None:
+        into(dst, *inputs)
+        mark_written(dst)
+
+    return overwrite
+
+
+def _first_overwrites(c: Call, product: Product, into: Run, add: Run) -> Run:
+    read, write = reader(c.dst), writer(c.dst)
+
+    def accumulate(dst: View, *inputs: View) -> None:
+        written = written_part(dst)
+        if written is True:
+            add(dst, *inputs)
+        elif written is False:
+            into(dst, *inputs)
+        else:
+            values = product(*inputs).reshape(dst.shape)
+            write(dst, np.where(written, read(dst) + values, values))
+        mark_written(dst)
+
+    return accumulate
+
+
+def _add_everywhere(c: Call, add: Run) -> Run:
+    policy = c.options.accumulate_on_unwritten
+
+    def accumulate(dst: View, *inputs: View) -> None:
+        written = written_part(dst)
+        if written is not True:
+            if policy == "error":
+                raise _unwritten(c, dst, written)
+            if policy == "nan":
+                dst.array[np.broadcast_to(np.logical_not(written), dst.shape)] = np.nan
+        add(dst, *inputs)
+        mark_written(dst)
+
+    return accumulate
+
+
+def _unwritten(c: Call, dst: View, written: np.ndarray | bool) -> UndefinedError:
+    missing = dst.size - (int(np.sum(written)) if isinstance(written, np.ndarray) else 0)
+    return UndefinedError(
+        "accumulates onto PSUM that no matmul has written",
+        expected="a first matmul with accumulate=False (or None) into the same locations",
+        got=f"{missing} unwritten of {dst.size} elements",
+        hint="a memset or copy does not start an accumulation group",
+        rule="NKI: nc_matmul, accumulate",
+        operand="accumulate",
+        instruction=c.record.name,
+    )
