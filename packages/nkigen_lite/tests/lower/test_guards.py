@@ -24,6 +24,10 @@ def root_of_power(x: Any) -> Any:
     return x**0.5
 
 
+def inverse_root_of_power(x: Any) -> Any:
+    return x**-0.5
+
+
 def is_numpys(ours: np.ndarray, numpys: np.ndarray) -> bool:
     """Equal with the sign of zeros; any NaN is as good as any other."""
     signs = np.signbit(ours) == np.signbit(numpys)
@@ -41,6 +45,32 @@ def test_every_value_is_numpys(source_results, tmp_path, function, kind):
 
     assert is_numpys(kernel(x), function(x))
     assert is_numpys(written, function(x))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16"])
+def test_powers_of_minus_one_half_are_inverse_roots(source_results, tmp_path, kind):
+    x = np.concatenate([EDGES, BELOW, np.geomspace(1e-7, 6e4, 4096)]).astype(kind)
+    kernel = compile(inverse_root_of_power, x)
+    units = np.finfo(kind).eps if kind != "bfloat16" else 2.0**-7
+
+    (written,) = source_results(kernel, tmp_path, (x,))
+
+    numpys = inverse_root_of_power(x.astype(np.float64))
+    normal = np.isfinite(numpys) & (x >= 1e-30) & np.isfinite(x)
+    for ours in (kernel(x), written):
+        exact = ours.astype(np.float64)[normal]
+        assert np.all(np.abs(exact / numpys[normal] - 1) <= 2 * units)
+        assert is_numpys(ours[~np.isfinite(numpys)], numpys[~np.isfinite(numpys)])
+        assert not ours[x == -np.inf].any()
+
+
+def test_a_power_of_minus_one_half_takes_no_logarithm():
+    """26 instructions by logarithm and exponential."""
+    kernel = compile(inverse_root_of_power, "f32[128, 512]")
+
+    assert kernel.stats.instructions <= 10
+    assert "nl.log" not in kernel.source
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -119,8 +119,8 @@ def test_neighbours_are_one_run_where_what_lies_between_is_less_than_the_overlap
 
     window = window_of({"a": at(5), "b": at(18)})
 
-    assert (window.load.shape, window.load.strides) == ((4, 2 * 12 + 10 + 13), (100, 1))
-    assert window.load.offset.constant == 5
+    assert (window.box.shape, window.box.strides) == ((4, 2 * 12 + 10 + 13), (100, 1))
+    assert window.box.offset.constant == 5
     assert window.places["b"] == (13, (3, 10), (12, 1))
 
 
@@ -129,6 +129,6 @@ def test_distant_lines_are_loaded_apart():
 
     window = window_of({"a": line})
 
-    assert (window.load.shape, window.load.strides) == ((4, 3, 10), (100, 30, 1))
-    assert window.load.offset.constant == 5 - 9
+    assert (window.box.shape, window.box.strides) == ((4, 3, 10), (100, 30, 1))
+    assert window.box.offset.constant == 5 - 9
     assert window.places["a"] == (9, (3, 10), (10, -1))

@@ -173,9 +173,13 @@ def seats(plan: Plan) -> dict[str, Seat]:
             array_source("", node.spec.shape, node.spec.dtype)
         )  # fmt: skip
         base = plan.base_of(node.operands[0])
-        for position, (operand, box) in enumerate(boxes(node, whole, plan.graph)):
+        placed = boxes(node, whole, plan.graph)
+        alternate = _is_made_together(plan, node, placed)
+        for position, (operand, box) in enumerate(placed):
             below = _below(plan, operand, box)
-            if below is None or below[0] not in made_by or not below[1].is_in_rows:
+            if below is None or below[0] not in made_by:
+                continue
+            if not (alternate or below[1].is_in_rows):
                 continue
             value, place = below
             alone = users[value] == [number]
@@ -190,6 +194,19 @@ def seats(plan: Plan) -> dict[str, Seat]:
             if alone:
                 found[value] = Seat(node.name, place)
     return found
+
+
+def _is_made_together(plan: Plan, node: Node, placed: list[tuple[str, Source]]) -> bool:
+    """Whether parts whose elements alternate are made by one group, tile by tile: it stores them
+    together."""
+    made_by, bases = plan.made_by(), [plan.base_of(operand) for operand, _ in placed]
+    numbers = {made_by.get(base, -1) for base in bases}
+    if node.op != "concatenate" or len(numbers) > 1 or -1 in numbers or len({*bases}) < len(bases):
+        return False
+    group = plan.groups[numbers.pop()]
+    products = (plan.graph.by_name.get(v) for v in group.axes.shapes)
+    alone = not any(n is not None and n.op == "matmul" for n in products)
+    return alone and not group.ends and not group.is_layout and not group.is_matmul
 
 
 def _below(plan: Plan, value: str, place: Source) -> tuple[str, Source] | None:

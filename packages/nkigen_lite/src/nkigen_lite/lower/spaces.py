@@ -8,7 +8,7 @@ one over the other.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 
@@ -142,12 +142,14 @@ def clash(axes: Axes, value: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of a space: neighbours that every value has together are merged."""
+    """One axis of a space: neighbours that every value has together are merged. `step` elements of
+    the merged axis lie between its turns, where it is cut in two."""
 
     size: int
     role: Role
     points: frozenset[Point]
     last: Point
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ class Space:
         for axis in self.axes:
             if axis.role is role:
                 at = [s for p, s in zip(places, source.strides, strict=True) if p == axis.last]
-                found.append(at[0] if at else 0)
+                found.append(at[0] * axis.step if at else 0)
         return tuple(found)
 
     def __str__(self) -> str:
@@ -231,6 +233,29 @@ def _parted(
         if prod(sizes[p] for p in columns[first:]) >= SHORT:
             return columns[:first], columns[first:]
     return None
+
+
+LEAST_CUT = 32
+"""Columns that are left of those that are cut: 128 B of float32."""
+
+
+def spread_out(space: Space) -> Space | None:
+    """The space with its columns cut into rows for more partitions than its rows fill, which become
+    a loop; None where that does not fill twice as many."""
+    columns = next((a for a in space.axes if a.role is Role.columns), None)
+    if columns is None:
+        return None
+    most = min(PARTITIONS, columns.size // LEAST_CUT)
+    rows = next((n for n in range(most, 0, -1) if columns.size % n == 0), 0)
+    if rows < 2 * space.size(Role.rows):
+        return None
+    each = columns.size // rows
+    down = replace(columns, size=rows, role=Role.rows, step=each)
+    others = (
+        replace(a, role=Role.batch) if a.role is Role.rows else a
+        for a in space.axes if a is not columns
+    )  # fmt: skip
+    return Space((*others, down, replace(columns, size=each)), space.of)
 
 
 def _merged(

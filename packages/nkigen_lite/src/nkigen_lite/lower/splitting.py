@@ -1,13 +1,16 @@
 """Reductions of several axes, or of long ones, as reductions after one another.
 
-Axes that do not lie together are reduced from the last to the first; a long row of few is cut into
-rows for all partitions, and what they give is reduced again. In between is float32.
+Axes that do not lie together are reduced from the last to the first, or, as those of pooling are,
+where they have few elements: these are combined two by two, as arrays beside each other. A long row
+of few is cut into rows for all partitions, and what they give is reduced again. In between is
+float32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from math import prod
 
 from nki_dtypes import float32
@@ -24,6 +27,9 @@ FEW = 8
 """So few rows leave most partitions idle: worth cutting from SHORT elements on."""
 
 SHORT = 8192
+FEW_ELEMENTS = 16
+"""Of all axes that do not lie together: instructions that read a tile each, all in one pass."""
+
 ROUNDED = frozenset({"sum", "prod"})
 
 TILE = 2048
@@ -79,8 +85,8 @@ class _Split:
     def __init__(self, build: Builder, node: Node, apart: bool) -> None:
         self.build, self.node, self.apart = build, node, apart
 
-    def emit(self, op: str, value: str, **attrs: object) -> str:
-        return self.build.emit(op, value, origin=self.node.origin, **attrs)
+    def emit(self, op: str, *values: str, **attrs: object) -> str:
+        return self.build.emit(op, *values, origin=self.node.origin, **attrs)
 
     def reduced(self, value: str) -> str:
         """The result; the node itself where its axes lie together and are not long."""
@@ -90,9 +96,13 @@ class _Split:
             runs = [(d,) for run in runs for d in run]
         if len(runs) < 2 and not (runs and self.is_long(shape, runs[0])):
             return self.emit(node.op, value, **node.attrs)
-        value = self.widened(value)
-        for run in reversed(runs):
-            value = self.run(value, run)
+        gone = tuple(d for run in runs for d in run)
+        if len(runs) > 1 and prod(shape[d] for d in gone) <= FEW_ELEMENTS:
+            value = self.combined(value, gone)
+        else:
+            value = self.widened(value)
+            for run in reversed(runs):
+                value = self.run(value, run)
         if self.build.specs[value].shape != node.spec.shape:
             value = self.emit("reshape", value, shape=node.spec.shape)
         if self.build.specs[value].dtype is not node.spec.dtype:
@@ -112,6 +122,24 @@ class _Split:
             return False
         length, rows = prod(shape[d] for d in run), prod(shape[: run[0]])
         return length > LONG or (rows <= FEW and length >= SHORT)
+
+    def combined(self, value: str, axes: tuple[int, ...]) -> str:
+        """The elements along a few short axes as arrays, combined two by two; those of an array
+        that was widened are widened one by one."""
+        shape, wide = self.build.specs[value].shape, self.build.by_name.get(value)
+        if wide is not None and wide.op == "convert":
+            (value,) = wide.operands
+        sizes = tuple(1 if d in axes else n for d, n in enumerate(shape))
+        boxes = product(*(range(n) if d in axes else (0,) for d, n in enumerate(shape)))
+        ones = (1,) * len(shape)
+        parts = [self.emit("slice", value, starts=at, sizes=sizes, steps=ones) for at in boxes]
+        if wide is not None and wide.op == "convert":
+            parts = [self.emit("convert", part, **wide.attrs) for part in parts]
+        parts = [self.widened(part) for part in parts]
+        while len(parts) > 1:
+            pairs = [parts[n : n + 2] for n in range(0, len(parts), 2)]
+            parts = [self.emit(REDUCTIONS[self.node.op], *p) if p[1:] else p[0] for p in pairs]
+        return parts[0]
 
     def run(self, value: str, run: tuple[int, ...]) -> str:
         """Neighbouring axes reduced, with one element each left."""
@@ -137,9 +165,7 @@ class _Split:
             parts.append(self.emit(self.node.op, rest, axes=(len(outer),), keepdims=True))
         made = parts[0]
         if len(parts) > 1:
-            made = self.build.emit(
-                "concatenate", *parts, axis=len(outer), origin=self.node.origin
-            )  # fmt: skip
+            made = self.emit("concatenate", *parts, axis=len(outer))
         last = len(outer)
         if self.is_long(self.build.specs[made].shape, (last,)):
             return self.cut(made)

@@ -3,7 +3,7 @@ after, or in columns that TensorE turns into rows on the way in and out. The fas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from neuroncore.core import NeuronCore
@@ -12,14 +12,14 @@ from neuroncore.program import Access, Affine, whole
 from neuroncore.spec import row_major
 from neuroncore.targets import resolve_target
 from nki_dtypes import bfloat16, float16, float32
-from nkigen_lite.lower.budget import PLACES, Fit, column_values, fit, has_reduction
+from nkigen_lite.lower.budget import PLACES, Fit, column_values, fit, has_reduction, is_line
 from nkigen_lite.lower.groups import Group
 from nkigen_lite.lower.moving import move
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.replicate import Replicas, replicas_of
 from nkigen_lite.lower.roads import Road, fastest
 from nkigen_lite.lower.sources import Source
-from nkigen_lite.lower.spaces import Role, Space, solve
+from nkigen_lite.lower.spaces import Role, Space, solve, spread_out
 from nkigen_lite.lower.tiles import Tile, Tiles, parts
 from nkigen_lite.lower.windows import Lines, WindowTiles, are_neighbours, line_axis
 from nkigen_lite.lower.writer import Writer
@@ -28,6 +28,12 @@ from nkigen_lite.spec import Spec
 PARTITIONS = 128
 BLOCKS = 4
 """Blocks of 128 columns that fill a PSUM bank of float32."""
+
+SMALLER = 4
+"""Times that tiles are smaller whose windows hold four times what one value has."""
+
+FEW_ROWS = 64
+"""Rows that leave half of the partitions empty."""
 
 TURNED_DTYPES = (float32, bfloat16, float16)
 _ORDER = (Role.batch, Role.rows, Role.columns)
@@ -142,6 +148,16 @@ class _Group:
             raise cannot(self.group.nodes[0], found.problem)
         return space, found
 
+    def spread_out(self, sources: dict[str, Source]) -> tuple[Space, Fit]:
+        """Columns on partitions that rows leave empty."""
+        nodes, found = self.group.nodes, spread_out(self.solved(sources)[0])
+        if found is None or has_reduction(nodes) or is_line(self.solved(sources)[0]):
+            raise cannot(nodes[0], "its rows fill partitions enough")
+        down = next(a.last for a in found.axes if a.role is Role.rows)
+        if any(down not in found.of[n.name] for n in nodes):
+            raise cannot(nodes[0], "a value that all columns share would be made again and again")
+        return found, fit(nodes, found, self.specs, self.numbers, self.target, self.stored)
+
     def replicas(self, space: Space, sources: dict[str, Source]) -> Replicas:
         outside = {v: s for v, s in sources.items() if v not in self.group.names}
         return replicas_of(self.writer, space, self.specs, self.numbers, outside)
@@ -194,15 +210,26 @@ class _Group:
 
     def windows(self, sources: dict[str, Source]) -> None:
         """Neighbours loaded together, and what is not in rows as it lies; put apart on chip."""
-        space, found = self.solved(sources)
+        self.in_windows(sources, *self.solved(sources))
+
+    def in_windows(self, sources: dict[str, Source], space: Space, found: Fit) -> None:
         WindowTiles(
             self.writer, space, replace(found, turns=1), sources, self.stored,
             self.replicas(space, sources),
         ).run()  # fmt: skip
 
+    def small_windows(self, sources: dict[str, Source]) -> None:
+        """The same with fewer rows at a time, for windows much larger than the values in them."""
+        space, found = self.solved(sources)
+        if found.rows < 2 * SMALLER:
+            raise cannot(self.group.nodes[0], "its tiles are small")
+        self.in_windows(sources, space, replace(found, rows=-(-found.rows // SMALLER)))
+
     def lines(self, sources: dict[str, Source]) -> None:
         """The same, with many turns of the innermost loop in each tile."""
-        space, found = self.solved(sources)
+        self.in_lines(sources, *self.solved(sources))
+
+    def in_lines(self, sources: dict[str, Source], space: Space, found: Fit) -> None:
         axis = line_axis(space)
         if axis is None or has_reduction(self.group.nodes):
             raise cannot(self.group.nodes[0], "there are no lines to be put together")
@@ -259,7 +286,9 @@ def write_tiles(
     space, _ = made.solved(sources)
     read = {v: s for v, s in sources.items() if v not in stored}
     slow, near = made.slow(space, sources), are_neighbours(read.values())
-    roads = [("arrays read and written as they lie", made.plain)]
+    roads: list[tuple[str, Callable[[dict[str, Source]], None]]] = [
+        ("arrays read and written as they lie", made.plain)
+    ]
     if slow:
         roads += [
             ("arrays put in order in HBM", made.in_order),
@@ -268,8 +297,16 @@ def write_tiles(
     if slow or near:
         roads += [
             ("neighbours loaded together", made.windows),
+            ("neighbours loaded together in small tiles", made.small_windows),
             ("lines of neighbours loaded together", made.lines),
         ]
+        if space.size(Role.rows) < FEW_ROWS:
+            roads += [
+                ("columns on all partitions, neighbours loaded together",
+                 lambda w: made.in_windows(w, *made.spread_out(w))),
+                ("columns on all partitions, lines of neighbours loaded together",
+                 lambda w: made.in_lines(w, *made.spread_out(w))),
+            ]  # fmt: skip
     if len(roads) == 1:
         made.plain(sources)
         return None

@@ -1,6 +1,7 @@
 """Tiles whose arrays are neighbours in HBM, as the taps of a convolution are: loaded once, with
 what lies between them, and put apart by the accesses of the engines. So are every other element,
-and elements backwards: DMAs move runs, engines step through them.
+and elements backwards: DMAs move runs, engines step through them. Results that together fill a
+stretch of HBM, as even and odd elements do, are made in their places of one tile and stored once.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space as Memory
-from neuroncore.program import Access, Affine, whole
+from neuroncore.program import Access, Affine, Buffer, whole
 from nkigen_lite.lower.budget import PARTITIONS, PLACES, TILE_BYTES, Fit, shared_places
 from nkigen_lite.lower.refuse import LoweringError
 from nkigen_lite.lower.replicate import Replicas
@@ -30,13 +33,26 @@ def are_neighbours(sources: Iterable[Source]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What is loaded at once for several values: `load` in HBM, a tile of `elems` a partition, and
+    """What is moved at once for several values: `box` in HBM, a tile of `elems` a partition, and
     where each value lies in it."""
 
-    load: Access
+    box: Access
     elems: int
     places: Mapping[str, tuple[int, tuple[int, ...], tuple[int, ...]]]
     """Value → (offset, shape, strides) behind the partitions."""
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether each element is one of one value."""
+        counts = np.zeros(self.elems, np.int8)
+        for offset, shape, strides in self.places.values():
+            at = np.full(shape, offset)
+            for axis, step in zip(np.indices(shape), strides, strict=True):
+                at += axis * step
+            if at.min() < 0 or at.max() >= self.elems:
+                return False
+            counts[at] += 1
+        return bool((counts == 1).all())
 
 
 def window_of(accesses: Mapping[str, Access]) -> Window:
@@ -92,34 +108,46 @@ class WindowTiles(Tiles):
         self.places = shared_places(fit.steps, fit.full, fit.dtypes, kept)
 
     def together(self, tiles: list[Tile]) -> None:
-        """One tile: its windows are loaded first."""
+        """One tile: its windows are loaded first, and those of its results stored last."""
         (at,) = tiles
         self.bound.clear()
+        loaded = list(self.windows({v: self.in_hbm(v, at) for v in self.read}))
+        made = {self.fit.made.get(v, v): self.in_hbm(v, at) for v in sorted(self.stored)}
+        filled = [w for w in self.windows(made) if len(w.places) > 1 and w.is_filled]
+        if len(made) < len(self.stored):
+            filled = []
+        self.refuse_beyond(at, [*loaded, *filled])
+        for window in loaded:
+            tile = self.open(window)
+            self.writer.call("dma_copy", dst=whole(tile), src=window.box)
+        results = [(window, self.open(window)) for window in filled]
+        super().together(tiles)
+        for window, tile in results:
+            self.writer.call("dma_copy", dst=window.box, src=whole(tile))
+
+    def windows(self, accesses: Mapping[str, Access]) -> Iterator[Window]:
+        """The windows of values, by the arrays that they lie in."""
         families: dict[object, dict[str, Access]] = {}
-        for value in self.read:
-            access = self.in_hbm(value, at)
+        for value, access in accesses.items():
             apart = access.offset - access.offset.constant
             kind = (access.buffer, access.shape, access.strides, access.dtype, apart,
                     self.fit.dtypes[value])  # fmt: skip
             families.setdefault(kind, {})[value] = access
-        windows = [w for accesses in families.values() for w in windows_of(accesses)]
-        self.refuse_beyond(at, windows)
-        for window in windows:
-            self.open(window)
-        super().together(tiles)
+        for family in families.values():
+            yield from windows_of(family)
 
-    def open(self, window: Window) -> None:
-        """Load a window; its values are bound to their places in it."""
+    def open(self, window: Window) -> Buffer:
+        """A tile for a window; its values are bound to their places in it."""
         dtype = self.fit.dtypes[next(iter(window.places))]
-        partitions = window.load.shape[0]
+        partitions = window.box.shape[0]
         tile = self.writer.allocate(
-            f"{window.load.buffer}_tile", (partitions, window.elems), dtype, Memory.sbuf
+            f"{window.box.buffer}_tile", (partitions, window.elems), dtype, Memory.sbuf
         )  # fmt: skip
-        self.writer.call("dma_copy", dst=whole(tile), src=window.load)
         for value, (offset, shape, strides) in window.places.items():
             self.bound[value] = Access(
                 tile.name, Affine(offset), (partitions, *shape), (tile.row, *strides)
             )  # fmt: skip
+        return tile
 
     def refuse_beyond(self, at: Tile, windows: list[Window]) -> None:
         """Raises LoweringError where the windows do not fit beside what is made of them."""

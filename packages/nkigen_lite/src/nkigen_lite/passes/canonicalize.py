@@ -10,6 +10,7 @@ from nkigen_lite.ir import Graph
 from nkigen_lite.ir.run import FLOAT32, run_node
 from nkigen_lite.ops import Kind
 from nkigen_lite.ops.create import Constant
+from nkigen_lite.passes import covering
 from nkigen_lite.passes.bounds import least
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
@@ -205,5 +206,6 @@ RULES: tuple[Rule, ...] = (
     Rule("transpose_twice", of("transpose", of("transpose", "x", name="inner")), _transpose_twice),
     Rule("slice_twice", of("slice", of("slice", "x", name="inner")), _slice_twice, _has_elements),
     Rule("write_back", of("update", "x", of("slice", "x", name="part")), _same, _writes_back),
+    Rule("write_in_parts", of("update", "x", "part"), covering.joined, _has_elements),
     Rule("write_all", of("update", "x", "part"), _part, _covers),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from nki_dtypes import DType, bfloat16, float32, int32, tfloat32, uint32
 from nkigen_lite.passes.expression import Expr, result
 from nkigen_lite.passes.integers import add, bits_of, wrapped
@@ -151,6 +153,47 @@ def _part(x: Expr, axis: int, start: int, count: int) -> Expr:
     starts = [0] * len(shape)
     starts[axis], shape[axis] = start, count
     return x.call("slice", starts=starts, sizes=shape, steps=[1] * len(shape))
+
+
+_MOST_NUMBERS = 64
+_MOST_COLUMNS = 8
+_MANY_ROWS = 1024
+_ROWS_PER_NUMBER = 64
+"""4,096 rows of 8 times 8 columns take 22 us on VectorE and 25 on TensorE, to which their columns
+are brought a few numbers at a time; 2,048 rows 18 and 14; 16,384 rows of 3 times one 5 and 53."""
+
+
+def is_thin(m: Match) -> bool:
+    """Whether many rows of few numbers are multiplied with one small matrix, as colours are."""
+    left, right = m.spec(m["a"]).shape, m.spec(m["b"]).shape
+    few = 1 < right[-2] <= _MOST_COLUMNS and prod(right) <= _MOST_NUMBERS
+    many = prod(left[:-1]) >= max(_MANY_ROWS, _ROWS_PER_NUMBER * prod(right))
+    return m.dtype.is_float and few and len(right) == 2 and many
+
+
+def by_columns(m: Match) -> str:
+    """Each column of the result: the sum of a's columns times the numbers of b's; in float32."""
+    a, b = Expr(m, m["a"]), Expr(m, m["b"])
+    terms, columns = m.spec(b.value).shape
+    left = [_part(a, -1, k, 1).to(float32) for k in range(terms)]
+    made = []
+    for n in range(columns):
+        total = left[0] * _number(b, 0, n)
+        for k in range(1, terms):
+            total = total + left[k] * _number(b, k, n)
+        made.append(total.to(m.dtype))
+    last = len(m.root.spec.shape) - 1
+    return (
+        made[0].value if columns == 1 else made[0].call("concatenate", *made[1:], axis=last).value
+    )
+
+
+def _number(x: Expr, row: int, column: int) -> Expr:
+    """One element of a matrix as float32: known, where the matrix is."""
+    node = x.match.build.by_name.get(x.value)
+    if node is None or node.op != "constant":
+        return _part(_part(x, -2, row, 1), -1, column, 1).to(float32)
+    return Expr(x.match, x.match.fill(node.attrs["value"].array[row, column], float32))
 
 
 def is_of_integers(m: Match) -> bool:

@@ -7,6 +7,7 @@ from math import inf, log, nan, pi
 import numpy as np
 
 from nki_dtypes import int32
+from nkigen_lite.passes.bounds import least
 from nkigen_lite.passes.expression import Expr, choose, expr, result
 from nkigen_lite.passes.rounding import rint_expr
 from nkigen_lite.passes.rule import Match
@@ -139,6 +140,14 @@ def whole_power(m: Match) -> str:
             found = found * x
     assert found is not None
     return result(m, found.call("reciprocal") if exponent < 0 else found)
+
+
+def inverse_root(m: Match) -> str:
+    """1 / √x; ∞ for -0 and 0 for -∞, as powers have no sign there."""
+    x = expr(m, "x")
+    found = x.call("rsqrt").call("abs")
+    may_be_less = least(m.build, x.value) < 0
+    return result(m, choose(x == -inf, 0.0, found) if may_be_less else found)
 
 
 def power(m: Match) -> str:
