@@ -22,63 +22,60 @@ def positions(x0):
     constant = nl.shared_constant(CONSTANT)  # from positions.py:12
     constant_2 = nl.shared_constant(CONSTANT_2)  # from positions.py:12
     out = nl.ndarray((4, 128, 32), dtype=nl.float32, buffer=nl.shared_hbm)
-    for batch in range(4):
-        x0_tile = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x0_tile, x0[batch, :, 0:16])
-        constant_tile = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(constant_tile, constant)
-        x0_tile_2 = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(x0_tile_2, x0[batch, :, 16:32])
-        constant_2_tile = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
-        nisa.dma_copy(constant_2_tile, constant_2)
-        multiply_tile = nl.ndarray(  # from positions.py:12
-            (128, 16),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
-        nisa.tensor_tensor(  # from positions.py:12
-            multiply_tile,
-            x0_tile,
-            data2=constant_tile,
-            op=nl.multiply,
-        )
-        multiply_tile_2 = nl.ndarray(  # from positions.py:12
-            (128, 16),
-            dtype=nl.float32,
-            buffer=nl.sbuf,
-        )
-        nisa.tensor_tensor(  # from positions.py:12
-            multiply_tile_2,
-            x0_tile_2,
-            data2=constant_2_tile,
-            op=nl.multiply,
-        )
-        nisa.tensor_tensor(  # from positions.py:12
-            multiply_tile_2,
-            multiply_tile,
-            data2=multiply_tile_2,
-            op=nl.subtract,
-        )
-        nisa.dma_copy(out[batch, :, 0:16], multiply_tile_2)
-        nisa.tensor_tensor(  # from positions.py:12
-            constant_tile,
-            x0_tile_2,
-            data2=constant_tile,
-            op=nl.multiply,
-        )
-        nisa.tensor_tensor(  # from positions.py:12
-            constant_2_tile,
-            x0_tile,
-            data2=constant_2_tile,
-            op=nl.multiply,
-        )
-        nisa.tensor_tensor(  # from positions.py:12
-            constant_2_tile,
-            constant_tile,
-            data2=constant_2_tile,
-            op=nl.add,
-        )
-        nisa.dma_copy(out[batch, :, 16:32], constant_2_tile)
+    x0_tile = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x0_tile, x0.ap(pattern=[[32, 128], [4096, 4], [1, 32]], offset=0))
+    constant_tile = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(constant_tile, constant)
+    constant_2_tile = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(constant_2_tile, constant_2)
+    out_tile = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
+    multiply_tile = nl.ndarray(  # from positions.py:12
+        (128, 4, 16),
+        dtype=nl.float32,
+        buffer=nl.sbuf,
+    )
+    nisa.tensor_tensor(  # from positions.py:12
+        multiply_tile,
+        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=0),
+        data2=constant_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
+        op=nl.multiply,
+    )
+    multiply_tile_2 = nl.ndarray(  # from positions.py:12
+        (128, 4, 16),
+        dtype=nl.float32,
+        buffer=nl.sbuf,
+    )
+    nisa.tensor_tensor(  # from positions.py:12
+        multiply_tile_2,
+        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=16),
+        data2=constant_2_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
+        op=nl.multiply,
+    )
+    nisa.tensor_tensor(  # from positions.py:12
+        out_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=0),
+        multiply_tile,
+        data2=multiply_tile_2,
+        op=nl.subtract,
+    )
+    nisa.tensor_tensor(  # from positions.py:12
+        multiply_tile_2,
+        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=16),
+        data2=constant_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
+        op=nl.multiply,
+    )
+    nisa.tensor_tensor(  # from positions.py:12
+        multiply_tile,
+        x0_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=0),
+        data2=constant_2_tile.ap(pattern=[[16, 128], [0, 4], [1, 16]], offset=0),
+        op=nl.multiply,
+    )
+    nisa.tensor_tensor(  # from positions.py:12
+        out_tile.ap(pattern=[[128, 128], [32, 4], [1, 16]], offset=16),
+        multiply_tile_2,
+        data2=multiply_tile,
+        op=nl.add,
+    )
+    nisa.dma_copy(out.ap(pattern=[[32, 128], [4096, 4], [1, 32]], offset=0), out_tile)
     return out
 
 
