@@ -14,7 +14,7 @@ def max_pool(x: Any) -> Any:
 
 
 def test_a_way_of_too_many_instructions_is_not_played():
-    kernel = compile(max_pool, "f32[8,64,56,56]")
+    kernel = compile(lambda x: x.reshape(8, 64, 28, 2, 28).max(3), "f32[8,64,56,28]")
 
     assert "not rows on partitions, added on VectorE: 71,680 instructions" in kernel.explain()
 

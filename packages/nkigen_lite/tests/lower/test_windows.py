@@ -12,7 +12,7 @@ from neuroncore.program import Access, Affine
 from nkigen_lite.compile import compile
 from nkigen_lite.lower.windows import window_of
 
-TOGETHER = "neighbours loaded together: "
+TOGETHER = "neighbours loaded together"
 LINES = "lines of neighbours loaded together: "
 
 

@@ -8,6 +8,7 @@ from neuroncore.targets import Target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph, Node, users
 from nkigen_lite.lower.budget import Fit, fit, has_reduction, is_line, surely_fits
+from nkigen_lite.lower.early import products_first
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.lower.select import KNOWN
 from nkigen_lite.lower.sources import Source, array_source, seen_through, view_of
@@ -17,7 +18,6 @@ from nkigen_lite.lower.tables import Table, row_of, table_of
 from nkigen_lite.ops.record import Kind
 from nkigen_lite.spec import Spec
 
-_EARLY = (Kind.constant, Kind.view, Kind.matmul)
 _FLOATS = (float32, bfloat16, float16)
 _NARROW = (bfloat16, float16)
 MORE_ROWS = 16
@@ -368,23 +368,6 @@ class Planner:
     def sources(self, group: Group) -> dict[str, Source]:
         """How what the group reads lies in HBM; what groups write is in C order."""
         return {v: self.plan.planned_source(v) for v in group.axes.shapes if v not in group.names}
-
-
-def products_first(graph: Graph) -> list[Node]:
-    """The nodes in an order in which products, and looks at arrays, come as early as they can:
-    what is done to several products' results is then one group. What needs no argument comes
-    before all others."""
-    known: set[str] = set()
-    found = [n for n in graph.nodes if known.issuperset(n.operands) and not known.add(n.name)]
-    made = {v.name for v in graph.inputs} | known
-    waiting = [n for n in graph.nodes if n.name not in known]
-    while waiting:
-        ready = [n for n in waiting if made.issuperset(n.operands)]
-        first = next((n for n in ready if n.record.kind in _EARLY), ready[0])
-        waiting.remove(first)
-        found.append(first)
-        made.add(first.name)
-    return found
 
 
 def plan_groups(graph: Graph, target: Target, across: bool = True) -> Plan:

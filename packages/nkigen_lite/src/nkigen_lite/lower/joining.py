@@ -8,17 +8,19 @@ kernel returns: since 0.2 the language documents no parameter that a kernel chan
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space as Memory
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.groups import Plan
 from nkigen_lite.lower.moving import fill, interleave, move
-from nkigen_lite.lower.roads import Road
+from nkigen_lite.lower.picking import Picks, pick, picks_of
+from nkigen_lite.lower.roads import Road, fastest
 from nkigen_lite.lower.sources import Source, array_source, box_of, seen_before, whole_source
 from nkigen_lite.lower.tables import write_table
 from nkigen_lite.lower.writer import Writer
+from nkigen_lite.spec import Spec
 from nkigen_lite.strides import strided
 
 
@@ -35,6 +37,7 @@ class Arrays:
 
     def __init__(self, plan: Plan, writer: Writer) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
+        self.specs = plan.graph.specs
         self.known: dict[str, Source] = {}
         self.direct = frozenset(self.graph.results) & plan.stored()
         self.seats = seats(plan)
@@ -68,10 +71,10 @@ class Arrays:
 
     def own(self, value: str) -> Source:
         """An array that holds nothing else."""
-        spec, result = self.graph.specs[value], value in self.direct or value in self.shown
+        spec, result = self.specs[value], value in self.direct or value in self.shown
         memory = Memory.shared_hbm if result else Memory.private_hbm
         name = "out" if result else f"{self.graph.by_name[value].op}_in_hbm"
-        shape = self.graph.specs[self.shown.get(value, value)].shape
+        shape = self.specs[self.shown.get(value, value)].shape
         made = self.writer.allocate(name, shape or (1,), spec.dtype, memory)
         return whole_source(made, spec.shape)
 
@@ -81,8 +84,29 @@ class Arrays:
         if node.op == "concatenate" and self.is_interleaved(placed):
             self.interleave(node, placed)
             return
-        for operand, box in placed[1:] if node.op == "update" else placed:
-            self.put(operand, box, node.name)
+        picks = self.picks(node, placed)
+
+        def part_by_part() -> None:
+            for operand, box in placed[1:] if node.op == "update" else placed:
+                self.put(operand, box, node.name)
+
+        if picks is None:
+            part_by_part()
+            return
+        roads = [
+            Road("part by part", part_by_part),
+            Road("picked on chip", lambda: pick(self.writer, picks)),
+        ]
+        noted = len(self.plan.notes)
+        road = fastest(self.writer, roads)
+        self.plan.notes[noted:] = [f"{node.name} = {node.op}: {road}"]
+
+    def picks(self, node: Node, placed: list[tuple[str, Source]]) -> Picks | None:
+        """The parts as elements of one array in HBM, where they are."""
+        bases = {self.plan.base_of(operand) for operand, _ in placed}
+        if node.op != "concatenate" or len(bases) > 1 or bases & {*self.plan.numbers, *self.seats}:
+            return None
+        return picks_of([box for _, box in placed], [self.source(o) for o, _ in placed])
 
     def is_interleaved(self, placed: list[tuple[str, Source]]) -> bool:
         """Whether the parts are arrays in HBM whose elements do not lie together in the joined
@@ -105,7 +129,7 @@ class Arrays:
     def put(self, value: str, place: Source, into: str | None = None) -> None:
         """The value copied to `place`, unless it is made there."""
         base = self.plan.base_of(value)
-        if not self.graph.specs[value].size:
+        if not self.specs[value].size:
             return
         seat = self.seats.get(base)
         if seat is not None and seat.into == into:
@@ -122,7 +146,7 @@ class Arrays:
         lies = value in self.direct or self.shown.get(base) == value
         if lies and (known := self.known[base].buffer) not in taken:
             return known
-        spec = self.graph.specs[value]
+        spec = self.specs[value]
         made = self.writer.allocate("out", spec.shape or (1,), spec.dtype, Memory.shared_hbm)
         self.put(value, whole_source(made, spec.shape))
         return made.name
@@ -141,7 +165,8 @@ def reshaped_results(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def boxes(node: Node, whole: Source, graph: Graph) -> list[tuple[str, Source]]:
     """(operand, its place in `whole`) of an operation that makes an array of others."""
-    shapes = [graph.specs[o].shape for o in node.operands]
+    specs = graph.specs
+    shapes = [specs[o].shape for o in node.operands]
     if node.op == "update":
         part = box_of(whole, node.attrs["starts"], shapes[1], node.attrs["steps"])
         return list(zip(node.operands, (whole, part), strict=True))
@@ -163,7 +188,7 @@ def seats(plan: Plan) -> dict[str, Seat]:
     They lie there in rows and only it needs them; or an update overwrites part of them and nothing
     else needs them any more: then the part is copied, behind all that needs them before.
     """
-    users, made_by = _users(plan), plan.made_by()
+    users, made_by, specs = _users(plan), plan.made_by(), plan.graph.specs
     found: dict[str, Seat] = {}
     for number, group in reversed(list(enumerate(plan.groups))):
         if not group.is_layout:
@@ -176,7 +201,7 @@ def seats(plan: Plan) -> dict[str, Seat]:
         placed = boxes(node, whole, plan.graph)
         alternate = _is_made_together(plan, node, placed)
         for position, (operand, box) in enumerate(placed):
-            below = _below(plan, operand, box)
+            below = _below(plan, specs, operand, box)
             if below is None or below[0] not in made_by:
                 continue
             if not (alternate or below[1].is_in_rows):
@@ -209,12 +234,14 @@ def _is_made_together(plan: Plan, node: Node, placed: list[tuple[str, Source]]) 
     return alone and not group.ends and not group.is_layout and not group.is_matmul
 
 
-def _below(plan: Plan, value: str, place: Source) -> tuple[str, Source] | None:
+def _below(
+    plan: Plan, specs: Mapping[str, Spec], value: str, place: Source
+) -> tuple[str, Source] | None:
     """(array, its place) where the value, a view of the array, is to lie at `place`."""
     while value in plan.views:
         node = plan.views[value]
         (value,) = node.operands
-        before = seen_before(node, place, plan.graph.specs[value].shape)
+        before = seen_before(node, place, specs[value].shape)
         if before is None:
             return None
         place = before

@@ -7,6 +7,7 @@ comes after n of them has n axes of one element more, so that it is not the same
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from nki_dtypes import float32
@@ -15,6 +16,7 @@ from nkigen_lite.ir.build import renumbered
 from nkigen_lite.lower.splitting import LONG, ROUNDED, rows_of
 from nkigen_lite.lower.table import REDUCTIONS
 from nkigen_lite.ops.record import Kind
+from nkigen_lite.spec import Spec
 
 MOST_ARRAYS = 2
 """Arrays of whole rows from which a value is computed again: more than one written and read."""
@@ -28,17 +30,18 @@ def in_shorter_rows(graph: Graph) -> Graph:
     v0 = exp(x0: f32[8, 1000000]); v1 = sum(v0)   →   v0 = reshape(x0, (8, 500, 2000));
     v1 = exp(v0); v2 = sum(v1, axes=(2,)); v3 = sum(v2, axes=(1,)); v4 = reshape(v3, (8, 1))
     """
+    specs = graph.specs
     for node in graph.nodes:
-        if _is_long(node, graph):
-            shape = graph.specs[node.operands[0]].shape
+        if _is_long(node, specs):
+            shape = specs[node.operands[0]].shape
             count = rows_of(shape[-1], prod(shape[:-1]))
             if shape[-1] % count == 0:
                 return _Rows(graph, shape, count).rewritten()
     return graph
 
 
-def _is_long(node: Node, graph: Graph) -> bool:
-    shape = graph.specs[node.operands[0]].shape if node.operands else ()
+def _is_long(node: Node, specs: Mapping[str, Spec]) -> bool:
+    shape = specs[node.operands[0]].shape if node.operands else ()
     return _is_by_row(node, shape) and shape[-1] > LONG
 
 
