@@ -10,7 +10,7 @@ from nkigen_lite.ir import Graph
 from nkigen_lite.ir.run import FLOAT32, run_node
 from nkigen_lite.ops import Kind
 from nkigen_lite.ops.create import Constant
-from nkigen_lite.passes import covering
+from nkigen_lite.passes import covering, merging
 from nkigen_lite.passes.bounds import least
 from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
 
@@ -161,6 +161,10 @@ def _empty(m: Match) -> str:
 
 _ONE_PLUS_EXP = of("add", 1.0, of("exp", of("negative", "x")))
 
+_PRODUCT_OF_EXPERTS = of(
+    "matmul", "a", of("reshape", of("transpose", "w", name="order"), name="right"), name="product"
+)
+
 RULES: tuple[Rule, ...] = (
     Rule("empty_result", of("*"), _empty, _is_empty),
     Rule("constant_folding", of("*"), _folded, _is_known),
@@ -191,6 +195,13 @@ RULES: tuple[Rule, ...] = (
         _rms_norm,
         _is_rms_norm,
     ),
+    # products
+    Rule(
+        "product_of_experts",
+        of("transpose", of("reshape", _PRODUCT_OF_EXPERTS, name="seen")),
+        merging.by_experts,
+    ),
+    Rule("products_as_one", of("add", "x", "y"), merging.as_one_product, _is_float),
     # no-ops
     Rule("cast_to_itself", of("cast", "x"), _same, _keeps_spec),
     Rule("negative_twice", of("negative", of("negative", "x")), _same),
