@@ -229,13 +229,19 @@ class _Group:
         """The same, with many turns of the innermost loop in each tile."""
         self.in_lines(sources, *self.solved(sources))
 
-    def in_lines(self, sources: dict[str, Source], space: Space, found: Fit) -> None:
+    def few_lines(self, sources: dict[str, Source]) -> None:
+        """The same with fewer lines at a time, for windows that else do not fit."""
+        self.in_lines(sources, *self.solved(sources), fewer=SMALLER)
+
+    def in_lines(
+        self, sources: dict[str, Source], space: Space, found: Fit, fewer: int = 1
+    ) -> None:  # fmt: skip
         axis = line_axis(space)
         if axis is None or has_reduction(self.group.nodes):
             raise cannot(self.group.nodes[0], "there are no lines to be put together")
         Lines(
             self.writer, space, replace(found, turns=1), sources, self.stored,
-            self.replicas(space, sources), axis,
+            self.replicas(space, sources), axis, fewer,
         ).run()  # fmt: skip
 
     def turned(self, sources: dict[str, Source]) -> None:
@@ -299,6 +305,7 @@ def write_tiles(
             ("neighbours loaded together", made.windows),
             ("neighbours loaded together in small tiles", made.small_windows),
             ("lines of neighbours loaded together", made.lines),
+            ("lines of neighbours loaded together in small tiles", made.few_lines),
         ]
         if space.size(Role.rows) < FEW_ROWS:
             roads += [

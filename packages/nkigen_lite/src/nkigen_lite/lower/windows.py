@@ -168,17 +168,18 @@ def line_axis(space: Space) -> Axis | None:
 
 
 class Lines(WindowTiles):
-    """Tiles of one row a partition and many lines of columns: the turns of the innermost loop."""
+    """Tiles of one row a partition and many lines of columns: the turns of the innermost loop, in
+    tiles so many times smaller (`fewer`)."""
 
     def __init__(
         self, writer: Writer, space: Space, fit: Fit, sources: Mapping[str, Source],
-        stored: frozenset[str], replicas: Replicas, axis: Axis,
+        stored: frozenset[str], replicas: Replicas, axis: Axis, fewer: int = 1,
     ) -> None:  # fmt: skip
         super().__init__(writer, space, fit, sources, stored, replicas)
         self.axis = axis
         self.batches = [a for a in space.axes if a.role is Role.batch]
         wide = max(d.itemsize for d in fit.dtypes.values())
-        most = max(1, TILE_BYTES // (wide * fit.columns))
+        most = max(1, TILE_BYTES // (wide * fit.columns * fewer))
         self.each = -(-axis.size // -(-axis.size // most))
 
     def run(self) -> None:
