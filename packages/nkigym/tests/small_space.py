@@ -5,6 +5,7 @@ be taken from in front of its equal, `illegal` words and `large` ones are refuse
 """
 
 from nkigym.search import RefusedStepError
+from nkigym.search.space import Applied
 
 
 class Words:
@@ -23,7 +24,7 @@ class Words:
     def apply(self, state, step):
         if state[step : step + 1] == state[step + 1 : step + 2]:
             raise RefusedStepError("in front of its equal")
-        return state[:step] + state[step + 1 :]
+        return Applied(state[:step] + state[step + 1 :], (step,))
 
     def key(self, state):
         return state

@@ -34,6 +34,8 @@ class Node(Generic[State, Step]):
     price_ns: float | None = None
     parent: Node[State, Step] | None = None
     step: Step | None = None
+    singles: Sequence[Step] = ()
+    """What that step is made of."""
     steps: Sequence[Step] | None = None
 
     @property
@@ -46,15 +48,18 @@ class Node(Generic[State, Step]):
         """Smaller is better; of equals, the one that was found first."""
         return self.value_ns, self.number
 
-    def schedule(self) -> list[Step]:
-        """The steps that lead to it from the root."""
-        steps: list[Step] = []
+    def path(self) -> list[Node[State, Step]]:
+        """The nodes that lead to it from behind the root."""
+        nodes: list[Node[State, Step]] = []
         node = self
         while node.parent is not None:
-            assert node.step is not None
-            steps.append(node.step)
+            nodes.append(node)
             node = node.parent
-        return steps[::-1]
+        return nodes[::-1]
+
+    def schedule(self) -> list[Step]:
+        """The single steps that lead to it from the root."""
+        return [single for node in self.path() for single in node.singles]
 
 
 class Tried(NamedTuple, Generic[State, Step]):
@@ -135,7 +140,7 @@ class Explorer(Generic[State, Step]):
 
     def _attempt(self, node: Node[State, Step], step: Step) -> Tried[State, Step]:
         try:
-            state = self.space.apply(node.state, step)
+            state, singles = self.space.apply(node.state, step)
         except RefusedStepError as refused:
             self.refused["step"][str(refused)] += 1
             return Tried(None, False)
@@ -150,7 +155,7 @@ class Explorer(Generic[State, Step]):
         if self._refuses("capacity", self.space.over_capacity(state)):
             return Tried(None, True)
         number, depth = len(self.nodes) - 1, node.depth + 1
-        child = Node(state, number, depth, self.space.bound_ns(state), None, node, step)
+        child = Node(state, number, depth, self.space.bound_ns(state), None, node, step, singles)
         self.nodes[key] = child
         hopeless = child.bound_ns >= (self.best.value_ns if self.best else inf)
         if not self._refuses("bound", NO_BETTER if hopeless else None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 State = TypeVar("State")
 Step = TypeVar("Step")
@@ -11,6 +11,13 @@ Step = TypeVar("Step")
 
 class RefusedStepError(Exception):
     """A step that cannot be taken from a state; its text is the reason, the same for all alike."""
+
+
+class Applied(NamedTuple, Generic[State, Step]):
+    """The state after a step, and the single steps that it is made of."""
+
+    state: State
+    singles: Sequence[Step]
 
 
 class SearchSpace(Protocol[State, Step]):
@@ -37,8 +44,8 @@ class SearchSpace(Protocol[State, Step]):
         """Every opportunity, in an order that is always the same."""
         ...
 
-    def apply(self, state: State, step: Step) -> State:
-        """The state after a step, proved to compute the same. Raises RefusedStepError."""
+    def apply(self, state: State, step: Step) -> Applied[State, Step]:
+        """What a step leads to, proved to compute the same. Raises RefusedStepError."""
         ...
 
     def key(self, state: State) -> Hashable:
@@ -66,9 +73,9 @@ class SearchSpace(Protocol[State, Step]):
         ...
 
     def write_step(self, step: Step) -> Any:
-        """A step as JSON."""
+        """A single step as JSON."""
         ...
 
     def read_step(self, given: Any) -> Step:
-        """A step from JSON. Raises ValueError where it is none."""
+        """A single step from JSON. Raises ValueError where it is none."""
         ...

@@ -148,14 +148,15 @@ def evolutionary(explorer: Explorer[State, Step], random: Random, settings: Sett
 
 def _child(explorer: Explorer[State, Step], random: Random, population: list[Node]) -> Node:
     parent, other = _chosen(random, population), _chosen(random, population)
-    steps, others = parent.schedule(), other.schedule()
+    steps = [node.step for node in parent.path()]
+    others = [node.step for node in other.path()]
     match random.choices(("append", "drop", "cross"), (6, 1, 1))[0]:
         case "drop" if steps:
             at = random.randrange(len(steps))
-            return _replayed(explorer, steps[:at] + steps[at + 1 :], at)
+            return _replayed(explorer, steps[:at] + steps[at + 1 :])
         case "cross" if steps and others:
             cut, tail = random.randrange(len(steps) + 1), random.randrange(len(others))
-            return _replayed(explorer, steps[:cut] + others[tail:], cut)
+            return _replayed(explorer, steps[:cut] + others[tail:])
     node = parent
     for _ in range(random.randint(1, 3)):
         possible = explorer.steps(node)
@@ -170,8 +171,8 @@ def _chosen(random: Random, population: list[Node]) -> Node:
     return min(random.choice(population), random.choice(population), key=lambda node: node.rank)
 
 
-def _replayed(explorer: Explorer[State, Step], steps: list[Step], known: int) -> Node:
-    """Where those of the steps lead that can be taken; the first `known` can."""
+def _replayed(explorer: Explorer[State, Step], steps: list[Step]) -> Node:
+    """Where those of the steps lead that can be taken."""
     node = explorer.root
     for step in steps:
         if node.depth < explorer.constraints.max_depth and step in explorer.steps(node):

@@ -9,7 +9,7 @@ from neuroncore.program import Program, reroll
 from nkigym.lower import lower
 from nkigym.lower.lowering import LoweringError
 from nkigym.search.pricing import Machine, digest
-from nkigym.search.space import RefusedStepError
+from nkigym.search.space import Applied, RefusedStepError
 from nkigym.space import Node, Space, Step
 
 
@@ -38,9 +38,9 @@ class TileSpace:
     def steps(self, state: Node) -> Sequence[Step]:
         return self._space.steps(state)
 
-    def apply(self, state: Node, step: Step) -> Node:
+    def apply(self, state: Node, step: Step) -> Applied[Node, Step]:
         try:
-            return self._space.after(state, step)
+            return Applied(self._space.after(state, step), (step,))
         except KeyError:
             raise RefusedStepError(f"{step.kind}: not offered here") from None
 
