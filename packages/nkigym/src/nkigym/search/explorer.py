@@ -57,6 +57,10 @@ class Node(Generic[State, Step]):
             node = node.parent
         return nodes[::-1]
 
+    def steps_taken(self) -> list[Step]:
+        """The steps that lead to it, as they were offered."""
+        return [node.step for node in self.path() if node.step is not None]
+
     def schedule(self) -> list[Step]:
         """The single steps that lead to it from the root."""
         return [single for node in self.path() for single in node.singles]

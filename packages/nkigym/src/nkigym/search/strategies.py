@@ -148,8 +148,7 @@ def evolutionary(explorer: Explorer[State, Step], random: Random, settings: Sett
 
 def _child(explorer: Explorer[State, Step], random: Random, population: list[Node]) -> Node:
     parent, other = _chosen(random, population), _chosen(random, population)
-    steps = [node.step for node in parent.path()]
-    others = [node.step for node in other.path()]
+    steps, others = parent.steps_taken(), other.steps_taken()
     match random.choices(("append", "drop", "cross"), (6, 1, 1))[0]:
         case "drop" if steps:
             at = random.randrange(len(steps))

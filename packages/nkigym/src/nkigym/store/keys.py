@@ -9,8 +9,6 @@ from hashlib import sha256
 from neuroncore.program import Program, print_program
 from neuroncore.work import costs
 from nkigym.store.store import Problem
-from tokenplan import analyse
-from tokenplan.key import key_of
 
 
 def problem_of(program: Program) -> Problem:
@@ -23,6 +21,9 @@ def problem_of(program: Program) -> Problem:
 
     Raises ProgramError for a program that breaks rules of the machine.
     """
+    from tokenplan import analyse  # integer sets take a while to load
+    from tokenplan.key import key_of
+
     graph = key_of(analyse(program))
     content = json.dumps([graph, program.target, program.nki, costs_version()])
     key = f"sha256:{sha256(content.encode()).hexdigest()}"

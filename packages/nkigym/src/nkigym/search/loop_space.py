@@ -1,0 +1,83 @@
+"""Schedules of a kernel program as a space to search."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from neuroncore.program import Program, walk
+from nkigym import loops
+from nkigym.loops import Refused, Step
+from nkigym.search.form import form_digest
+from nkigym.search.pricing import Machine
+from nkigym.search.roofline import WEIGHTS
+from nkigym.search.space import Applied, RefusedStepError
+
+ALWAYS = frozenset({"dma", "sync", WEIGHTS})
+"""What every kernel uses."""
+
+
+class LoopSpace:
+    """The programs that certified steps reach from a kernel program.
+
+    engines: those that a program may use; None are all of them.
+    """
+
+    def __init__(self, program: Program, engines: frozenset[str] | None = None) -> None:
+        self._root, self._engines = program, engines
+        self._machine = Machine(program.target, program.nki)
+        self._digest: tuple[Program, str] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"schedules of {self._root.name}"
+
+    @property
+    def root(self) -> Program:
+        return self._root
+
+    def statements(self, state: Program) -> int:
+        return sum(1 for _ in walk(state.body))
+
+    def steps(self, state: Program) -> Sequence[Step]:
+        return loops.opportunities(state)
+
+    def apply(self, state: Program, step: Step) -> Applied[Program, Step]:
+        try:
+            return Applied(loops.apply(state, step), (step,))
+        except Refused as refused:
+            reason = refused.reason.partition(":")[0]
+            raise RefusedStepError(f"{step.transform}: {reason}") from None
+
+    def key(self, state: Program) -> Hashable:
+        return self.digest(state)
+
+    def illegal(self, state: Program) -> str | None:
+        if self._engines is not None:
+            used = self._machine.rooflines.of(state).keys() - ALWAYS
+            if not used <= self._engines:
+                return f"uses {', '.join(sorted(used - self._engines))}, which is not allowed"
+        return self._machine.illegal(state)
+
+    def over_capacity(self, state: Program) -> str | None:
+        return self._machine.over_capacity(state)
+
+    def bound_ns(self, state: Program) -> float:
+        return self._machine.bound_ns(state)
+
+    def price_ns(self, state: Program) -> float:
+        return self._machine.price_ns(state)
+
+    def digest(self, state: Program) -> str:
+        if self._digest is None or self._digest[0] is not state:
+            self._digest = state, form_digest(state)
+        return self._digest[1]
+
+    def write_step(self, step: Step) -> Any:
+        return step.to_json()
+
+    def read_step(self, given: Any) -> Step:
+        try:
+            return Step.from_json(given)
+        except (Refused, TypeError, ValueError) as wrong:
+            raise ValueError(str(wrong)) from None

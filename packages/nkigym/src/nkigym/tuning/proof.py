@@ -1,0 +1,115 @@
+"""A winner is held to what was found: replayed, verified, certificates checked, source executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuroncore.errors import KernelError
+from neuroncore.program import Program, check, emit, parse_program, print_program
+from nkigym.checker import check_step
+from nkigym.loops import Refused, Step, apply, certify
+from nkigym.tuning.errors import ProofError
+from nkigym.tuning.running import difference, integers, run_program, run_source
+
+SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question that was asked of a winner; `passed` None where it could not be."""
+
+    name: str
+    passed: bool | None
+    said: str
+
+    def __str__(self) -> str:
+        mark = {True: "ok", False: "FAILED", None: "not asked"}[self.passed]
+        return f"{self.name}: {mark}, {self.said}"
+
+
+Smaller = Callable[[], Iterator[tuple[str, Program]]]
+"""The kernel to begin with at smaller sizes, with what these are, the smallest first."""
+
+
+def prove(
+    root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller
+) -> tuple[Check, ...]:
+    """Every check of a winner and of the schedule, as JSON, that is said to lead to it.
+
+    Raises ProofError with the checks where one fails.
+    """
+    checks = (
+        _replays(root, winner, schedule),
+        _is_legal(winner),
+        _is_certified(root, schedule),
+        _small(schedule, smaller),
+        _executes("real size", root, winner),
+    )
+    if any(each.passed is False for each in checks):
+        raise ProofError(
+            "the winner is not what was found", got="\n".join(map(str, checks)),
+            hint="report this with the kernel and the schedule",
+        )  # fmt: skip
+    return checks
+
+
+def replayed(root: Program, schedule: Sequence[Any]) -> Program:
+    """The program after a schedule as JSON. Raises Refused at the first step that fails."""
+    program = root
+    for given in schedule:
+        program = apply(program, Step.from_json(given))
+    return program
+
+
+def _replays(root: Program, winner: Program, schedule: Sequence[Any]) -> Check:
+    """On the root as it is read from its text."""
+    fresh = replayed(parse_program(print_program(root)), schedule)
+    same = print_program(fresh) == print_program(winner)
+    return Check("replay", same, f"{len(schedule)} steps from the text lead to the same text")
+
+
+def _is_legal(winner: Program) -> Check:
+    try:
+        check(winner)
+    except KernelError as wrong:
+        return Check("verifier", False, str(wrong))
+    return Check("verifier", True, "structure, limits, capacity, nothing read before it is written")
+
+
+def _is_certified(root: Program, schedule: Sequence[Any]) -> Check:
+    """Every step's certificate, by the checker."""
+    program, claims = root, 0
+    for number, given in enumerate(schedule):
+        step = Step.from_json(given)
+        certificate = certify(program, step).to_json()
+        wrong = check_step(certificate)
+        if wrong:
+            return Check("certificates", False, f"step {number}, {step}: {wrong[0]}")
+        claims += len(certificate["claims"])
+        program = apply(program, step)
+    return Check("certificates", True, f"{len(schedule)} steps, {claims} claims replayed")
+
+
+def _small(schedule: Sequence[Any], smaller: Smaller) -> Check:
+    """At the smallest size at which there is a kernel and the schedule can be taken."""
+    why = "no smaller kernel is known"
+    for sizes, root in smaller():
+        try:
+            winner = replayed(root, schedule)
+        except Refused as refused:
+            why = f"the schedule is not one for {sizes}: {refused}"
+            continue
+        return _executes(sizes, root, winner)
+    return Check("executed small", None, why)
+
+
+def _executes(name: str, root: Program, winner: Program) -> Check:
+    """The winner's source against the program to begin with, on integers."""
+    inputs = integers(root, SEED)
+    wanted = run_program(root, inputs)
+    wrong = difference(run_source(emit(winner), winner, inputs), wanted)
+    total = sum(array.size for array in wanted)
+    said = f"{total:,} elements of {len(wanted)} outputs equal to the bit"
+    return Check(f"executed, {name}", wrong is None, wrong or said)

@@ -1,0 +1,66 @@
+"""Kernels on integers: emitted source under the switch, programs on the machine."""
+
+from __future__ import annotations
+
+import runpy
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import nki_runtime
+from neuroncore.program import Program, execute_program
+
+LARGEST = 4
+"""Inputs are integers from -LARGEST to LARGEST: products and sums of many are exact in float32."""
+
+
+def integers(program: Program, seed: int) -> list[np.ndarray]:
+    """An array for each parameter, of integers that its format holds exactly."""
+    random = np.random.default_rng(seed)
+    return [
+        random.integers(-LARGEST, LARGEST + 1, buffer.shape).astype(buffer.dtype.storage)
+        for buffer in program.parameters
+    ]
+
+
+def run_source(source: str, program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What the program's source gives; outputs begin as NaN, the machine's default."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        nki_runtime.use(nki=program.nki, target=program.target),
+    ):
+        file = Path(folder) / "kernel.py"
+        file.write_text(source, "utf-8")
+        kernel = runpy.run_path(str(file))[program.name]
+        found = kernel(*[array.copy() for array in inputs])
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def run_program(program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What the program gives, without a language."""
+    return list(execute_program(program, [array.copy() for array in inputs]))
+
+
+def difference(given: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str | None:
+    """Where outputs differ, to the bit, all of them compared; None where they do not."""
+    if len(given) != len(wanted):
+        return f"{len(given)} outputs, not {len(wanted)}"
+    for number, (one, other) in enumerate(zip(given, wanted, strict=True)):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return f"output {number} is {one.dtype}{one.shape}, not {other.dtype}{other.shape}"
+        differs = _bits(one) != _bits(other)
+        if differs.any():
+            at = tuple(int(n) for n in np.argwhere(differs)[0])
+            return (
+                f"output {number} differs in {int(differs.sum()):,} of {differs.size:,} elements, "
+                f"first at {list(at)}: {one[at]}, not {other[at]}"
+            )
+        if one.dtype.kind not in "iub" and np.isnan(one.astype(np.float32)).any():
+            return f"output {number} has elements that are NaN: nothing has written them"
+    return None
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")

@@ -1,0 +1,155 @@
+"""From a function or a kernel to its fastest schedule under a budget, proved and as source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from neuroncore.program import Program, emit
+from nkigym.search import (
+    Budget,
+    Constraints,
+    Node,
+    Plan,
+    Report,
+    Rooflines,
+    Settings,
+    parse_budget,
+    search,
+)
+from nkigym.search.explorer import Watcher
+from nkigym.search.loop_space import LoopSpace
+from nkigym.store import Recorder, Result, Store, StoreError, problem_of
+from nkigym.tuning.problem import allowed, problem
+from nkigym.tuning.proof import Check, prove
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The winner: its program, its source, the schedule that makes it of the root (as JSON), what
+    was asked of it, and the figures of the search. Rooflines are ns by resource.
+    """
+
+    root: Program
+    program: Program
+    source: str
+    schedule: tuple[Any, ...]
+    report: Report
+    checks: tuple[Check, ...]
+    rooflines: Mapping[str, float]
+    root_rooflines: Mapping[str, float]
+    trouble: StoreError | None = None
+    """Why the store does not have everything."""
+    stored_ns: float | None = None
+    """What a store's fastest takes, where that is less than this search has found."""
+
+    @property
+    def binding(self) -> str:
+        """The resource that needs longest."""
+        return max(self.rooflines, key=lambda name: self.rooflines[name])
+
+    @property
+    def ratio(self) -> float:
+        """The winner's time against what that resource needs at least."""
+        return self.report.best_ns / self.rooflines[self.binding]
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster it is than the kernel it began with."""
+        return self.report.root_ns / self.report.best_ns
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a file."""
+        return {
+            "name": self.root.name,
+            "target": self.root.target,
+            "nki": self.root.nki,
+            "report": self.report.to_json(),
+            "binding": self.binding,
+            "ratio": self.ratio,
+            "rooflines_ns": dict(self.rooflines),
+            "checks": [str(check) for check in self.checks],
+            "schedule": list(self.schedule),
+            "source": self.source,
+        }
+
+
+def tune(
+    function: Program | Callable[..., Any],
+    *specs: Any,
+    target: str | None = None,
+    nki: str | None = None,
+    budget: str | int | Budget = "60s",
+    strategy: str = "evolutionary",
+    seed: int = 0,
+    min_depth: int = 0,
+    max_depth: float = inf,
+    engines: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    store: str | Path | None = None,
+    watcher: Watcher | None = None,
+) -> Tuned:
+    """The fastest schedule of a kernel program, or of a NumPy function for arguments like `specs`.
+
+    budget: time ("60s") or candidates (1000). With candidates the search finds the same each time;
+    with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
+    top. store: a file that keeps what is found, and whose prices are not asked for again.
+
+    Raises BudgetError, ConstraintError, EmptySpaceError, StoreError; what `nkigym.naive` raises for
+    functions without a naive kernel; ProofError, which is a mistake of ours.
+    """
+    spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
+    constraints = Constraints(min_depth, max_depth)
+    plan = Plan(strategy, spent, seed, constraints, settings or Settings())
+    asked = problem(function, specs, target, nki)
+    space = LoopSpace(asked.root, allowed(asked.root, engines))
+    if store is None:
+        outcome, kept = search(space, plan, watcher=watcher), None
+    else:
+        with Store(store) as opened:
+            kept = _Kept(opened, space)
+            outcome = search(space, plan, kept.prices, kept.found, watcher)
+            kept.close(outcome.report)
+    schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
+    winner = outcome.best.state
+    rooflines = Rooflines(asked.root.target, asked.root.nki)
+    return Tuned(
+        asked.root,
+        winner,
+        emit(winner),
+        schedule,
+        outcome.report,
+        prove(asked.root, winner, schedule, asked.smaller),
+        rooflines.of(winner),
+        rooflines.of(asked.root),
+        kept.recorder.trouble if kept else None,
+        kept.faster_ns if kept else None,
+    )
+
+
+class _Kept:
+    """A search's way to its store."""
+
+    def __init__(self, store: Store, space: LoopSpace) -> None:
+        self.problem = problem_of(space.root)
+        self.prices = store.prices(self.problem.key)
+        self.recorder = Recorder(store, self.problem)
+        self.faster_ns: float | None = None
+        self._space, self._store = space, store
+
+    def found(self, node: Node) -> None:
+        """A candidate was priced."""
+        assert node.price_ns is not None
+        schedule = tuple(self._space.write_step(step) for step in node.schedule())
+        digest = self._space.digest(node.state)
+        self.recorder.add(Result(digest, node.price_ns, node.bound_ns, schedule))
+
+    def close(self, report: Report) -> None:
+        """The end of the search."""
+        self.recorder.close(report.to_json())
+        best = self._store.best(self.problem.key)
+        if best and best[0].price_ns < report.best_ns:
+            self.faster_ns = best[0].price_ns
