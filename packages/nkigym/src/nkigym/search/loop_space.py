@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from nkigym.search.form import form_digest
 from nkigym.search.pricing import Machine
 from nkigym.search.roofline import WEIGHTS
 from nkigym.search.space import Applied, RefusedStepError
+
+_NUMBER = re.compile(r"\d+")
 
 ALWAYS = frozenset({"dma", "sync", WEIGHTS})
 """What every kernel uses."""
@@ -46,8 +49,7 @@ class LoopSpace:
         try:
             return Applied(loops.apply(state, step), (step,))
         except Refused as refused:
-            reason = refused.reason.partition(":")[0]
-            raise RefusedStepError(f"{step.transform}: {reason}") from None
+            raise RefusedStepError(f"{step.transform}: {_kind(refused.reason)}") from None
 
     def key(self, state: Program) -> Hashable:
         return self.digest(state)
@@ -81,3 +83,8 @@ class LoopSpace:
             return Step.from_json(given)
         except (Refused, TypeError, ValueError) as wrong:
             raise ValueError(str(wrong)) from None
+
+
+def _kind(reason: str) -> str:
+    """A reason without what only concerns this loop, so that reasons can be counted."""
+    return _NUMBER.sub("N", reason.partition(":")[0].partition(" in loop ")[0])

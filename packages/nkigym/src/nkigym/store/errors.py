@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from neuroncore.errors import KernelError
@@ -35,14 +34,19 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _PRIMARY = 0xFF  # extended codes have the primary one in their last byte
 
 
-@contextmanager
-def said(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
-    try:
-        yield
-    except sqlite3.DatabaseError as wrong:
-        code = getattr(wrong, "sqlite_errorcode", 0) & _PRIMARY
-        raise _as_ours(path, wrong, code) from None
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A context in which SQLite's errors about a file are ours."""
+
+    path: Path
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: object, wrong: BaseException | None, trace: object) -> None:
+        if isinstance(wrong, sqlite3.DatabaseError):
+            code = getattr(wrong, "sqlite_errorcode", 0) & _PRIMARY
+            raise _as_ours(self.path, wrong, code) from None
 
 
 def _as_ours(path: Path, wrong: sqlite3.DatabaseError, code: int) -> StoreError:

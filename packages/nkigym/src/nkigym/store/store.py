@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from nkigym.store.errors import StoreCorruptError, StoreError, StoreVersionError, said
+from nkigym.store.errors import Said, StoreCorruptError, StoreError, StoreVersionError
 
 APPLICATION = 0x6E6B6967  # "nkig", in the header of the file
 VERSION = 1
@@ -86,7 +86,7 @@ class Store:
         StoreVersionError where it is not to be used, StoreBusyError, StoreFullError.
         """
         self.path = Path(path)
-        with said(self.path):
+        with Said(self.path):
             self._made = self._open(create)
 
     def _open(self, create: bool) -> sqlite3.Connection:
@@ -140,7 +140,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with said(self.path):
+        with Said(self.path):
             self._made.execute("BEGIN IMMEDIATE")
             try:
                 yield self._made
@@ -183,7 +183,7 @@ class Store:
         return [json.loads(report) for (report,) in rows]
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with said(self.path), closing(self._made.execute(query, values)) as rows:
+        with Said(self.path), closing(self._made.execute(query, values)) as rows:
             return rows.fetchall()
 
 

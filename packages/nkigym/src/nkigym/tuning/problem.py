@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, product
+from math import prod
 from typing import Any
 
 from neuroncore.errors import KernelError
@@ -12,8 +14,11 @@ from nkigym.search import ConstraintError
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd")
 """Those that constraints can name; DMA queues are always there."""
-TILES = (2, 3, 4, 8, 16)
-"""Tiles along an axis of smaller kernels, of 512 or 128."""
+TILE = 128
+FEW = (2, 3, 8)
+"""Tiles along an axis of smaller kernels; eight are two of 512."""
+MOST = 256
+"""So many smaller sizes are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +35,30 @@ class Problem:
             return
         from nkigym.naive import naive
 
-        tried = set()
-        for tiles in TILES:
-            specs = [replace(spec, shape=_fewer(spec.shape, tiles)) for spec in self.specs]
-            sizes = ", ".join(map(str, specs))
-            if sizes in tried or specs == list(self.specs):
-                continue
-            tried.add(sizes)
+        for specs in islice(_fewer(self.specs), MOST):
             try:
                 root = naive(self.function, *specs, target=self.root.target, nki=self.root.nki)
             except KernelError:
-                continue  # sizes that only make sense together, such as heads of an attention
-            yield sizes, root
+                continue  # sizes that do not go together
+            yield ", ".join(map(str, specs)), root
 
 
-def _fewer(shape: tuple[int, ...], tiles: int) -> tuple[int, ...]:
-    """Axes of more tiles than that, of 512 where that divides them, with fewer."""
-    return tuple(
-        next((tiles * tile for tile in (512, 128) if n % tile == 0 and n > tiles * tile), n)
-        for n in shape
-    )
+def _fewer(specs: Sequence[Any]) -> list[list[Any]]:
+    """The specs with fewer tiles along some axes, the smallest first."""
+    axes = [n for spec in specs for n in spec.shape]
+    options = [
+        [*(few * TILE for few in FEW if few * TILE < n), n] if n % TILE == 0 else [n] for n in axes
+    ]
+    number = prod(map(len, options))
+    if number > MOST * MOST:
+        return []
+    found = []
+    for chosen in product(*options):
+        left = list(chosen)
+        if left != axes:
+            shapes = [tuple(left.pop(0) for _ in spec.shape) for spec in specs]
+            found.append([replace(s, shape=shape) for s, shape in zip(specs, shapes, strict=True)])
+    return sorted(found, key=lambda given: sum(spec.size for spec in given))
 
 
 def problem(

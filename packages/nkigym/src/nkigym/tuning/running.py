@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-import nki_runtime
 from neuroncore.program import Program, execute_program
 
 LARGEST = 4
@@ -27,6 +26,8 @@ def integers(program: Program, seed: int) -> list[np.ndarray]:
 
 def run_source(source: str, program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What the program's source gives; outputs begin as NaN, the machine's default."""
+    import nki_runtime
+
     with (
         tempfile.TemporaryDirectory() as folder,
         nki_runtime.use(nki=program.nki, target=program.target),

@@ -1,0 +1,170 @@
+"""`nkigym show`, `best`, `replay` and `export`: what a store holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from neuroncore.errors import LaunchError
+from neuroncore.program import Program, emit, parse_program
+from neuroncore.timeline import estimate
+from nkigym.cli.writing import MARK, check_place, write_kernel
+from nkigym.store import Problem, Store, Stored
+from nkigym.tuning import Check, prove, replayed
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    """Which store."""
+    parser.add_argument("store", metavar="STORE", help="the file of --store")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
+
+
+def show(given: argparse.Namespace) -> int:
+    """Every kernel, its fastest schedule, the searches that were made."""
+    with Store(given.store, create=False) as store:
+        held = [_shown(store, problem) for problem in store.problems()]
+    if given.output_format == "json":
+        print(json.dumps(held))
+        return 0
+    for each in held:
+        print(
+            f"{each['key'][:19]} {each['name']} on {each['target']}, NKI {each['nki']}: "
+            f"{each['programs']:,} programs, best {_us(each['best_ns'])}"
+        )
+        for run in each["runs"]:
+            print(
+                f"    {run['strategy']}, seed {run['seed']}: {run['candidates']:,} candidates in "
+                f"{run['seconds']:.1f} s, {_us(run['root_ns'])} to {_us(run['best_ns'])}"
+            )
+    return 0
+
+
+def _shown(store: Store, problem: Problem) -> dict[str, Any]:
+    prices = store.prices(problem.key)
+    return {
+        "key": problem.key, "name": problem.name, "target": problem.target, "nki": problem.nki,
+        "costs": problem.costs, "programs": len(prices),
+        "best_ns": min(prices.values(), default=None), "runs": store.runs(problem.key),
+    }  # fmt: skip
+
+
+def add_best(parser: argparse.ArgumentParser) -> None:
+    """Which store, which kernel, how many schedules."""
+    _add_choice(parser)
+    parser.add_argument("--number", type=int, default=1, metavar="N", help="so many (default: 1)")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text")
+
+
+def best(given: argparse.Namespace) -> int:
+    """The fastest schedules of a kernel."""
+    with Store(given.store, create=False) as store:
+        found = store.best(_chosen(store, given.kernel).key, given.number)
+    if given.output_format == "json":
+        rows = [
+            {"price_ns": r.price_ns, "bound_ns": r.bound_ns, "schedule": list(r.schedule)}
+            for r in found
+        ]
+        print(json.dumps(rows))
+        return 0
+    for number, result in enumerate(found, 1):
+        ratio = result.price_ns / result.bound_ns
+        print(f"{number}. {_us(result.price_ns)}, {ratio:.2f} x roofline")
+        for step in result.schedule:
+            print(f"   {json.dumps(step)}")
+    return 0
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Which store, which kernel."""
+    _add_choice(parser)
+
+
+def replay(given: argparse.Namespace) -> int:
+    """The fastest schedule, taken, proved and priced anew; 1 where it does not hold."""
+    result, root, winner = _fastest(given)
+    price = estimate(winner).total_ns
+    same = price == result.price_ns
+    checks = (
+        *prove(root, winner, result.schedule, lambda: iter(())),
+        Check("price", same, f"{_us(price)}" if same else f"{_us(price)}, not as stored"),
+    )
+    for each in checks:
+        print(each)
+    return 0 if same else 1
+
+
+def add_export(parser: argparse.ArgumentParser) -> None:
+    """Which store, which kernel, where to."""
+    _add_choice(parser)
+    add = parser.add_argument
+    add("-o", dest="output", type=Path, metavar="FILE.py", help="(default: stdout)")
+    add("--what", choices=tuple(_WHAT), default="source",
+        help="the kernel's source, its program as text, or the schedule as JSON")  # fmt: skip
+    add("--force", action="store_true", help="write over a file that nkigym has not written")
+
+
+def export(given: argparse.Namespace) -> int:
+    """The fastest program as source, as text, or its schedule."""
+    if given.output is not None:
+        check_place(given.output, given.force)
+    result, _, winner = _fastest(given)
+    text = _WHAT[given.what](result, winner)
+    if given.output is None:
+        print(text, end="")
+    else:
+        write_kernel(given.output, text)
+    return 0
+
+
+def _source(result: Stored, winner: Program) -> str:
+    head = f"{MARK}: {_us(result.price_ns)} on {winner.target}, NKI {winner.nki}\n"
+    return head + "".join(f"#   {json.dumps(s)}\n" for s in result.schedule) + "\n" + emit(winner)
+
+
+_WHAT: Mapping[str, Callable[[Stored, Program], str]] = {
+    "source": _source,
+    "program": lambda result, winner: str(winner),
+    "schedule": lambda result, winner: json.dumps(list(result.schedule), indent=1) + "\n",
+}
+
+
+# -- what is meant ---------------------------------------------------------------------------------
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", metavar="STORE", help="the file of --store")
+    parser.add_argument(
+        "--kernel", metavar="NAME|KEY", help="where the store holds more than one; see nkigym show"
+    )
+
+
+def _chosen(store: Store, wanted: str | None) -> Problem:
+    """The kernel with that name, or whose key begins so; the only one where none is named."""
+    every = store.problems()
+    held = ", ".join(f"{p.name} ({p.key[:19]})" for p in every) or "nothing"
+    found = [p for p in every if wanted is None or p.name == wanted or p.key.startswith(wanted)]
+    if len(found) != 1:
+        what = "holds no such kernel" if not found else "holds more than one such kernel"
+        raise LaunchError(
+            f"{store.path} {what}", expected="--kernel with a name or the beginning of a key",
+            got=f"the store has {held}",
+        )  # fmt: skip
+    return found[0]
+
+
+def _fastest(given: argparse.Namespace) -> tuple[Stored, Program, Program]:
+    """A kernel's fastest result, the program it begins with, and where it leads."""
+    with Store(given.store, create=False) as store:
+        problem = _chosen(store, given.kernel)
+        found = store.best(problem.key)
+    if not found:
+        raise LaunchError(f"nothing was found for {problem.name} yet")
+    root = parse_program(found[0].program, str(given.store))
+    return found[0], root, replayed(root, found[0].schedule)
+
+
+def _us(nanoseconds: float | None) -> str:
+    return "none" if nanoseconds is None else f"{nanoseconds / 1e3:,.2f} µs"

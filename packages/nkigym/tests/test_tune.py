@@ -1,0 +1,223 @@
+"""From a function or a kernel to a winner that is proved; what is wrong with it is found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from packages.nkigym.tests.tuning_kernels import PRODUCT, SOFTMAX, TWO, product, softmax, two
+
+from neuroncore.program import Call, Loop, check, parse_program, print_program
+from neuroncore.timeline import estimate
+from nkigym import tune
+from nkigym.naive import naive
+from nkigym.search import BudgetError, ConstraintError, EmptySpaceError, SearchError
+from nkigym.store import Store, StoreFullError
+from nkigym.tuning import ProofError, prove, replayed
+from nkigym.tuning.running import difference, integers, run_program, run_source
+
+CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
+EVERY_CASE = pytest.mark.parametrize("case", CASES)
+STRATEGIES = ("random", "beam", "best-first", "evolutionary", "exhaustive")
+
+
+@pytest.fixture(scope="module")
+def tuned():
+    return {name: tune(f, *specs, budget=80) for name, (f, specs) in CASES.items()}
+
+
+@EVERY_CASE
+def test_a_winner_is_faster_legal_and_what_the_schedule_makes(case, tuned):
+    winner = tuned[case]
+
+    check(winner.program)
+    assert estimate(winner.program).total_ns == winner.report.best_ns < winner.report.root_ns
+    again = replayed(parse_program(print_program(winner.root)), winner.schedule)
+    assert print_program(again) == print_program(winner.program)
+    assert winner.ratio >= 1
+    assert all(each.passed is not False for each in winner.checks)
+
+
+@EVERY_CASE
+def test_a_winner_is_executed_at_fewer_tiles_or_says_why_not(case, tuned):
+    names = [check.name for check in tuned[case].checks]
+
+    assert names[:3] == ["replay", "verifier", "certificates"]
+    assert names[-1] == "executed, real size"
+    assert len(names) == 5
+
+
+def test_the_source_gives_what_numpy_gives(tuned):
+    winner = tuned["product"]
+    left, right = integers(winner.root, seed=3)
+
+    (output,) = run_source(winner.source, winner.program, [left, right])
+
+    wanted = left.astype(np.int64).T @ right.astype(np.int64)
+    assert (output.astype(np.float64) == wanted).all()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_kernel_program_is_tuned_as_a_function_is(strategy):
+    kernel = naive(product, *PRODUCT)
+
+    winner = tune(kernel, budget=25, strategy=strategy)
+    again = tune(kernel, budget=25, strategy=strategy)
+
+    assert winner.schedule == again.schedule
+    assert winner.report.candidates == 25
+    assert winner.report.best_ns < winner.report.root_ns
+
+
+def test_engines_that_are_left_out_are_not_used():
+    kernel = naive(product, *PRODUCT)  # copies from PSUM by VectorE or ScalarE
+
+    winner = tune(kernel, budget=120, engines=("tensor", "vector"))
+
+    assert "scalar" not in winner.rooflines
+    assert any("scalar" in reason for reason in winner.report.funnel.get("legality", ()))
+
+
+def test_depth_counts_the_steps_that_were_offered():
+    winner = tune(two, *TWO, budget=100, min_depth=2, max_depth=2)
+
+    assert len(winner.report.depths) == 3
+    assert winner.report.qualifying == winner.report.depths[2]
+
+
+# -- stores ----------------------------------------------------------------------------------------
+
+
+def test_a_search_is_taken_up_where_another_has_ended(tmp_path):
+    first = tune(two, *TWO, budget=30, store=tmp_path / "found")
+    longer = tune(two, *TWO, budget=60, store=tmp_path / "found")
+    fresh = tune(two, *TWO, budget=60)
+
+    assert longer.report.remembered >= first.report.priced
+    assert longer.schedule == fresh.schedule
+    with Store(tmp_path / "found", create=False) as store:
+        (held,) = store.problems()
+        assert [run["candidates"] for run in store.runs(held.key)] == [30, 60]
+        assert store.best(held.key)[0].price_ns == longer.report.best_ns
+
+
+def test_a_faster_schedule_in_the_store_is_told(tmp_path):
+    longer = tune(two, *TWO, budget=60, store=tmp_path / "found")
+    short = tune(two, *TWO, budget=1, store=tmp_path / "found")
+
+    assert short.stored_ns == longer.report.best_ns
+
+
+def test_a_full_disk_ends_the_store_and_not_the_search(tmp_path, monkeypatch):
+    def full(store, problem, results=()):
+        raise StoreFullError("no room for more")
+
+    monkeypatch.setattr(Store, "add", full)
+
+    winner = tune(two, *TWO, budget=30, store=tmp_path / "found")
+
+    assert isinstance(winner.trouble, StoreFullError)
+    assert winner.report.best_ns < winner.report.root_ns
+
+
+# -- proofs ----------------------------------------------------------------------------------------
+
+
+def without_last_store(program):
+    """The last store of the last loop, gone."""
+
+    def body(statements):
+        *others, last = statements
+        if isinstance(last, Loop) and any(isinstance(s, (Call, Loop)) for s in last.body[:-1]):
+            return (*others, replace(last, body=body(last.body)))
+        return tuple(others)
+
+    return replace(program, body=body(program.body))
+
+
+def test_a_winner_without_its_last_store_is_rejected(tuned):
+    winner = tuned["two"]
+    wrong = without_last_store(winner.program)
+
+    with pytest.raises(ProofError, match=r"executed, real size: FAILED"):
+        prove(winner.root, wrong, winner.schedule, lambda: iter(()))
+
+
+def test_a_schedule_that_leads_elsewhere_is_rejected(tuned):
+    winner = tuned["two"]
+
+    with pytest.raises(ProofError, match="replay: FAILED"):
+        prove(winner.root, winner.program, winner.schedule[:-1], lambda: iter(()))
+
+
+def test_every_output_is_compared(tuned):
+    """Also the second, where the first is right."""
+    root = tuned["two"].root
+    inputs = integers(root, seed=1)
+    wanted = run_program(root, inputs)
+    assert difference(wanted, wanted) is None
+
+    changed = wanted[1].copy()
+    changed[500, 200] += 1
+    said = difference([wanted[0], changed], wanted)
+    assert said is not None
+    assert "output 1 differs in 1 of 131,072 elements, first at [500, 200]" in said
+    assert difference(wanted[:1], wanted) == "1 outputs, not 2"
+
+
+def test_elements_that_nothing_has_written_are_said():
+    empty = [np.full((2, 2), np.nan, np.float32)]
+
+    assert difference(empty, empty) == (
+        "output 0 has elements that are NaN: nothing has written them"
+    )
+
+
+# -- bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", ["0", "0s", 0, "soon"])
+def test_a_budget_of_nothing_is_refused(budget):
+    with pytest.raises(BudgetError):
+        tune(two, *TWO, budget=budget)
+
+
+STRAIGHT = """\
+program("trn2", "0.6")
+def f(x: float32[128, 64]):
+    output = buffer(float32[128, 64], shared_hbm)
+    dma_copy(dst=output[:, :], src=x[:, :])
+    return output
+"""
+
+
+def test_a_kernel_that_nothing_can_be_done_with_is_refused():
+    with pytest.raises(EmptySpaceError, match="no step can be taken"):
+        tune(parse_program(STRAIGHT), budget=5)
+
+
+def test_engines_that_a_kernel_cannot_do_without_are_refused():
+    with pytest.raises(ConstraintError, match=r"contradict(.|\n)*tensor for nc_matmul"):
+        tune(product, *PRODUCT, engines=("vector",))
+    with pytest.raises(ConstraintError, match="'pool' is no engine"):
+        tune(product, *PRODUCT, engines=("pool",))
+    with pytest.raises(ConstraintError, match="no engine is left"):
+        tune(product, *PRODUCT, engines=())
+
+
+def test_depths_that_contradict_are_refused():
+    with pytest.raises(ConstraintError, match="min_depth 3, max_depth 2"):
+        tune(two, *TWO, min_depth=3, max_depth=2)
+
+
+def test_a_version_that_a_kernel_breaks_is_refused():
+    program = naive(two, *TWO)
+
+    with pytest.raises(ConstraintError, match=r"is no kernel for trn2 and NKI 9\.9"):
+        tune(program, nki="9.9", budget=5)
+    with pytest.raises(ConstraintError, match="says its shapes itself"):
+        tune(program, "f32[2]", budget=5)
+
+
+def test_an_unknown_strategy_is_refused():
+    with pytest.raises(SearchError, match="'luck' is no strategy"):
+        tune(two, *TWO, strategy="luck")
