@@ -43,7 +43,7 @@ class Said:
     def __enter__(self) -> None:
         """Nothing to do."""
 
-    def __exit__(self, kind: object, wrong: BaseException | None, trace: object) -> None:
+    def __exit__(self, _: object, wrong: BaseException | None, __: object) -> None:
         if isinstance(wrong, sqlite3.DatabaseError):
             code = getattr(wrong, "sqlite_errorcode", 0) & _PRIMARY
             raise _as_ours(self.path, wrong, code) from None
