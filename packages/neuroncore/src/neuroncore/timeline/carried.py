@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
@@ -39,6 +39,12 @@ class Moment:
     turns: list[int]
     mark: int
     """Instructions before."""
+    full: int
+    """When all that transfers have asked of the DMA engines by then is through,"""
+    filled: int
+    """and how long it takes."""
+    ends: list[int]
+    """When the last transfer of each queue ends."""
 
 
 class Shared(NamedTuple):
@@ -88,6 +94,11 @@ class Scope:
         ]
         """The least ticks that something occupies each engine."""
         self.accesses = [access for site in sites for access in site.accesses]
+        transfers = [site for site in sites if site.lane >= FIRST_QUEUE]
+        moved = {access.track for site in transfers for access in site.accesses}
+        self.quiet = moved if self._is_quiet(sites, moved) else set[Track]()
+        """Tracks that only transfers touch and nobody in the loop waits for; none if others are."""
+        self.ahead = ticks_ahead(state, transfers)
 
     def _shared(self, sites: list[Site]) -> Iterator[Shared]:
         ticks = self.state.clock.ticks
@@ -101,6 +112,21 @@ class Scope:
             lanes = {site.lane for site in users}
             shortest = min([site.shortest for site in users])
             yield Shared(gaps, [n for n in self.engines if n.number in lanes], 0, shortest)
+
+    def _is_quiet(self, sites: list[Site], moved: Set[Track]) -> bool:
+        """Whether nobody in the loop waits for the end of a transfer."""
+        if self.state.reorders or any(track.copies > 1 or track.is_shared for track in moved):
+            return False
+        lanes: dict[Track, set[int]] = {}
+        for site in sites:
+            for access in site.accesses:
+                lanes.setdefault(access.track, set()).add(site.lane)
+        read = {access.track for site in sites for access in site.reads}
+        written = {access.track for site in sites for access in (*site.writes, *site.adds)}
+        shared = {track for track in written if len(lanes[track]) > 1}
+        return not moved & ((read & written) | shared) and all(
+            min(lanes[track]) >= FIRST_QUEUE for track in moved
+        )
 
     def reach(self, track: Track) -> list[Footprint] | None:
         """What the loop names of a track in all of its iterations; None where that is not known."""
@@ -122,8 +148,32 @@ class Scope:
             done, time, floor, [one.mark() for one in self.shared],
             [lane.mark() for lane in self.lanes], state.next_bar, state.counts(),
             [dict(lane.stalls) for lane in self.lanes], [track.turns for track in self.moves],
-            len(state.touches.all),
+            len(state.touches.all), self.full,
+            state.bandwidth.busy, [queue.end for queue in self.queues],
         )  # fmt: skip
+
+    @property
+    def full(self) -> int:
+        """When the DMA engines are through with everything that has been asked of them."""
+        return self.state.bandwidth.ends[-1] if self.state.bandwidth.ends else 0
+
+    def lags(self) -> bool:
+        """Whether the DMA engines lag so far behind the queues that all that the loop has asked of
+        them until now waits for them, and ends when they are through with it.
+        """
+        return self.full >= max([queue.free for queue in self.queues]) + self.ahead
+
+    def drift(self, before: Moment, now: Moment) -> int | None:
+        """By how much more the DMA engines lag behind the queues, a period later; None where it is
+        not sure that they lag more and more, everything in its order.
+        """
+        length = now.full - before.full
+        steady = all(b - a == length for a, b in zip(before.ends, now.ends, strict=True))
+        began = max([queue.free for queue in self.queues]) + self.ahead <= before.full
+        if not steady or not began or now.filled - before.filled != length:
+            return None
+        drift = length - (now.time - before.time)
+        return drift if drift >= 0 else None
 
     def hides_reads(self, before: Moment) -> bool:
         """Whether an old read of a region that moves may hide what the period read of it.
@@ -140,8 +190,19 @@ class Scope:
         )
 
 
-def carry_forward(scope: Scope, before: Moment, now: Moment, times: int) -> None:
-    """Let the period from `before` to `now` pass `times` more."""
+def ticks_ahead(state: State, transfers: list[Site]) -> int:
+    """How long after its queue is free a transfer would at most be through, were it alone."""
+    start = state.clock.ticks("DMA_START")
+    return start + max([site.alone for site in transfers], default=0)
+
+
+def carry_forward(
+    scope: Scope, before: Moment, now: Moment, times: int, drift: int | None = None
+) -> None:
+    """Let the period from `before` to `now` pass `times` more.
+
+    With a `drift` the DMA engines are behind by so many ticks more each time.
+    """
     state, length = scope.state, now.time - before.time
     period, by = now.done - before.done, length * times
     size = now.num_bars - before.num_bars
@@ -151,6 +212,9 @@ def carry_forward(scope: Scope, before: Moment, now: Moment, times: int) -> None
         for key, total in lane.stalls.items():
             lane.stalls[key] = total + times * (total - old.get(key, 0))
         lane.repeat(mark, again, times)
+    if drift is not None:
+        for queue in scope.queues:
+            queue.end += drift * times
     state.queue_up()
     if scope.has_scalar and state.table_there > now.floor:
         state.table_there += by
@@ -161,15 +225,20 @@ def carry_forward(scope: Scope, before: Moment, now: Moment, times: int) -> None
         state.warmth.since += by
     earliest = state.earliest
     for one, (floor, taken) in zip(scope.shared, before.shared, strict=True):
-        one.gaps.repeat(floor, taken, length, times, earliest)
-    state.skip(before.num_bars, times, length)
+        if drift is None or one.gaps is not state.bandwidth:
+            one.gaps.repeat(floor, taken, length, times, earliest)
+    if drift is not None:
+        state.bandwidth.ends[-1] += times * (length + drift)
+    state.skip(before.num_bars, times, length, drift or 0)
     every = _Every(before.num_bars, size, length, times, now.floor + by, earliest)
+    slower = every._replace(ticks=length + (drift or 0))
     touched: dict[Track, list[Region]] = {track: [] for track in scope.moves}
     for region in state.touches.since(before.mark):
         touched[region.track].append(region)
     for (track, step), turns in zip(scope.moves.items(), before.turns, strict=True):
         moved, turns = step * period, track.turns - turns
-        for carried in _carry_regions(track, touched[track], moved, turns, every):
+        pace = slower if drift is not None and track in scope.quiet else every
+        for carried in _carry_regions(track, touched[track], moved, turns, pace):
             state.touches.all.append((carried.latest, [carried]))
     for access in scope.accesses:
         if len(access.regions) > REMEMBERED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.skips import Twin
-from neuroncore.timeline.state import State
+from neuroncore.timeline.state import TRANSFER, State
 
 Stretch = list[int]
 """The place of a bar among those that were played, and the ticks that the path stays with it."""
@@ -64,6 +64,8 @@ def _last(state: State) -> tuple[int, int]:
     for (first, behind, times, ticks), skip in zip(state.repeats, state.skips.all, strict=True):
         by = times * skip.size
         numbers[first:] = [number + by for number in numbers[first:]]
-        ends[first:behind] = [end + times * ticks for end in ends[first:behind]]
+        for place in range(first, behind):
+            drift = skip.drift if state.bars[place].kind == TRANSFER else 0
+            ends[place] += times * (ticks + drift)
     end = max(ends)
     return min(n for n, e in zip(numbers, ends, strict=True) if e == end), end

@@ -7,13 +7,14 @@ that touches it to the end of the last. Periods of loops that were carried forwa
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
 from neuroncore.engines import Space
 from neuroncore.memory.occupancy import covered, units_between, units_held
 from neuroncore.program import Buffer, Call, Program, accesses
 from neuroncore.targets import Target, resolve_target
+from neuroncore.timeline.lanes import FIRST_QUEUE
 from neuroncore.timeline.sites import Site
 from neuroncore.timeline.state import MULTIPLY, PASS, TRANSFER, WEIGHTS, State
 
@@ -43,7 +44,8 @@ class Life:
 def occupancy(program: Program, state: State, sites: list[Site]) -> dict[Space, list[Moment]]:
     """Bytes per partition of SBUF and banks of PSUM, each time that they change."""
     target = resolve_target(program.target)
-    lives = _unfolded(_lives(program, state, sites), state.repeats)
+    moved = {a.buffer for site in sites if site.lane >= FIRST_QUEUE for a in accesses(site.call)}
+    lives = _unfolded(_lives(program, state, sites), state, moved)
     return {
         space: list(_moments(space, target, [v for v in lives if v.buffer.space is space]))
         for space in (Space.sbuf, Space.psum)
@@ -81,19 +83,24 @@ def _touched(call: Call, on_chip: set[str]) -> dict[int, set[str]]:
     return {WEIGHTS: every - written, MULTIPLY: every, PASS: every, TRANSFER: every}
 
 
-def _unfolded(lives: list[Life], repeats: Iterable[tuple[int, int, int, int]]) -> list[Life]:
-    """With the lives of periods that were not played; what outlives a period is held longer."""
-    for first, behind, times, ticks in sorted(repeats, key=lambda r: r[1] - r[0]):
+def _unfolded(lives: list[Life], state: State, moved: Set[str]) -> list[Life]:
+    """With the lives of periods that were not played; what outlives a period is held longer.
+
+    `moved`: the buffers that transfers touch, which may end further apart than they start.
+    """
+    repeats = [(*r, s.drift) for r, s in zip(state.repeats, state.skips.all, strict=True)]
+    for first, behind, times, ticks, drift in sorted(repeats, key=lambda r: r[1] - r[0]):
         again = [v for v in lives if first <= v.made and v.last < behind]
         for life in lives:
             last = life.until(first, behind) if life.made < first else None
             if last is not None:  # touched in the period, so in every one that was not played
-                life.end = max(life.end, last + times * ticks)
-                insort(life.touches, (behind - 1, last + times * ticks))
+                apart = ticks + drift if life.buffer.name in moved else ticks
+                life.end = max(life.end, last + times * apart)
+                insort(life.touches, (behind - 1, last + times * apart))
         lives = lives + [
-            replace(v, start=v.start + n * ticks, end=v.end + n * ticks)
+            replace(v, start=v.start + n * ticks, end=v.end + n * apart)
+            for v, apart in [(v, ticks + drift * (v.buffer.name in moved)) for v in again]
             for n in range(1, times + 1)
-            for v in again
         ]
     return lives
 

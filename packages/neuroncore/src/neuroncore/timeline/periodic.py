@@ -9,6 +9,10 @@ playing every iteration gives the same state.
 Looking must not cost more than it saves. After one, two, four, … iterations the state is written
 down; those behind it are compared with it part by part, up to the first difference. Who holds which
 bytes is only looked at where the lanes are as they were before.
+
+Where no state comes back, transfers may ask for more than the DMA engines give, so that these are
+ever further behind the queues. If nobody in the loop waits for the end of a transfer, the rest of
+the state is compared, and those ends are carried forward at a pace of their own.
 """
 
 from __future__ import annotations
@@ -132,6 +136,8 @@ class Periods:
         self.over: set[Region] = set()
         """Regions of which it will not."""
         self.looks = 0
+        self.drifting = False
+        """No state came back; now the DMA engines may be ever further behind the queues."""
         self.started = self.carried = False
         self.looking = True
 
@@ -142,6 +148,8 @@ class Periods:
             if any(lane.last == NOBODY for lane in lanes):
                 return 0
             self.started = True
+        if self.drifting and not self.scope.lags():
+            return 0
         time, floor = max([lane.free for lane in lanes]), self.scope.floor()
         if in_the_way := [t for t in self.scope.moves if t.series and t.has_series(floor)]:
             for track in in_the_way if left > MANY else ():
@@ -160,16 +168,24 @@ class Periods:
         if self.scope.hides_reads(before):
             self._write_down(done, time, floor)
             return 0
+        drift = self.scope.drift(before, now) if self.drifting else None
+        if self.drifting and drift is None:
+            self._miss(done, time, floor)
+            return 0
         self.looking, self.carried = False, True
         times = left // (done - before.done)
         if times and now.time > before.time:
-            carry_forward(self.scope, before, now, times)
+            carry_forward(self.scope, before, now, times, drift)
             return times * (done - before.done)
         return 0
 
     def _miss(self, done: int, time: int, floor: int) -> None:
         self.looks += 1
         self.looking = self.looks < LOOKED
+        if not self.looking and not self.drifting and self.scope.quiet:
+            self.looking = self.drifting = True
+            self.looks, self.moment, self.lanes = 0, None, None
+            return
         if self.looking and not self.looks & (self.looks - 1):
             self.moment, self.lanes = None, list(self._lanes(time, floor))
             if self.eager and self.looks <= EAGER:
@@ -198,7 +214,8 @@ class Periods:
             there = state.table_there
             yield state.table, *((time - there, here - state.table_bar) if there > floor else ())
         for shared in scope.shared:
-            yield shared.seen()
+            if not self.drifting or shared.gaps is not state.bandwidth:
+                yield shared.seen()
         for lane, shortest in zip(scope.engines, scope.shortest, strict=True):
             yield lane.openings(shortest, here)
 
@@ -213,6 +230,8 @@ class Periods:
     def _matters(self, region: Region, moved: int) -> bool:
         """Whether an iteration to come may name a byte of the region; all before moved so far."""
         if region in self.over:
+            return False
+        if self.drifting and region.track in self.scope.quiet and region.toucher >= self.first:
             return False
         if region.toucher < self.first:
             found = self.before.get(region)

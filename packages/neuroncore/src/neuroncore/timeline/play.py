@@ -171,6 +171,7 @@ def transfer(state: State, site: Site) -> Step:
     own = None if state.reorders else state.lanes[site.lane]
     state.num_ops += site.trips
     state.transfer_work += site.trips * share
+    site.alone = max(0, length + gap - share)
     state.hbm_bytes += site.trips * site.hbm_bytes
     state.moved_bytes += site.trips * op.bytes
 

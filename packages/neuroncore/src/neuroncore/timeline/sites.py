@@ -37,6 +37,8 @@ class Site:
     """The least ticks that one of its micro-ops occupies an engine."""
     occupies: int = 0
     """The ticks that all of them do."""
+    alone: int = 0
+    """How long a transfer takes beyond its share of the DMA engines, were it alone."""
     generator: Gaps | None = None
     """Who makes the descriptors of a DMA."""
     hbm_bytes: int = 0

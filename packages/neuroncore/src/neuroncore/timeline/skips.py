@@ -16,6 +16,8 @@ class Skip(NamedTuple):
     ticks: int
     skipped: int
     """Bars that were carried forward until behind it."""
+    drift: int
+    """How many ticks more its transfers end apart than they start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,10 @@ class Skips:
         self.fresh = 0
         """The place in the list of played bars of the first one behind all of them."""
 
-    def add(self, start: int, size: int, times: int, ticks: int, skipped: int) -> None:
+    def add(self, start: int, size: int, times: int, ticks: int, skipped: int, drift: int) -> None:
         """A period that ends at bar `start` was carried forward."""
         self.starts.append(start)
-        self.all.append(Skip(start, size, times, ticks, skipped))
+        self.all.append(Skip(start, size, times, ticks, skipped, drift))
         self.fresh = start + size * times - skipped
 
     def twin(self, number: int) -> Twin:

@@ -127,13 +127,13 @@ class State:
         self.turns = [(q.free, q.last, n) for n, q in enumerate(self.queues)]
         heapify(self.turns)
 
-    def skip(self, first: int, times: int, ticks: int) -> None:
-        """The bars from `first` on come `times` more, `ticks` apart."""
+    def skip(self, first: int, times: int, ticks: int, drift: int) -> None:
+        """The bars from `first` on come `times` more, `ticks` apart; transfers end `drift` more."""
         size = self.next_bar - first
         played = self.skips.place(first)
         self.repeats.append((played, len(self.bars), times, ticks))
         self.skipped += size * times
-        self.skips.add(first + size, size, times, ticks, self.skipped)
+        self.skips.add(first + size, size, times, ticks, self.skipped, drift)
 
     @property
     def shared(self) -> list[Gaps]:
