@@ -188,6 +188,8 @@ def _rename(
 ) -> Statement:
     match statement:
         case Allocate(buffer):
+            if names[buffer.name] == buffer.name:
+                return statement
             return replace(statement, buffer=replace(buffer, name=names[buffer.name]))
         case Loop():
             variable = _variable(statement, loops, taken)
@@ -198,7 +200,8 @@ def _rename(
 
     def access(old: Access) -> Access:
         name = names.get(old.buffer, old.buffer)
-        return replace(old, buffer=name, offset=old.offset.substitute(new))
+        offset = old.offset.substitute(new) if old.offset.terms else old.offset
+        return Access(name, offset, old.shape, old.strides, old.dtype, old.indirect)
 
     return map_accesses(statement, access)
 

@@ -275,7 +275,9 @@ def map_accesses(statement: Statement, change: Callable[[Access], Access]) -> St
                 name: access(value) if isinstance(value, Access) else value
                 for name, value in statement.operands.items()
             }
-            return replace(statement, operands=operands)
+            return Call(
+                statement.instruction, operands, statement.attrs, statement.name, statement.origin
+            )
     return statement
 
 
@@ -287,7 +289,9 @@ def accesses(statement: Statement) -> Iterator[Access]:
     elif isinstance(statement, Call):
         for value in statement.operands.values():
             if isinstance(value, Access):
-                yield from _with_index(value)
+                if value.indirect is not None:
+                    yield from _with_index(value.indirect.index)
+                yield value
 
 
 def _with_index(access: Access) -> Iterator[Access]:

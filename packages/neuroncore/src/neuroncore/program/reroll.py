@@ -74,12 +74,13 @@ def _rows_of(program: Program, same_line: bool) -> tuple[Rows, Forms, frozenset[
     constants = {b.name for b in buffers.values() if b.content is not None}
     pinned = {b.name for b in program.parameters} | constants | set(program.results)
     looks = Looks(buffers, pinned, same_line)
-    made = {s.buffer.name: s.origin for s in walk(program.body) if isinstance(s, Allocate)}
-    origins = {numbers[name]: origin for name, origin in made.items()}
+    origins = {
+        numbers[s.buffer.name]: s.origin for s in walk(program.body) if isinstance(s, Allocate)
+    }
     forms = Forms(dict(enumerate(buffers.values())), origins.__getitem__)
     first, which, offsets = [0], list[int](), list[int]()
     for node in program.body:
-        own = set(own_buffers(node))
+        own = set(own_buffers(node)) if isinstance(node, Loop) else ()
         for access in accesses(node):
             which.append(NONE if access.buffer in own else numbers[access.buffer])
             offsets.append(access.offset.constant)
@@ -167,8 +168,8 @@ class _Roller:
                 at = done = roll.end
         if folds:  # they change what the rolls were found on: those are found again
             self.fold(folds)
-        else:
-            self.roll(rolls)
+        elif rolls:
+            self.roll(rolls, users)
         return bool(rolls or folds)
 
     def roll_at(self, users: Users, start: int, period: int, end: int) -> _Roll:
@@ -236,9 +237,9 @@ class _Roller:
 
     # -- changing the program ---------------------------------------------------------------------
 
-    def roll(self, rolls: list[_Roll]) -> None:
+    def roll(self, rolls: list[_Roll], users: Users) -> None:
         """Put one row for each roll."""
-        rows, users = self.rows, Users(self.rows)
+        rows = self.rows
         keep, keep_uses = np.ones(len(rows), np.bool_), np.ones(len(rows.buffers), np.bool_)
         counts = np.diff(rows.first)
         new = replace(

@@ -7,7 +7,7 @@ of each access, and the buffer that it allocates, if it is an Allocate.
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -184,7 +184,10 @@ class Forms:
             step = next(steps)
             if not step:
                 return access
-            return replace(access, offset=access.offset + Affine.variable(variable, step))
+            return Access(
+                access.buffer, access.offset + Affine.variable(variable, step),
+                access.shape, access.strides, access.dtype, access.indirect,
+            )  # fmt: skip
 
         body = self.nodes(rolled.rows)
         moved = tuple(map_accesses(statement, move) for statement in body)
