@@ -18,6 +18,7 @@ from benchmarks.model.fit import left_out_by
 from benchmarks.model.from_kernel import kernel_lines
 from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction
+from benchmarks.model.price import price_lines
 from benchmarks.model.table import (
     HEAD,
     bottleneck_lines,
@@ -37,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     points = [p for p in all_points() if not asked.section or p.section in asked.section]
     model = Model(mode=asked.mode)
     if asked.speed:
-        for line in chain(speed_lines(model, points), kernel_lines()):
+        for line in chain(speed_lines(model, points), price_lines(), kernel_lines()):
             print(line, flush=True)
         return 0
     predictions = []

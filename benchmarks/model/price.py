@@ -1,0 +1,46 @@
+"""What a search pays for a program's time: `estimate` of a program that was verified before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from time import process_time
+
+from neuroncore.program import check, parse_program
+from neuroncore.timeline import estimate
+
+ROUNDS = 20
+MATMUL = """\
+program("trn2", "0.6")
+def matmul(a: bfloat16[2048, 2048], b: bfloat16[2048, 2048]):
+    out = buffer(bfloat16[2048, 2048], shared_hbm)
+    for m in range(16):
+        for n in range(4):
+            total = buffer(float32[128, 512], psum)
+            for k in range(16):
+                left = buffer(bfloat16[128, 128], sbuf)
+                dma_copy(dst=left[:, :], src=a[128*k : 128*k + 128, 128*m : 128*m + 128])
+                right = buffer(bfloat16[128, 512], sbuf)
+                dma_copy(dst=right[:, :], src=b[128*k : 128*k + 128, 512*n : 512*n + 512])
+                nc_matmul(dst=total[:, :], stationary=left[:, :], moving=right[:, :])
+            tile = buffer(bfloat16[128, 512], sbuf)
+            tensor_copy(dst=tile[:, :], src=total[:, :])
+            dma_copy(dst=out[128*m : 128*m + 128, 512*n : 512*n + 512], src=tile[:, :])
+    return out
+"""
+
+
+def price_lines() -> Iterator[str]:
+    """CPU time of the first estimate of a rolled matmul in this process, and of later ones."""
+    program = parse_program(MATMUL)
+    checked = _milliseconds(lambda: check(program))
+    first, *later = [_milliseconds(lambda: estimate(program, verified=True)) for _ in range(ROUNDS)]
+    yield (
+        f"matmul 2048³ bf16, a rolled program: first estimate {first:.2f} ms, best of {ROUNDS} "
+        f"{min(later):.2f} ms; verifying it {checked:.2f} ms more"
+    )
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    start = process_time()
+    work()
+    return (process_time() - start) * 1e3
