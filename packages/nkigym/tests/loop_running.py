@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from neuroncore.program import Call, Loop, Program
+from neuroncore.program import Call, Loop, Program, execute_program
 from nkigym.loops import Step, apply
 
 
@@ -13,6 +13,11 @@ def given(program: Program, seed: int = 0, low: int = -3, high: int = 4) -> list
         numbers.integers(low, high, buffer.shape).astype(buffer.dtype.storage)
         for buffer in program.parameters
     ]
+
+
+def outputs(program: Program) -> list[np.ndarray]:
+    """All results as float64; elements that nothing writes are NaN."""
+    return [np.asarray(r, np.float64) for r in execute_program(program, given(program))]
 
 
 def where(program: Program, words: str) -> tuple[int, ...]:
@@ -37,14 +42,20 @@ def scheduled(program: Program, text: str) -> tuple[Program, list[Step]]:
     `before=word` is the cut in front of a statement of that loop.
     """
     steps = []
-    for line in text.strip().splitlines():
-        name, _, rest = line.strip().partition(" ")
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, _, rest = line.partition(" ")
         words = [word for word in rest.split() if "=" not in word]
         options = dict(word.split("=") for word in rest.split() if "=" in word)
         if "before" in options:
             cut = where(program, " ".join([*words, options.pop("before")]))[-1]
             options["cut"] = str(cut)
-        typed = tuple((k, int(v) if v.isdigit() else v) for k, v in options.items())
+        if "cuts" in options and not options["cuts"][0].isdigit():
+            cuts = (where(program, " ".join([*words, w]))[-1] for w in options["cuts"].split(","))
+            options["cuts"] = ",".join(map(str, cuts))
+        typed = tuple(
+            (k, int(v) if v.isdigit() and k not in ("cuts", "order") else v)
+            for k, v in options.items()
+        )
         steps.append(Step(name, where(program, " ".join(words)), typed))
         program = apply(program, steps[-1])
     return program, steps

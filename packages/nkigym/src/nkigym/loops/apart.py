@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from neuroncore.program import Access, Buffer
+from neuroncore.spec import row_major
 from nkigym.loops.touches import ADD, READ, Range, Touch
 
 SAME, LATER, EARLIER, ANY = "=", ">", "<", "*"
@@ -62,15 +63,22 @@ def is_apart(claim: Apart) -> bool:
     a, b = claim.a.access, claim.b.access
     if a is None or b is None:
         return False
-    one, other = digits(a, claim.buffer), digits(b, claim.buffer)
-    if one is None or other is None:
-        return False
     shared = {s.loop.variable: s for s in claim.shared}
     around = {name: s.loop for name, s in shared.items()}
     mine = {**around, **{r.variable: r for r in claim.a.loops}}
     theirs = {**around, **{r.variable: r for r in claim.b.loops}}
-    if not (_fits(one, claim.buffer, mine) and _fits(other, claim.buffer, theirs)):
-        return False
+    shape = claim.buffer.shape
+    while shape:
+        one, other = digits(a, shape), digits(b, shape)
+        if one is None or other is None:
+            return False
+        over = _beyond(one, shape, mine)
+        over = _beyond(other, shape, theirs) if over is None else over
+        if over is None:
+            break
+        if over == 0:
+            return False
+        shape = (*shape[: over - 1], shape[over - 1] * shape[over], *shape[over + 1 :])
     for x, y in zip(one, other, strict=True):
         low, high = _difference(x, y, shared, mine, theirs)
         if low > y.extent or high < -x.extent:
@@ -115,27 +123,28 @@ def _related(a: int, b: int, shared: Shared) -> list[tuple[int, Range]]:
     return [*found, (a, Range("", -reach, reach + 1, loop.step))]
 
 
-def _fits(found: list[Digit], buffer: Buffer, values: Mapping[str, Range]) -> bool:
-    """Whether every dimension stays inside the buffer's, so that no index carries over."""
-    for digit, size in zip(found, buffer.shape, strict=True):
+def _beyond(found: list[Digit], shape: tuple[int, ...], values: Mapping[str, Range]) -> int | None:
+    """The last dimension that is left, so that an index carries over; None where none is."""
+    for dim in reversed(range(len(shape))):
+        digit = found[dim]
         low = high = digit.constant
         for name, c in digit.terms:
             loop = values[name]
             ends = c * loop.start, c * loop.last
             low, high = low + min(ends), high + max(ends)
-        if low < 0 or high + digit.extent >= size:
-            return False
-    return True
+        if low < 0 or high + digit.extent >= shape[dim]:
+            return dim
+    return None
 
 
-def digits(access: Access, buffer: Buffer) -> list[Digit] | None:
-    """The access by the dimensions of its buffer; None where it cannot be told."""
+def digits(access: Access, shape: tuple[int, ...]) -> list[Digit] | None:
+    """The access by the dimensions of a dense tensor; None where it cannot be told."""
     if access.dtype is not None or access.indirect is not None:
         return None
-    units, rank = buffer.strides, len(buffer.shape)
+    units, rank = row_major(shape), len(shape)
     extents = [0] * rank
     for count, stride in zip(access.shape, access.strides, strict=True):
-        if not _spread(count, stride, units, buffer.shape, extents):
+        if not _spread(count, stride, units, shape, extents):
             return None
     constants, terms = [0] * rank, [[] for _ in range(rank)]
     for dim, amount in _divided(access.offset.constant, units):

@@ -1,4 +1,4 @@
-"""reorder, distribute, join: the same iterations in another order.
+"""reorder, distribute, join, swap: the same iterations in another order.
 
 for m in range(4):           for n in range(4):
     for n in range(4):   →       for m in range(4):
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from neuroncore.program import Affine, Allocate, Loop, Program, Statement
+from neuroncore.program import Affine, Allocate, Loop, Program, Statement, walk
 from nkigym.loops.apart import EARLIER, LATER
 from nkigym.loops.slots import expand_body
 from nkigym.loops.step import Path, Refused, Step
@@ -23,8 +23,10 @@ from nkigym.loops.tree import (
     Body,
     allocated,
     block_of,
+    fresh,
     loop_at,
     replaced,
+    statement_at,
     substituted,
     with_block,
     with_body,
@@ -92,12 +94,16 @@ def _distributes(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
         seen = True
 
 
+def _following(block: Body, n: int) -> int | None:
+    """The number of the next statement behind n that is no allocation."""
+    later = (m for m in range(n + 1, len(block)) if not isinstance(block[m], Allocate))
+    return next(later, None)
+
+
 def _next_loop(block: Body, n: int) -> int | None:
     """The number of the next loop behind statement n, with nothing but allocations between."""
-    for m in range(n + 1, len(block)):
-        if not isinstance(block[m], Allocate):
-            return m if isinstance(block[m], Loop) else None
-    return None
+    m = _following(block, n)
+    return m if m is not None and isinstance(block[m], Loop) else None
 
 
 def _join(program: Program, step: Step) -> Taken:
@@ -111,17 +117,30 @@ def _join(program: Program, step: Step) -> Taken:
     if first.values != second.values:
         raise Refused(f"{first.variable} and {second.variable} do not run over the same values")
     claims = Claims(program, step.at)
-    renamed = second.body
-    if first.variable != second.variable:
-        renamed = substituted(renamed, {second.variable: Affine.variable(first.variable)})
+    first, second = _of_one_name(program, first, second)
     private = (*allocated(first.body), *allocated(second.body))
     claims.apart(
-        claims.touches(first.body, private), claims.touches(renamed, private), ((first, LATER),),
-        f"loops {first.variable} and {second.variable} cannot be one",
+        claims.touches(first.body, private), claims.touches(second.body, private),
+        ((first, LATER),), f"loops {first.variable} and {second.variable} cannot be one",
     )  # fmt: skip
-    between: tuple[Statement, ...] = block[n + 1 : m]
-    made = with_body(first, first.body + renamed)
-    return claims.taken(with_block(program, step.at, (*block[:n], *between, made, *block[m + 1 :])))
+    made = with_body(first, first.body + second.body)
+    return claims.taken(
+        with_block(program, step.at, (*block[:n], *block[n + 1 : m], made, *block[m + 1 :]))
+    )
+
+
+def _of_one_name(program: Program, first: Loop, second: Loop) -> tuple[Loop, Loop]:
+    """Both with the first's variable, or a fresh one where a loop inside the second has it."""
+    inner = {s.variable for s in walk(second.body) if isinstance(s, Loop)}
+    name = fresh(program, first.variable) if first.variable in inner else first.variable
+    return _with_variable(first, name), _with_variable(second, name)
+
+
+def _with_variable(loop: Loop, name: str) -> Loop:
+    if loop.variable == name:
+        return loop
+    body = substituted(loop.body, {loop.variable: Affine.variable(name)})
+    return Loop(name, loop.start, loop.stop, body, loop.step, loop.origin)
 
 
 def _joins(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
@@ -132,6 +151,24 @@ def _joins(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
         yield Step("join", at)
 
 
+def _swap(program: Program, step: Step) -> Taken:
+    block, n = block_of(program, step.at), step.at[-1]
+    first = statement_at(program, step.at)
+    m = _following(block, n)
+    if isinstance(first, Allocate) or m is None:
+        raise Refused("there are no two statements")
+    claims = Claims(program, step.at)
+    claims.apart(claims.touches((first,)), claims.touches((block[m],)), (), "they need their order")
+    swapped = (*block[:n], *block[n + 1 : m], block[m], first, *block[m + 1 :])
+    return claims.taken(with_block(program, step.at, swapped))
+
+
+def _swaps(program: Program, at: Path, statement: Statement) -> Iterator[Step]:
+    if not isinstance(statement, Allocate) and _following(block_of(program, at), at[-1]):
+        yield Step("swap", at)
+
+
+SWAP = Transform("swap", "a statement and the next one change places", _swaps, _swap)
 REORDER = Transform(
     "reorder", "two loops, one inside the other, change places", loops_only(_reorders), _reorder
 )

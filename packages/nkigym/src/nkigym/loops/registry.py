@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from neuroncore.program import Program
+from nkigym.loops.copies import BYPASS, DIRECT
 from nkigym.loops.engine import ENGINE
 from nkigym.loops.hoist import HOIST, SINK
-from nkigym.loops.order import DISTRIBUTE, JOIN, REORDER
+from nkigym.loops.order import DISTRIBUTE, JOIN, REORDER, SWAP
+from nkigym.loops.pipeline import PIPELINE
+from nkigym.loops.reuse import REUSE
 from nkigym.loops.slots import EXPAND, ROTATE
 from nkigym.loops.split import FUSE, SPLIT
 from nkigym.loops.step import Refused, Step
@@ -32,6 +35,11 @@ TRANSFORMS: dict[str, Transform] = {
         PEEL,
         UNROLL,
         ENGINE,
+        REUSE,
+        PIPELINE,
+        BYPASS,
+        DIRECT,
+        SWAP,
     )
 }
 

@@ -42,7 +42,11 @@ def slotted(access: Access, buffer: Buffer, slots: int, loop: Loop) -> Access:
     constant, column = divmod(access.offset.constant, row)
     terms = tuple((name, _wider(c, row, slots, buffer)) for name, c in access.offset.terms)
     offset = Affine(constant * row * slots + column, terms) + _slot(loop, row)
-    strides = tuple(_wider(s, row, slots, buffer) for s in access.strides)
+    first, *others = access.strides
+    for count, stride in zip(access.shape[1:], others, strict=True):
+        if count > 1 and abs(stride) >= row:
+            raise Refused(f"an access to {buffer.name} takes its partitions in two dimensions")
+    strides = (_wider(first, row, slots, buffer), *others)
     return Access(buffer.name, offset, access.shape, strides, access.dtype, access.indirect)
 
 

@@ -102,15 +102,25 @@ def _places(body: Body, prefix: Path) -> Iterator[tuple[Path, Statement]]:
             yield from _places(statement.body, at)
 
 
-def fresh(program: Program, like: str) -> str:
-    """A name that no loop and no buffer of the program has: like, like1, like2, …"""
+def used_names(program: Program) -> set[str]:
+    """The names of all loops and buffers."""
     used = set(program.buffers())
-    used |= {s.variable for s in walk(program.body) if isinstance(s, Loop)}
+    return used | {s.variable for s in walk(program.body) if isinstance(s, Loop)}
+
+
+def unused(used: set[str], like: str) -> str:
+    """A name that is not in use: like1, like2, …; it is in use from now on."""
     stem = like.rstrip("0123456789") or like
     n = 1
     while f"{stem}{n}" in used:
         n += 1
+    used.add(f"{stem}{n}")
     return f"{stem}{n}"
+
+
+def fresh(program: Program, like: str) -> str:
+    """A name that no loop and no buffer of the program has."""
+    return unused(used_names(program), like)
 
 
 def substituted(body: Body, values: Mapping[str, Affine]) -> Body:

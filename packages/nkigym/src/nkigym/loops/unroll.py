@@ -15,7 +15,16 @@ from dataclasses import replace
 from neuroncore.program import Access, Affine, Allocate, Loop, Program, Statement, walk
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform, loops_only
-from nkigym.loops.tree import Body, changed, loop_at, replaced, substituted, with_body
+from nkigym.loops.tree import (
+    Body,
+    changed,
+    loop_at,
+    replaced,
+    substituted,
+    unused,
+    used_names,
+    with_body,
+)
 
 WRITTEN_OUT = 8
 """The most iterations that `unroll` writes out."""
@@ -42,23 +51,14 @@ def _made_as(statement: Statement, names: dict[str, str]) -> Statement:
 
 def _copies(program: Program, loop: Loop, count: int) -> Iterator[Body]:
     """The first iterations; the first of all keeps the names of its buffers."""
-    used = {*program.buffers(), *(s.variable for s in walk(program.body) if isinstance(s, Loop))}
+    used = used_names(program)
     made = [s.buffer.name for s in walk(loop.body) if isinstance(s, Allocate)]
     for value in loop.values[:count]:
         names = {}
         for name in made if value != loop.start else ():
-            names[name] = _fresh(used, name)
+            names[name] = unused(used, name)
         body = substituted(loop.body, {loop.variable: Affine(value)})
         yield renamed(body, names) if names else body
-
-
-def _fresh(used: set[str], like: str) -> str:
-    stem = like.rstrip("0123456789") or like
-    n = 1
-    while f"{stem}{n}" in used:
-        n += 1
-    used.add(f"{stem}{n}")
-    return f"{stem}{n}"
 
 
 def _unroll(program: Program, step: Step) -> Taken:
@@ -79,8 +79,8 @@ def _peel(program: Program, step: Step) -> Taken:
     if loop.trips < 2:
         raise Refused(f"loop {loop.variable} has one iteration")
     made = [s.buffer.name for s in walk(loop.body) if isinstance(s, Allocate)]
-    used = {*program.buffers(), *(s.variable for s in walk(program.body) if isinstance(s, Loop))}
-    names = {name: _fresh(used, name) for name in made}
+    used = used_names(program)
+    names = {name: unused(used, name) for name in made}
     (first,) = _copies(program, loop, 1)
     rest = Loop(
         loop.variable, loop.start + loop.step, loop.stop, renamed(loop.body, names), loop.step,

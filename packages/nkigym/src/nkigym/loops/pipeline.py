@@ -1,0 +1,182 @@
+"""pipeline: the parts of a loop's body overlap, each one iteration behind the part before it.
+
+    for i in range(4):        f(0)[0]
+        f(i)              →   for i in range(1):
+        g(i)                      f(2*i + 1)[1]; g(2*i)[0]; f(2*i + 2)[0]; g(2*i + 1)[1]
+                              f(3)[1]; g(2)[0]; g(3)[1]
+
+Engines take instructions in order: f of the next iteration no longer waits behind g of this one.
+Tiles that one part makes for another have as many places as there are parts, and take turns; the
+loop is written out as often, so that every place is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+from neuroncore.program import Access, Affine, Allocate, Loop, Program, Statement, walk
+from nkigym.loops.apart import LATER
+from nkigym.loops.slots import slotted, with_slots
+from nkigym.loops.step import Path, Refused, Step
+from nkigym.loops.touches import ADD
+from nkigym.loops.transform import Claims, Taken, Transform, loops_only
+from nkigym.loops.tree import (
+    Body,
+    allocated,
+    changed,
+    loop_at,
+    replaced,
+    substituted,
+    unused,
+    used_names,
+)
+from nkigym.loops.unroll import renamed
+
+SLOT = "slot of the tile"
+"""Stands for the place of an iteration's tile, and for no loop."""
+
+ORDERS = {1: ("0,1",), 2: ("0,1,2", "1,0,2", "0,2,1")}
+"""The orders that are offered, by the number of cuts."""
+
+
+def _pipeline(program: Program, step: Step) -> Taken:
+    loop, claims = loop_at(program, step.at), Claims(program, step.at)
+    parts = _parts(loop, step.option("cuts", str))
+    if loop.trips < len(parts):
+        raise Refused(f"loop {loop.variable} has fewer iterations than {len(parts)} parts")
+    crossing = _related(claims, loop, parts)
+    front, parts = _with_places(loop, parts, crossing)
+    own = [_own(loop, part, crossing, claims) for part in parts]
+    writer = _Writer(program, loop, own, _order(step.option("order", str), len(parts)))
+    return claims.taken(replaced(program, step.at, (*front, *writer.body())))
+
+
+def _parts(loop: Loop, cuts: str) -> list[Body]:
+    """The calls and loops of the body between the cuts."""
+    try:
+        ends = [0, *map(int, cuts.split(",")), len(loop.body)]
+    except ValueError:
+        raise Refused(f"cuts are statement numbers with commas between, got {cuts!r}") from None
+    parts: list[Body] = [
+        tuple(s for s in loop.body[a:b] if not isinstance(s, Allocate)) for a, b in pairwise(ends)
+    ]
+    if ends != sorted(ends) or not all(parts):
+        raise Refused(f"cuts {cuts} leave a part of loop {loop.variable} empty")
+    return parts
+
+
+def _order(text: str, count: int) -> list[int]:
+    """In which order the parts come that overlap; being of different iterations, any will do."""
+    order = [int(n) for n in text.split(",") if n.isdigit()]
+    if sorted(order) != list(range(count)):
+        raise Refused(f"an order names each of {count} parts, got {text!r}")
+    return order
+
+
+def _related(claims: Claims, loop: Loop, parts: Sequence[Body]) -> frozenset[str]:
+    """The tiles that more than one part touches; claims that nothing else stands in the way."""
+    made = set(allocated(loop.body))
+    sums = {t.buffer for t in claims.touches(loop.body) if t.kind == ADD} & made
+    touched = [{t.buffer for t in claims.touches(part)} & made for part in parts]
+    for n, first in enumerate(parts):
+        for second in parts[n + 1 :]:
+            claims.apart(
+                claims.touches(first, made), claims.touches(second, made), ((loop, LATER),),
+                f"parts of loop {loop.variable} cannot overlap",
+            )  # fmt: skip
+    crossing = frozenset().union(*(a & b for n, a in enumerate(touched) for b in touched[:n]))
+    if crossing & sums:
+        raise Refused(
+            f"sums in {min(crossing & sums)} begin with its allocation, in each iteration"
+        )
+    return crossing
+
+
+def _with_places(
+    loop: Loop, parts: Sequence[Body], crossing: frozenset[str]
+) -> tuple[Body, list[Body]]:
+    """Allocations of the tiles with a place per part, and parts that use place SLOT."""
+    turns = Loop(SLOT, 0, len(parts), ())
+    made = [s for s in loop.body if isinstance(s, Allocate) and s.buffer.name in crossing]
+    old = {s.buffer.name: s.buffer for s in made}
+    if any(b.address is not None or b.content is not None for b in old.values()):
+        raise Refused(f"a tile of loop {loop.variable} has a fixed place or content")
+
+    def change(access: Access) -> Access:
+        buffer = old.get(access.buffer)
+        return access if buffer is None else slotted(access, buffer, turns.trips, turns)
+
+    front = tuple(replace(s, buffer=with_slots(s.buffer, turns.trips)) for s in made)
+    return front, [tuple(changed(s, change) for s in part) for part in parts]
+
+
+def _own(loop: Loop, part: Body, crossing: frozenset[str], claims: Claims) -> Body:
+    """The part with the allocations of what it alone touches."""
+    mine = {t.buffer for t in claims.touches(part)} - crossing
+    made = (s for s in loop.body if isinstance(s, Allocate) and s.buffer.name in mine)
+    return (*made, *part)
+
+
+class _Writer:
+    """Writes the parts of iterations out."""
+
+    def __init__(
+        self, program: Program, loop: Loop, parts: Sequence[Body], order: Sequence[int]
+    ) -> None:
+        self.loop, self.parts, self.order = loop, parts, order
+        self.used = used_names(program)
+
+    def body(self) -> Body:
+        """What fills the pipeline, the loop, what is left of it, what empties it."""
+        count, trips = len(self.parts), self.loop.trips
+        groups = (trips - count + 1) // count
+        body = [s for t in range(count - 1) for s in self.time(Affine(t), t)]
+        if groups:
+            name = self.loop.variable
+            inner = [
+                s for c in range(count)
+                for s in self.time(Affine.variable(name, count) + (count - 1 + c), count - 1 + c)
+            ]  # fmt: skip
+            body.append(Loop(name, 0, groups, tuple(inner), 1, self.loop.origin))
+        done = count - 1 + groups * count
+        return (
+            *body,
+            *(s for t in range(done, trips + count - 1) for s in self.time(Affine(t), t)),
+        )
+
+    def time(self, at: Affine, number: int) -> Body:
+        """All that happens at one time: part n of iteration `at` - n, where there is one."""
+        found: list[Statement] = []
+        for n in self.order:
+            if at.is_constant and not 0 <= at.constant - n < self.loop.trips:
+                continue
+            value = (at + -n) * self.loop.step + self.loop.start
+            slot = (number - n) % len(self.parts)
+            found += self._copy(
+                substituted(self.parts[n], {self.loop.variable: value, SLOT: Affine(slot)})
+            )
+        return tuple(found)
+
+    def _copy(self, part: Body) -> Body:
+        names = {}
+        for statement in walk(part):
+            if isinstance(statement, Allocate):
+                names[statement.buffer.name] = unused(self.used, statement.buffer.name)
+        return renamed(part, names) if names else part
+
+
+def _pipelines(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
+    places = [n for n, s in enumerate(loop.body) if not isinstance(s, Allocate)][1:]
+    for count in (1, 2):
+        for cuts in combinations(places, count) if loop.trips > count else ():
+            for order in ORDERS[count]:
+                shown = ",".join(map(str, cuts))
+                yield Step("pipeline", at, (("cuts", shown), ("order", order)))
+
+
+PIPELINE = Transform(
+    "pipeline", "parts of a loop's body overlap, each an iteration behind the one before",
+    loops_only(_pipelines), _pipeline,
+)  # fmt: skip

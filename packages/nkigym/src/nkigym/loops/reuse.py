@@ -1,0 +1,125 @@
+"""reuse: what is made twice from the same data is made once.
+
+    load(a, x[0:128, :])           load(a, x[0:128, :])
+    turn(s, a)                     turn(s, a)
+    load(b, x[0:128, :])     →     turn(t, a)      →     use(s, s)
+    turn(t, b)                     use(s, t)
+    use(s, t)
+
+A statement may be a loop: tiles that it makes inside and loop variables may have other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, Statement
+from nkigym.loops.step import Path, Refused, Step
+from nkigym.loops.touches import READ
+from nkigym.loops.transform import Claims, Taken, Transform
+from nkigym.loops.tree import block_of, statement_at, with_block
+from nkigym.loops.unroll import renamed
+
+
+@dataclass(slots=True)
+class Match:
+    """Names of the second statement → names of the first. `own` are the buffers of their block."""
+
+    own: dict[str, Buffer]
+    buffers: dict[str, str] = field(default_factory=dict)
+    loops: dict[str, str] = field(default_factory=dict)
+
+    def equal(self, a: Statement, b: Statement) -> bool:
+        """Whether both do the same, tiles of `own` and of themselves aside."""
+        match a, b:
+            case Allocate(), Allocate():
+                self.buffers[b.buffer.name] = a.buffer.name
+                return a.buffer == replace(b.buffer, name=a.buffer.name)
+            case Loop(), Loop():
+                self.loops[b.variable] = a.variable
+                return a.values == b.values and len(a.body) == len(b.body) and all(
+                    map(self.equal, a.body, b.body)
+                )  # fmt: skip
+            case Call(), Call():
+                return a.instruction == b.instruction and a.attrs == b.attrs and all(
+                    map(self._operand, a.operands.values(), b.operands.values())
+                )  # fmt: skip
+        return False
+
+    def _operand(self, a: Access | float | None, b: Access | float | None) -> bool:
+        if not isinstance(a, Access) or not isinstance(b, Access):
+            return type(a) is type(b) and a == b
+        if a.indirect is not None or b.indirect is not None or not self._buffer(a.buffer, b.buffer):
+            return False
+        terms = sorted((self.loops.get(name, name), c) for name, c in b.offset.terms)
+        return (a.shape, a.strides, a.dtype, a.offset.constant, list(a.offset.terms)) == (
+            b.shape, b.strides, b.dtype, b.offset.constant, terms
+        )  # fmt: skip
+
+    def _buffer(self, a: str, b: str) -> bool:
+        if b in self.buffers:
+            return self.buffers[b] == a
+        one, other = self.own.get(a), self.own.get(b)
+        if a == b or one is None or other is None or one != replace(other, name=a):
+            return a == b
+        self.buffers[b] = a
+        return True
+
+    @property
+    def made(self) -> dict[str, str]:
+        """Tiles of the block that the second statement touches in the place of others."""
+        return {b: a for b, a in self.buffers.items() if b in self.own}
+
+
+def _own(block: Iterable[Statement]) -> dict[str, Buffer]:
+    made = (s.buffer for s in block if isinstance(s, Allocate))
+    return {b.name: b for b in made if b.space.on_chip and b.address is None}
+
+
+def _reuse(program: Program, step: Step) -> Taken:
+    first, n, m = statement_at(program, step.at), step.at[-1], step.option("other")
+    block = block_of(program, step.at)
+    if not n < m < len(block):
+        raise Refused(f"there is no later statement {m}")
+    found = Match(_own(block))
+    if not found.equal(first, block[m]) or not found.made:
+        raise Refused(f"statements {n} and {m} do not do the same")
+    claims = Claims(program, step.at)
+    _only_made_by(claims, block, {n: set(found.made.values()), m: set(found.made)})
+    reads = [t for t in claims.touches((first,)) if t.buffer not in found.made.values()]
+    between = claims.touches(block[n + 1 : m])
+    claims.apart(reads, between, (), "what is read is written in between")
+    gone = (
+        m, *(k for k, s in enumerate(block)
+             if isinstance(s, Allocate) and s.buffer.name in found.made),
+    )  # fmt: skip
+    left = tuple(s for k, s in enumerate(block) if k not in gone)
+    return claims.taken(with_block(program, step.at, renamed(left, found.made)))
+
+
+def _only_made_by(
+    claims: Claims, block: tuple[Statement, ...], makers: dict[int, set[str]]
+) -> None:
+    """Raise Refused where another statement writes what each of `makers` makes, or where either
+    takes from it what another has put there.
+    """
+    for maker, names in makers.items():
+        for k, statement in enumerate(block):
+            for touch in claims.touches((statement,)) if k != maker else ():
+                if touch.buffer in names and (touch.kind != READ or k < maker):
+                    raise Refused(f"{touch.buffer} is not made by one statement alone")
+
+
+def _options(program: Program, at: Path, statement: Statement) -> Iterator[Step]:
+    if isinstance(statement, Allocate):
+        return
+    block = block_of(program, at)
+    own = _own(block)
+    for m in range(at[-1] + 1, len(block)):
+        found = Match(own)
+        if found.equal(statement, block[m]) and found.made:
+            yield Step("reuse", at, (("other", m),))
+
+
+REUSE = Transform("reuse", "a later statement that does the same is left out", _options, _reuse)
