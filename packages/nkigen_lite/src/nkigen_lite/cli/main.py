@@ -7,7 +7,6 @@ import dataclasses
 import json
 import math
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,6 +14,7 @@ from typing import Any, TextIO
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.targets import resolve_target
 from nkigen_lite.cli.function import Named, find_function, match_specs, parse_name
+from nkigen_lite.cli.function_error import FunctionError, users_code
 from nkigen_lite.cli.running import Found, RunError, check_runtime, compare, normal_inputs
 from nkigen_lite.cli.writing import check_place, headed, write_whole
 from nkigen_lite.compile import WRITTEN, Compiled, check_version, lowered, rewritten
@@ -76,15 +76,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         named = parse_name(given.function)
         _check_options(given)
-        function = find_function(named)
+        with users_code(f"{named.source}, which is imported,"):
+            function = find_function(named)
         if given.output is not None:
             check_place(given.output, function, given.force)
         specs = match_specs(function, given.spec)
     except KernelError as mistake:
         mistake.place = None  # of the command line, not of a program
         parser.exit(2, f"nkigen: {mistake}\n")
-    except Exception as error:
-        _report(error)
+    except FunctionError as failed:
+        _report(failed)
         return 1
     try:
         return _Job(given, named, function, specs).run()
@@ -92,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.exit(2, f"nkigen: our mistake, please report it with the function:\n{ours}\n")
     except RunError as failed:
         sys.stderr.write(f"nkigen: {failed}\n{failed.output}")
-    except Exception as error:
+    except (KernelError, FunctionError, OSError) as error:
         _report(error)
     return 1
 
@@ -116,7 +117,9 @@ class _Job:
 
     def run(self) -> int:
         given = self.given
-        passes = rewritten(trace(self.function, *self.specs))
+        with users_code(str(self.named)):
+            graph = trace(self.function, *self.specs)
+        passes = rewritten(graph)
         try:
             kernel = lowered(passes, resolve_target(given.target).name, given.nki)
         except KernelError:
@@ -175,18 +178,13 @@ def _as_json(found: Found) -> dict[str, Any]:
     return {"name": found.name} | kind | finite
 
 
-def _report(error: Exception) -> None:
-    """A KernelError as it reads; anything else with the lines below the program's first."""
+def _report(error: KernelError | FunctionError | OSError) -> None:
+    """A KernelError as it reads; what the user's code raised with its own lines."""
     if isinstance(error, KernelError):
         if error.place is not None and error.place.file in (sys.argv[0], "<frozen runpy>"):
             error.place = None  # nobody's line
         sys.stderr.write(f"nkigen: {type(error).__name__}: {error}\n")
-        return
-    trace_of = error.__traceback__
-    while trace_of is not None and _is_ours(trace_of.tb_frame.f_globals.get("__name__", "")):
-        trace_of = trace_of.tb_next
-    sys.stderr.write("".join(traceback.format_exception(type(error), error, trace_of)))
-
-
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in ("nkigen_lite", "importlib")
+    elif isinstance(error, FunctionError):
+        sys.stderr.write(f"nkigen: {error}\n{error.lines()}")
+    else:
+        sys.stderr.write(f"nkigen: {error}\n")

@@ -16,6 +16,7 @@ import numpy as np
 
 from neuroncore.errors import LaunchError
 from nki_dtypes import bool_, cast
+from nkigen_lite.cli.function_error import users_code
 from nkigen_lite.compile import Compiled
 from nkigen_lite.spec import Spec
 from nkigen_lite.ulps import Difference, difference
@@ -107,7 +108,8 @@ def compare(
     """The source and the function on the same numbers. Raises RunError."""
     wide = [np.array(a, dtype=None if a.dtype.kind in "iub" else np.float64) for a in arrays]
     ours = _several(run_source(kernel, source, arrays))
-    with np.errstate(all="ignore"):
+    said = f"{getattr(function, '__name__', 'the function')}, in float64,"
+    with np.errstate(all="ignore"), users_code(said):
         exact = _several(function(*wide))
     pairs = [(f"result {n}", *pair) for n, pair in enumerate(zip(ours, exact, strict=True))]
     written = {name for name, _ in kernel.graph.writes}
