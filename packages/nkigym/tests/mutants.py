@@ -47,6 +47,8 @@ def exchange_neighbours(lines, random):
 
 def swap_operands(lines, random):
     at = one_of(lines, random, lambda line: line.operator not in (LOAD, STORE, ALLOCATE))
+    if len(lines[at].references) < 2:
+        return lines
     (left, a), (right, b), *others = lines[at].arguments
     lines[at] = lines[at]._replace(arguments=((left, b), (right, a), *others))
     return lines
@@ -70,7 +72,7 @@ def wrong_accumulator(lines, random):
 
 def shift_what_is_read(lines, random):
     at = one_of(lines, random, lambda line: line.operator != ALLOCATE)
-    which = random.randrange(len(lines[at].arguments))
+    which = random.randrange(len(lines[at].references))  # attributes come last
     return replaced(lines, at, which, shifted(lines[at].arguments[which][1], random))
 
 
@@ -82,7 +84,7 @@ def reuse_unequal_loads(lines, random):
     return [
         line._replace(
             arguments=tuple(
-                (name, given._replace(name=kept) if given.name == gone else given)
+                (name, given._replace(name=kept) if given in named(line, gone) else given)
                 for name, given in line.arguments
             )
         )
@@ -91,9 +93,14 @@ def reuse_unequal_loads(lines, random):
     ]
 
 
+def named(line, name):
+    """What the statement reads of a variable."""
+    return [reference for reference in line.references if reference.name == name]
+
+
 def another_variable(lines, random):
     at = one_of(lines, random, lambda line: line.operator not in (LOAD, ALLOCATE))
-    which = 0 if lines[at].operator == STORE else random.randrange(len(lines[at].arguments))
+    which = 0 if lines[at].operator == STORE else random.randrange(len(lines[at].references))
     other = random.choice([line.output.name for line in lines[1:] if line.operator != STORE])
     return replaced(lines, at, which, lines[at].arguments[which][1]._replace(name=other))
 

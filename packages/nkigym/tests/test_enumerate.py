@@ -55,6 +55,17 @@ def test_every_certificate_can_be_checked(capsys):
     assert (code, found["checked"]) == (0, 24)
 
 
+def test_other_functions_and_transforms_are_counted_and_checked(capsys):
+    code, found = enumerated(
+        capsys, "--function", "rmsnorm_matmul", "--tiles", "1,1,2", "--transforms",
+        "data-reuse,operand-merge,call-reuse,wide-merge", "--check",
+    )  # fmt: skip
+
+    assert code == 0
+    assert (found["function"], found["unique"], found["checked"]) == ("rmsnorm_matmul", 72, 72)
+    assert found["canonical"] is None
+
+
 @pytest.mark.parametrize(
     ("transforms", "kinds"),
     [("data-reuse", {"reuse"}), ("operand-merge", {"merge loads", "merge calls", "merge stores"})],
@@ -104,6 +115,8 @@ def test_a_limit_keeps_what_was_found_and_says_that_there_is_more(capsys):
         (["--tiles", "1,2,2", "--transforms", "split"], "'split' is none of data-reuse"),
         (["--tiles", "1,2,2", "--transforms", ","], "no transform"),
         (["--tiles", "1,2,2", "--limit", "0"], "'0' is not a positive number"),
+        (["--tiles", "2,1,1", "--function", "tensor_add"], "tensor_add contracts nothing"),
+        (["--tiles", "1,1,1", "--function", "conv"], "invalid choice: 'conv'"),
         ([], "--tiles"),
     ],
 )

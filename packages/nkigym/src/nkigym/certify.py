@@ -9,10 +9,11 @@ from nkigym.space.loads import Loads
 from nkigym.space.stores import Stores
 
 
-def certificate(space: Space, node: Node) -> Certificate:
-    """The program, and the value numbers that every step on the way to it has kept."""
+def certificate(space: Space, node: Node, function: str = "matmul") -> Certificate:
+    """The program, and the value numbers that every step on the way to it has kept; `function` is
+    what it is said to compute, by the checker's name for it."""
     tiles: dict[str, tuple[int, ...]] = {}
-    output: dict[tuple[int, int], int] = {}
+    output: dict[tuple[str, int, int], int] = {}
     for part in node:
         if isinstance(part, Loads):
             tiles |= {f"t{n}": place.values for n, place in part.slices.items()}
@@ -21,5 +22,7 @@ def certificate(space: Space, node: Node) -> Certificate:
         elif isinstance(part, Stores):
             for store in part.stores.values():
                 output |= store.outputs
-    values = tuple(number for _, number in sorted(output.items()))
-    return Certificate(space.tile_program(node), tiles, values)
+    order = space.program.returns
+    found = sorted(output.items(), key=lambda item: (order.index(item[0][0]), *item[0][1:]))
+    values = tuple(number for _, number in found)
+    return Certificate(space.tile_program(node), tiles, values, function)

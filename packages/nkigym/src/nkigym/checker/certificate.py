@@ -3,9 +3,9 @@
     {"format": "nkigym tile certificate", "version": 1, "function": "matmul", "atom": 128,
      "program": "def f(A: float32[128, 256], …", "tiles": {"t0": [3], …}, "output": [7, …]}
 
-`tiles` claims a number for each atom of a variable and `output` for each atom of the output, row by
-row; equal numbers claim equal contents. A claim is checked against numbers found from the
-statements alone, and the output against the function.
+`tiles` claims a number for each atom of a variable and `output` for each atom of the outputs, one
+after the other, row by row; equal numbers claim equal contents. A claim is checked against numbers
+found from the statements alone, and the outputs against the function.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from nkigym.tiles.program import TileProgram
 from nkigym.tiles.text import print_tiles
 
 FORMAT, VERSION = "nkigym tile certificate", 1
+OUTPUTS = "output"
 ATOM = 128
 """Claims are made of squares of this size."""
 
@@ -52,8 +53,9 @@ class Certificate:
         found: list[Finding] = []
         true_of: dict[int, int] = {}
         held = {name: [n for row in atoms for n in row] for name, atoms in made.tiles.items()}
-        held[self.program.returns] = [number for _, number in sorted(made.output.items())]
-        claims = {**self.tiles, self.program.returns: self.output}
+        returned = [made.outputs[name] for name in self.program.returns]
+        held[OUTPUTS] = [n for output in returned for _, n in sorted(output.items())]
+        claims = {**self.tiles, OUTPUTS: self.output}
         if made.size != ATOM or claims.keys() != held.keys():
             return [Finding(None, "the claims are not about the program's tiles")]
         for name, numbers in held.items():

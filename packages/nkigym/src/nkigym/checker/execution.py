@@ -6,18 +6,27 @@ that nothing defined, and a part that there is not are mistakes, also where nobo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 
 import numpy as np
 
 from nkigym.checker.findings import Finding, NotAllowedError
-from nkigym.checker.functions import Function, Inputs, Shape
+from nkigym.checker.function import Function, Inputs, Shape
 from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
 
-MOST = {"nc_matmul": {"stationary": (128, 128), "moving": (128, 512)}}
-"""Extents of operands [NKI: nc_matmul, tile limits]."""
+ROWS = {"data": (128, inf)}
+MOST: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "nc_matmul": {"stationary": (128, 128), "moving": (128, 512)},
+    "nc_transpose": {"data": (128, 128)},
+    "activation": ROWS,
+    "tensor_scalar": {**ROWS, "operand0": (128, 1)},
+    "tensor_tensor": {"data1": (128, inf), "data2": (128, inf)},
+    "tensor_reduce": ROWS,
+}
+"""Extents of operands [NKI: tile limits of nc_matmul and nc_transpose; 128 partitions]."""
 
 STRIP = 16
 """Rows of a product at once: 16 · 128 · 128 are 2¹⁸ multiplications."""
@@ -32,26 +41,36 @@ def executed(program: TileProgram, function: Function, seed: int = 0) -> list[Fi
             _TAKE.get(statement.operator, _Machine.call)(machine, statement)
         except NotAllowedError as wrong:
             return [Finding(line, str(wrong))]
-    if machine.output is None or machine.output.shape != wanted.shape:
-        return [Finding(None, f"no output of shape {wanted.shape}")]
-    differs = machine.output != wanted
+    if len(program.returns) != len(wanted):
+        return [Finding(None, f"returns {len(program.returns)} outputs, not {len(wanted)}")]
+    found = (
+        _difference(name, machine.outputs.get(name), array)
+        for name, array in zip(program.returns, wanted, strict=True)
+    )
+    return [Finding(None, f"{what} (seed {seed})") for what in found if what is not None]
+
+
+def _difference(name: str, given: np.ndarray | None, wanted: np.ndarray) -> str | None:
+    """What is wrong with an output."""
+    if given is None or given.shape != wanted.shape:
+        return f"no {name} of shape {wanted.shape}"
+    differs = given != wanted
     if not differs.any():
-        return []
+        return None
     row, column = np.argwhere(differs)[0]
-    got, expected = machine.output[row, column], wanted[row, column]
-    what = f"{differs.sum()} elements differ, first output[{row}, {column}]: {got}, not {expected}"
-    return [Finding(None, f"{what} (seed {seed})")]
+    got, expected = given[row, column], wanted[row, column]
+    return f"{differs.sum()} elements differ, first {name}[{row}, {column}]: {got}, not {expected}"
 
 
 @lru_cache(maxsize=8)
 def _case(
     parameters: tuple[tuple[str, Shape], ...], function: Function, seed: int
-) -> tuple[Inputs, np.ndarray]:
-    """Inputs, which nobody writes, and the output."""
+) -> tuple[Inputs, Sequence[np.ndarray]]:
+    """Inputs, which nobody writes, and the outputs."""
     inputs = function.inputs(parameters, np.random.default_rng(seed))
     for array in inputs.values():
         array.flags.writeable = False
-    return inputs, function.result([inputs[name] for name, _ in parameters])
+    return inputs, function.results([inputs[name] for name, _ in parameters])
 
 
 @dataclass(slots=True)
@@ -59,12 +78,13 @@ class _Machine:
     program: TileProgram
     inputs: Inputs
     tiles: dict[str, np.ndarray] = field(default_factory=dict)
-    output: np.ndarray | None = None
+    outputs: dict[str, np.ndarray] = field(default_factory=dict)
 
     def allocate(self, statement: Statement) -> None:
-        if self.output is not None:
-            raise NotAllowedError(f"{statement.output.name} is there already")
-        self.output = np.full(statement.output.shape, np.nan, np.float32)
+        name = statement.output.name
+        if name in self.outputs or name not in self.program.returns:
+            raise NotAllowedError(f"{name} is there already, or is not returned")
+        self.outputs[name] = np.full(statement.output.shape, np.nan, np.float32)
 
     def load(self, statement: Statement) -> None:
         source = statement.references[0]
@@ -74,9 +94,9 @@ class _Machine:
 
     def store(self, statement: Statement) -> None:
         read, written = statement.references
-        if self.output is None or written.name != self.program.returns:
+        if written.name not in self.outputs:
             raise NotAllowedError(f"no tensor {written.name}")
-        into, value = _part(self.output, written), self._tile(read)
+        into, value = _part(self.outputs[written.name], written), self._tile(read)
         if into.shape != value.shape:
             raise NotAllowedError(f"{value.shape} does not fit into {into.shape}")
         if not np.isnan(into).all():
@@ -90,13 +110,16 @@ class _Machine:
                 n > m for n, m in zip(given[name].shape, most, strict=True)
             ):
                 raise NotAllowedError(f"{name} is missing or larger than {most}")
-        if statement.operator not in MOST or len(given["stationary"]) != len(given["moving"]):
-            raise NotAllowedError(f"{statement.operator} does not take these operands")
-        value = _product(given["stationary"], given["moving"])
-        sums = given.get("accumulator")
-        if sums is not None and sums.shape != value.shape:
-            raise NotAllowedError(f"adds {value.shape} to {sums.shape}")
-        self._keep(statement, value if sums is None else sums + value)
+        run = _RUN.get(statement.operator)
+        if run is None:
+            raise NotAllowedError(f"{statement.operator} is no operator")
+        others = {n: v for n, v in statement.arguments if not isinstance(v, Reference)}
+        try:
+            value = run(**given, **others)
+        except (TypeError, KeyError, ValueError) as wrong:
+            what = f"{statement.operator} does not take these operands: {wrong}"
+            raise NotAllowedError(what) from None
+        self._keep(statement, value)
 
     def _tile(self, reference: Reference) -> np.ndarray:
         if reference.name not in self.tiles:
@@ -113,6 +136,67 @@ _TAKE: dict[str, Callable[[_Machine, Statement], None]] = {
     ALLOCATE: _Machine.allocate,
     LOAD: _Machine.load,
     STORE: _Machine.store,
+}
+
+
+def _matmul(
+    stationary: np.ndarray, moving: np.ndarray, accumulator: np.ndarray | None = None
+) -> np.ndarray:
+    if len(stationary) != len(moving):
+        raise ValueError(f"contracts {len(stationary)} rows with {len(moving)}")
+    value = _product(stationary, moving)
+    if accumulator is None:
+        return value
+    if accumulator.shape != value.shape:
+        raise ValueError(f"adds {value.shape} to {accumulator.shape}")
+    return accumulator + value
+
+
+def _transpose(data: np.ndarray) -> np.ndarray:
+    return data.T.copy()
+
+
+def _activation(
+    data: np.ndarray, op: str = "copy", scale: float = 1.0, bias: float = 0.0
+) -> np.ndarray:
+    """In float64, rounded once."""
+    return _UNARY[op](data.astype(np.float64) * scale + bias).astype(np.float32)
+
+
+def _tensor_scalar(data: np.ndarray, operand0: np.ndarray, op: str = "multiply") -> np.ndarray:
+    if operand0.shape != (len(data), 1):
+        raise ValueError(f"{operand0.shape} is no column of {data.shape}")
+    return _BINARY[op](data, operand0)
+
+
+def _tensor_tensor(data1: np.ndarray, data2: np.ndarray, op: str = "add") -> np.ndarray:
+    if data1.shape != data2.shape:
+        raise ValueError(f"works on {data1.shape} and {data2.shape} together")
+    return _BINARY[op](data1, data2)
+
+
+def _tensor_reduce(data: np.ndarray, op: str = "add") -> np.ndarray:
+    """In float64, rounded once."""
+    return _BINARY[op].reduce(data.astype(np.float64), axis=1, keepdims=True).astype(np.float32)
+
+
+_UNARY: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "copy": np.array, "square": np.square, "exp": np.exp, "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+}  # fmt: skip
+
+_BINARY: Mapping[str, np.ufunc] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
+    "minimum": np.minimum,
+}  # fmt: skip
+
+_RUN: Mapping[str, Callable[..., np.ndarray]] = {
+    "nc_matmul": _matmul,
+    "nc_transpose": _transpose,
+    "activation": _activation,
+    "tensor_scalar": _tensor_scalar,
+    "tensor_tensor": _tensor_tensor,
+    "tensor_reduce": _tensor_reduce,
 }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import gcd
 
 from nkigym.checker.findings import Finding, NotAllowedError
-from nkigym.checker.functions import Corner, Function, atom
+from nkigym.checker.function import Corner, Function, atom
 from nkigym.checker.operators import RULES, Atoms
 from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
 
@@ -30,8 +30,8 @@ class Numbers:
 class Numbered:
     """What the statements of a program compute, and what is wrong with them.
 
-    `tiles` has the atoms of every variable, `output` the number of every atom that is stored, by
-    its first row and column.
+    `tiles` has the atoms of every variable, `shapes` its extents, `outputs` for each output the
+    number of every atom that is stored, by its first row and column.
     """
 
     program: TileProgram
@@ -40,8 +40,8 @@ class Numbered:
     number: Numbers
     findings: list[Finding] = field(default_factory=list)
     tiles: dict[str, Atoms] = field(default_factory=dict)
-    output: dict[Corner, int] = field(default_factory=dict)
-    allocated: bool = False
+    shapes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    outputs: dict[str, dict[Corner, int]] = field(default_factory=dict)
 
     def read(self, reference: Reference) -> Atoms:
         """The atoms of part of a variable. Raises NotAllowedError where there is no such part."""
@@ -49,33 +49,34 @@ class Numbered:
             raise NotAllowedError(f"{reference.name} is read before anything defines it")
         held = self.tiles[reference.name]
         size = self.size
-        rows, columns = _inside(reference, (len(held) * size, len(held[0]) * size))
+        rows, columns = _inside(reference, self.shapes[reference.name])
         if reference.shape != reference.extents:
             raise NotAllowedError(f"{reference.name} is said to be {reference.shape} large there")
         chosen = held[rows[0] // size : rows[1] // size]
-        start, stop = columns[0] // size, columns[1] // size
+        start, stop = columns[0] // size, -(-columns[1] // size)  # a column is an atom wide
         return [row[start:stop] for row in chosen]
 
-    def define(self, reference: Reference, values: Atoms) -> None:
+    def define(self, reference: Reference, values: Atoms, extents: tuple[int, int]) -> None:
         """A new variable. Raises NotAllowedError where there is one, or where sizes differ."""
-        extents = (len(values) * self.size, len(values[0]) * self.size)
         if reference.name in self.tiles:
             raise NotAllowedError(f"{reference.name} is defined again")
         if reference.shape != extents or reference.intervals != tuple((0, n) for n in extents):
             raise NotAllowedError(f"{reference.name} is {reference.shape}, its value {extents}")
-        self.tiles[reference.name] = values
+        self.tiles[reference.name], self.shapes[reference.name] = values, extents
 
     # -- statements -------------------------------------------------------------------------------
 
     def allocate(self, statement: Statement) -> None:
-        shapes = [shape for _, shape in self.program.parameters]
-        if self.allocated:
-            raise NotAllowedError("the output is allocated again")
-        if statement.output.name != self.program.returns:
-            raise NotAllowedError(f"{statement.output.name} is not the output")
-        if statement.output.shape != self.function.shape(shapes):
-            raise NotAllowedError(f"the output is {statement.output.shape}")
-        self.allocated = True
+        name, shape = statement.output.name, statement.output.shape
+        wanted = self.function.shapes([shape for _, shape in self.program.parameters])
+        if name in self.outputs:
+            raise NotAllowedError(f"the {name} is allocated again")
+        if name not in self.program.returns:
+            raise NotAllowedError(f"{name} is not the output")
+        place = self.program.returns.index(name)
+        if place >= len(wanted) or shape != wanted[place]:
+            raise NotAllowedError(f"the {name} is {shape}")
+        self.outputs[name] = {}
 
     def load(self, statement: Statement) -> None:
         source = _only(statement, "src")
@@ -90,13 +91,14 @@ class Numbered:
             [self.number(atom(source.name, row, column)) for column in across]
             for row in range(*rows, self.size)
         ]
-        self.define(statement.output, values)
+        self.define(statement.output, values, (rows[1] - rows[0], columns[1] - columns[0]))
 
     def store(self, statement: Statement) -> None:
         if [name for name, _ in statement.arguments] != ["src", "dst"]:
             raise NotAllowedError("a store has src and dst")
         read, written = statement.references
-        if not self.allocated or written.name != self.program.returns:
+        output = self.outputs.get(written.name)
+        if output is None:
             raise NotAllowedError(f"{written.name} is not allocated")
         if written != statement.output:
             raise NotAllowedError("a store says two places")
@@ -106,21 +108,24 @@ class Numbered:
             raise NotAllowedError(f"stores {read.extents} as {written.extents}")
         for row, numbers in zip(range(*rows, self.size), values, strict=True):
             for column, number in zip(range(*columns, self.size), numbers, strict=True):
-                if (row, column) in self.output:
-                    raise NotAllowedError(f"output[{row}, {column}] is written again")
-                self.output[row, column] = number
+                if (row, column) in output:
+                    raise NotAllowedError(f"{written.name}[{row}, {column}] is written again")
+                output[row, column] = number
 
     def call(self, statement: Statement) -> None:
         rule = RULES.get(statement.operator)
         if rule is None:
             raise NotAllowedError(f"{statement.operator} is no operator")
         given = {n: v for n, v in statement.arguments if isinstance(v, Reference)}
-        odd = given.keys() ^ {*rule.operands}
-        if len(given) != len(statement.arguments) or not odd <= {*rule.optional}:
-            raise NotAllowedError(f"{statement.operator} takes {', '.join(rule.operands)}")
+        others = {n: v for n, v in statement.arguments if not isinstance(v, Reference)}
+        odd, names = given.keys() ^ {*rule.operands}, (*rule.operands, *rule.attributes)
+        twice = len(given) + len(others) != len(statement.arguments)
+        if twice or not odd <= {*rule.optional} or not others.keys() <= rule.attributes.keys():
+            raise NotAllowedError(f"{statement.operator} takes {', '.join(names)}")
         atoms = {name: self.read(reference) for name, reference in given.items()}
-        rule.extents({n: (v.extents[0], v.extents[1]) for n, v in given.items()})
-        self.define(statement.output, rule.values(atoms, self.number))
+        extents = rule.extents({n: (v.extents[0], v.extents[1]) for n, v in given.items()})
+        values = rule.values(atoms, self.number, {**rule.attributes, **others})
+        self.define(statement.output, values, extents)
 
 
 _TAKE: dict[str, Callable[[Numbered, Statement], None]] = {
@@ -139,30 +144,36 @@ def numbered(program: TileProgram, function: Function) -> Numbered:
             take(made, statement)
         except NotAllowedError as wrong:
             made.findings.append(Finding(line, str(wrong)))
-    if not made.allocated:
-        made.findings.append(Finding(None, "the output is never allocated"))
+    wanted = len(function.shapes([shape for _, shape in program.parameters]))
+    if len(program.returns) != wanted:
+        what = f"returns {len(program.returns)} outputs, not {wanted}"
+        made.findings.append(Finding(None, what))
+    missing = [name for name in program.returns if name not in made.outputs]
+    made.findings += [Finding(None, f"the {name} is never allocated") for name in missing]
     return made
 
 
 def wrong_values(made: Numbered) -> list[Finding]:
     """Atoms of the output that are missing, too many, or not what the function says."""
     found = []
-    wanted = made.function.values(made.program.parameters, made.size, made.number)
-    for (row, column), number in wanted.items():
-        if (row, column) not in made.output:
-            found.append(Finding(None, f"output[{row}, {column}] is never written"))
-        elif made.output[row, column] != number:
-            found.append(Finding(None, f"output[{row}, {column}] has another value"))
+    every = made.function.values(made.program.parameters, made.size, made.number)
+    for name, wanted in zip(made.program.returns, every, strict=False):
+        output = made.outputs.get(name, {})
+        for (row, column), number in wanted.items():
+            if (row, column) not in output:
+                found.append(Finding(None, f"{name}[{row}, {column}] is never written"))
+            elif output[row, column] != number:
+                found.append(Finding(None, f"{name}[{row}, {column}] has another value"))
     return found
 
 
 def _atom_size(program: TileProgram) -> int:
-    """The largest that every interval and every shape is made of."""
+    """The largest that every interval and every shape is made of; but columns."""
     ends = {extent for _, shape in program.parameters for extent in shape}
     for statement in program.statements:
         for reference in (*statement.references, statement.output):
-            for interval in reference.intervals:
-                ends.update(interval)
+            for interval, extent in zip(reference.intervals, reference.shape, strict=True):
+                ends.update(interval if (*interval, extent) != (0, 1, 1) else ())
     return gcd(*ends) or 1
 
 

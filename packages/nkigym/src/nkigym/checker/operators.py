@@ -6,7 +6,7 @@ A tile's values are rows of numbers, a number for each atom. Equal numbers are e
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nkigym.checker.findings import NotAllowedError
 
@@ -17,14 +17,20 @@ K_MOST, M_MOST, N_MOST = 128, 128, 512
 """Partitions, stationary and moving free size [NKI: nc_matmul, tile limits]."""
 
 
+Attributes = Mapping[str, Hashable]
+Extents = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`extents` gives the result's, or raises NotAllowedError; `values` its atoms."""
+    """`extents` gives the result's, or raises NotAllowedError; `values` its atoms; `attributes` are
+    those that may be given, with what they are where they are not."""
 
     operands: tuple[str, ...]
     optional: tuple[str, ...]
-    extents: Callable[[Mapping[str, tuple[int, int]]], tuple[int, int]]
-    values: Callable[[Mapping[str, Atoms], Number], Atoms]
+    extents: Callable[[Mapping[str, Extents]], Extents]
+    values: Callable[[Mapping[str, Atoms], Number, Attributes], Atoms]
+    attributes: Attributes = field(default_factory=dict)
 
 
 def matmul_extents(given: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
@@ -39,7 +45,7 @@ def matmul_extents(given: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
     return m, n
 
 
-def matmul_values(given: Mapping[str, Atoms], number: Number) -> Atoms:
+def matmul_values(given: Mapping[str, Atoms], number: Number, _: Attributes) -> Atoms:
     """Atom by atom, the product of a column of the stationary with one of the moving operand.
 
     Adding is commutative to the bit, so what is added has no order; three things have: they are
@@ -67,6 +73,101 @@ def total(one: int, other: int) -> Hashable:
     return "sum", min(one, other), max(one, other)
 
 
+# -- tiles of rows ---------------------------------------------------------------------------------
+
+
+def transpose_extents(given: Mapping[str, Extents]) -> Extents:
+    """(F, P) of (P, F), both at most 128 [NKI: nc_transpose on TensorE]."""
+    rows, columns = given["data"]
+    if rows > K_MOST or columns > M_MOST:
+        raise NotAllowedError(f"turns {(rows, columns)}; at most {(K_MOST, M_MOST)}")
+    return columns, rows
+
+
+def transpose_values(given: Mapping[str, Atoms], number: Number, _: Attributes) -> Atoms:
+    """Row by row the columns, each atom turned."""
+    return [
+        [number(turned(atom)) for atom in column] for column in zip(*given["data"], strict=True)
+    ]
+
+
+def rows_extents(given: Mapping[str, Extents]) -> Extents:
+    """(P, F) of operands that are all (P, F), or (P, 1) as `operand0`; P at most 128."""
+    shapes = {shape for name, shape in given.items() if name != "operand0"}
+    (rows, columns), *others = shapes
+    column = given.get("operand0", (rows, 1))
+    if others or column != (rows, 1):
+        raise NotAllowedError(f"works on {', '.join(map(str, given.values()))} together")
+    if rows > K_MOST:
+        raise NotAllowedError(f"{rows} partitions; at most {K_MOST}")
+    return rows, columns
+
+
+def reduce_extents(given: Mapping[str, Extents]) -> Extents:
+    """(P, 1) of (P, F)."""
+    return rows_extents(given)[0], 1
+
+
+def activation_values(given: Mapping[str, Atoms], number: Number, given_as: Attributes) -> Atoms:
+    """op(data · scale + bias), each atom by itself."""
+    return [[number(function(atom, **given_as)) for atom in row] for row in given["data"]]
+
+
+def scalar_values(given: Mapping[str, Atoms], number: Number, given_as: Attributes) -> Atoms:
+    """Each atom with the column of its rows."""
+    both = zip(given["data"], given["operand0"], strict=True)
+    return [[number(scaled(atom, one, **given_as)) for atom in row] for row, (one,) in both]
+
+
+def tensor_values(given: Mapping[str, Atoms], number: Number, given_as: Attributes) -> Atoms:
+    """Atom with atom."""
+    both = zip(given["data1"], given["data2"], strict=True)
+    return [
+        [number(combined(a, b, **given_as)) for a, b in zip(row, row_too, strict=True)]
+        for row, row_too in both
+    ]
+
+
+def reduce_values(given: Mapping[str, Atoms], number: Number, given_as: Attributes) -> Atoms:
+    """All atoms of a row as one column."""
+    return [[number(reduced(row, **given_as))] for row in given["data"]]
+
+
+def turned(atom: int) -> Hashable:
+    """An atom with rows and columns exchanged."""
+    return "turned", atom
+
+
+def function(atom: int, op: Hashable, scale: Hashable = 1.0, bias: Hashable = 0.0) -> Hashable:
+    """op(atom · scale + bias)."""
+    return "function", op, scale, bias, atom
+
+
+def scaled(atom: int, column: int, op: Hashable) -> Hashable:
+    """atom op column, which is repeated along the rows."""
+    return "scaled", op, atom, column
+
+
+def combined(one: int, other: int, op: Hashable) -> Hashable:
+    """one op other; what commutes to the bit has no order."""
+    pair = (one, other) if op == "subtract" else (min(one, other), max(one, other))
+    return "combined", op, *pair
+
+
+def reduced(row: Sequence[int], op: Hashable) -> Hashable:
+    """All elements of rows, in one instruction, whose order does not matter."""
+    return "reduced", op, tuple(sorted(row))
+
+
 RULES: Mapping[str, Rule] = {
     "nc_matmul": Rule(("stationary", "moving"), ("accumulator",), matmul_extents, matmul_values),
+    "nc_transpose": Rule(("data",), (), transpose_extents, transpose_values),
+    "activation": Rule(
+        ("data",), (), rows_extents, activation_values, {"op": "copy", "scale": 1.0, "bias": 0.0}
+    ),
+    "tensor_scalar": Rule(
+        ("data", "operand0"), (), rows_extents, scalar_values, {"op": "multiply"}
+    ),
+    "tensor_tensor": Rule(("data1", "data2"), (), rows_extents, tensor_values, {"op": "add"}),
+    "tensor_reduce": Rule(("data",), (), reduce_extents, reduce_values, {"op": "add"}),
 }

@@ -12,23 +12,40 @@ from dataclasses import asdict, dataclass
 
 from nkigym.certify import certificate
 from nkigym.cli.peak import peak_mb
-from nkigym.space import TRANSFORMS, Found, Space, canonical_count, exhaust, space_of
-from nkigym.tiles import matmul_root
+from nkigym.space import KNOWN, TRANSFORMS, Found, Space, canonical_count, exhaust, space_of
+from nkigym.tiles import (
+    TileProgram,
+    matmul_root,
+    rmsnorm_matmul_root,
+    sum_and_product_root,
+    tensor_add_root,
+)
 
 AXES = ("K", "M", "N")
 MOST_TILES = 64
 """Along an axis: 8192 elements."""
+
+ROOTS: Mapping[str, Callable[[int, int, int], TileProgram]] = {
+    "matmul": lambda k, m, n: matmul_root(m, n, k),
+    "rmsnorm_matmul": lambda k, m, n: rmsnorm_matmul_root(m, n, k),
+    "sum_and_product": lambda _, m, n: sum_and_product_root(m, n),
+    "tensor_add": lambda _, m, n: tensor_add_root(m, n),
+}
+"""Functions by the checker's names for them."""
+
+WITHOUT_CONTRACTION = ("sum_and_product", "tensor_add")
 
 
 @dataclass(frozen=True, slots=True)
 class Enumerated:
     """What is reported. `visited` counts the root and every transition; `canonical` are the
     programs that differ in more than names, order and numbering of tiles, None where there are too
-    many ways to number them; all of `certified` are reached by proved steps alone, and `checked`
-    have passed the checker, where it was asked; `depths` are how many programs are 0, 1, … steps
-    from the root.
+    many ways to number them and for all but products under public transforms; all of `certified`
+    are reached by proved steps alone, and `checked` have passed the checker, where it was asked;
+    `depths` are how many programs are 0, 1, … steps from the root.
     """
 
+    function: str
     tiles: Mapping[str, int]
     transforms: Sequence[str]
     root_statements: int
@@ -47,10 +64,13 @@ class Enumerated:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Which space, and how to show it."""
     add = parser.add_argument
+    add("--function", choices=tuple(ROOTS), default="matmul",
+        help="what the programs compute (default: matmul)")  # fmt: skip
     add("--tiles", type=_tiles, required=True, metavar="K,M,N",
-        help="tiles of 128 along the contracted axis, rows and columns of the product")  # fmt: skip
+        help="tiles of 128 along the contracted axis, rows and columns of the result")  # fmt: skip
     add("--transforms", type=_transforms, default=tuple(TRANSFORMS), metavar="NAME[,NAME]",
-        help=f"what steps may be taken: {', '.join(TRANSFORMS)} (default: all)")  # fmt: skip
+        help=f"what steps may be taken: {', '.join(KNOWN)} "
+        f"(default: {','.join(TRANSFORMS)})")  # fmt: skip
     add("--reduced", action="store_true",
         help="leave out steps that lead where another order of the same steps leads")  # fmt: skip
     add("--check", action="store_true",
@@ -63,17 +83,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints what was found; 1 where there was nothing to search, or where it is not all."""
     began = time.process_time()
-    k, m, n = given.tiles
-    space = space_of(matmul_root(rows=m, columns=n, contraction=k), given.transforms)
+    if given.function in WITHOUT_CONTRACTION and given.tiles[0] != 1:
+        given.parser.error(f"{given.function} contracts nothing: --tiles 1,M,N")
+    space = space_of(ROOTS[given.function](*given.tiles), given.transforms)
     found = _exhaust(space, given)
-    checked = _checked(space, found) if given.check else 0
+    checked = _checked(space, found, given.function) if given.check else 0
+    is_public = given.function == "matmul" and set(given.transforms) <= TRANSFORMS.keys()
     enumerated = Enumerated(
+        given.function,
         dict(zip(AXES, given.tiles, strict=True)),
         given.transforms,
         len(space.program.statements),
         len(space.steps(space.root)),
         unique=len(found.depths),
-        canonical=canonical_count(space, found.depths),
+        canonical=canonical_count(space, found.depths) if is_public else None,
         visited=found.transitions + 1,
         certified=len(found.depths),
         checked=checked,
@@ -117,9 +140,9 @@ def _exhaust(space: Space, given: argparse.Namespace) -> Found:
     return found
 
 
-def _checked(space: Space, found: Found) -> int:
+def _checked(space: Space, found: Found, function: str) -> int:
     """How many certificates hold."""
-    return sum(not certificate(space, node).findings() for node in found.depths)
+    return sum(not certificate(space, node, function).findings() for node in found.depths)
 
 
 # -- formats ---------------------------------------------------------------------------------------
@@ -130,7 +153,7 @@ def _text(found: Enumerated) -> str:
     peak = "" if found.peak_mb is None else f", {found.peak_mb:,.0f} MB at the peak"
     checked = f", {found.checked:,} checked" if found.checked else ""
     return "\n".join([
-        f"matmul in tiles {tiles}: {found.root_statements:,} statements, "
+        f"{found.function} in tiles {tiles}: {found.root_statements:,} statements, "
         f"{found.root_opportunities:,} opportunities",
         f"{found.unique:,} programs, {found.certified:,} certified{checked}",
         f"{'?' if found.canonical is None else f'{found.canonical:,}'} but for names, order and "
@@ -167,10 +190,10 @@ def _tiles(text: str) -> tuple[int, ...]:
 def _transforms(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     for name in names:
-        if name not in TRANSFORMS:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(TRANSFORMS)}")
+        if name not in KNOWN:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(KNOWN)}")
     if not names:
-        raise argparse.ArgumentTypeError(f"no transform; there are {', '.join(TRANSFORMS)}")
+        raise argparse.ArgumentTypeError(f"no transform; there are {', '.join(KNOWN)}")
     return names
 
 

@@ -16,6 +16,7 @@ from nkigym.cli import tune as tuning
 _EXAMPLE = """\
 examples:
   nkigym enumerate --tiles 2,2,2
+  nkigym enumerate --function rmsnorm_matmul --tiles 1,1,2 --transforms data-reuse,call-reuse
   nkigym enumerate --tiles 1,2,3 --transforms data-reuse --output-format json
   nkigym tune mlp.py:mlp --spec 'x=f32[512,1024]' --spec 'w=f32[1024,4096]' --budget 60s -o mlp_k.py
   nkigym tune mlp.py:mlp --spec … --budget 2000 --strategy beam --store found.db
@@ -39,7 +40,7 @@ class Command:
 
 
 COMMANDS = (
-    Command("enumerate", "every program that transforms reach from a tiled matmul",
+    Command("enumerate", "every program that transforms reach from a tiled function",
             enumeration.add_options, enumeration.run),
     Command("tune", "the fastest schedule of a function or kernel, proved and as source",
             tuning.add_options, tuning.run),

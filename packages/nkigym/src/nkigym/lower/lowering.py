@@ -15,10 +15,10 @@ no store are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neuroncore.engines import Space
 from neuroncore.errors import KernelError
@@ -26,11 +26,12 @@ from neuroncore.program import Access, Affine, Allocate, Buffer, Call, Program, 
 from neuroncore.program import Statement as Written
 from nki_dtypes import DType, float32, resolve
 from nkigym.tiles.live import live
-from nkigym.tiles.operators import MATMUL
+from nkigym.tiles.operators import MATMUL, OPERATORS, TENSOR_SCALAR, TENSOR_TENSOR, TRANSPOSE
 from nkigym.tiles.program import (
     ALLOCATE,
     LOAD,
     STORE,
+    Attribute,
     Interval,
     Reference,
     Shape,
@@ -60,8 +61,8 @@ def lower(program: TileProgram, target: str = "trn2") -> Program:
     parameters = tuple(Buffer(name, s, dtype, Space.hbm) for name, s in program.parameters)
     made = _Lowering(dtype, {buffer.name: Held(buffer) for buffer in parameters})
     for statement in live(program).statements:
-        _TAKE[statement.operator](made, statement)
-    return Program(program.name, parameters, tuple(made.body), (program.returns,), target)
+        _TAKE.get(statement.operator, _Lowering.engine)(made, statement)
+    return Program(program.name, parameters, tuple(made.body), program.returns, target)
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class _Lowering:
     def load(self, statement: Statement) -> None:
         made = self._new(statement.output.name, statement.output.shape, self.dtype, Space.sbuf)
         source = self._at(statement.references[0])
-        self._call("dma_copy", dst=made, src=source)
+        self._call("dma_copy", {}, dst=made, src=source)
 
     def matmul(self, statement: Statement) -> None:
         given = {n: value for n, value in statement.arguments if isinstance(value, Reference)}
@@ -92,11 +93,26 @@ class _Lowering:
             self.held[name] = at._replace(row=at.row + rows[0], column=at.column + columns[0])
             self.overwritten.setdefault(sums.name, []).append((name, sums))
         operands = {n: self._in_sbuf(given[n]) for n in ("stationary", "moving")}
-        self._call("nc_matmul", dst=into, **operands)
+        self._call("nc_matmul", {}, dst=into, **operands)
+
+    def engine(self, statement: Statement) -> None:
+        """An instruction that makes a tile of its own, of tiles wherever they are."""
+        name, space = statement.output.name, _PLACE.get(statement.operator, Space.sbuf)
+        given = {n: value for n, value in statement.arguments if isinstance(value, Reference)}
+        others = dict(OPERATORS[statement.operator].attributes)
+        others |= {n: v for n, v in statement.arguments if not isinstance(v, Reference)}
+        if statement.operator == TENSOR_SCALAR.name:
+            others = {f"{name}0": value for name, value in others.items()}
+        if others.get("bias") == 0:
+            del others["bias"]  # a number as bias came with the third generation
+        taken = statement.operator in _FROM_SBUF
+        operands = {n: self._in_sbuf(v) if taken else self._at(v) for n, v in given.items()}
+        into = self._new(name, statement.output.shape, self.dtype, space)
+        self._call(statement.operator, others, dst=into, **operands)
 
     def store(self, statement: Statement) -> None:
         read, written = statement.references
-        self._call("dma_copy", dst=self._at(written), src=self._in_sbuf(read))
+        self._call("dma_copy", {}, dst=self._at(written), src=self._in_sbuf(read))
 
     # -- places -----------------------------------------------------------------------------------
 
@@ -109,7 +125,7 @@ class _Lowering:
         while name in self.held:
             name += "_"
         copied = self._new(name, reference.extents, self.dtype, Space.sbuf)
-        self._call("tensor_copy", dst=copied, src=found)
+        self._call("tensor_copy", {}, dst=copied, src=found)
         return copied
 
     def _at(self, reference: Reference) -> Access:
@@ -140,8 +156,10 @@ class _Lowering:
         self.body.insert(at, Allocate(buffer))
         return Access(name, Affine(), shape, (shape[1], 1))
 
-    def _call(self, instruction: str, **operands: Access) -> None:
-        like = _like(instruction)
+    def _call(
+        self, instruction: str, attributes: Mapping[str, Attribute], **operands: Access
+    ) -> None:
+        like = _like(instruction, tuple(attributes.items()))
         self.body.append(replace(like, operands={**like.operands, **operands}))
 
 
@@ -152,11 +170,17 @@ _TAKE: dict[str, Callable[[_Lowering, Statement], None]] = {
     MATMUL.name: _Lowering.matmul,
 }
 
+_PLACE = {TRANSPOSE.name: Space.psum}
+"""Where results are, if not in SBUF."""
+
+_FROM_SBUF = {TRANSPOSE.name, TENSOR_TENSOR.name}
+"""TensorE reads SBUF alone; of two tiles one at most may be in PSUM [NKI: tensor_tensor]."""
+
 
 @cache
-def _like(instruction: str) -> Call:
+def _like(instruction: str, attributes: tuple[tuple[str, Any], ...]) -> Call:
     """A call with every default; the first matmul into fresh PSUM overwrites, later ones add."""
-    return make_call(instruction)
+    return make_call(instruction, **dict(attributes))
 
 
 def _allocates(statement: Written, names: Container[str]) -> bool:

@@ -3,7 +3,7 @@
 from nkigym.space.batch import Batch, Entry, descend, replay, share_all
 from nkigym.space.canonical import canonical_count
 from nkigym.space.exhaust import Found, exhaust
-from nkigym.space.kinds import TRANSFORMS
+from nkigym.space.kinds import KNOWN, TRANSFORMS
 from nkigym.space.part import Step
 from nkigym.space.root import space_of
 from nkigym.space.space import Node, Space
@@ -11,6 +11,7 @@ from nkigym.space.values import CertificateError
 from nkigym.space.walk import Walk, Walked, walk
 
 __all__ = [
+    "KNOWN",
     "TRANSFORMS",
     "Batch",
     "CertificateError",

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from nkigym.space.kinds import MERGE_CALLS
+from nkigym.space.kinds import MERGE_CALLS, REUSE_CALLS, WIDEN_CALLS
 from nkigym.space.pairs import Pair, greedy_pairs, touching, union
 from nkigym.space.part import Part, Rank, Step
 from nkigym.space.renaming import Moved, Renaming, Slice, proved
 from nkigym.space.values import Numbers
 from nkigym.tiles.operators import OPERATORS
-from nkigym.tiles.program import Interval
+from nkigym.tiles.program import Attribute, Interval
 
 if TYPE_CHECKING:
     from nkigym.space.table import Table
+
+
+Attributes = tuple[tuple[str, Attribute], ...]
 
 
 class Operand(NamedTuple):
@@ -56,15 +60,19 @@ class Call:
     """One call; its result is a variable of its own. The same where it is identical.
 
     `bucket` is equal for calls that differ, at most, in the columns of the operand that can grow,
-    `grown`, and None where none can.
+    `grown`, and None where none can; `family` for those that differ, at most, in the columns of all
+    operands that have the widening axis, None where there is none or one.
     """
 
     operator: str
     operands: tuple[Operand, ...]
+    attributes: Attributes
     extents: tuple[int, int]
     values: Numbers
     bucket: object
     grown: Interval
+    family: object
+    wide: tuple[Interval, ...]
     reads: frozenset[int]
 
 
@@ -79,18 +87,26 @@ class Calls(Part):
 
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
-        """Every two calls that touch where they differ and fit into one, in order of the first."""
-        if len(self.calls) == 1 or MERGE_CALLS not in self.table.kinds:
+        """Every two calls that touch where they differ and fit into one, in order of the first;
+        behind them, if asked for, equal calls, and calls that touch in several operands.
+        """
+        if len(self.calls) == 1:
             return {}
-        buckets: dict[object, list[int]] = {}
-        for number, call in self.calls.items():
-            if call.bucket is not None:
-                buckets.setdefault(call.bucket, []).append(number)
-        return {
-            Step(MERGE_CALLS, *pair): (2, *pair)
-            for bucket in buckets.values()
-            for pair in self._pairs(bucket)
-        }
+        found: dict[Step, Rank] = {}
+        for rank, (kind, key, pairs) in enumerate(_KINDS, 2):
+            if kind in self.table.kinds:
+                groups: dict[object, list[int]] = {}
+                for number, call in self.calls.items():
+                    shared = key(call)
+                    if shared is not None:
+                        groups.setdefault(shared, []).append(number)
+                place = rank if rank == 2 else rank + 1  # stores stand between
+                found |= {
+                    Step(kind, *pair): (place, *pair)
+                    for group in groups.values()
+                    for pair in pairs(self, group)
+                }
+        return found
 
     @property
     def count(self) -> int:
@@ -98,7 +114,7 @@ class Calls(Part):
 
     def _pairs(self, bucket: list[int]) -> tuple[Pair, ...]:
         record = OPERATORS[self.calls[bucket[0]].operator]
-        most = record.limits[record.grows[1]] if record.grows else 0
+        most = record.most(record.grows[1]) if record.grows else 0
 
         def fit(first: int, second: int) -> bool:
             one, other = self.calls[first].grown, self.calls[second].grown
@@ -106,15 +122,45 @@ class Calls(Part):
 
         return greedy_pairs(bucket, fit)
 
+    def _alike(self, group: list[int]) -> tuple[Pair, ...]:
+        return tuple(combinations(group, 2))
+
+    def _wide_pairs(self, group: list[int]) -> tuple[Pair, ...]:
+        record = OPERATORS[self.calls[group[0]].operator]
+        most = record.most(record.widens or "")
+
+        def fit(first: int, second: int) -> bool:
+            one, other = self.calls[first].wide, self.calls[second].wide
+            pairs = list(zip(one, other, strict=True))
+            turns = {touching(a, b) and a < b for a, b in pairs}
+            if len(turns) > 1 or not all(touching(a, b) for a, b in pairs):
+                return False
+            start, stop = union(*pairs[0])
+            return stop - start <= most
+
+        return greedy_pairs(group, fit)
+
     def _apply(self, step: Step) -> tuple[Calls, Renaming]:
+        return self._reuse(step) if step.kind == REUSE_CALLS else self._merge(step)
+
+    def _reuse(self, step: Step) -> tuple[Calls, Renaming]:
+        kept, gone = step[1:]
+        calls = {n: c for n, c in self.calls.items() if n != gone}
+        renaming = self.table.renaming({gone: Moved(kept, 0, None)})
+        old = {gone: self.calls[gone].values}
+        return self.table.part(Calls, calls), proved(renaming, old, self.calls[kept].values)
+
+    def _merge(self, step: Step) -> tuple[Calls, Renaming]:
         kept, gone = step[1:]
         pair = {number: self.calls[number] for number in (kept, gone)}
-        start, _ = union(pair[kept].grown, pair[gone].grown)
+        if step.kind == WIDEN_CALLS:
+            starts = {number: call.wide[0][0] for number, call in pair.items()}
+        else:
+            starts = {number: call.grown[0] for number, call in pair.items()}
+        start = min(starts.values())
         wide = self.table.wider(pair[kept], pair[gone])
         calls = {n: c for n, c in ({**self.calls, kept: wide}).items() if n != gone}
-        renaming = self.table.renaming(
-            {n: Moved(kept, call.grown[0] - start, None) for n, call in pair.items()}
-        )
+        renaming = self.table.renaming({n: Moved(kept, starts[n] - start, None) for n in pair})
         old = {number: call.values for number, call in pair.items()}
         return self.table.part(Calls, calls), proved(renaming, old, wide.values)
 
@@ -123,5 +169,23 @@ class Calls(Part):
         for number, call in self.calls.items():
             if not call.reads.isdisjoint(renaming.moved):
                 operands = tuple(operand.moved(renaming) for operand in call.operands)
-                calls[number] = self.table.call(call.operator, operands)
+                calls[number] = self.table.call(call.operator, operands, call.attributes)
         return self.table.part(Calls, calls)
+
+
+def _equal(call: Call) -> object:
+    """The same for calls on the very same tiles; None for sums, which have one place."""
+    if OPERATORS[call.operator].accumulates is not None:
+        return None
+    operands = tuple((o.name, o.number, o.rows, o.columns) for o in call.operands)
+    return call.operator, call.attributes, operands
+
+
+_KINDS: tuple[
+    tuple[str, Callable[[Call], object], Callable[[Calls, list[int]], tuple[Pair, ...]]], ...
+] = (
+    (MERGE_CALLS, lambda call: call.bucket, Calls._pairs),
+    (REUSE_CALLS, _equal, Calls._alike),
+    (WIDEN_CALLS, lambda call: call.family, Calls._wide_pairs),
+)
+"""What can be done to two calls: the kind, what they have in common, which of these fit."""

@@ -14,4 +14,21 @@ TRANSFORMS: Mapping[str, tuple[str, ...]] = {
     "operand-merge": (MERGE_LOADS, MERGE_CALLS, MERGE_STORES),
 }
 
+REUSE_CALLS = "reuse calls"
+WIDEN_CALLS = "widen calls"
+
+EXTRA: Mapping[str, tuple[str, ...]] = {
+    "call-reuse": (REUSE_CALLS,),
+    "wide-merge": (WIDEN_CALLS,),
+}
+"""Transforms that the public original has not, listed behind its own where they are asked for.
+
+Call reuse: of two calls of one operator on the very same tiles, one is left (transposes once for
+all that read them); not of sums, whose place the next call of the chain takes. Wide merge: two
+calls become one where all operands that have the widening axis touch alike (accumulating matmuls,
+up to 512 columns; operations on two tiles).
+"""
+
+KNOWN: Mapping[str, tuple[str, ...]] = {**TRANSFORMS, **EXTRA}
+
 EVERY = frozenset(kind for kinds in TRANSFORMS.values() for kind in kinds)

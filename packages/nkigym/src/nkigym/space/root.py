@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nkigym.space.calls import Call, Calls, Operand
-from nkigym.space.kinds import TRANSFORMS
+from nkigym.space.kinds import EXTRA, KNOWN, TRANSFORMS
 from nkigym.space.loads import Loads
 from nkigym.space.renaming import Slice
 from nkigym.space.space import Space
@@ -32,7 +32,7 @@ class Home(NamedTuple):
 
 def space_of(program: TileProgram, transforms: Iterable[str] = tuple(TRANSFORMS)) -> Space:
     """The space of a root program under some transforms; KeyError where one is none."""
-    kinds = frozenset(kind for name in transforms for kind in TRANSFORMS[name])
+    kinds = frozenset(kind for name in transforms for kind in KNOWN[name])
     taken = _Apart(Table(kinds))
     for statement in program.statements:
         _TAKE.get(statement.operator, _Apart.call)(taken, statement)
@@ -73,7 +73,10 @@ class _Apart:
             for name, given in statement.arguments
             if isinstance(given, Reference)
         )
-        call = self.calls[number] = self.table.call(statement.operator, operands)
+        attributes = tuple(
+            (name, given) for name, given in statement.arguments if not isinstance(given, Reference)
+        )
+        call = self.calls[number] = self.table.call(statement.operator, operands, attributes)
         home = self.home[number] = self._home_of(number, call)
         self._put(home, number, call, tuple(operand.number for operand in operands))
 
@@ -81,12 +84,12 @@ class _Apart:
         read, written = statement.references
         number = _number(read)
         values = atoms(self._values(number), read.intervals[1])
-        store = self.table.store(number, _box(read), _box(written), values)
+        store = self.table.store(number, _box(read), written.name, _box(written), values)
         self._put(Home(Stores, self.home[number]), self.stored, store, (number,))
         self.stored += 1
 
     def allocate(self, statement: Statement) -> None:
-        """Of no part: nothing is done to the output's allocation."""
+        """Of no part: nothing is done to the allocation of an output."""
 
     def _put(self, home: Home, number: int, member: object, read: tuple[int, ...]) -> None:
         self.members.setdefault(home, {})[number] = member
@@ -105,11 +108,30 @@ class _Apart:
 
     def _home_of(self, number: int, call: Call) -> Home:
         grows = OPERATORS[call.operator].grows
+        if not self.table.kinds.isdisjoint(_WIDER):
+            return self._wider_home(call)
         if call.bucket is None or grows is None:
             return Home(Calls, number)
         grown = next(o for o in call.operands if o.name == grows[0])
         others = tuple(o.values for o in call.operands if o is not grown)
-        return Home(Calls, (call.operator, others, self.home[grown.number], grown.rows))
+        shared = (call.operator, call.attributes, others, self.home[grown.number], grown.rows)
+        return Home(Calls, shared)
+
+    def _wider_home(self, call: Call) -> Home:
+        """Of calls that are equal in value in all operands without the axis that can grow, and
+        whose others come from one part: also equal ones, and those that touch in several."""
+        record = OPERATORS[call.operator]
+        axis = record.grows[1] if record.grows else record.widens
+        shared = tuple(
+            (o.name, self.home[o.number], o.rows)
+            if axis is not None and record.operands[o.name][1] == axis
+            else (o.name, o.values)
+            for o in call.operands
+        )
+        return Home(Calls, (call.operator, call.attributes, shared))
+
+
+_WIDER = {kind for kinds in EXTRA.values() for kind in kinds}
 
 
 _TAKE: dict[str, Callable[[_Apart, Statement], None]] = {

@@ -26,18 +26,19 @@ Box = tuple[Interval, Interval]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """Part of a variable to part of the output. The same where it is identical."""
+    """Part of a variable to part of an output. The same where it is identical."""
 
     number: int
     read: Box
+    into: str
     written: Box
     values: Numbers
 
     @property
-    def outputs(self) -> dict[tuple[int, int], int]:
-        """Which value is where in the output, by the starts of its atoms."""
+    def outputs(self) -> dict[tuple[str, int, int], int]:
+        """Which value is where in which output, by the starts of its atoms."""
         (row, _), columns = self.written
-        starts = ((row, column) for column in range(*columns, TILE))
+        starts = ((self.into, row, column) for column in range(*columns, TILE))
         return dict(zip(starts, self.values, strict=True))
 
 
@@ -54,9 +55,9 @@ class Stores(Part):
         """Every two stores of one variable that touch on both sides, in order of the first."""
         if len(self.stores) == 1 or MERGE_STORES not in self.table.kinds:
             return {}
-        groups: dict[int, list[int]] = {}
+        groups: dict[tuple[int, str], list[int]] = {}
         for place, store in self.stores.items():
-            groups.setdefault(store.number, []).append(place)
+            groups.setdefault((store.number, store.into), []).append(place)
         return {
             Step(MERGE_STORES, *pair): (3, *pair)
             for group in groups.values()
@@ -76,7 +77,7 @@ class Stores(Part):
         one, other = self.stores[kept], self.stores[gone]
         left, right = sorted((one, other), key=lambda store: store.read)
         written, read = _united(one.written, other.written), _united(one.read, other.read)
-        wide = self.table.store(one.number, read, written, left.values + right.values)
+        wide = self.table.store(one.number, read, one.into, written, left.values + right.values)
         if one.outputs | other.outputs != wide.outputs:
             raise CertificateError(f"stores {kept} and {gone} are not one store")
         after = {n: s for n, s in ({**self.stores, kept: wide}).items() if n != gone}
@@ -93,7 +94,7 @@ class Stores(Part):
             return store
         rows, (start, stop) = store.read
         read = (rows, (start + at.shift, stop + at.shift))
-        return self.table.store(at.number, read, store.written, store.values)
+        return self.table.store(at.number, read, store.into, store.written, store.values)
 
 
 def _axis_that_touches(one: Box, other: Box) -> int | None:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from nkigym.space.calls import Call, Operand
-from nkigym.space.kinds import EVERY
+from nkigym.space.calls import Attributes, Call, Operand
+from nkigym.space.kinds import EVERY, WIDEN_CALLS
 from nkigym.space.pairs import union
 from nkigym.space.part import Part
 from nkigym.space.renaming import Moved, Renaming, Slice
 from nkigym.space.stores import Box, Store
 from nkigym.space.values import Numbers, ValueTable
-from nkigym.tiles.operators import OPERATORS
+from nkigym.tiles.operators import ONE, OPERATORS
 from nkigym.tiles.program import Interval
 
 P = TypeVar("P", bound=Part)
@@ -44,47 +44,80 @@ class Table:
         """Variables and where they are now."""
         return self._once((Renaming, *moved.items()), lambda: Renaming(moved))
 
-    def store(self, number: int, read: Box, written: Box, values: Numbers) -> Store:
-        """Part of a variable to part of the output."""
+    def store(self, number: int, read: Box, into: str, written: Box, values: Numbers) -> Store:
+        """Part of a variable to part of an output."""
         return self._once(
-            (Store, number, read, written, values), lambda: Store(number, read, written, values)
+            (Store, number, read, into, written, values),
+            lambda: Store(number, read, into, written, values),
         )
 
-    def call(self, operator: str, operands: tuple[Operand, ...]) -> Call:
+    def call(
+        self, operator: str, operands: tuple[Operand, ...], attributes: Attributes = ()
+    ) -> Call:
         """A call and what it computes."""
-        return self._once((operator, operands), lambda: self._call(operator, operands))
+        return self._once(
+            (operator, operands, attributes), lambda: self._call(operator, operands, attributes)
+        )
 
     def part(self, kind: Callable[[Table, Mapping[Any, Any]], P], members: Mapping[Any, Any]) -> P:
         """Loads, calls or stores."""
         return self._once((kind, *members.items()), lambda: kind(self, members))
 
     def wider(self, first: Call, second: Call) -> Call:
-        """One call instead of two that share a bucket and touch."""
-        name = (OPERATORS[first.operator].grows or ("",))[0]
-        pair = sorted((first, second), key=lambda call: call.grown)
-        left, right = (next(o for o in call.operands if o.name == name) for call in pair)
-        columns = union(left.columns, right.columns)
-        both = left._replace(columns=columns, values=left.values + right.values)
-        return self.call(
-            first.operator, tuple(both if o.name == name else o for o in first.operands)
+        """One call instead of two that share a bucket or a family and touch."""
+        record = OPERATORS[first.operator]
+        names = {record.grows[0]} if record.grows else set[str]()
+        if first.family is not None:
+            names = {n for n, axes in record.operands.items() if axes[1] == record.widens}
+        operands = tuple(
+            _both(one, other) if one.name in names else one
+            for one, other in zip(first.operands, second.operands, strict=True)
         )
+        return self.call(first.operator, operands, first.attributes)
 
-    def _call(self, operator: str, operands: tuple[Operand, ...]) -> Call:
+    def _call(self, operator: str, operands: tuple[Operand, ...], attributes: Attributes) -> Call:
         record = OPERATORS[operator]
-        extents: dict[str, int] = {}
+        extents = {ONE: 1}
         given = []
         for operand in operands:
-            rows, columns = axes = record.operands[operand.name]
+            rows, columns = record.operands[operand.name]
             extents[rows] = operand.rows[1] - operand.rows[0]
             extents[columns] = operand.columns[1] - operand.columns[0]
-            given.append((operand.values, record.result[1] in axes))
+            given.append((operand.values, record.result[1] == columns))
         shape = (extents[record.result[0]], extents[record.result[1]])
-        values = self.values.of_call(operator, given)
+        named = (operator, *attributes) if attributes else operator
+        values = self.values.of_call(named, given)
         reads = frozenset(operand.number for operand in operands)
-        return Call(operator, operands, shape, values, *_growing(operator, operands), reads)
+        grows = _growing(operator, operands, attributes)
+        widens = None, ()
+        if WIDEN_CALLS in self.kinds:
+            widens = _widening(operator, operands, attributes)
+        return Call(operator, operands, attributes, shape, values, *grows, *widens, reads)
 
 
-def _growing(operator: str, operands: tuple[Operand, ...]) -> tuple[object, Interval]:
+def _both(one: Operand, other: Operand) -> Operand:
+    """What touches as one operand."""
+    left, right = sorted((one, other), key=lambda operand: operand.columns)
+    columns = union(left.columns, right.columns)
+    return one._replace(columns=columns, values=left.values + right.values)
+
+
+def _widening(
+    operator: str, operands: tuple[Operand, ...], attributes: Attributes
+) -> tuple[object, tuple[Interval, ...]]:
+    """What calls share that could become one along an axis of several operands, and where they
+    differ."""
+    record = OPERATORS[operator]
+    wide = [o for o in operands if record.operands[o.name][1] == record.widens]
+    if len(wide) < 2:
+        return None, ()
+    others = tuple((o.name, o.number, o.rows) if o in wide else o.signature for o in operands)
+    return (operator, attributes, others), tuple(o.columns for o in wide)
+
+
+def _growing(
+    operator: str, operands: tuple[Operand, ...], attributes: Attributes
+) -> tuple[object, Interval]:
     """What calls share that could become one, and where they differ."""
     record = OPERATORS[operator]
     if record.grows is None:
@@ -101,4 +134,4 @@ def _growing(operator: str, operands: tuple[Operand, ...]) -> tuple[object, Inte
     if not alone:
         return None, grown.columns
     shared = tuple(operand.signature for operand in others)
-    return (operator, shared, grown.number, grown.rows), grown.columns
+    return (operator, attributes, shared, grown.number, grown.rows), grown.columns

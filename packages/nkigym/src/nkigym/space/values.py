@@ -34,7 +34,9 @@ class ValueTable:
         """Of part of a parameter."""
         return tuple(self.number((source, rows, start)) for start in range(*columns, TILE))
 
-    def of_call(self, operator: str, operands: Sequence[tuple[Numbers, bool]]) -> Numbers:
+    def of_call(
+        self, operator: Hashable, operands: Sequence[tuple[Numbers, bool]]
+    ) -> Numbers:  # fmt: skip
         """Of a result: atom by atom along operands as wide as the result; the others go whole into
         each.
         """
@@ -48,5 +50,5 @@ class ValueTable:
 
 
 def atoms(numbers: Numbers, interval: Interval) -> Numbers:
-    """Those of part of a variable."""
-    return numbers[interval[0] // TILE : interval[1] // TILE]
+    """Those of part of a variable; a column is an atom of its own."""
+    return numbers[interval[0] // TILE : -(-interval[1] // TILE)]

@@ -10,6 +10,7 @@ from nkigym.space.part import Part
 from nkigym.space.renaming import Slice
 from nkigym.space.stores import Store, Stores
 from nkigym.tiles.program import (
+    ALLOCATE,
     LOAD,
     STORE,
     Statement,
@@ -37,11 +38,11 @@ def written(parts: Sequence[Part], root: TileProgram) -> TileProgram:
 def _left(
     root: TileProgram, variables: dict[str, Statement], stores: dict[int, Statement]
 ) -> Iterator[Statement]:
-    allocation, *others = root.statements
-    yield allocation
     place = -1
-    for statement in others:
-        if statement.operator == STORE:
+    for statement in root.statements:
+        if statement.operator == ALLOCATE:
+            yield statement
+        elif statement.operator == STORE:
             place += 1
             if place in stores:
                 yield stores[place]
@@ -59,10 +60,11 @@ def _call(number: int, call: Call) -> Statement:
     operands = tuple(
         (o.name, part_of_tile(f"t{o.number}", o.rows, o.columns)) for o in call.operands
     )
-    return Statement(call.operator, operands, tile(f"t{number}", *call.extents))
+    arguments = (*operands, *call.attributes)
+    return Statement(call.operator, arguments, tile(f"t{number}", *call.extents))
 
 
 def _store(store: Store, root: TileProgram) -> Statement:
-    where = part_of(root.returns, root.statements[0].output.shape, *store.written)
+    where = part_of(store.into, root.outputs[store.into], *store.written)
     read = part_of_tile(f"t{store.number}", *store.read)
     return Statement(STORE, (("src", read), ("dst", where)), where)

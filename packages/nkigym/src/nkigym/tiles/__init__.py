@@ -2,7 +2,17 @@
 
 from nkigym.tiles.parse import parse_tiles
 from nkigym.tiles.program import TileProgram
+from nkigym.tiles.roots import rmsnorm_matmul_root, sum_and_product_root, tensor_add_root
 from nkigym.tiles.text import print_tiles
 from nkigym.tiles.tiling import TilingError, matmul_root
 
-__all__ = ["TileProgram", "TilingError", "matmul_root", "parse_tiles", "print_tiles"]
+__all__ = [
+    "TileProgram",
+    "TilingError",
+    "matmul_root",
+    "parse_tiles",
+    "print_tiles",
+    "rmsnorm_matmul_root",
+    "sum_and_product_root",
+    "tensor_add_root",
+]

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from neuroncore.errors import Place, ProgramTextError
 from nki_dtypes import resolve
-from nkigym.tiles.operators import OPERATORS, Operator
+from nkigym.tiles.operators import ONE, OPERATORS, Operator
 from nkigym.tiles.program import (
     ALLOCATE,
     LOAD,
@@ -48,7 +48,7 @@ class _Reader:
     path: str
     parameters: dict[str, Shape] = field(default_factory=dict)
     tiles: dict[str, Shape] = field(default_factory=dict)
-    output: tuple[str, Shape] | None = None
+    outputs: dict[str, Shape] = field(default_factory=dict)
 
     def wrong(self, node: ast.AST, what: str, expected: str | None = None) -> ProgramTextError:
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -64,9 +64,16 @@ class _Reader:
         *statements, last = made.body
         read = tuple(self.statement(node) for node in statements)
         match last:
-            case ast.Return(ast.Name(result)) if self.output and result == self.output[0]:
-                return TileProgram(name, tuple(self.parameters.items()), read, dtype, result)
-        expected = f"return {self.output[0]}" if self.output else "output = allocate(…)"
+            case ast.Return(ast.Name(result)):
+                returns = (result,)
+            case ast.Return(ast.Tuple(items)):
+                returns = tuple(item.id for item in items if isinstance(item, ast.Name))
+            case _:
+                returns = ()
+        if returns and returns == tuple(self.outputs):
+            return TileProgram(name, tuple(self.parameters.items()), read, dtype, returns)
+        every = ", ".join(self.outputs)
+        expected = f"return {every}" if self.outputs else "output = allocate(…)"
         raise self.wrong(last, "a program ends with the return of what it allocated", expected)
 
     def head(self, made: ast.FunctionDef, given: ast.arguments) -> str:
@@ -107,23 +114,19 @@ class _Reader:
                 where = self.part(source, self.parameters, "a parameter")
                 return Statement(LOAD, (("src", where),), self.define(name, where.extents))
             case ast.Assign([ast.Subscript() as target], value):
-                into = dict([self.output]) if self.output else {}
-                where = self.part(target, into, "what was allocated")
+                where = self.part(target, self.outputs, "what was allocated")
                 return Statement(STORE, (("src", self.tile(value)), ("dst", where)), where)
         raise self.wrong(node, "not a statement of a tile program", "a load, a call or a store")
 
     def new(self, made: ast.Name) -> None:
-        output = (self.output[0],) if self.output else ()
-        if made.id in (*self.parameters, *self.tiles, *output):
+        if made.id in (*self.parameters, *self.tiles, *self.outputs):
             raise self.wrong(made, f"{made.id} is defined already", "another name")
 
     def allocate(self, name: str, call: ast.Call) -> Statement:
-        if self.output is not None:
-            raise self.wrong(call, "the output is allocated already")
         if call.keywords:
             raise self.wrong(call.keywords[0], "not an extent", "output = allocate(128, 512)")
         shape = tuple(self.extents(call.args, call))
-        self.output = name, shape
+        self.outputs[name] = shape
         return Statement(ALLOCATE, (), part_of(name, shape, *((0, n) for n in shape)))
 
     def call(self, name: str, operator: str, node: ast.Call) -> Statement:
@@ -142,6 +145,7 @@ class _Reader:
             if isinstance(value, Reference):
                 axes = zip(record.operands[operand], value.extents, strict=True)
                 extents |= {axis: n for axis, n in axes if axis not in extents}
+        extents[ONE] = 1
         return Statement(operator, given, self.define(name, tuple(map(extents.get, record.result))))
 
     def argument(self, record: Operator, keyword: ast.keyword) -> tuple[str, Reference | Attribute]:

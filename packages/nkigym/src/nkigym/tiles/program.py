@@ -17,7 +17,7 @@ LOAD = "load"
 STORE = "store"
 
 OUTPUT = "output"
-"""What the tensor is called that a tile program returns."""
+"""What the tensor is called that a tile program returns, where it is the only one."""
 
 
 class Reference(NamedTuple):
@@ -56,7 +56,13 @@ class TileProgram(NamedTuple):
     parameters: tuple[tuple[str, Shape], ...]
     statements: tuple[Statement, ...]
     dtype: str
-    returns: str = OUTPUT
+    returns: tuple[str, ...] = (OUTPUT,)
+
+    @property
+    def outputs(self) -> dict[str, Shape]:
+        """What is allocated, in order: name and shape."""
+        made = (s.output for s in self.statements if s.operator == ALLOCATE)
+        return {output.name: output.shape for output in made}
 
 
 def tile(name: str, *extents: int) -> Reference:

@@ -28,7 +28,7 @@ def print_tiles(program: TileProgram) -> str:
     )
     shapes = {s.output.name: s.output.shape for s in program.statements if s.operator != STORE}
     lines = [f"{INDENT}{_statement(s, shapes)}" for s in program.statements]
-    last = f"{INDENT}return {program.returns}"
+    last = f"{INDENT}return {', '.join(program.returns)}"
     return "\n".join([f"def {program.name}({head}):", *lines, last, ""])
 
 
