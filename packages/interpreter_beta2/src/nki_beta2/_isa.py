@@ -22,6 +22,7 @@ from neuroncore.launch import RUNNING
 from neuroncore.surface import instruction_names, signature
 from neuroncore.targets import resolve_target
 from nki_beta2._jit import Language
+from nki_beta2._registers import registers
 
 ENUMS: dict[str, Any] = {
     "engine": Engine,
@@ -46,7 +47,7 @@ def isa_contents(language: Language) -> dict[str, Any]:
         found = signature(name, version)
         assert found is not None
         contents[name] = make_function(INSTRUCTIONS[name], found)
-    return contents
+    return contents | registers(language, contents["register_load"], contents["register_store"])
 
 
 def _nc_version(language: Language) -> Callable[[], NcVersion]:

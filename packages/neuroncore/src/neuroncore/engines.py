@@ -54,6 +54,7 @@ REACH: dict[Engine, frozenset[Space]] = {
     Engine.vector: ON_CHIP,
     Engine.scalar: ON_CHIP,
     Engine.gpsimd: SBUF,
+    Engine.sync: HBM | SBUF,  # its sequencer loads and stores registers
     Engine.dma: HBM | ON_CHIP,  # PSUM as a source, up to 0.2: dma_copy itself says so
 }
 """Which memories each engine reads and writes [NKI architecture guide, engine reach]."""

@@ -111,6 +111,14 @@ class ImmutableError(KernelError):
     """A write to a tensor that the kernel may only read."""
 
 
+class FrozenRegisterError(ImmutableError, AssertionError):
+    """A write to the variable of a dynamic loop."""
+
+
+class EndlessLoopError(KernelError):
+    """A loop on the device that does not end within the turns that an option allows."""
+
+
 class SignatureError(KernelError):
     """Arguments that the function does not take in the chosen NKI version."""
 

@@ -60,6 +60,9 @@ class Watcher:
     def allocated(self, storage: Storage) -> None:
         """A tensor was created."""
 
+    def register(self, cell: View) -> None:
+        """A virtual register came to be, of which `cell` is the element."""
+
     def will(self, event: Event) -> None:
         """The instruction is legal and about to run."""
 

@@ -103,6 +103,14 @@ class Options:
     document says. "dependences": the compiler keeps their program order, as it does for on-chip
     tensors; "tiles": only what goes through on-chip tensors or one engine's stream."""
 
+    register_control: Literal["parser", "tracer"] = "parser"
+    """`while register:` and `if register:`. The language guides describe the loop, which the parser
+    frontend compiles; the tracer frontend (0.4 and later) raises, as a register has no value while
+    a kernel is traced. "parser": it is executed; "tracer": refused."""
+
+    dynamic_turns: int = 1 << 20
+    """How many turns a loop on the device may take before it is called endless."""
+
     random_seed: int = 0
     """Where the engines' random generators start. Their hardware start state is not published."""
 

@@ -107,6 +107,8 @@ def _index(
     dim: int,
     counts: tuple[int, ...],
 ) -> View | None:
+    is_register = hasattr(scalar_offset, "cell")
+    scalar_offset = getattr(scalar_offset, "cell", scalar_offset)
     if scalar_offset is not None and vector_offset is not None:
         raise AccessError("scalar_offset and vector_offset exclude each other", rule=RULE)
     index = scalar_offset if vector_offset is None else vector_offset
@@ -121,10 +123,12 @@ def _index(
     index.settle()
     wanted = (1, 1) if vector_offset is None else (counts[0], 1)
     integer = index.spec.dtype.is_integer and index.spec.dtype.itemsize == 4
-    if index.spec.space is not Space.sbuf or not integer or index.size != prod(wanted):
+    in_place = is_register or index.spec.space is Space.sbuf
+    if not in_place or not integer or index.size != prod(wanted):
         raise AccessError(
             "the index of a dynamic access does not fit",
-            expected=f"int32 or uint32 of shape {wanted} in SBUF",
+            expected=f"int32 or uint32 of shape {wanted} in SBUF"
+            + ("" if vector_offset is not None else ", or a register"),
             got=repr(index.spec),
             rule=RULE,
         )

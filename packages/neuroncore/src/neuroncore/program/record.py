@@ -133,6 +133,13 @@ class Recorder(Watcher):
             notes.made.append((len(notes.rows), number))
             notes.rows.append(model)
 
+    def register(self, cell: View) -> None:
+        raise UnsupportedError(
+            "the kernel uses registers, which no program says",
+            expected="addresses and loop bounds that are known, or come from tensors in SBUF",
+            hint="scalar_offset also takes a (1, 1) tensor; write a loop with a known bound",
+        )
+
     def _look(self, looks: Hashable) -> int:
         return self._looks.setdefault(looks, len(self._looks))
 

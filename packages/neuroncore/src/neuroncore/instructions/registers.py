@@ -1,0 +1,143 @@
+"""register_load and register_store: one number between a tensor and a register.
+
+The register is its cell (neuroncore.registers), a tensor of one element that holds int32, uint32 or
+float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.effects import reads, writes
+from neuroncore.engines import HBM, SBUF, Engine, Space
+from neuroncore.errors import AttributeValueError, DTypeError, ShapeError, Violation
+from neuroncore.instructions._cost import unpublished
+from neuroncore.instructions._limits import rule
+from neuroncore.instructions._record import (
+    Call,
+    Example,
+    In,
+    Instruction,
+    Limit,
+    MaskBehaviour,
+    Out,
+)
+from neuroncore.instructions._shapes import like
+from neuroncore.memory import View
+from neuroncore.numerics import reader, writer
+from neuroncore.registers import register_dtype
+from nki_dtypes import ALL, float32
+
+_NUMBERS = frozenset(d for d in ALL if (d.is_float or d.is_integer or d.name == "bool_"))
+_HELD = frozenset(map(register_dtype, _NUMBERS))
+
+
+def register_load(c: Call) -> Callable[..., None]:
+    """The register holds the number in src; raises nothing: each fits 32 bits exactly."""
+    if c.dst.dtype is float32:
+        read, write = reader(c.src, c.dst.shape), writer(c.dst)
+        return lambda dst, src: write(dst, read(src))
+
+    def load(dst: View, src: View) -> None:
+        dst.array[...] = src.array.reshape(dst.shape)
+
+    return load
+
+
+def register_store(c: Call) -> Callable[..., None]:
+    """dst = the number in the register; raises AttributeValueError for an int that dst cannot hold.
+
+    A float is rounded to dst.
+    """
+    if c.src.dtype is float32:
+        read, write = reader(c.src, c.dst.shape), writer(c.dst)
+        return lambda dst, src: write(dst, read(src))
+    bounds: Any = np.iinfo(c.dst.storage)
+
+    def store(dst: View, src: View) -> None:
+        value = src.array.item()
+        if not bounds.min <= value <= bounds.max:
+            raise AttributeValueError(
+                f"the register holds {value}", expected=f"{bounds.min} to {bounds.max}, {c.dst}",
+                got=str(value), operand="src", instruction="register_store",
+                rule="NKI: register_store, dtypes",
+            )  # fmt: skip
+        dst.array[...] = value
+
+    return store
+
+
+def _one_element(name: str, **breaks: Any) -> Limit:
+    def check(c: Call) -> Iterable[Violation]:
+        spec = c.tiles[name]
+        if spec.size != 1:
+            yield Violation(
+                ShapeError, f"{name} has {spec.size} elements", name,
+                expected="one, of shape (1,) or (1, 1)", got=f"shape {spec!r}",
+                rule=f"NKI: {c.record.name}, shapes",
+            )  # fmt: skip
+
+    return Limit(check, breaks)
+
+
+REGISTER_LOAD = Instruction(
+    name="register_load",
+    engines=(Engine.sync,),
+    source="NKI reference: nki.isa.register_load",
+    operands={"dst": Out("1", HBM, dtypes=_HELD), "src": In("1", HBM | SBUF, dtypes=_NUMBERS)},
+    attrs={},
+    limits=[
+        _one_element("src", src="int32[1, 2] sbuf"),
+        rule(
+            lambda c: c.dst.dtype is register_dtype(c.src.dtype),
+            lambda c: Violation(
+                DTypeError, f"the register takes {c.dst.dtype}", "dst",
+                expected=str(register_dtype(c.src.dtype)), got=f"shape {c.src!r}",
+                rule="NKI: register_load, dtypes",
+            ),
+            src="float32[1, 1] sbuf",
+        ),
+    ],
+    effects=lambda c: reads("src") + writes("dst"),
+    work=unpublished,
+    run=register_load,
+    result=lambda c: (c.src.shape, register_dtype(c.src.dtype), Space.hbm),
+    mask=MaskBehaviour.refused,
+    examples=[
+        Example({"dst": "int32[1, 1] hbm", "src": ("sbuf int16", np.array([[-7]]))},
+                {"dst": np.array([[-7]])}),
+    ],
+)  # fmt: skip
+
+REGISTER_STORE = Instruction(
+    name="register_store",
+    engines=(Engine.sync,),
+    source="NKI reference: nki.isa.register_store",
+    operands={"dst": Out("1", HBM | SBUF, dtypes=_NUMBERS), "src": In("1", HBM, dtypes=_HELD)},
+    attrs={},
+    limits=[
+        _one_element("dst", dst="int32[1, 2] sbuf"),
+        rule(
+            lambda c: c.dst.dtype.is_float == c.src.dtype.is_float,
+            lambda c: Violation(
+                DTypeError, f"the register holds {c.src.dtype}, dst is {c.dst.dtype}", "dst",
+                expected="a float of floats, an int of ints", got=f"shape {c.dst!r}",
+                hint="no document says whether the bits or the value are stored",
+                rule="NKI: register_store, dtypes",
+            ),
+            dst="float32[1, 1] sbuf",
+        ),
+    ],
+    effects=lambda c: reads("src") + writes("dst"),
+    work=unpublished,
+    run=register_store,
+    result=like("src"),
+    mask=MaskBehaviour.refused,
+    examples=[
+        Example({"dst": "uint8[1, 1] sbuf", "src": ("hbm int32", np.array([[200]]))},
+                {"dst": np.array([[200]])}),
+    ],
+)  # fmt: skip
