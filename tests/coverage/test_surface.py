@@ -121,6 +121,37 @@ def test_every_function_of_0_1_is_compared_or_named():
     assert len(all_of_them) == 34 + 100 + 5 + 6  # isa, language, nki, compiler in SDK 2.26's stubs
 
 
+NOT_DOCUMENTED_SO = {
+    "cmp_op": "the stubs from 0.4 on print equal for nl.equal",
+    "reduce_op": "the stubs from 0.4 on print maximum for nl.maximum",
+    "on_false_value": "the stubs from 0.4 on leave it out",
+}
+"""Parameters of 0.2 to 0.6 whose default is compared by its name alone."""
+
+
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_functions_of_nki_isa_have_the_documented_defaults(version):
+    compared = functions(version, "nki.isa")
+
+    for name in compared:
+        taken = inspect.signature(ours(version, name)).parameters
+        for parameter, _, text in (p.partition("=") for p in _split(name.parameters[version])):
+            if parameter not in NOT_DOCUMENTED_SO:
+                assert taken[parameter].default == _default(text, version), full(name)
+    left_out = [n for n in documented_functions(version, "nki.isa") if n not in compared]
+    assert {modelled(MODULES[version], name) for name in left_out} <= {"refused"}
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(", ") if part.strip() and part.strip() != "*"]
+
+
+def _default(text: str, version: str) -> Any:
+    if not text:
+        return inspect.Parameter.empty
+    return eval(text, {**vars(MODULES[version]["nki.isa"])})
+
+
 @pytest.mark.parametrize("name", NOT_MODELLED)
 def test_what_is_not_modelled_is_refused_by_name(name):
     module, _, function = name.rpartition(".")

@@ -66,7 +66,7 @@ def test_an_unknown_option_is_refused():
     [
         ("0.2", 1, "full", r"nki\.language\.full is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.6"),
         ("0.6", 1, "flaot32", r"not part of NKI 0\.6 as modelled here\n.*did you mean float32"),
-        ("0.6", 2, "nc_matmul_mx", r"did you mean nc_matmul"),
+        ("0.6", 2, "nc_matmull", r"did you mean nc_matmul"),
         ("0.5", 2, "NkiInstruction", r"nki\.isa\.NkiInstruction .*it is part of NKI 0\.6"),
         ("0.2", 0, "simulate", r"nki\.simulate is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.6"),
     ],

@@ -79,6 +79,9 @@ CALLS = [
     ("nc_matmul_mx(dst, a, b, s, t)", ALL, "dst stationary moving stationary_scale moving_scale"),
     ("nc_matmul_mx(dst, a, b, s, t, (0, 0), (32, 128), True)", FROM_0_3, "dst stationary moving "
      "stationary_scale moving_scale tile_position tile_size accumulate"),
+    ("dma_compute(dst, s, w, op)", ("0.2",), "dst srcs scales reduce_op"),
+    ("dma_compute(dst, s, op, w, True)", FROM_0_3, "dst srcs reduce_op scales unique_indices"),
+    ("dma_compute(dst=d, srcs=s, scales=w, reduce_op=op)", ALL, "dst srcs scales reduce_op"),
     ("iota(dst, p, 5)", ALL, "dst pattern offset"),
     ("iota(dst, p, 5, 1)", ALL, "dst pattern offset channel_multiplier"),
     ("iota(dst, p, channel_multiplier=1)", FROM_0_3, "dst pattern channel_multiplier"),

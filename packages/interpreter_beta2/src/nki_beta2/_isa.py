@@ -17,11 +17,13 @@ from neuroncore.enums import (
     OobMode,
     ReduceCmd,
 )
+from neuroncore.errors import KernelError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.launch import RUNNING
 from neuroncore.surface import instruction_names, signature
 from neuroncore.targets import resolve_target
 from nki_beta2._jit import Language
+from nki_beta2._refused import refused
 from nki_beta2._registers import registers
 
 ENUMS: dict[str, Any] = {
@@ -41,8 +43,13 @@ def isa_contents(language: Language) -> dict[str, Any]:
     contents |= {f"{e.name}_engine": e for e in Engine if e not in (Engine.dma, Engine.sync)}
     contents["dma_engine"] = DmaEngine if language.version >= (0, 3) else Engine.dma
     contents["get_nc_version"] = _nc_version(language)
+    if language.version >= (0, 3):
+        contents["NkiValidationError"] = KernelError
+    if language.version >= (0, 5):
+        contents["get_nc_sub_version"] = _nc_sub_version(language)
     if language.version >= (0, 6):
         contents["NkiInstruction"] = type(HANDLE)
+    contents |= refused("nki.isa", version)
     for name in instruction_names(version):
         found = signature(name, version)
         assert found is not None
@@ -60,6 +67,17 @@ def _nc_version(language: Language) -> Callable[[], NcVersion]:
         return NcVersion[resolve_target(current.target).nc_version]
 
     return get_nc_version
+
+
+def _nc_sub_version(language: Language) -> Callable[[], int]:
+    def get_nc_sub_version() -> int:
+        """The silicon revision of the core's generation: 0 for the first, 1 for the second."""
+        launch = RUNNING.get()
+        if launch is not None:
+            return launch.core.options.nc_sub_version
+        return (CURRENT.get() or language.choice).options.nc_sub_version
+
+    return get_nc_sub_version
 
 
 def fill(module: ModuleType, contents: dict[str, Any]) -> ModuleType:

@@ -13,6 +13,7 @@ from neuroncore.surface import VERSIONS, span
 from nki_beta2._isa import ENUMS, fill, isa_contents
 from nki_beta2._jit import Kernel, Language, make_jit
 from nki_beta2._language import NKIObject, language_contents
+from nki_beta2._refused import refused
 from nki_beta2._tensor import NkiTensor
 
 
@@ -46,7 +47,8 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
         "nki.typing": {"tensor": _TensorAnnotation()},
         "nki.tensor": {"NkiTensor": NkiTensor},
         "nki.dtype": {k: v for k, v in nl.items() if type(v).__name__ == "DType"},
-        "nki.collectives": {},
+        "nki.collectives": refused("nki.collectives", language.choice.nki)
+        | ({"NKIObject": NKIObject} if language.version <= (0, 3) else {}),
     }
 
 

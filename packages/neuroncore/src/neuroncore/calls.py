@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from neuroncore._binding import HANDLE, MISSING, Binding, freeze
 from neuroncore._binding import Handle as Handle
 from neuroncore._caret import find_place
+from neuroncore.errors import KernelError, SignatureError
 from neuroncore.instructions import Instruction
 from neuroncore.instructions._page import describe as describe_record
 from neuroncore.memory import View
 from neuroncore.observe import Event
-from neuroncore.surface import Param, Signature, version_tuple
+from neuroncore.surface import REQUIRED, Param, Signature, version_tuple
 
 _TEMPLATE = """\
 def {name}({params}, *_extra, **_unknown):
@@ -45,6 +47,8 @@ def {name}({params}, *_extra, **_unknown):
 
 def make_function(record: Instruction, signature: Signature) -> Callable[..., Any]:
     """`record` as the function that a kernel of `signature.version` calls, destination first."""
+    if any(p.more for p in signature.params):
+        return _of_a_list(record, signature)
     binding = Binding(record, signature)
     tiles = [p for p in signature.params if _is_operand(record, p)]
     ordered = {p.field: p for p in tiles}
@@ -72,6 +76,46 @@ def make_function(record: Instruction, signature: Signature) -> Callable[..., An
     function.__signature__ = _inspectable(signature)
     function.__module__ = "nki.isa"
     function.__doc__ = describe_record(record)
+    return function
+
+
+def _of_a_list(record: Instruction, signature: Signature) -> Callable[..., Any]:
+    """The function of a signature with a parameter that takes a list of operands."""
+    (position,) = (i for i, p in enumerate(signature.params) if p.more)
+    taken = signature.params[position]
+    spread = tuple(
+        Param(field, field, REQUIRED if n == 0 else None) for n, field in enumerate(taken.fields)
+    )
+    params = (*signature.params[:position], *spread, *signature.params[position + 1 :])
+    ordered = tuple(sorted(params, key=lambda p: not p.required))
+    single = make_function(record, replace(signature, params=ordered))
+    shown = _inspectable(signature)
+    places = {p.name: i for i, p in enumerate(signature.params)}
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = shown.bind(*args, **kwargs).arguments
+        except TypeError:  # what is wrong is said by the function of single operands
+            return single(*args, **kwargs)
+        elements = given.pop(taken.name)
+        if not isinstance(elements, (list, tuple)) or not 1 <= len(elements) <= len(spread):
+            raise SignatureError(
+                f"{taken.name} is no list of operands", expected=f"1 to {len(spread)} tensors",
+                got=f"{len(elements)} of them" if isinstance(elements, (list, tuple))
+                else type(elements).__name__,
+                operand=taken.name, position=position, instruction=record.name,
+                rule=f"NKI {signature.version}: {signature}",
+            )  # fmt: skip
+        try:
+            return single(**given, **dict(zip(taken.fields, elements, strict=False)))
+        except KernelError as wrong:
+            wrong.operand = taken.name if wrong.operand in taken.fields else wrong.operand
+            wrong.position = places.get(wrong.operand or "", wrong.position)
+            raise
+
+    function.__signature__ = shown  # type: ignore[attr-defined]
+    function.__name__, function.__module__ = record.name, "nki.isa"
+    function.__qualname__, function.__doc__ = f"nisa.{record.name}", single.__doc__
     return function
 
 

@@ -111,6 +111,10 @@ class Options:
     dynamic_turns: int = 1 << 20
     """How many turns a loop on the device may take before it is called endless."""
 
+    nc_sub_version: Literal[0, 1] = 0
+    """The silicon revision that nisa.get_nc_sub_version gives: 0 for the first, 1 for the second.
+    No document says in what they differ; nothing else here depends on it."""
+
     random_seed: int = 0
     """Where the engines' random generators start. Their hardware start state is not published."""
 

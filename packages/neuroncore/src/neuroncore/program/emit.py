@@ -237,6 +237,9 @@ class _Writer:
         parts = []
         for position, param in enumerate(found.params):
             value = call.name if param.name == "name" else self.field(call, param.field)
+            if param.more:
+                listed = [self.field(call, field) for field in param.fields]
+                value = [v for v in listed if v is not None]
             if not param.required and self.is_default(
                 call.record, param.field, value, param.default
             ):
@@ -260,7 +263,7 @@ class _Writer:
 
     def say_everything(self, call: Call, found: Signature) -> None:
         """Refuse a field that has no parameter in this version, unless it says nothing."""
-        fields = {p.field for p in found.params}
+        fields = {field for p in found.params for field in p.fields}
         for name, value in call.operands.items():
             if name not in fields and value is not None:
                 raise self.cannot(f"{call.instruction}({name}=…)", None, call)
@@ -284,6 +287,8 @@ class _Writer:
         match value:
             case Access():
                 return self.access(value)
+            case list():
+                return f"[{', '.join(map(self.value, value))}]"
             case AluOp() | Activation():
                 return f"nl.{value.name}"
             case DType():

@@ -4,6 +4,7 @@ Languages read it forward (arguments → record fields), an emitter backward, th
 """
 
 from neuroncore.surface._read import (
+    REQUIRED,
     VERSIONS,
     Param,
     Signature,
@@ -14,6 +15,7 @@ from neuroncore.surface._read import (
 )
 
 __all__ = [
+    "REQUIRED",
     "VERSIONS",
     "Param",
     "Signature",

@@ -27,7 +27,7 @@ _ENUMS = {
 }
 
 _LINE = re.compile(r"(\w+)\s+(\d\.\d)(?:-(\d\.\d))?\s+\((.*)\)$")
-_PARAM = re.compile(r"(\*{0,2}\w*)(?::(\w+))?(?:=(.*))?$")
+_PARAM = re.compile(r"(\*{0,2}\w*)(?::(\w+)(?:\.\.(\d+))?)?(?:=(.*))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,13 @@ class Param:
     keyword_only: bool = False
     text: str = ""
     """The default as the stubs print it."""
+    more: tuple[str, ...] = ()
+    """Of a parameter that takes a list: the fields behind `field` that its elements fill."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All record fields that it fills."""
+        return (self.field, *self.more)
 
     @property
     def required(self) -> bool:
@@ -120,9 +127,16 @@ def _split(inside: str) -> list[str]:
 def _param(text: str, keyword_only: bool) -> Param:
     match = _PARAM.match(text)
     assert match, f"isa.txt: cannot read parameter {text!r}"
-    name, field, default = match.groups()
+    name, field, last, default = match.groups()
     value = REQUIRED if default is None else _default(default)
-    return Param(name, field or name, value, keyword_only, default or "")
+    more = _numbered(field, int(last)) if last else ()
+    return Param(name, field or name, value, keyword_only, default or "", more)
+
+
+def _numbered(first: str, last: int) -> tuple[str, ...]:
+    """What follows src0 up to src15."""
+    stem = first.rstrip("0123456789")
+    return tuple(f"{stem}{n}" for n in range(int(first[len(stem) :]) + 1, last + 1))
 
 
 def _default(text: str) -> Any:
