@@ -49,8 +49,8 @@ class Words:
     def digest(self, state):
         return f"digest of {state}"
 
-    def write_step(self, step):
-        return step
+    def write_step(self, single):
+        return single
 
     def read_step(self, given):
         if not isinstance(given, int):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Generic, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 from nkigym.search.budget import Meter
 from nkigym.search.constraints import Constraints
@@ -32,9 +32,11 @@ class Node(Generic[State, Step]):
     depth: int
     bound_ns: float
     price_ns: float | None = None
+    was_judged: bool = False
+    """Whether its price was asked for, or found not to matter."""
     parent: Node[State, Step] | None = None
     step: Step | None = None
-    singles: Sequence[Step] = ()
+    singles: Sequence[Any] = ()
     """What that step is made of."""
     steps: Sequence[Step] | None = None
 
@@ -61,7 +63,7 @@ class Node(Generic[State, Step]):
         """The steps that lead to it, as they were offered."""
         return [node.step for node in self.path() if node.step is not None]
 
-    def schedule(self) -> list[Step]:
+    def schedule(self) -> list[Any]:
         """The single steps that lead to it from the root."""
         return [single for node in self.path() for single in node.singles]
 
@@ -122,8 +124,8 @@ class Explorer(Generic[State, Step]):
             )
         self.root = Node(state, 0, 0, self.space.bound_ns(state))
         self.nodes[self.space.key(state)] = self.root
-        self._price(self.root)
-        self._note(self.root)
+        self.qualifying += self.constraints.min_depth == 0
+        self.price(self.root)
 
     def steps(self, node: Node[State, Step]) -> Sequence[Step]:
         """What can be tried from a node; nothing where it is as deep as it may be."""
@@ -132,10 +134,16 @@ class Explorer(Generic[State, Step]):
             node.steps = self.space.steps(node.state) if deeper else ()
         return node.steps
 
-    def attempt(self, node: Node[State, Step], step: Step) -> Tried[State, Step]:
-        """One candidate. Raises Spent where the budget is."""
+    def attempt(
+        self, node: Node[State, Step], step: Step, priced: bool = True
+    ) -> Tried[State, Step]:
+        """One candidate; one that is only on the way to others need not be priced. Raises Spent
+        where the budget is.
+        """
         self.meter.take()
         tried = self._attempt(node, step)
+        if priced and tried.node is not None:
+            self.price(tried.node)
         if self.watcher is not None:
             best = self.best or self.root
             seen = Seen(self.meter.candidates, best.value_ns, best.bound_ns, self.meter.seconds)
@@ -159,13 +167,20 @@ class Explorer(Generic[State, Step]):
         if self._refuses("capacity", self.space.over_capacity(state)):
             return Tried(None, True)
         number, depth = len(self.nodes) - 1, node.depth + 1
-        child = Node(state, number, depth, self.space.bound_ns(state), None, node, step, singles)
+        child = Node(state, number, depth, self.space.bound_ns(state))
+        child.parent, child.step, child.singles = node, step, singles
         self.nodes[key] = child
-        hopeless = child.bound_ns >= (self.best.value_ns if self.best else inf)
-        if not self._refuses("bound", NO_BETTER if hopeless else None):
-            self._price(child)
-        self._note(child)
+        self.qualifying += child.depth >= self.constraints.min_depth
         return Tried(child, True)
+
+    def price(self, node: Node[State, Step]) -> None:
+        """Ask the timeline, unless it was asked or the bound says enough."""
+        if node.was_judged:
+            return
+        node.was_judged = True
+        hopeless = node.bound_ns >= (self.best.value_ns if self.best else inf)
+        if not self._refuses("bound", NO_BETTER if hopeless else None):
+            self._price(node)
 
     def _refuses(self, gate: str, reason: str | None) -> bool:
         if reason is None:
@@ -180,14 +195,10 @@ class Explorer(Generic[State, Step]):
         if known is not None:
             self.remembered += 1
             node.price_ns = known
-            return
-        node.price_ns = self.prices[digest] = self.space.price_ns(node.state)
-        if self.found is not None:
-            self.found(node)
-
-    def _note(self, node: Node[State, Step]) -> None:
-        if node.depth < self.constraints.min_depth:
-            return
-        self.qualifying += 1
-        if node.price_ns is not None and (self.best is None or node.rank < self.best.rank):
+        else:
+            node.price_ns = self.prices[digest] = self.space.price_ns(node.state)
+            if self.found is not None:
+                self.found(node)
+        qualifies = node.depth >= self.constraints.min_depth
+        if qualifies and (self.best is None or node.rank < self.best.rank):
             self.best = node

@@ -10,6 +10,7 @@ from neuroncore.program import Program, walk
 from nkigym import loops
 from nkigym.loops import Refused, Step
 from nkigym.search.form import form_digest
+from nkigym.search.moves import Move, apply_move, moves
 from nkigym.search.pricing import Machine
 from nkigym.search.roofline import WEIGHTS
 from nkigym.search.space import Applied, RefusedStepError
@@ -42,14 +43,18 @@ class LoopSpace:
     def statements(self, state: Program) -> int:
         return sum(1 for _ in walk(state.body))
 
-    def steps(self, state: Program) -> Sequence[Step]:
-        return loops.opportunities(state)
+    def steps(self, state: Program) -> Sequence[Step | Move]:
+        """Moves, then single steps."""
+        return (*moves(state), *loops.opportunities(state))
 
-    def apply(self, state: Program, step: Step) -> Applied[Program, Step]:
+    def apply(self, state: Program, step: Step | Move) -> Applied[Program]:
         try:
+            if isinstance(step, Move):
+                return Applied(*apply_move(state, step))
             return Applied(loops.apply(state, step), (step,))
         except Refused as refused:
-            raise RefusedStepError(f"{step.transform}: {_kind(refused.reason)}") from None
+            name = step.kind if isinstance(step, Move) else step.transform
+            raise RefusedStepError(f"{name}: {_kind(refused.reason)}") from None
 
     def key(self, state: Program) -> Hashable:
         return self.digest(state)
@@ -75,8 +80,8 @@ class LoopSpace:
             self._digest = state, form_digest(state)
         return self._digest[1]
 
-    def write_step(self, step: Step) -> Any:
-        return step.to_json()
+    def write_step(self, single: Step) -> Any:
+        return single.to_json()
 
     def read_step(self, given: Any) -> Step:
         try:

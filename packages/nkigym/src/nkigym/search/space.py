@@ -13,11 +13,11 @@ class RefusedStepError(Exception):
     """A step that cannot be taken from a state; its text is the reason, the same for all alike."""
 
 
-class Applied(NamedTuple, Generic[State, Step]):
+class Applied(NamedTuple, Generic[State]):
     """The state after a step, and the single steps that it is made of."""
 
     state: State
-    singles: Sequence[Step]
+    singles: Sequence[Any]
 
 
 class SearchSpace(Protocol[State, Step]):
@@ -44,7 +44,7 @@ class SearchSpace(Protocol[State, Step]):
         """Every opportunity, in an order that is always the same."""
         ...
 
-    def apply(self, state: State, step: Step) -> Applied[State, Step]:
+    def apply(self, state: State, step: Step) -> Applied[State]:
         """What a step leads to, proved to compute the same. Raises RefusedStepError."""
         ...
 
@@ -72,10 +72,10 @@ class SearchSpace(Protocol[State, Step]):
         """What a store knows it by: equal for equal programs, also in another process."""
         ...
 
-    def write_step(self, step: Step) -> Any:
+    def write_step(self, single: Any) -> Any:
         """A single step as JSON."""
         ...
 
-    def read_step(self, given: Any) -> Step:
+    def read_step(self, given: Any) -> Any:
         """A single step from JSON. Raises ValueError where it is none."""
         ...

@@ -129,6 +129,8 @@ def best_first(explorer: Explorer[State, Step], random: Random, settings: Settin
 
 STALE = 64
 """Generations without a program that is new, after which evolution has come to its end."""
+TRIES = 8
+"""Steps that are refused before a child stays without."""
 
 
 def evolutionary(explorer: Explorer[State, Step], random: Random, settings: Settings) -> str:
@@ -158,10 +160,18 @@ def _child(explorer: Explorer[State, Step], random: Random, population: list[Nod
             return _replayed(explorer, steps[:cut] + others[tail:])
     node = parent
     for _ in range(random.randint(1, 3)):
-        possible = explorer.steps(node)
-        if not possible:
-            break
-        node = explorer.attempt(node, random.choice(possible)).node or node
+        node = _appended(explorer, random, node)
+    explorer.price(node)
+    return node
+
+
+def _appended(explorer: Explorer[State, Step], random: Random, node: Node) -> Node:
+    """Any step more that can be taken, if there is one among some."""
+    possible = explorer.steps(node)
+    for _ in range(TRIES if possible else 0):
+        child = explorer.attempt(node, random.choice(possible), priced=False).node
+        if child is not None:
+            return child
     return node
 
 
@@ -175,7 +185,8 @@ def _replayed(explorer: Explorer[State, Step], steps: list[Step]) -> Node:
     node = explorer.root
     for step in steps:
         if node.depth < explorer.constraints.max_depth and step in explorer.steps(node):
-            node = explorer.attempt(node, step).node or node
+            node = explorer.attempt(node, step, priced=False).node or node
+    explorer.price(node)
     return node
 
 

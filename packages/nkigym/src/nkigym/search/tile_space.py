@@ -38,7 +38,7 @@ class TileSpace:
     def steps(self, state: Node) -> Sequence[Step]:
         return self._space.steps(state)
 
-    def apply(self, state: Node, step: Step) -> Applied[Node, Step]:
+    def apply(self, state: Node, step: Step) -> Applied[Node]:
         try:
             return Applied(self._space.after(state, step), (step,))
         except KeyError:
@@ -80,8 +80,8 @@ class TileSpace:
         except LoweringError as wrong:
             return wrong
 
-    def write_step(self, step: Step) -> Any:
-        return list(step)
+    def write_step(self, single: Step) -> Any:
+        return list(single)
 
     def read_step(self, given: Any) -> Step:
         match given:

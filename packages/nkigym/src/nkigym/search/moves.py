@@ -1,0 +1,154 @@
+"""Moves: several steps that only together make a kernel faster.
+
+    for column in range(4):                       t = buffer(bfloat16[128, 4, 8, 512], sbuf)
+        for k in range(8):                        for column in range(4):
+            t = buffer(bfloat16[128, 512], sbuf)      load(t[:, column, :, :], x[…])
+            load(t[:, :], x[128*k …])          →  for column in range(4):
+            use(t[:, :])                              for k in range(8):
+                                                          use(t[:, column, k, :])
+
+`stage` takes a statement out of `levels` loops, one hoist after the other, and makes the innermost
+`wide` loops that are then around it one instruction each. `drain` sinks it instead. A move is not
+a step: it is written down as those that it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from neuroncore.program import Allocate, Call, Loop, Program, Statement
+from nkigym import loops
+from nkigym.loops import Refused, Step
+
+Path = tuple[int, ...]
+WIDEST = 2
+"""Loops that one move makes one instruction of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """`stage` or `drain` the statement at a place out of `levels` loops, `wide` of them in one."""
+
+    kind: str
+    at: Path
+    levels: int
+    wide: int
+
+
+@dataclass(slots=True)
+class Taking:
+    """A program as steps are taken, which are kept."""
+
+    program: Program
+    steps: list[Step] = field(default_factory=list)
+
+    def take(self, transform: str, at: Path) -> None:
+        """One step more. Raises Refused."""
+        step = Step(transform, at)
+        self.program = loops.apply(self.program, step)
+        self.steps.append(step)
+
+
+def moves(program: Program) -> Iterator[Move]:
+    """Every move whose form fits, by place."""
+    for at, statement in _inside(program.body, ()):
+        for levels in range(1, len(at)):
+            around = levels + _depth(statement)
+            for wide in range(min(WIDEST, around) + 1):
+                yield Move("stage", at, levels, wide)
+                if isinstance(statement, Call) and statement.is_dma:
+                    yield Move("drain", at, levels, wide)
+
+
+def apply_move(program: Program, move: Move) -> tuple[Program, tuple[Step, ...]]:
+    """The program after a move, and its steps. Raises Refused where one of them cannot be taken."""
+    taking, at = Taking(program), move.at
+    out = {"stage": _hoisted, "drain": _sunk}[move.kind]
+    for _ in range(move.levels):
+        at = out(taking, at)
+    for _ in range(move.wide):
+        _widen(taking, at)
+    return taking.program, tuple(taking.steps)
+
+
+def _hoisted(taking: Taking, at: Path) -> Path:
+    """The statement in front of its loop; where it is then."""
+    taking.take("hoist", at)
+    block, number = _block(taking.program, at[:-1]), at[-2]
+    while isinstance(block[number], Allocate):
+        number += 1
+    return (*at[:-2], number)
+
+
+def _sunk(taking: Taking, at: Path) -> Path:
+    """The statement behind its loop; where it is then."""
+    taking.take("sink", at)
+    block, number = _block(taking.program, at[:-1]), at[-2]
+    while isinstance(block[number], Allocate):
+        number += 1
+    return (*at[:-2], number + 1)
+
+
+def _widen(taking: Taking, at: Path) -> None:
+    """One loop of the nest at a place goes into its instruction: the innermost that can.
+
+    Raises Refused where none can.
+    """
+    depth = _nest(_at(taking.program, at))
+    why: Refused | None = None
+    for chosen in reversed(range(depth)):
+        tried = Taking(taking.program)
+        try:
+            for level in range(chosen, depth - 1):
+                tried.take("reorder", (*at, *(0,) * level))
+            tried.take("widen", (*at, *(0,) * (depth - 1)))
+        except Refused as refused:
+            why = why or refused
+            continue
+        taking.program = tried.program
+        taking.steps += tried.steps
+        return
+    raise why or Refused("no loop is around the instruction")
+
+
+# -- places ----------------------------------------------------------------------------------------
+
+
+def _inside(body: tuple[Statement, ...], at: Path) -> Iterator[tuple[Path, Statement]]:
+    """Calls and loops that are in a loop, with their places."""
+    for number, statement in enumerate(body):
+        here = (*at, number)
+        if at and not isinstance(statement, Allocate):
+            yield here, statement
+        if isinstance(statement, Loop):
+            yield from _inside(statement.body, here)
+
+
+def _block(program: Program, at: Path) -> tuple[Statement, ...]:
+    """The body in which a place is."""
+    body = program.body
+    for number in at[:-1]:
+        statement = body[number]
+        assert isinstance(statement, Loop)
+        body = statement.body
+    return body
+
+
+def _at(program: Program, at: Path) -> Statement:
+    return _block(program, at)[at[-1]]
+
+
+def _depth(statement: Statement) -> int:
+    """How many loops, one in the other, a statement is made of."""
+    return 1 + _depth(statement.body[0]) if isinstance(statement, Loop) else 0
+
+
+def _nest(statement: Statement) -> int:
+    """The same, where they hold nothing but one call; 0 where they hold more."""
+    depth = 0
+    while isinstance(statement, Loop):
+        if len(statement.body) != 1:
+            return 0
+        statement, depth = statement.body[0], depth + 1
+    return depth
