@@ -17,7 +17,15 @@ from nki_dtypes import float32
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import READ, WRITE, Touch
 from nkigym.loops.transform import Claims, Taken, Transform
-from nkigym.loops.tree import Body, allocated, block_of, loops_around, statement_at, with_block
+from nkigym.loops.tree import (
+    Body,
+    allocated,
+    block_of,
+    buffers_of,
+    loops_around,
+    statement_at,
+    with_block,
+)
 from nkigym.loops.unroll import renamed
 from nkigym.loops.widen import refuse_illegal
 
@@ -143,7 +151,7 @@ def _refuse_illegal(body: Body, name: str, ranges: dict[str, range], program: Pr
         elif isinstance(statement, Call) and any(
             a.buffer == name for a in statement.accesses.values()
         ):
-            refuse_illegal(statement, ranges, program.buffers(), program)
+            refuse_illegal(statement, ranges, buffers_of(program), program)
 
 
 def _options(name: str) -> Transform:

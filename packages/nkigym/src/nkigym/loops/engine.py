@@ -8,7 +8,7 @@ from neuroncore.engines import Engine
 from neuroncore.program import Call, Program, Statement
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
-from nkigym.loops.tree import loops_around, replaced, statement_at
+from nkigym.loops.tree import Visible, loops_around, replaced, statement_at
 from nkigym.loops.widen import refuse_illegal
 
 
@@ -28,7 +28,7 @@ def _place(program: Program, step: Step) -> Taken:
         call.origin,
     )  # fmt: skip
     ranges = {loop.variable: loop.values for loop in loops_around(program, step.at)}
-    refuse_illegal(placed, ranges, program.buffers(), program)
+    refuse_illegal(placed, ranges, Visible(program, step.at), program)
     return Taken(replaced(program, step.at, (placed,)))
 
 

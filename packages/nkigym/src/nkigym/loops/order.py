@@ -23,6 +23,7 @@ from nkigym.loops.tree import (
     Body,
     allocated,
     block_of,
+    following,
     fresh,
     loop_at,
     replaced,
@@ -94,15 +95,9 @@ def _distributes(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
         seen = True
 
 
-def _following(block: Body, n: int) -> int | None:
-    """The number of the next statement behind n that is no allocation."""
-    later = (m for m in range(n + 1, len(block)) if not isinstance(block[m], Allocate))
-    return next(later, None)
-
-
 def _next_loop(block: Body, n: int) -> int | None:
     """The number of the next loop behind statement n, with nothing but allocations between."""
-    m = _following(block, n)
+    m = following(block, n)
     return m if m is not None and isinstance(block[m], Loop) else None
 
 
@@ -154,7 +149,7 @@ def _joins(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
 def _swap(program: Program, step: Step) -> Taken:
     block, n = block_of(program, step.at), step.at[-1]
     first = statement_at(program, step.at)
-    m = _following(block, n)
+    m = following(block, n)
     if isinstance(first, Allocate) or m is None:
         raise Refused("there are no two statements")
     claims = Claims(program, step.at)
@@ -164,7 +159,7 @@ def _swap(program: Program, step: Step) -> Taken:
 
 
 def _swaps(program: Program, at: Path, statement: Statement) -> Iterator[Step]:
-    if not isinstance(statement, Allocate) and _following(block_of(program, at), at[-1]):
+    if not isinstance(statement, Allocate) and following(block_of(program, at), at[-1]):
         yield Step("swap", at)
 
 

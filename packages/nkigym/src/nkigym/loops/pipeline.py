@@ -27,6 +27,7 @@ from nkigym.loops.tree import (
     allocated,
     changed,
     loop_at,
+    refuse_large,
     replaced,
     substituted,
     unused,
@@ -40,6 +41,9 @@ SLOT = "slot of the tile"
 ORDERS = {1: ("0,1",), 2: ("0,1,2", "1,0,2", "0,2,1")}
 """The orders that are offered, by the number of cuts."""
 
+MOST_PLACES = 12
+"""Bodies with as many places for a cut are offered one cut, others two."""
+
 
 def _pipeline(program: Program, step: Step) -> Taken:
     loop, claims = loop_at(program, step.at), Claims(program, step.at)
@@ -50,7 +54,7 @@ def _pipeline(program: Program, step: Step) -> Taken:
     front, parts = _with_places(loop, parts, crossing)
     own = [_own(loop, part, crossing, claims) for part in parts]
     writer = _Writer(program, loop, own, _order(step.option("order", str), len(parts)))
-    return claims.taken(replaced(program, step.at, (*front, *writer.body())))
+    return claims.taken(refuse_large(replaced(program, step.at, (*front, *writer.body()))))
 
 
 def _parts(loop: Loop, cuts: str) -> list[Body]:
@@ -169,7 +173,7 @@ class _Writer:
 
 def _pipelines(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
     places = [n for n, s in enumerate(loop.body) if not isinstance(s, Allocate)][1:]
-    for count in (1, 2):
+    for count in (1, 2) if len(places) < MOST_PLACES else (1,):
         for cuts in combinations(places, count) if loop.trips > count else ():
             for order in ORDERS[count]:
                 shown = ",".join(map(str, cuts))

@@ -8,9 +8,11 @@ from neuroncore.program import Program
 from nkigym.loops.copies import BYPASS, DIRECT
 from nkigym.loops.engine import ENGINE
 from nkigym.loops.hoist import HOIST, SINK
+from nkigym.loops.merge import MERGE
 from nkigym.loops.order import DISTRIBUTE, JOIN, REORDER, SWAP
 from nkigym.loops.pipeline import PIPELINE
 from nkigym.loops.reuse import REUSE
+from nkigym.loops.rfactor import RFACTOR
 from nkigym.loops.slots import EXPAND, ROTATE
 from nkigym.loops.split import FUSE, SPLIT
 from nkigym.loops.step import Refused, Step
@@ -40,6 +42,8 @@ TRANSFORMS: dict[str, Transform] = {
         BYPASS,
         DIRECT,
         SWAP,
+        MERGE,
+        RFACTOR,
     )
 }
 

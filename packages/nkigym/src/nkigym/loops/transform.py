@@ -9,7 +9,7 @@ from neuroncore.program import Loop, Program, Statement
 from nkigym.loops.apart import Apart, Shared, conflicts, is_apart
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import Range, Reader, Touch, range_of
-from nkigym.loops.tree import loops_around
+from nkigym.loops.tree import Visible, loops_around
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Claims:
 
     def __post_init__(self) -> None:
         program = self.program
-        self.reader = Reader(program.buffers(), program.target, program.nki)
+        self.reader = Reader(Visible(program, self.at), program.target, program.nki)
         self.around = [range_of(loop) for loop in loops_around(program, self.at)]
 
     def touches(self, body: Sequence[Statement], private: Iterable[str] = ()) -> list[Touch]:

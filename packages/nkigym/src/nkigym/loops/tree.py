@@ -9,6 +9,7 @@ from neuroncore.program import (
     Access,
     Affine,
     Allocate,
+    Buffer,
     Call,
     Loop,
     Program,
@@ -19,6 +20,14 @@ from neuroncore.program import (
 from nkigym.loops.step import Path, Refused
 
 Body = tuple[Statement, ...]
+
+PROGRAMS_KEPT = 256
+"""Programs of which the buffers are kept by name."""
+
+LARGEST = 512
+"""The most statements that a step may leave where it writes iterations out."""
+
+_buffers: dict[int, tuple[Program, Mapping[str, Buffer]]] = {}
 
 
 def statement_at(program: Program, at: Path) -> Statement:
@@ -61,6 +70,12 @@ def block_of(program: Program, at: Path) -> Body:
     return around[-1].body if around else program.body
 
 
+def following(block: Body, n: int) -> int | None:
+    """The number of the next statement behind n that is no allocation."""
+    later = (m for m in range(n + 1, len(block)) if not isinstance(block[m], Allocate))
+    return next(later, None)
+
+
 def replaced(program: Program, at: Path, new: Body) -> Program:
     """The program with other statements in the place of one."""
     return replace(program, body=_spliced(program.body, at, new, 1))
@@ -89,6 +104,39 @@ def _spliced(body: Body, at: Path, new: Body, count: int) -> Body:
     return (*body[:n], inner, *body[n + 1 :])
 
 
+class Visible(Mapping[str, Buffer]):
+    """The buffers of a program by name, those that can be seen at a place found without a walk."""
+
+    __slots__ = ("near", "program")
+
+    def __init__(self, program: Program, at: Path) -> None:
+        self.program = program
+        self.near = {b.name: b for b in program.parameters}
+        body = program.body
+        for n in at:
+            self.near |= {s.buffer.name: s.buffer for s in body if isinstance(s, Allocate)}
+            inner = body[n]
+            body = inner.body if isinstance(inner, Loop) else ()
+
+    def __getitem__(self, name: str) -> Buffer:
+        found = self.near.get(name)
+        return buffers_of(self.program)[name] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(buffers_of(self.program))
+
+    def __len__(self) -> int:
+        return len(buffers_of(self.program))
+
+
+def refuse_large(program: Program) -> Program:
+    """The program; raises Refused where it has more than LARGEST statements."""
+    count = sum(1 for _ in walk(program.body))
+    if count > LARGEST:
+        raise Refused(f"it would have {count} statements, more than {LARGEST}")
+    return program
+
+
 def places(program: Program) -> Iterator[tuple[Path, Statement]]:
     """Every statement with its place, outer before inner, in program order."""
     yield from _places(program.body, ())
@@ -104,8 +152,18 @@ def _places(body: Body, prefix: Path) -> Iterator[tuple[Path, Statement]]:
 
 def used_names(program: Program) -> set[str]:
     """The names of all loops and buffers."""
-    used = set(program.buffers())
+    used = set(buffers_of(program))
     return used | {s.variable for s in walk(program.body) if isinstance(s, Loop)}
+
+
+def buffers_of(program: Program) -> Mapping[str, Buffer]:
+    """Every buffer by name; found once for each of the programs asked about last."""
+    known = _buffers.get(id(program))
+    if known is None:
+        if len(_buffers) >= PROGRAMS_KEPT:
+            _buffers.clear()
+        known = _buffers[id(program)] = (program, program.buffers())
+    return known[1]
 
 
 def unused(used: set[str], like: str) -> str:

@@ -19,6 +19,7 @@ from nkigym.loops.tree import (
     Body,
     changed,
     loop_at,
+    refuse_large,
     replaced,
     substituted,
     unused,
@@ -66,7 +67,8 @@ def _unroll(program: Program, step: Step) -> Taken:
     if loop.trips > WRITTEN_OUT:
         raise Refused(f"{loop.trips} iterations of {loop.variable} are more than {WRITTEN_OUT}")
     copies = _copies(program, loop, loop.trips)
-    return Taken(replaced(program, step.at, tuple(s for body in copies for s in body)))
+    made = tuple(s for body in copies for s in body)
+    return Taken(refuse_large(replaced(program, step.at, made)))
 
 
 def _unrolls(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
@@ -86,7 +88,7 @@ def _peel(program: Program, step: Step) -> Taken:
         loop.variable, loop.start + loop.step, loop.stop, renamed(loop.body, names), loop.step,
         loop.origin,
     )  # fmt: skip
-    return Taken(replaced(program, step.at, (*first, rest)))
+    return Taken(refuse_large(replaced(program, step.at, (*first, rest))))
 
 
 def _peels(program: Program, at: Path, loop: Loop) -> Iterator[Step]:

@@ -6,7 +6,7 @@ for n in range(4):                                   load(t[:, 0:4, :], x[128*m 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from neuroncore.core import NeuronCore
@@ -16,7 +16,7 @@ from neuroncore.program import Access, Affine, Buffer, Call, Loop, Program
 from neuroncore.program.limits import limits
 from nkigym.loops.apart import LATER
 from nkigym.loops.step import Path, Refused, Step
-from nkigym.loops.touches import ADD, WRITE
+from nkigym.loops.touches import ADD, WRITE, Touch
 from nkigym.loops.transform import Claims, Taken, Transform, loops_only
 from nkigym.loops.tree import loop_at, replaced, with_operands
 
@@ -49,6 +49,18 @@ def _widen(program: Program, step: Step) -> Taken:
     call = loop.body[0] if len(loop.body) == 1 else None
     if not isinstance(call, Call):
         raise Refused(f"loop {loop.variable} holds more than one instruction")
+    rule = rule_of(call)
+    claims = Claims(program, step.at)
+    touches = writing(claims.touches((call,)))
+    claims.apart(touches, touches, ((loop, LATER),), f"iterations of {loop.variable} need an order")
+    wide = wider(call, loop, rule)
+    inside = {r.variable: range(r.start, r.stop, r.step) for r in claims.around}
+    refuse_illegal(wide, inside, claims.reader.buffers, program)
+    return claims.taken(replaced(program, step.at, (wide,)))
+
+
+def rule_of(call: Call) -> Wide:
+    """Which operands of a call grow. Raises Refused where tiles of it cannot be one."""
     rule = WIDE.get(call.instruction)
     if rule is None:
         raise Refused(f"{call.instruction} has no wider form")
@@ -56,13 +68,12 @@ def _widen(program: Program, step: Step) -> Taken:
         call.operands.get("reduce_res") is not None
     ):
         raise Refused(f"{call.instruction} sums up over each tile")
-    claims = Claims(program, step.at)
-    touches = [t._replace(kind=WRITE) if t.kind == ADD else t for t in claims.touches((call,))]
-    claims.apart(touches, touches, ((loop, LATER),), f"iterations of {loop.variable} need an order")
-    wide = wider(call, loop, rule)
-    inside = {r.variable: range(r.start, r.stop, r.step) for r in claims.around}
-    refuse_illegal(wide, inside, claims.reader.buffers, program)
-    return claims.taken(replaced(program, step.at, (wide,)))
+    return rule
+
+
+def writing(touches: Iterable[Touch]) -> list[Touch]:
+    """The touches, sums as writes: what one instruction adds to has to lie apart."""
+    return [t._replace(kind=WRITE) if t.kind == ADD else t for t in touches]
 
 
 def wider(call: Call, loop: Loop, rule: Wide) -> Call:

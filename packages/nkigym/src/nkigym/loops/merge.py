@@ -1,0 +1,80 @@
+"""merge: two neighbouring instructions become one wider instruction.
+
+    nc_matmul(acc[:, 0:256], a, b[:, 0:256])
+    nc_matmul(acc[:, 256:512], a, b[:, 256:512])   →   nc_matmul(acc[:, 0:512], a, b[:, 0:512])
+
+As `widen` does for a loop of two iterations: sums into PSUM merge like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from neuroncore.program import Access, Affine, Call, Loop, Program, Statement
+from nkigym.loops.step import Path, Refused, Step
+from nkigym.loops.transform import Claims, Taken, Transform
+from nkigym.loops.tree import (
+    block_of,
+    following,
+    loops_around,
+    statement_at,
+    with_block,
+    with_offset,
+    with_operands,
+)
+from nkigym.loops.widen import WIDE, refuse_illegal, rule_of, wider, writing
+
+SIDE = "which of two"
+"""Stands for the two instructions, and for no loop."""
+
+
+def _merge(program: Program, step: Step) -> Taken:
+    first, block, n = statement_at(program, step.at), block_of(program, step.at), step.at[-1]
+    m = following(block, n)
+    second = None if m is None else block[m]
+    if not isinstance(first, Call) or not isinstance(second, Call) or m is None:
+        raise Refused("there are no two instructions")
+    rule = rule_of(first)
+    if (first.instruction, first.attrs) != (second.instruction, second.attrs):
+        raise Refused(f"{first.instruction} and {second.instruction} differ in more than tiles")
+    operands = {name: _both(a, second.operands[name]) for name, a in first.operands.items()}
+    claims = Claims(program, step.at)
+    claims.apart(
+        writing(claims.touches((first,))), writing(claims.touches((second,))), (),
+        "one needs the other",
+    )  # fmt: skip
+    pair = Loop(SIDE, 0, 2, ())
+    wide = wider(with_operands(first, operands), pair, rule)
+    ranges = {loop.variable: loop.values for loop in loops_around(program, step.at)}
+    refuse_illegal(wide, ranges, claims.reader.buffers, program)
+    between = block[n + 1 : m]
+    return claims.taken(with_block(program, step.at, (*block[:n], *between, wide, *block[m + 1 :])))
+
+
+def _both(a: Access | float | None, b: Access | float | None) -> Access | float | None:
+    """The operand of one as a function of SIDE."""
+    if not isinstance(a, Access) or not isinstance(b, Access):
+        if type(a) is not type(b) or a != b:
+            raise Refused(f"an operand is {a} in one and {b} in the other")
+        return a
+    if (a.buffer, a.shape, a.strides, a.dtype, a.indirect) != (
+        b.buffer, b.shape, b.strides, b.dtype, b.indirect
+    ):  # fmt: skip
+        raise Refused(f"{a.buffer} and {b.buffer} are not tiles of one form")
+    apart = b.offset - a.offset
+    if not apart.is_constant:
+        raise Refused(f"tiles of {a.buffer} are not a fixed distance apart")
+    return with_offset(a, a.offset + Affine.variable(SIDE, apart.constant))
+
+
+def _merges(program: Program, at: Path, statement: Statement) -> Iterable[Step]:
+    if not isinstance(statement, Call) or statement.instruction not in WIDE:
+        return ()
+    block = block_of(program, at)
+    m = following(block, at[-1])
+    other = None if m is None else block[m]
+    is_like = isinstance(other, Call) and other.instruction == statement.instruction
+    return (Step("merge", at),) if is_like else ()
+
+
+MERGE = Transform("merge", "an instruction and the next like it as a wider one", _merges, _merge)

@@ -1,0 +1,320 @@
+"""Each transform by its text before and after, and what it refuses, with the reason."""
+
+import pytest
+from packages.nkigym.tests.loop_functions import SMALL, matmul
+from packages.nkigym.tests.loop_running import outputs, scheduled
+
+from neuroncore.program import check, parse_program, print_program
+from nkigym.checker import CertificateFileError, check_step
+from nkigym.loops import TRANSFORMS, Refused, Step, apply, certify, opportunities, take
+from nkigym.naive import naive
+
+HEAD = """\
+program("trn2", "0.6")
+def f(x: float32[256, 64], y: float32[256, 64]):
+    out = buffer(float32[256, 64], shared_hbm)
+"""
+TILE = "128*i : 128*i + 128, :"
+
+
+def program(body):
+    lines = [f"    {line}" for line in body.strip("\n").splitlines()]
+    return parse_program(HEAD + "\n".join([*lines, "    return out", ""]))
+
+
+COPY = """
+for i in range(2):
+    t = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=t[:, :], src=x[128*i : 128*i + 128, :])
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, :])
+"""
+
+EXPANDED = """
+t = buffer(float32[128, 2, 64], sbuf)
+for i in range(2):
+    dma_copy(dst=t[:, i, :], src=x[128*i : 128*i + 128, :])
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, i, :])
+"""
+
+CUT = """
+t = buffer(float32[128, 2, 64], sbuf)
+for i in range(2):
+    dma_copy(dst=t[:, i, :], src=x[128*i : 128*i + 128, :])
+for i in range(2):
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, i, :])
+"""
+
+WIDE = """
+t = buffer(float32[128, 2, 64], sbuf)
+dma_copy(dst=t[:, :, :], src=x.ap([[64, 128], [8192, 2], [1, 64]]))
+for i in range(2):
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, i, :])
+"""
+
+WRITTEN_OUT = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+dma_copy(dst=out[0:128, :], src=t[:, :])
+t1 = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t1[:, :], src=x[128:256, :])
+dma_copy(dst=out[128:256, :], src=t1[:, :])
+"""
+
+PEELED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+dma_copy(dst=out[0:128, :], src=t[:, :])
+for i in range(1, 2):
+    t1 = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=t1[:, :], src=x[128*i : 128*i + 128, :])
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=t1[:, :])
+"""
+
+OVERLAPPED = """
+t = buffer(float32[128, 2, 64], sbuf)
+dma_copy(dst=t[:, 0, :], src=x[0:128, :])
+dma_copy(dst=t[:, 1, :], src=x[128:256, :])
+dma_copy(dst=out[0:128, :], src=t[:, 0, :])
+dma_copy(dst=out[128:256, :], src=t[:, 1, :])
+"""
+
+TWICE = """
+for i in range(2):
+    a = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=a[:, :], src=y[0:128, :])
+    b = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=b[:, :], src=y[0:128, :])
+    tensor_tensor(dst=b[:, :], data1=a[:, :], data2=b[:, :], op=add)
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=b[:, :])
+"""
+
+ONCE_READ = (
+    TWICE.replace("dst=b[:, :], data1", "dst=c[:, :], data1")
+    .replace("    tensor_tensor", "    c = buffer(float32[128, 64], sbuf)\n    tensor_tensor")
+    .replace("src=b", "src=c")
+)
+
+REUSED = """
+for i in range(2):
+    a = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=a[:, :], src=y[0:128, :])
+    c = buffer(float32[128, 64], sbuf)
+    tensor_tensor(dst=c[:, :], data1=a[:, :], data2=a[:, :], op=add)
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=c[:, :])
+"""
+
+HOISTED = """
+a = buffer(float32[128, 64], sbuf)
+dma_copy(dst=a[:, :], src=y[0:128, :])
+for i in range(2):
+    c = buffer(float32[128, 64], sbuf)
+    tensor_tensor(dst=c[:, :], data1=a[:, :], data2=a[:, :], op=add)
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=c[:, :])
+"""
+
+COPIED = """
+for i in range(2):
+    a = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=a[:, :], src=x[128*i : 128*i + 128, :])
+    e = buffer(float32[128, 64], sbuf)
+    activation(dst=e[:, :], data=a[:, :], scale=1.0, op=exp)
+    b = buffer(float32[128, 64], sbuf)
+    tensor_copy(dst=b[:, :], src=e[:, :])
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=b[:, :])
+"""
+
+BYPASSED = """
+for i in range(2):
+    a = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=a[:, :], src=x[128*i : 128*i + 128, :])
+    e = buffer(float32[128, 64], sbuf)
+    activation(dst=e[:, :], data=a[:, :], scale=1.0, op=exp)
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=e[:, :])
+"""
+
+HALVES = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, 0:32], src=x[0:128, 0:32])
+dma_copy(dst=t[:, 32:64], src=x[0:128, 32:64])
+dma_copy(dst=out[0:128, :], src=t[:, :])
+dma_copy(dst=out[128:256, :], src=t[:, :])
+"""
+
+WHOLE = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+dma_copy(dst=out[0:128, :], src=t[:, :])
+dma_copy(dst=out[128:256, :], src=t[:, :])
+"""
+
+NESTED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+for i in range(2):
+    for j in range(4):
+        dma_copy(dst=out[128*i : 128*i + 128, 16*j : 16*j + 16], src=t[:, 16*j : 16*j + 16])
+"""
+
+TURNED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+for j in range(4):
+    for i in range(2):
+        dma_copy(dst=out[128*i : 128*i + 128, 16*j : 16*j + 16], src=t[:, 16*j : 16*j + 16])
+"""
+
+HALVED = (
+    TURNED.replace("for j in range(4):", "for j in range(2):\n    for j1 in range(2):")
+    .replace("    for i in", "        for i in")
+    .replace("        dma_copy(dst=out", "            dma_copy(dst=out")
+    .replace("16*j", "32*j + 16*j1")
+)
+
+BY_TEXT = [
+    (COPY, Step("expand", (1,), (("buffer", "t"),)), EXPANDED),
+    (COPY, Step("rotate", (1,), (("slots", 2), ("space", "sbuf"))), EXPANDED),
+    (COPY, Step("distribute", (1,), (("cut", 2),)), CUT),
+    (COPY, Step("hoist", (1, 1)), CUT),
+    (COPY, Step("sink", (1, 2)), CUT),
+    (CUT, Step("join", (2,)), EXPANDED),
+    (CUT, Step("widen", (2,)), WIDE),
+    (COPY, Step("unroll", (1,)), WRITTEN_OUT),
+    (COPY, Step("peel", (1,)), PEELED),
+    (COPY, Step("pipeline", (1,), (("cuts", "2"), ("order", "0,1"))), OVERLAPPED),
+    (ONCE_READ, Step("reuse", (1, 1), (("other", 3),)), REUSED),
+    (REUSED, Step("hoist", (1, 1)), HOISTED),
+    (COPIED, Step("bypass", (1, 5)), BYPASSED),
+    (COPIED, Step("direct", (1, 5)), BYPASSED.replace("e[", "b[").replace("e = b", "b = b")),
+    (HALVES, Step("merge", (2,)), WHOLE),
+    (NESTED, Step("reorder", (3,)), TURNED),
+    (TURNED, Step("split", (3,), (("factor", 2),)), HALVED),
+    (HALVED, Step("fuse", (3,)), TURNED),
+    (HALVES, Step("swap", (4,)), "\n".join(HALVES.splitlines()[k] for k in (0, 1, 2, 3, 5, 4))),
+    (
+        COPIED, Step("engine", (1, 5), (("engine", "gpsimd"),)),
+        COPIED.replace("src=e[:, :])", "src=e[:, :], engine=gpsimd)"),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before, step, after", BY_TEXT, ids=[str(c[1]) for c in BY_TEXT])
+def test_a_step_makes_this_text(before, step, after):
+    made = apply(program(before), step)
+
+    assert print_program(made) == print_program(program(after))
+    check(made)
+
+
+@pytest.mark.parametrize("before, step, after", BY_TEXT, ids=[str(c[1]) for c in BY_TEXT])
+def test_what_a_step_makes_computes_the_same(before, step, after):
+    for wanted, got in zip(outputs(program(before)), outputs(program(after)), strict=True):
+        assert (wanted == got).all()
+
+
+def test_every_transform_but_one_has_its_text():
+    assert set(TRANSFORMS) - {step.transform for _, step, _ in BY_TEXT} == {"rfactor"}
+
+
+def test_a_sum_in_two_stages_is_the_same_sum():
+    start = naive(matmul, "bf16[512, 128]", "bf16[512, 512]")
+
+    made, _ = scheduled(start, "split k factor=2\nrfactor k buffer=product")
+
+    check(made)
+    assert "tensor_tensor" in print_program(made)
+    assert (outputs(made)[0] == outputs(start)[0]).all()
+
+
+CARRIED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+for i in range(2):
+    tensor_tensor(dst=t[:, :], data1=t[:, :], data2=t[:, :], op=add)
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, :])
+"""
+
+SHIFTED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+for i in range(2):
+    for j in range(2):
+        dma_copy(dst=y[64*i + 64*j : 64*i + 64*j + 64, :], src=t[0:64, :])
+        dma_copy(dst=t[64:128, :], src=y[64*i + 64*j + 64 : 64*i + 64*j + 128, :])
+dma_copy(dst=out[0:128, :], src=t[:, :])
+dma_copy(dst=out[128:256, :], src=t[:, :])
+"""
+
+REFUSED = [
+    (CARRIED, Step("distribute", (3,), (("cut", 1),)), "a write and a read of t may meet"),
+    (CARRIED, Step("hoist", (3, 1)), "a write and a read of t may meet"),
+    (CARRIED, Step("hoist", (3, 0)), "may meet"),
+    (CARRIED, Step("pipeline", (3,), (("cuts", "1"), ("order", "0,1"))), "may meet"),
+    (CARRIED, Step("swap", (3, 0)), "they need their order"),
+    (SHIFTED, Step("reorder", (3,)), "j cannot be around i"),
+    (COPY, Step("split", (1,), (("factor", 3),)), "3 is no divisor of the 2 trips of i"),
+    (COPY, Step("split", (1,), (("factor", "2"),)), "split needs factor, of type int"),
+    (COPY, Step("split", (1, 0)), "1.0 is no loop"),
+    (COPY, Step("split", (9,)), "there is no statement 9"),
+    (COPY, Step("widen", (1,)), "holds more than one instruction"),
+    (COPY, Step("fuse", (1,)), "holds more than a loop"),
+    (COPY, Step("join", (1,)), "no loop follows"),
+    (COPY, Step("polish", (1,)), "there is no transform polish"),
+    (TWICE, Step("reuse", (1, 1), (("other", 3),)), "b is not made by one statement alone"),
+    (COPIED, Step("bypass", (1, 3)), "it is no copy"),
+    (COPIED, Step("engine", (1, 3), (("engine", "vector"),)), "no instruction there"),
+    (COPY, Step("rfactor", (1,), (("buffer", "out"),)), "out is no tile in PSUM"),
+    (HALVES, Step("merge", (3,)), "are not tiles of one form"),
+]
+
+
+@pytest.mark.parametrize("before, step, reason", REFUSED, ids=[str(c[1]) for c in REFUSED])
+def test_a_step_is_refused_with_its_reason(before, step, reason):
+    with pytest.raises(Refused, match=reason) as refused:
+        take(program(before), step)
+    assert refused.value.step == step
+
+
+NO_STEPS = [
+    {},
+    {"transform": "split"},
+    {"transform": "split", "at": [-1]},
+    {"transform": "split", "at": [1], "factor": 1.5},
+]
+
+
+@pytest.mark.parametrize("data", NO_STEPS, ids=str)
+def test_what_is_no_step_is_refused(data):
+    with pytest.raises(Refused):
+        Step.from_json(data)
+
+
+def test_unchanged_statements_are_shared():
+    before = naive(matmul, *SMALL[matmul])
+    loop = next(step for step in opportunities(before) if step.transform == "rotate")
+
+    after = apply(before, loop)
+
+    assert after.body[0] is before.body[0]
+    assert after.parameters is before.parameters
+
+
+def test_opportunities_come_in_one_order():
+    one, other = (naive(matmul, *SMALL[matmul]) for _ in range(2))
+    assert opportunities(one) == opportunities(other) != ()
+
+
+def test_the_checker_refutes_a_claim_that_does_not_hold():
+    certificate = certify(program(COPY), Step("distribute", (1,), (("cut", 2),))).to_json()
+    wrong = certify(program(NESTED), Step("reorder", (3,))).to_json()
+    assert check_step(certificate) == check_step(wrong) == []
+
+    (claim, *_) = wrong["claims"]
+    claim["a"]["offset"][1] = claim["b"]["offset"][1] = {"j": 16, "i": 16}
+
+    (finding, *_) = check_step(wrong)
+    assert "accesses to out meet" in finding.what
+
+
+def test_what_is_no_certificate_is_refused():
+    with pytest.raises(CertificateFileError, match="this is no certificate of a step"):
+        check_step({"claims": [{"shared": []}]})
