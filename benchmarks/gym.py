@@ -1,8 +1,8 @@
 """The search of tile programs: how long it takes, how much it holds, what a program costs.
 
-    python benchmarks/gym.py
+    [NKI_AUTOTUNE_CHECKOUT=DIR] python benchmarks/gym.py
 
-One BLAS thread, CPU time. Best of three where a line says so. The space of 2 x 2 x 2 tiles is
+A checkout of awslabs/nki-autotune, with its history, is measured beside. One BLAS thread, CPU time. Best of three where a line says so. The space of 2 x 2 x 2 tiles is
 counted in a process of its own, whose peak is that of the search. Visits are steps of random walks
 over 8 x 8 x 8 tiles of 1024³, each certified. The pipeline is 100 programs of 256³, ten or more
 steps from the root: searched, certified by the checker, rolled, verified, written as source,
@@ -56,6 +56,24 @@ def main() -> None:
     print(f"descent, 8x8x8: {seconds:.2f} s from 1,601 to {left} statements (at most 1)")
     _print_rolling()
     _print_pipeline()
+    if os.environ.get("NKI_AUTOTUNE_CHECKOUT"):
+        _print_peer()
+
+
+def _print_peer() -> None:
+    """The same by the public package, if a checkout is given: see gym_peer.py."""
+    asked = {
+        "tiles 2,2,2, nothing certified": ("tiles", "2,2,2"),
+        "random growth, 8x8x8, nothing certified": ("tiles", "8,8,8", "4"),
+        "random walk over its newest transforms, nothing certified": ("loops", "60"),
+    }
+    for name, arguments in asked.items():
+        command = [sys.executable, str(Path(__file__).with_name("gym_peer.py")), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        said = (done.stdout or done.stderr).strip().splitlines() or ["nothing"]
+        print(
+            f"public package, {name}: {said[-1] if not done.returncode else 'skipped: ' + said[-1]}"
+        )
 
 
 def _enumerated(tiles: str, *options: str) -> dict[str, Any]:
