@@ -2,11 +2,11 @@
 
     [NKI_AUTOTUNE_CHECKOUT=DIR] python benchmarks/gym.py
 
-A checkout of awslabs/nki-autotune, with its history, is measured beside. One BLAS thread, CPU time. Best of three where a line says so. The space of 2 x 2 x 2 tiles is
-counted in a process of its own, whose peak is that of the search. Visits are steps of random walks
-over 8 x 8 x 8 tiles of 1024³, each certified. The pipeline is 100 programs of 256³, ten or more
-steps from the root: searched, certified by the checker, rolled, verified, written as source,
-executed, and compared to the bit.
+A checkout of awslabs/nki-autotune, with its history, is measured beside. One BLAS thread, CPU time.
+Best of three where a line says so. The space of 2 x 2 x 2 tiles is counted in a process of its own,
+whose peak is that of the search. Visits are steps of random walks over 8 x 8 x 8 tiles of 1024³,
+each certified. The pipeline is 100 programs of 256³, ten or more steps from the root: searched,
+certified by the checker, rolled, verified, written as source, executed, and compared to the bit.
 """
 
 from __future__ import annotations

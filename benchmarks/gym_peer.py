@@ -4,10 +4,10 @@
     NKI_AUTOTUNE_CHECKOUT=DIR python benchmarks/gym_peer.py loops VISITS
 
 prints one JSON object. `tiles` is the search of tile programs of 28 February 2026, which its own
-history holds (no steps but its own, no execution): all of the space, or so many visits of its random
-growth. `loops` is a random walk over the transforms that are checked out, from its matmul of 2048³;
-it needs networkx, and has our `nki`. A program of its own because the public package and ours have the same import
-name.
+history holds (no steps but its own, no execution): all of the space, or so many visits of its
+random growth. `loops` is a random walk over the transforms that are checked out, from its matmul of
+2048³; it needs networkx, and has our `nki`. A program of its own because the public package and
+ours have the same import name.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def tiles(checkout: Path, folder: Path, given: list[str]) -> dict[str, Any]:
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         archive.extractall(folder / "public", filter="data")
     sys.path.insert(0, str(folder / "public" / "nkigym" / "src"))
-    sys.modules.update(dict.fromkeys(_DEVICE, MagicMock()))
+    for name in _DEVICE:
+        sys.modules[name] = MagicMock()
     k, m, n = (128 * int(number) for number in given[0].split(","))
     visits = int(given[1]) if len(given) > 1 else None
     function = _imported(folder, "tiles_of_the_peer", _TILES).matmul
@@ -110,7 +111,7 @@ def loops(checkout: Path, folder: Path, given: list[str]) -> dict[str, Any]:
         getattr(transforms, name)()
         for name in ("Split", "Fuse", "Reorder", "ComputeAt", "ReverseComputeAt")
     ]
-    shapes = {name: ((2048, 2048), "bfloat16") for name in ("lhs_T", "rhs")}
+    shapes = dict.fromkeys(("lhs_T", "rhs"), ((2048, 2048), "bfloat16"))
     world = environment.KernelMDP(kernel, shapes, every)
     rng, state = random.Random(SEED), world.reset()
     began, refused = time.process_time(), 0
