@@ -155,3 +155,11 @@ def test_a_tensor_prints_what_it_is(now):
     text = now.inside(lambda: repr(nl.ndarray((4, 6), nl.bfloat16, nl.psum, name="acc")))
 
     assert text == "<acc: (4, 6), bfloat16, PSUM>"
+
+
+def test_an_argument_is_in_hbm(every):
+    def kernel(x):
+        assert x.buffer == every.nl.hbm == every.nl.private_hbm
+        return every.out(every.tile(x))
+
+    every.run(kernel, np.ones((2, 2), np.float32))

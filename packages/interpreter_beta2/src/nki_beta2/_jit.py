@@ -211,7 +211,7 @@ def _cores(lnc: Any, language: Language) -> int:
 
 def _check_result(language: Language, kernel: str, view: View) -> None:
     """Returned tensors live in shared HBM (0.2: any HBM); arguments may be returned too."""
-    space = view.buffer
+    space = view.spec.space
     legal = {Space.shared_hbm, Space.hbm}  # only arguments are in plain hbm
     if language.version < (0, 3):
         legal.add(Space.private_hbm)

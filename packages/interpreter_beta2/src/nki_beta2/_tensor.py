@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from neuroncore.engines import Space
 from neuroncore.errors import UnsupportedError
 from neuroncore.memory import View
 
@@ -23,6 +24,12 @@ class NkiTensor(View):
     """
 
     __slots__ = ()
+
+    @property
+    def buffer(self) -> Space:
+        """The memory; an argument's is nl.hbm, which is another name of nl.private_hbm."""
+        space = self.spec.space
+        return Space.private_hbm if space is Space.hbm else space
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise UnsupportedError(
