@@ -54,7 +54,7 @@ def isa_contents(language: Language) -> dict[str, Any]:
         found = signature(name, version)
         assert found is not None
         contents[name] = make_function(INSTRUCTIONS[name], found)
-    return contents | registers(language, contents["register_load"], contents["register_store"])
+    return contents | registers(language, contents)
 
 
 def _nc_version(language: Language) -> Callable[[], NcVersion]:

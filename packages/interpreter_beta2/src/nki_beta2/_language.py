@@ -18,6 +18,7 @@ from neuroncore.memory import View, ds
 from neuroncore.surface import signature, version_tuple
 from nki_beta2._constants import make_shared_constant
 from nki_beta2._jit import Language
+from nki_beta2._loops import loops
 from nki_beta2._sizes import TileSize
 from nki_beta2._tensor import NkiTensor
 from nki_dtypes import ALL
@@ -66,12 +67,13 @@ class Operation:
 def language_contents(language: Language) -> dict[str, Any]:
     """Everything `nki.language` offers in this version and the machine models."""
     contents: dict[str, Any] = {name: Operation(name) for name in (*ALU_OPS, *ACTIVATIONS)}
-    if language.version >= (0, 4):
-        contents[BYPASS.name] = Operation(BYPASS.name)
+    for name, since in {BYPASS.name: (0, 4), "average": (0, 5)}.items():
+        if language.version >= since:
+            contents[name] = Operation(name)
     contents |= {d.name: d for d in ALL if version_tuple(d.since) <= language.version}
     contents |= _BUFFERS
     contents |= _creation(language)
-    contents |= _programs()
+    contents |= _programs() | loops(language)
     contents |= {name: _loop(name) for name in ("affine_range", "sequential_range", "static_range")}
     contents |= {
         "ds": ds,

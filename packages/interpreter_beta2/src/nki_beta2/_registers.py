@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from neuroncore.errors import AttributeValueError, SignatureError
@@ -12,10 +13,9 @@ from neuroncore.registers import RULE, VirtualRegister
 from nki_beta2._jit import Language
 
 
-def registers(
-    language: Language, load: Callable[..., Any], store: Callable[..., Any]
-) -> dict[str, Any]:
-    """The names; `load` and `store` are the machine's instructions on a register's cell."""
+def registers(language: Language, machine: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+    """The names; `machine` has the instructions, register_load and _store on a register's cell."""
+    load, store = machine["register_load"], machine["register_store"]
 
     def register_alloc(x: Any = None) -> VirtualRegister:
         """A new register: undefined, with a compile-time int, or with a (1, 1) tensor's element.
@@ -56,12 +56,27 @@ def registers(
         "register_load": register_load,
         "register_store": register_store,
     }
+    if language.version >= (0, 4):
+        contents["iota"] = _with_register(machine["iota"])
     for name, function in contents.items():
         function.__name__, function.__qualname__ = name, f"nisa.{name}"  # as errors will call it
         function.__module__ = "nki.isa"
     if language.version >= (0, 3):
         contents["VirtualRegister"] = VirtualRegister
     return contents
+
+
+def _with_register(iota: Callable[..., Any]) -> Callable[..., Any]:
+    """iota, whose offset may be a register; it is read now."""
+
+    @functools.wraps(iota)
+    def with_register(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(a.value if isinstance(a, VirtualRegister) else a for a in args)
+        if isinstance(kwargs.get("offset"), VirtualRegister):
+            kwargs["offset"] = kwargs["offset"].value
+        return iota(*args, **kwargs)
+
+    return with_register
 
 
 def _move_of(language: Language, move: Callable[[Any, Any], None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from neuroncore._caret import find_place
+from neuroncore._caret import Place, find_place
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
 from neuroncore.errors import (
@@ -33,6 +33,15 @@ def register_dtype(dtype: DType) -> DType:
     return uint32 if dtype is uint32 else int32
 
 
+def endless(turns: int, expected: str, place: Place | None) -> EndlessLoopError:
+    """What is raised for the loop at `place` once it has taken as many turns as it may."""
+    return EndlessLoopError(
+        f"the loop has not ended after {turns} turns", expected=expected, place=place,
+        hint="let the body change what the loop waits for, or raise Options.dynamic_turns",
+        rule=f"{RULE}, loops",
+    )  # fmt: skip
+
+
 class VirtualRegister:
     """A register; kernels get one from nisa.register_alloc and use it as `scalar_offset`, as bound
     of a dynamic loop, or in `while register:`.
@@ -40,7 +49,7 @@ class VirtualRegister:
     A `frozen` one, the variable of a dynamic loop, cannot be written.
     """
 
-    __slots__ = ("_bits", "_dtype", "_turns", "frozen")
+    __slots__ = ("_bits", "_core", "_dtype", "_start", "_turns", "frozen")
 
     def __init__(self, state: Any = None, frozen: bool = False) -> None:
         if not isinstance(state, NeuronCore):
@@ -48,24 +57,46 @@ class VirtualRegister:
                 "a register is made by nisa.register_alloc", got=f"VirtualRegister({state!r})",
                 hint="register = nisa.register_alloc(0)", rule=f"{RULE}, VirtualRegister",
             )  # fmt: skip
-        self._bits = state.allocate((1, 1), int32, Space.private_hbm, "register")
+        self._core = state
+        self._bits: View | None = None
+        self._start: int | None = None
         self._dtype = int32
         self._turns: dict[Any, int] = {}
         self.frozen = frozen
-        for watcher in state.watchers:
-            watcher.register(self._bits)
+
+    @classmethod
+    def counting(cls, core: NeuronCore, number: int, frozen: bool) -> VirtualRegister:
+        """The variable of a loop that has come to `number`; a tensor once it is used as one."""
+        register = cls(core, frozen)
+        register._start = number
+        return register
 
     @property
     def cell(self) -> View:
         """The register as a (1, 1) tensor of what it holds."""
-        self._bits.settle()
+        if self._bits is None:
+            self._bits = self._core.allocate((1, 1), int32, Space.private_hbm, "register")
+            for watcher in self._core.watchers:
+                watcher.register(self._bits)
+            self._bits.settle()
+            if self._start is not None:
+                self._bits.array[...] = self._start
+                self._core.moved(self._bits)
         return self._bits.view(self._dtype)
 
     @property
     def value(self) -> int | float:
         """The number that it holds now."""
-        self._bits.core.need_values()
+        if self._bits is None and self._start is not None:
+            return self._start
+        self._core.need_values()
         return self.cell.array[0, 0].item()
+
+    def copy(self) -> VirtualRegister:
+        """Another register that holds the same."""
+        other = VirtualRegister(self._core)
+        other.copy_from(self)
+        return other
 
     def to_write(self, dtype: DType) -> View:
         """The cell for a number of `dtype`; raises FrozenRegisterError for a loop's variable."""
@@ -75,8 +106,9 @@ class VirtualRegister:
                 hint="nothing that is written to it changes the loop",
                 rule="NKI: nl.dynamic_range, loop variable",
             )  # fmt: skip
-        self._dtype = register_dtype(dtype)
-        return self.cell
+        cell = self.cell.view(register_dtype(dtype))
+        self._dtype = cell.dtype
+        return cell
 
     def set(self, value: int | np.integer) -> None:
         """Let it hold a compile-time int of 32 bits."""
@@ -103,7 +135,7 @@ class VirtualRegister:
 
     def __bool__(self) -> bool:
         """For `while register:`; Options.dynamic_turns bounds how often one line may ask."""
-        options, place = self._bits.core.options, find_place()
+        options, place = self._core.options, find_place()
         if options.register_control == "tracer":
             raise self._unknown("the truth value")
         line = (place.file, place.line) if place else None
@@ -112,12 +144,7 @@ class VirtualRegister:
         if not held:
             self._turns.pop(line)
         elif turns > options.dynamic_turns:
-            raise EndlessLoopError(
-                f"the loop has not ended after {options.dynamic_turns} turns",
-                expected="a register that becomes 0", got=f"{self.value}", place=place,
-                hint="load the register anew in the body, or raise Options.dynamic_turns",
-                rule=f"{RULE}, while register",
-            )  # fmt: skip
+            raise endless(options.dynamic_turns, "a register that becomes 0", place)
         return held
 
     def __index__(self) -> NoReturn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from neuroncore.calls import make_function
 from neuroncore.enums import MatmulPerfMode
 from neuroncore.errors import (
     AttributeValueError,
@@ -16,7 +17,9 @@ from neuroncore.errors import (
     UndefinedError,
     UnsupportedError,
 )
+from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.options import Options
+from neuroncore.surface import signature
 
 NARROW = ("bfloat16", "float16", "float8_e4m3", "float8_e5m2")
 
@@ -330,6 +333,22 @@ def test_gen4_writes_every_bank(make_world, nisa):
     nisa.nc_matmul(dst, world.tile(np.ones((8, 2))), world.tile(np.ones((8, 4096))))
 
     assert (dst.array == 8).all()
+
+
+@pytest.mark.parametrize(("version", "most"), [("0.4", 4096), ("0.5", 8192)])
+def test_twice_as_many_16_bit_results_came_with_05(make_world, version, most):
+    world, found = make_world("trn3"), signature("nc_matmul", version)
+    assert found is not None
+    matmul = make_function(INSTRUCTIONS["nc_matmul"], found)
+    left = world.tile(np.ones((1, 2)), "bfloat16")
+
+    def run(columns):
+        dst = world.new((2, most), "bfloat16", "psum")
+        matmul(dst, left, world.tile(np.ones((1, columns)), "bfloat16"))
+
+    run(most)
+    with pytest.raises(ShapeError, match=f"moving free size {most + 1} exceeds {most}"):
+        run(most + 1)
 
 
 def test_psum_is_the_only_destination(world, nisa):

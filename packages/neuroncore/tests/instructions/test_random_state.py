@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuroncore.engines import Engine
-from neuroncore.errors import EngineError
+from neuroncore.errors import EngineError, MemorySpaceError
 
 MASK = 2**32 - 1
 ENGINES = pytest.mark.parametrize(("engine", "width"), [(Engine.gpsimd, 6), (Engine.vector, 24)])
@@ -98,3 +98,11 @@ def test_vector_states_come_with_gen4(make_world, nisa):
 
     with pytest.raises(EngineError, match="the vector engine of trn2 does not give its states"):
         nisa.rand_get_state(world.new((1, 24), "uint32"), Engine.vector)
+
+
+def test_states_came_from_psum_in_02_only(trn3, nisa, nisa_02):
+    words = trn3.tile(np.ones((4, 24), int), "uint32", "psum")
+
+    nisa_02.rand_set_state(words, Engine.vector)
+    with pytest.raises(MemorySpaceError, match="src_seeds is in PSUM"):
+        nisa.rand_set_state(words, Engine.vector)

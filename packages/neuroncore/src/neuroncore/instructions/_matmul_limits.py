@@ -55,9 +55,9 @@ def sizes_fit(c: Call) -> Iterable[Violation]:
 
 
 def _moving_max(c: Call) -> int:
-    """gen4 writes up to all PSUM banks: twice as many 16-bit results."""
-    most = c.target.moving_free_max
-    return most * 2 if c.target.generation >= 4 and c.dst.dtype is bfloat16 else most
+    """gen4 writes up to all PSUM banks: twice as many 16-bit results, from 0.5 on."""
+    doubled = c.target.generation >= 4 and c.dst.dtype is bfloat16 and c.version >= (0, 5)
+    return c.target.moving_free_max * (2 if doubled else 1)
 
 
 def one_bank(c: Call) -> bool:

@@ -12,7 +12,13 @@ import numpy as np
 
 from neuroncore.effects import Touch, reads, register, writes
 from neuroncore.engines import ON_CHIP, SBUF, Engine
-from neuroncore.errors import EngineError, ShapeError, UnsupportedError, Violation
+from neuroncore.errors import (
+    EngineError,
+    MemorySpaceError,
+    ShapeError,
+    UnsupportedError,
+    Violation,
+)
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import STATES, WORDS, generator_name, restart, state
@@ -130,9 +136,22 @@ RAND_SET_STATE = Instruction(
     name="rand_set_state",
     engines=(Engine.gpsimd, Engine.vector),
     source="NKI reference: nki.isa.rand_set_state",
-    operands={"src_seeds": In("P 6S", SBUF, dtypes=_UINT32)},
+    operands={"src_seeds": In("P 6S", ON_CHIP, dtypes=_UINT32)},
     attrs={"engine": Attr(Engine.unknown, as_engine)},
-    limits=_limits("src_seeds"),
+    limits=[
+        *_limits("src_seeds"),
+        rule(
+            lambda c: c.src_seeds.space in SBUF or c.version == (0, 2),
+            lambda c: Violation(
+                MemorySpaceError, "src_seeds is in PSUM", "src_seeds", expected="SBUF",
+                got=f"shape {c.src_seeds!r}", hint="copy them to SBUF with nisa.tensor_copy first",
+                rule="NKI 0.3: rand_set_state, memories",
+            ),
+            src_seeds="uint32[4, 24] psum",
+            engine=Engine.vector,
+            target="trn3",
+        ),
+    ],
     effects=lambda c: reads("src_seeds") + register(generator_name(c.engine), Touch.write),
     work=lambda c: one_pass(c, c.src_seeds.free),  # a copy of its words; no figure is published
     run=rand_set_state,

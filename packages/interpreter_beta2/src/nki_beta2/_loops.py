@@ -1,0 +1,120 @@
+"""Loops on the device: dynamic_range, fori_loop and while_loop, executed turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from neuroncore._caret import Place, find_place
+from neuroncore.errors import AttributeValueError, SignatureError, UnsupportedError
+from neuroncore.launch import running
+from neuroncore.registers import VirtualRegister, endless
+from nki_beta2._jit import Language
+
+_REGISTER_SINCE = (0, 4)  # before, the variable of dynamic_range is no register
+
+
+class LoopNumber:
+    """The variable of dynamic_range up to 0.3: a number of the device that nothing can use."""
+
+    def __int__(self) -> int:
+        raise UnsupportedError(
+            "the variable of nl.dynamic_range is used", expected="a tensor that counts the turns",
+            hint="memset a (1, 1) tensor before the loop and add 1 in it; from 0.4 on the variable "
+            "is a register", rule="NKI 0.3: nl.dynamic_range",
+        )  # fmt: skip
+
+    __index__ = __float__ = __bool__ = __int__
+
+
+def loops(language: Language) -> dict[str, Callable[..., Any]]:
+    """The names that this version has."""
+
+    def dynamic_range(start: Any, stop: Any = None, step: int = 1) -> Iterator[Any]:
+        """For i in nl.dynamic_range(start, stop, step): bounds may be registers.
+
+        From 0.4 on i is a register that cannot be written. The bounds are checked before every
+        turn; a body that changes one is refused, as no document says what it would do.
+        """
+        core, place = running("nl.dynamic_range").core, find_place()
+        low, high = (0, start) if stop is None else (start, stop)
+        for number in _numbers("nl.dynamic_range", low, high, step, place):
+            if language.version < _REGISTER_SINCE:
+                yield LoopNumber()
+            else:
+                yield VirtualRegister.counting(core, number, frozen=True)
+
+    def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
+        """body_fun(i) for i from lower to upper in steps; i is a register of its own each time."""
+        core, place = running("nl.fori_loop").core, find_place()
+        for number in _numbers("nl.fori_loop", lower, upper, step, place):
+            register = VirtualRegister.counting(core, number, frozen=False)
+            _refuse_result(body_fun(register))
+
+    def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]) -> None:
+        """r = init; while r is not 0: r = body_fun(a copy of r)."""
+        options, place = running("nl.while_loop").core.options, find_place()
+        register, turns = _condition(init, "init"), 0
+        while register.value != 0:
+            turns += 1
+            if turns > options.dynamic_turns:
+                raise endless(options.dynamic_turns, "a body that returns 0", place)
+            register = _condition(body_fun(register.copy()), "body_fun")
+
+    made: dict[str, Callable[..., Any]] = {"dynamic_range": dynamic_range}
+    if language.version >= (0, 6):
+        made |= {"fori_loop": fori_loop, "while_loop": while_loop}
+    return made
+
+
+def _numbers(what: str, low: Any, high: Any, step: Any, place: Place | None) -> Iterator[int]:
+    whole = isinstance(step, (int, np.integer)) and not isinstance(step, bool)
+    if not whole or step < 1:
+        raise AttributeValueError(
+            f"{what}: step is {step!r}"[:80], expected="a positive compile-time int",
+            operand="step", place=place, rule=f"NKI: {what}",
+        )  # fmt: skip
+    most = running(what).core.options.dynamic_turns
+    number, end, turns = _bound(what, low, "start"), _bound(what, high, "stop"), 0
+    while number < end:
+        turns += 1
+        if turns > most:
+            raise endless(most, f"fewer turns than from {number} to {end}", place)
+        yield number
+        number += int(step)
+        if _bound(what, high, "stop") != end:
+            raise UnsupportedError(
+                f"{what}: the body changes the bound of its loop", expected=f"{end}",
+                got=f"{_bound(what, high, 'stop')}", place=place,
+                hint="no document says whether the loop sees it: copy the bound with register_move",
+                rule=f"NKI: {what}",
+            )  # fmt: skip
+
+
+def _bound(what: str, given: Any, operand: str) -> int:
+    value = given.value if isinstance(given, VirtualRegister) else given
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise AttributeValueError(
+        f"{what}: {operand} is a {type(value).__name__}", expected="an int, or a register that "
+        "holds one", got=repr(given)[:80], operand=operand, rule=f"NKI: {what}",
+    )  # fmt: skip
+
+
+def _refuse_result(value: Any) -> None:
+    if value is not None:
+        raise SignatureError(
+            "the body of nl.fori_loop returns something", expected="None", got=repr(value)[:80],
+            hint="carry state through tensors", rule="NKI: nl.fori_loop",
+        )  # fmt: skip
+
+
+def _condition(value: Any, source: str) -> VirtualRegister:
+    if isinstance(value, VirtualRegister):
+        return value
+    raise SignatureError(
+        f"{source} gives nl.while_loop a {type(value).__name__}", expected="a register",
+        got=repr(value)[:80], hint="nisa.register_alloc makes one", rule="NKI: nl.while_loop",
+    )  # fmt: skip
