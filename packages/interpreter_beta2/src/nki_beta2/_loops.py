@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place, find_place
-from neuroncore.errors import AttributeValueError, SignatureError, UnsupportedError
+from neuroncore.errors import (
+    AttributeValueError,
+    Place,
+    SignatureError,
+    UnsupportedError,
+    find_place,
+)
 from neuroncore.launch import running
 from neuroncore.registers import VirtualRegister, endless
 from nki_beta2._jit import Language
