@@ -42,7 +42,7 @@ def sum_and_difference(a, b):
 
 
 SMALL = {
-    matmul: ("bf16[256, 384]", "bf16[256, 1024]"),
+    matmul: ("bf16[256, 256]", "bf16[256, 1024]"),
     softmax: ("f32[384, 96]",),
     rmsnorm_matmul: ("bf16[256, 256]", "bf16[256]", "bf16[256, 256]"),
     attention: ("bf16[2, 256, 64]",) * 3,

@@ -7,12 +7,14 @@ Shares no code with what finds and certifies programs.
 from nkigym.checker.certificate import Certificate, read_certificate
 from nkigym.checker.checking import check_tiles, run_tiles
 from nkigym.checker.findings import CertificateFileError, Finding
+from nkigym.checker.kernel_values import check_kernels
 from nkigym.checker.steps import check_step
 
 __all__ = [
     "Certificate",
     "CertificateFileError",
     "Finding",
+    "check_kernels",
     "check_step",
     "check_tiles",
     "read_certificate",

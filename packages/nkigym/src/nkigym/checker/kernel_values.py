@@ -1,0 +1,277 @@
+"""Value numbers of kernel programs: what every element of every result is made of.
+
+An element of a parameter is a number of its own, and so is one that nothing has written. A program
+is carried out on these numbers, iteration by iteration: a copy keeps them, sums add them up (modulo
+2^64, so their order does not matter), a product multiplies, everything else mixes. Two programs
+whose results have the same numbers compute the same, up to the order of sums; that two that differ
+agree by chance is as likely as two equal random numbers of 64 bits. Instructions of which elements
+are not known one by one mix whole tiles. Shares no code with what makes the programs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from neuroncore.engines import Space
+from neuroncore.enums import ReduceCmd
+from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, Statement
+from nki_dtypes import DType, float32
+from nkigym.checker.findings import Finding, NotAllowedError
+
+Numbers = np.ndarray
+"""uint64, one per element."""
+
+ODD = np.uint64(0x9E3779B97F4A7C15)
+SHIFTS = (np.uint64(31), np.uint64(29))
+
+
+def check_kernels(before: Program, after: Program) -> list[Finding]:
+    """Every result in which `after` is not what `before` is; nothing where all are the same.
+
+    Every iteration is carried out: meant for a few tiles per loop.
+    """
+    try:
+        wanted, found = kernel_values(before), kernel_values(after)
+    except NotAllowedError as wrong:
+        return [Finding(None, str(wrong))]
+    if len(wanted) != len(found):
+        return [Finding(None, f"{len(found)} results, not {len(wanted)}")]
+    findings = []
+    for name, one, other in zip(before.results, wanted, found, strict=True):
+        if one.shape != other.shape:
+            findings.append(Finding(None, f"{name} has shape {other.shape}, not {one.shape}"))
+        elif (differs := one != other).any():
+            first = tuple(int(n) for n in np.argwhere(differs)[0])
+            count = int(differs.sum())
+            findings.append(Finding(None, f"{count} elements of {name} differ, first {first}"))
+    return findings
+
+
+def kernel_values(program: Program) -> tuple[Numbers, ...]:
+    """The numbers of each result. Raises NotAllowedError for what cannot be numbered."""
+    machine = _Machine()
+    for n, buffer in enumerate(program.parameters):
+        machine.make(buffer, seed("parameter", n))
+    machine.block(program.body, {})
+    shapes = program.buffers()
+    return tuple(machine.held[name].reshape(shapes[name].shape) for name in program.results)
+
+
+def seed(*what: Any) -> np.uint64:
+    """A number for what something is."""
+    digest = hashlib.blake2b(repr(what).encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def mixed(*parts: Numbers | np.uint64) -> Numbers:
+    """A number per element from those of all parts, in their order."""
+    total = np.uint64(0)
+    with np.errstate(over="ignore"):
+        for part in parts:
+            total = (total ^ part) * ODD
+            for shift in SHIFTS:
+                total = (total ^ (total >> shift)) * ODD
+    return np.asarray(total)
+
+
+@dataclass(slots=True)
+class _Machine:
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    held: dict[str, Numbers] = field(default_factory=dict)
+    summed: dict[str, Numbers] = field(default_factory=dict)
+    """Of PSUM, which elements hold a sum."""
+    made: int = 0
+
+    def make(self, buffer: Buffer, start: np.uint64) -> None:
+        self.buffers[buffer.name] = buffer
+        self.held[buffer.name] = mixed(np.arange(buffer.size, dtype=np.uint64), start)
+        if buffer.space is Space.psum:
+            self.summed[buffer.name] = np.zeros(buffer.size, np.bool_)
+
+    def block(self, body: tuple[Statement, ...], values: Mapping[str, int]) -> None:
+        for statement in body:
+            match statement:
+                case Loop():
+                    for value in statement.values:
+                        self.block(statement.body, {**values, statement.variable: value})
+                case Allocate(buffer):
+                    self.made += 1
+                    what = buffer.content if buffer.content is not None else self.made
+                    self.make(buffer, seed("nothing has written", what))
+                case Call():
+                    take = _TAKE.get(statement.instruction, _tile)
+                    take(_Carried(self, statement, values))
+
+    def view(self, numbers: Numbers, access: Access, values: Mapping[str, int]) -> Numbers:
+        if access.indirect is not None or access.dtype is not None:
+            raise NotAllowedError(f"{access.buffer} is not accessed by its elements")
+        offset, size = access.offset.value(values), numbers.itemsize
+        down, up = access.reach()
+        if offset + down < 0 or offset + up >= numbers.size:
+            raise NotAllowedError(f"an access leaves {access.buffer}")
+        strides = tuple(s * size for s in access.strides)
+        return as_strided(numbers[offset:], access.shape, strides)
+
+
+@dataclass(slots=True)
+class _Carried:
+    """A call while loop variables have values."""
+
+    machine: _Machine
+    call: Call
+    values: Mapping[str, int]
+
+    def numbers(self, name: str) -> Numbers | None:
+        """Those of an operand, or one number for a number; None where it is not given."""
+        value = self.call.operands.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, Access):
+            return np.asarray(seed("number", float(value)) if value else np.uint64(0))
+        return self.machine.view(self.machine.held[value.buffer], value, self.values)
+
+    def needed(self, name: str) -> Numbers:
+        found = self.numbers(name)
+        if found is None:
+            raise NotAllowedError(f"{self.call.instruction} has no {name}")
+        return found
+
+    def dtype(self, name: str) -> DType:
+        value = self.call.operands[name]
+        assert isinstance(value, Access)
+        return self.machine.buffers[value.buffer].dtype
+
+    def write(self, name: str, found: Numbers, rounded: bool = True) -> None:
+        """Elements of dst, of its dtype: what float32 holds it holds, all else is rounded."""
+        target, dtype = self.needed(name), self.dtype(name)
+        if rounded and dtype is not float32:
+            found = mixed(found, seed("rounded", dtype.name))
+        target[...] = found.reshape(target.shape)
+
+    @property
+    def what(self) -> np.uint64:
+        """The instruction and its attributes, who executes it aside."""
+        attrs = {k: str(v) for k, v in self.call.attrs.items() if k not in ("engine", "priority")}
+        return seed(self.call.instruction, sorted(attrs.items()))
+
+
+def _copy(c: _Carried) -> None:
+    source = c.needed("src").copy()
+    c.write("dst", source, rounded=c.dtype("src") is not c.dtype("dst"))
+
+
+def _elementwise(*operands: str) -> Callable[[_Carried], None]:
+    """Each element of dst from the elements of these operands at the same place, or of its row."""
+
+    def take(c: _Carried) -> None:
+        shape = c.needed("dst").shape
+        parts = [_spread(c.numbers(name), shape) for name in operands]
+        _refuse_registers(c)
+        if c.call.instruction == "tensor_tensor" and str(c.call.attrs["op"]).endswith("add"):
+            with np.errstate(over="ignore"):
+                total = parts[0] + parts[1]
+        else:
+            total = mixed(c.what, *parts)
+        c.write("dst", total)
+        result = c.call.operands.get("reduce_res")
+        if result is not None:
+            c.write("reduce_res", _summed(c, total))
+
+    return take
+
+
+def _spread(found: Numbers | None, shape: tuple[int, ...]) -> Numbers:
+    if found is None:
+        return np.asarray(np.uint64(1))
+    if found.ndim == 0:
+        return found
+    if found.size == shape[0] and len(shape) > 1 and found.size != int(np.prod(shape)):
+        return found.reshape(shape[0], *[1] * (len(shape) - 1))
+    return found.reshape(shape)
+
+
+def _refuse_registers(c: _Carried) -> None:
+    command = c.call.attrs.get("reduce_cmd")
+    if command not in (None, ReduceCmd.idle, ReduceCmd.reset_reduce):
+        raise NotAllowedError(f"{c.call.instruction} goes on with a sum in registers")
+
+
+def _summed(c: _Carried, elements: Numbers) -> Numbers:
+    """One number per row, whatever the order in which its elements are reduced."""
+    with np.errstate(over="ignore"):
+        rows = mixed(elements).reshape(elements.shape[0], -1).sum(axis=1, dtype=np.uint64)
+    return mixed(c.what, rows)
+
+
+def _reduce(c: _Carried) -> None:
+    data, dst = c.needed("data"), c.needed("dst")
+    if dst.size != data.shape[0]:
+        _tile(c)
+        return
+    c.write("dst", _summed(c, data))
+
+
+def _transpose(c: _Carried) -> None:
+    data = c.needed("data")
+    c.write("dst", data.reshape(data.shape[0], -1).T.copy(), rounded=False)
+
+
+def _matmul(c: _Carried) -> None:
+    attrs = c.call.attrs
+    plain = not attrs["is_transpose"] and str(attrs["perf_mode"]).endswith("none")
+    if not plain or attrs["tile_size"] or attrs["tile_position"]:
+        raise NotAllowedError("a product in a mode of its own")
+    left, right = (mixed(c.needed(n)) for n in ("stationary", "moving"))
+    with np.errstate(over="ignore"):
+        product = left.reshape(left.shape[0], -1).T @ right.reshape(right.shape[0], -1)
+    into = c.call.operands["dst"]
+    assert isinstance(into, Access)
+    target = c.needed("dst")
+    begun = c.machine.view(c.machine.summed[into.buffer], into, c.values)
+    product = product.reshape(target.shape)
+    keep = begun if attrs["accumulate"] is None else np.asarray(attrs["accumulate"] is True)
+    with np.errstate(over="ignore"):
+        target[...] = np.where(keep, target, np.uint64(0)) + product
+    begun[...] = True
+
+
+def _memset(c: _Carried) -> None:
+    c.write("dst", np.broadcast_to(c.needed("value"), c.needed("dst").shape), rounded=False)
+
+
+def _tile(c: _Carried) -> None:
+    """Each element of the outputs from all elements of all inputs."""
+    total = c.what
+    outputs = c.call.record.outputs
+    for name in c.call.operands:
+        found = c.numbers(name)
+        if found is not None and name not in outputs:
+            places = np.arange(found.size, dtype=np.uint64).reshape(found.shape)
+            with np.errstate(over="ignore"):
+                total = mixed(total, mixed(found, places).sum(dtype=np.uint64))
+    for n, name in enumerate(outputs):
+        if c.numbers(name) is not None:
+            target = c.needed(name)
+            places = np.arange(target.size, dtype=np.uint64).reshape(target.shape)
+            c.write(name, mixed(total, seed(n), places))
+
+
+_TAKE: dict[str, Callable[[_Carried], None]] = {
+    "dma_copy": _copy,
+    "tensor_copy": _copy,
+    "activation": _elementwise("data", "bias", "scale"),
+    "reciprocal": _elementwise("data"),
+    "tensor_scalar": _elementwise("data", "operand0", "operand1"),
+    "tensor_tensor": _elementwise("data1", "data2"),
+    "scalar_tensor_tensor": _elementwise("data", "operand0", "operand1"),
+    "tensor_reduce": _reduce,
+    "nc_transpose": _transpose,
+    "nc_matmul": _matmul,
+    "memset": _memset,
+}
