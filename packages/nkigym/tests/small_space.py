@@ -26,6 +26,9 @@ class Words:
             raise RefusedStepError("in front of its equal")
         return Applied(state[:step] + state[step + 1 :], (step,))
 
+    def family(self, step):
+        return "letter"
+
     def key(self, state):
         return state
 

@@ -53,8 +53,10 @@ class LoopSpace:
                 return Applied(*apply_move(state, step))
             return Applied(loops.apply(state, step), (step,))
         except Refused as refused:
-            name = step.kind if isinstance(step, Move) else step.transform
-            raise RefusedStepError(f"{name}: {_kind(refused.reason)}") from None
+            raise RefusedStepError(f"{_name(step)}: {_kind(refused.reason)}") from None
+
+    def family(self, step: Step | Move) -> Hashable:
+        return _name(step), step.at
 
     def key(self, state: Program) -> Hashable:
         return self.digest(state)
@@ -93,3 +95,7 @@ class LoopSpace:
 def _kind(reason: str) -> str:
     """A reason without what only concerns this loop, so that reasons can be counted."""
     return _NUMBER.sub("N", reason.partition(":")[0].partition(" in loop ")[0])
+
+
+def _name(step: Step | Move) -> str:
+    return step.kind if isinstance(step, Move) else step.transform

@@ -48,6 +48,10 @@ class SearchSpace(Protocol[State, Step]):
         """What a step leads to, proved to compute the same. Raises RefusedStepError."""
         ...
 
+    def family(self, step: Step) -> Hashable:
+        """The same for steps that differ in numbers alone, such as a factor."""
+        ...
+
     def key(self, state: State) -> Hashable:
         """Equal for equal states."""
         ...

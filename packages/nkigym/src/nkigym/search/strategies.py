@@ -134,35 +134,55 @@ TRIES = 8
 
 
 def evolutionary(explorer: Explorer[State, Step], random: Random, settings: Settings) -> str:
-    """A population of schedules. A child is a parent's schedule with steps appended, with one left
-    out, or with another's tail; what no longer applies is left out too. The fastest survive.
+    """A population of schedules. A child is a parent's schedule with steps appended, with one of
+    its steps changed or left out, or with another's tail; what no longer applies is left out too.
+    The fastest survive, one of each price.
     """
     population = [explorer.root]
     stale = 0
     while stale < STALE:
         known = len(explorer.nodes)
         children = [_child(explorer, random, population) for _ in range(settings.population)]
-        everyone = {node.number: node for node in (*population, *children)}.values()
-        population = sorted(everyone, key=lambda node: node.rank)[: settings.population]
+        fastest: dict[float, Node] = {}
+        for node in sorted((*population, *children), key=lambda node: node.rank):
+            fastest.setdefault(node.value_ns, node)
+        population = list(fastest.values())[: settings.population]
         stale = stale + 1 if len(explorer.nodes) == known else 0
     return "converged"
+
+
+KINDS = {"append": 6, "change": 4, "drop": 1, "cross": 1}
+"""How a child comes about, and how often."""
 
 
 def _child(explorer: Explorer[State, Step], random: Random, population: list[Node]) -> Node:
     parent, other = _chosen(random, population), _chosen(random, population)
     steps, others = parent.steps_taken(), other.steps_taken()
-    match random.choices(("append", "drop", "cross"), (6, 1, 1))[0]:
+    at = random.randrange(len(steps)) if steps else 0
+    match random.choices(list(KINDS), list(KINDS.values()))[0]:
+        case "change" if steps:
+            before = parent.path()[at].parent
+            assert before is not None
+            changed = random.choice(_alike(explorer, before, steps[at]))
+            return _replayed(explorer, before, [changed, *steps[at + 1 :]])
         case "drop" if steps:
-            at = random.randrange(len(steps))
-            return _replayed(explorer, steps[:at] + steps[at + 1 :])
+            before = parent.path()[at].parent
+            assert before is not None
+            return _replayed(explorer, before, steps[at + 1 :])
         case "cross" if steps and others:
-            cut, tail = random.randrange(len(steps) + 1), random.randrange(len(others))
-            return _replayed(explorer, steps[:cut] + others[tail:])
+            tail = random.randrange(len(others))
+            return _replayed(explorer, parent.path()[at], others[tail:])
     node = parent
     for _ in range(random.randint(1, 3)):
         node = _appended(explorer, random, node)
     explorer.price(node)
     return node
+
+
+def _alike(explorer: Explorer[State, Step], node: Node, step: Step) -> list[Step]:
+    """The steps of a node that differ from one of them in numbers at most."""
+    family = explorer.space.family(step)
+    return [each for each in explorer.steps(node) if explorer.space.family(each) == family]
 
 
 def _appended(explorer: Explorer[State, Step], random: Random, node: Node) -> Node:
@@ -180,9 +200,8 @@ def _chosen(random: Random, population: list[Node]) -> Node:
     return min(random.choice(population), random.choice(population), key=lambda node: node.rank)
 
 
-def _replayed(explorer: Explorer[State, Step], steps: list[Step]) -> Node:
-    """Where those of the steps lead that can be taken."""
-    node = explorer.root
+def _replayed(explorer: Explorer[State, Step], node: Node, steps: list[Step]) -> Node:
+    """Where those of the steps lead from a node that can be taken."""
     for step in steps:
         if node.depth < explorer.constraints.max_depth and step in explorer.steps(node):
             node = explorer.attempt(node, step, priced=False).node or node

@@ -44,6 +44,9 @@ class TileSpace:
         except KeyError:
             raise RefusedStepError(f"{step.kind}: not offered here") from None
 
+    def family(self, step: Step) -> Hashable:
+        return step.kind
+
     def key(self, state: Node) -> Hashable:
         return state
 

@@ -25,6 +25,7 @@ from nkigym.search.loop_space import LoopSpace
 from nkigym.store import Recorder, Result, Store, StoreError, problem_of
 from nkigym.tuning.problem import allowed, problem
 from nkigym.tuning.proof import Check, prove
+from nkigym.tuning.text import text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,9 @@ class Tuned:
     def speedup(self) -> float:
         """How many times faster it is than the kernel it began with."""
         return self.report.root_ns / self.report.best_ns
+
+    def __str__(self) -> str:
+        return text(self)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a file."""

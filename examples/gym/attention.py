@@ -1,0 +1,30 @@
+"""Attention of several heads; the scores of 128 rows stay on chip.
+
+    python examples/gym/attention.py            a minute's search at real sizes
+    python examples/gym/attention.py --small    some candidates at small ones
+
+Prints times, figures of the search, what was asked of the winner, its schedule and its source.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from nkigym import tune
+
+SPECS = ("bf16[8, 2048, 128]", "bf16[8, 2048, 128]", "bf16[8, 2048, 128]")
+SMALL = ("bf16[2, 256, 128]", "bf16[2, 256, 128]", "bf16[2, 256, 128]")
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """q, k, v (H, S, D) → (H, S, D)."""
+    scores = q @ k.transpose(0, 2, 1) * np.float32(q.shape[-1] ** -0.5)
+    raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return raised / raised.sum(axis=-1, keepdims=True) @ v
+
+
+if __name__ == "__main__":
+    small = "--small" in sys.argv
+    print(tune(attention, *(SMALL if small else SPECS), budget=40 if small else "60s"))
