@@ -329,17 +329,20 @@ def parts(size: int, tile: int) -> Iterator[Part]:
 
 
 def row_parts(size: int, each: int) -> Iterator[tuple[Part, int, int]]:
-    """(part, P, K): full tiles of 128 · K rows, then 128 · fewer, then fewer than 128."""
-    for part in parts(size, PARTITIONS * each):
-        if part.size == PARTITIONS * each:
-            yield part, PARTITIONS, each
+    """(part, P, K): full tiles of P · K rows, then P · fewer, then fewer than P; P is 128, or what
+    as many tiles of one size have."""
+    count = -(-size // PARTITIONS)
+    partitions = size // count if size % count == 0 else PARTITIONS
+    for part in parts(size, partitions * each):
+        if part.size == partitions * each:
+            yield part, partitions, each
             continue
-        left = part.size // PARTITIONS
+        left = part.size // partitions
         if left:
-            yield Part(part.start, 1, left * PARTITIONS), PARTITIONS, left
-        if part.size % PARTITIONS:
+            yield Part(part.start, 1, left * partitions), partitions, left
+        if part.size % partitions:
             yield (
-                Part(part.start + left * PARTITIONS, 1, part.size % PARTITIONS),
-                (part.size % PARTITIONS),
+                Part(part.start + left * partitions, 1, part.size % partitions),
+                (part.size % partitions),
                 1,
             )

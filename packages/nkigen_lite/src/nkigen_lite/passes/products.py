@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from nki_dtypes import DType, bfloat16, float32, int32, tfloat32, uint32
+from nki_dtypes import bfloat16, float32, int32, tfloat32, uint32
 from nkigen_lite.passes.expression import Expr, result
 from nkigen_lite.passes.integers import add, bits_of, wrapped
 from nkigen_lite.passes.rule import Match
@@ -13,6 +13,8 @@ from nkigen_lite.passes.rule import Match
 
 _MOST_TERMS = {8: 256, 7: 1024}
 """Products of numbers of so many bits that float32 adds exactly: 256 · 255², 1024 · 128² ≤ 2²⁴."""
+_OVERFLOWING = (1 << 31) // (4 << 14)
+"""Terms of four sums of such products that may not fit into 31 bits."""
 _FEW_STRETCHES = 6
 """From so many on, stretches are a loop: of 128 rows and columns, four take 111 µs one by one and
 145 in a loop, eight 305 and 278."""
@@ -42,22 +44,55 @@ def of_narrow_floats(m: Match) -> str:
 
 
 def of_integers(m: Match) -> str:
-    """Each product of two bytes is exact, and so are the sums of a stretch of the terms."""
+    """Each product of two digits is exact, and so are the sums of a stretch of the terms."""
     a, b = Expr(m, m["a"]), Expr(m, m["b"])
     if (narrow := _of_bytes(a, b)) is not None:
         most = _MOST_TERMS[7 if narrow[0].dtype.min < 0 else 8]
         one, other = (x.to(bfloat16) for x in narrow)
-        return result(m, wrapped(_in_stretches(one, other, most, int32).bits(uint32), m.dtype))
-    places = range(0, m.dtype.bits, 8)
-    bytes_a, bytes_b = ([_byte(x, p) for p in places] for x in (a, b))
-    found = None
-    for i, one in enumerate(bytes_a):
-        for j, other in enumerate(bytes_b[: len(bytes_b) - i]):
-            part = _in_stretches(one, other, _MOST_TERMS[8], uint32)
-            part = part.call("left_shift", 8 * (i + j)) if i + j else part
-            found = part if found is None else add(found, part)
+        return result(m, wrapped(_in_stretches(one, other, most).bits(uint32), m.dtype))
+    digits_a, digits_b = _digits(a), _digits(b)
+    return result(m, wrapped(_weighted(digits_a, digits_b), m.dtype))
+
+
+def _digits(x: Expr) -> list[Expr]:
+    """x = Σ dᵢ · 256ⁱ modulo its range with -128 ≤ dᵢ ≤ 127: the bytes of x + 128 · Σ 256ⁱ, less
+    128. Four times as many of their products are added exactly as of bytes."""
+    lifted = 0x80808080 & ((1 << x.dtype.bits) - 1)
+    if x.dtype.bits == 32:
+        moved = add(bits_of(x), Expr(x.match, x.match.fill(lifted, uint32)))
+    else:
+        moved = x.to(int32).call("exact_add", lifted).bits(uint32)
+    places = range(0, x.dtype.bits, 8)
+    found = ((moved.call("right_shift", p) & 0xFF).to(float32) - 128.0 for p in places)
+    return [digit.to(bfloat16) for digit in found]
+
+
+def _of_place(a: list[Expr], b: list[Expr], place: int) -> Expr:
+    """The sum of the products whose weight is 256^place; of less than 31 bits, or modulo 2³²."""
+    parts = [_in_stretches(a[i], b[place - i], _MOST_TERMS[7]) for i in range(place + 1)]
+    is_small = a[0].match.spec(a[0].value).shape[-1] < _OVERFLOWING
+    total = parts[0]
+    for part in parts[1:]:
+        total = (
+            total.call("exact_add", part) if is_small
+            else add(total.bits(uint32), part.bits(uint32)).bits(int32)
+        )  # fmt: skip
+    return total
+
+
+def _weighted(a: list[Expr], b: list[Expr]) -> Expr:
+    """The sums of all places times their weights modulo 2³²: of all but the low byte of each only
+    24 bits count, to which those of the next are added."""
+    found: Expr | None = None
+    for place in reversed(range(len(a))):
+        bits = _of_place(a, b, place).bits(uint32)
+        if found is None:
+            found = bits
+            continue
+        above = bits.call("right_shift", 8).call("exact_add", found & 0xFFFFFF)
+        found = above.call("left_shift", 8) | (bits & 0xFF)
     assert found is not None
-    return result(m, wrapped(found, m.dtype))
+    return found
 
 
 def _of_bytes(a: Expr, b: Expr) -> tuple[Expr, Expr] | None:
@@ -92,47 +127,47 @@ def _turned(x: Expr) -> Expr:
     return x.call("reshape", shape=(*batch, columns, rows))
 
 
-def _byte(x: Expr, place: int) -> Expr:
-    return (bits_of(x).call("right_shift", place) & 0xFF).to(bfloat16)
-
-
 def _narrower(x: Expr) -> Expr:
     """What was widened for the product; else the operand."""
     node = x.match.build.by_name.get(x.value)
     return Expr(x.match, node.operands[0]) if node and node.op == "convert" else x
 
 
-def _in_stretches(a: Expr, b: Expr, most: int, dtype: DType) -> Expr:
-    """a @ b as integers of 32 bits: `most` terms at a time as one more batch axis, whose matrices
-    are added up, and what is left of the terms."""
+def _in_stretches(a: Expr, b: Expr, most: int) -> Expr:
+    """a @ b as int32: `most` terms at a time as one more batch axis, whose matrices are added up,
+    and what is left of the terms."""
     terms = a.match.spec(a.value).shape[-1]
     count, rest = divmod(terms, most)
     if count < _FEW_STRETCHES:
-        return _unrolled(a, b, most, dtype)
+        return _unrolled(a, b, most)
     lot = count * most
     left, right = _part(a, -1, 0, lot), _part(b, -2, 0, lot)
-    found = _product(_stretches(left, -1, most), _stretches(right, -2, most), dtype)
+    found = _product(_stretches(left, -1, most), _stretches(right, -2, most))
     shape = found.match.spec(found.value).shape
     total = found.call("sum", axes=(len(shape) - 3,), keepdims=True)
     total = total.call("reshape", shape=(*shape[:-3], *shape[-2:])).bits(uint32)
     if rest:
-        last = _product(_part(a, -1, lot, rest), _part(b, -2, lot, rest), dtype)
+        last = _product(_part(a, -1, lot, rest), _part(b, -2, lot, rest))
         total = add(total, last.bits(uint32))
-    return total.bits(dtype)
+    return total.bits(int32)
 
 
-def _unrolled(a: Expr, b: Expr, most: int, dtype: DType) -> Expr:
-    terms, found = a.match.spec(a.value).shape[-1], None
-    for start in range(0, terms, most):
-        count = min(most, terms - start)
-        part = _product(_part(a, -1, start, count), _part(b, -2, start, count), dtype).bits(uint32)
-        found = part if found is None else add(found, part)
-    assert found is not None
-    return found.bits(dtype)
+def _unrolled(a: Expr, b: Expr, most: int) -> Expr:
+    """The sums of a few stretches have 27 bits."""
+    terms = a.match.spec(a.value).shape[-1]
+    starts = range(0, terms, most)
+    parts = [
+        _product(_part(a, -1, n, min(most, terms - n)), _part(b, -2, n, min(most, terms - n)))
+        for n in starts
+    ]
+    found = parts[0]
+    for part in parts[1:]:
+        found = found.call("exact_add", part)
+    return found
 
 
-def _product(a: Expr, b: Expr, dtype: DType) -> Expr:
-    return a.call("matmul", b, dtype=float32).to(dtype)
+def _product(a: Expr, b: Expr) -> Expr:
+    return a.call("matmul", b, dtype=float32).to(int32)
 
 
 def _stretches(x: Expr, axis: int, most: int) -> Expr:
