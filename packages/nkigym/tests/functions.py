@@ -60,6 +60,37 @@ def product_and_sums(x: Any, w: Any) -> Any:
     return made, np.sum(made, axis=-1, keepdims=True)
 
 
+def layer_norm_mlp(x: Any, g: Any, b: Any, up: Any, down: Any) -> Any:
+    d = x - np.mean(x, axis=-1, keepdims=True)
+    normal = d / np.sqrt(np.mean(d * d, axis=-1, keepdims=True) + np.float32(2**-16)) * g + b
+    return np.maximum(normal @ up, 0) @ down + x
+
+
+def self_attention(x: Any, wq: Any, wk: Any, wv: Any) -> Any:
+    scores = (x @ wq) @ (x @ wk).T
+    return softmax(scores * np.float32(2**-8)) @ (x @ wv)
+
+
+def softmax_and_sums(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    sums = np.sum(e, axis=-1, keepdims=True)
+    return e / sums, sums
+
+
+def used_twice(x: Any, w: Any) -> Any:
+    made = np.maximum(x @ w, 0)
+    return made, made @ w
+
+
+def batches(x: Any, y: Any) -> Any:
+    return np.swapaxes(x, -1, -2) @ y
+
+
+def gram(x: Any, w: Any) -> Any:
+    made = x @ w
+    return made @ made.T
+
+
 def three_products(x: Any, a: Any, b: Any, c: Any) -> Any:
     made = x @ a, x @ b, x @ c
     return tuple(np.sum(m, axis=-1, keepdims=True) for m in made)

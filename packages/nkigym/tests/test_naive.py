@@ -23,6 +23,9 @@ EXACT: dict[Function, tuple[str, ...]] = {
     functions.product_of_products: ("f32[1024, 256]", "f32[256, 256]", "f32[256, 512]"),
     functions.both: ("f32[2, 256, 512]", "f32[2, 256, 512]"),
     functions.product_and_sums: ("f32[256, 256]", "f32[256, 1024]"),
+    functions.used_twice: ("f32[256, 256]", "f32[256, 256]"),
+    functions.batches: ("f32[3, 128, 256]", "f32[3, 128, 128]"),
+    functions.gram: ("f32[256, 128]", "f32[128, 128]"),
 }
 """Sums and products of small integers: every order gives the same."""
 
@@ -30,6 +33,15 @@ ROUNDED: dict[Function, tuple[str, ...]] = {
     functions.softmax: ("f32[256, 2048]",),
     functions.rmsnorm_matmul: ("f32[256, 256]", "f32[256]", "f32[256, 1024]"),
     functions.attention: ("f32[2, 256, 128]",) * 3,
+    functions.layer_norm_mlp: (
+        "f32[256, 256]",
+        "f32[256]",
+        "f32[256]",
+        "f32[256, 512]",
+        "f32[512, 256]",
+    ),
+    functions.self_attention: ("f32[256, 128]", *("f32[128, 128]",) * 3),
+    functions.softmax_and_sums: ("f32[256, 300]",),
     functions.gated_mlp: ("f32[512, 256]", "f32[256, 512]", "f32[256, 512]", "f32[512, 256]"),
 }
 

@@ -164,6 +164,25 @@ def test_transposes_of_one_tile_are_one_where_calls_are_reused():
     assert operators.count("nc_matmul") == 2
 
 
+def test_equal_sums_are_not_reused_as_each_has_a_place_of_its_own():
+    program = parse_tiles("""def f(A: float32[128, 128], B: float32[128, 128]):
+    output = allocate(128, 256)
+    t0 = A[0:128, 0:128]
+    t1 = B[0:128, 0:128]
+    t2 = nc_matmul(stationary=t0, moving=t1)
+    t3 = nc_matmul(stationary=t0, moving=t0, accumulator=t2)
+    t4 = nc_matmul(stationary=t0, moving=t1)
+    t5 = nc_matmul(stationary=t1, moving=t1, accumulator=t4)
+    output[0:128, 0:128] = t3
+    output[0:128, 128:256] = t5
+    return output
+""")
+    space = space_of(program, ("call-reuse",))
+
+    assert space.tile_program(space.root) == program
+    assert space.steps(space.root) == []
+
+
 def test_sums_of_a_chain_are_made_512_columns_wide():
     program = last(matmul_root(1, 4, 2), ("operand-merge", "wide-merge"), 14)
     sums = [s for s in program.statements if s.operator == "nc_matmul"]

@@ -10,9 +10,10 @@
 - Every operand in HBM is loaded where it is used, in the innermost loop, each time; an operand that
   TensorE needs turned is turned there. No load, and no tile of a load, is hoisted or widened.
 - Every result is stored tile by tile.
-- What the function makes of 128 rows and needs again stays on chip for these rows: intermediate
-  arrays do not go through HBM. Where only a next product needs a product, and no row is reduced, it
-  is made with its columns on partitions (up to 512 rows at a time), as that product takes it.
+- What the function makes of 128 rows and needs again for these rows stays on chip; an intermediate
+  array goes through HBM only where something needs it turned, or from the right. Where only a next
+  product needs a product, and no row is reduced, it is made with its columns on partitions (up to
+  512 rows at a time), as that product takes it.
 
 Operations become instructions as in `nkigen_lite`, which also traces the function: tensor_scalar
 takes two operations, activation its scale, bias and sum.

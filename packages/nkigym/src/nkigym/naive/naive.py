@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from neuroncore.errors import ProgramError
+from neuroncore.errors import Place, ProgramError
 from neuroncore.program import Program, check
 from neuroncore.targets import resolve_target
 from nkigen_lite import trace
 from nkigen_lite.compile import check_version, rewritten
+from nkigen_lite.ir import Graph
 from nkigen_lite.lower import Arrays, Plan, Writer, plan_groups, returned
 from nkigym.naive.errors import NaiveError
 from nkigym.naive.stages import strips_of
@@ -52,6 +53,10 @@ def naive(
     return program
 
 
+def _origin(graph: Graph, value: str) -> Place | None:
+    return graph.by_name[value].origin if value in graph.by_name else None
+
+
 def _written(plan: Plan, writer: Writer) -> Program:
     arrays = Arrays(plan, writer)
     graph, order = plan.graph, [n.name for n in plan.graph.nodes]
@@ -64,7 +69,7 @@ def _written(plan: Plan, writer: Writer) -> Program:
         if value not in arrays.direct and arrays.shown.get(plan.base_of(value)) != value:
             raise NaiveError(
                 "a result is another look at an array", expected="results that the function makes",
-                got=f"{value}: {graph.specs[value]}",
+                got=f"{value}: {graph.specs[value]}", place=_origin(graph, value),
             )  # fmt: skip
         results.append(arrays.result(value, results))
     return writer.finish(tuple(results))
