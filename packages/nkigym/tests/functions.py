@@ -86,6 +86,15 @@ def batches(x: Any, y: Any) -> Any:
     return np.swapaxes(x, -1, -2) @ y
 
 
+def matrices_of_batches(x: Any, w: Any) -> Any:
+    return x @ w
+
+
+def product_of_product_and_sum(x: Any, v: Any, w: Any) -> Any:
+    made = x @ v
+    return made @ w + made
+
+
 def gram(x: Any, w: Any) -> Any:
     made = x @ w
     return made @ made.T

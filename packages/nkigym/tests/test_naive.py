@@ -25,6 +25,8 @@ EXACT: dict[Function, tuple[str, ...]] = {
     functions.product_and_sums: ("f32[256, 256]", "f32[256, 1024]"),
     functions.used_twice: ("f32[256, 256]", "f32[256, 256]"),
     functions.batches: ("f32[3, 128, 256]", "f32[3, 128, 128]"),
+    functions.matrices_of_batches: ("f32[2, 3, 128, 64]", "f32[3, 64, 128]"),
+    functions.product_of_product_and_sum: ("f32[256, 128]", "f32[128, 256]", "f32[256, 256]"),
     functions.gram: ("f32[256, 128]", "f32[128, 128]"),
 }
 """Sums and products of small integers: every order gives the same."""
