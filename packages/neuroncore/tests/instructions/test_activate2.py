@@ -32,23 +32,24 @@ def apply(op, x, imm, reverse):
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 @pytest.mark.parametrize("kinds", [*product(("number", "tile"), repeat=2)], ids="-".join)
-@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("reverses", [*product((False, True), repeat=2)])
 def test_two_operations_come_before_the_function(
-    world, nisa, rng, values, rounded, pair, kinds, reverse
+    world, nisa, rng, values, rounded, pair, kinds, reverses
 ):
     exact = rng.integers(-8, 8, (4, 2, 6)) / 4  # all results are exact in float32
     column = rng.integers(-4, 4, (4, 1)) / 2
     imms = [world.tile(column) if kind == "tile" else 1.5 for kind in kinds]
     op0, op1 = pair
-    flags = {"reverse0": reverse and op0 != "bypass", "reverse1": reverse and op1 != "bypass"}
+    reverse0, reverse1 = reverses[0] and op0 != "bypass", reverses[1] and op1 != "bypass"
     dst = world.new((4, 2, 6), "bfloat16")
 
-    nisa.activate2(dst, "square", world.tile(exact), *imms, op0, op1, **flags)
+    nisa.activate2(dst, "prelu", world.tile(exact), *imms, op0, op1,
+                   reverse0=reverse0, reverse1=reverse1, relu_param=0.5)  # fmt: skip
 
     numbers = [column[:, :, None] if kind == "tile" else 1.5 for kind in kinds]
-    between = apply(op0, exact, numbers[0], reverse)
-    x = apply(op1, between, numbers[1], reverse)
-    np.testing.assert_array_equal(values(dst), rounded(x * x, "bfloat16"))
+    between = apply(op0, exact, numbers[0], reverse0)
+    x = apply(op1, between, numbers[1], reverse1)
+    np.testing.assert_array_equal(values(dst), rounded(np.where(x < 0, x / 2, x), "bfloat16"))
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.25, -2.0, "tile"])

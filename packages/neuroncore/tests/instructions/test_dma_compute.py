@@ -89,7 +89,7 @@ def test_rows_are_added_to_those_that_an_index_names(world, nisa, rng, values, f
 
 @pytest.mark.parametrize("scatters", [True, False])
 def test_rows_out_of_bounds_are_refused_or_left_as_they_are(world, nisa, values, scatters):
-    table, tile = world.tile(np.zeros((3, 2)), space="hbm"), world.tile(np.ones((3, 2)))
+    table, tile = world.tile(np.full((3, 2), 5.0), space="hbm"), world.tile(np.ones((3, 2)))
     there = gather(table, rows_of(world, [2, 3, -1]), 2)
     given = (there, [there, tile]) if scatters else (tile, [tile, there])
 
@@ -98,9 +98,9 @@ def test_rows_out_of_bounds_are_refused_or_left_as_they_are(world, nisa, values,
     nisa.dma_compute(*given, "add", oob_mode=OobMode.skip)
 
     if scatters:
-        assert values(table).tolist() == [[0, 0], [0, 0], [1, 1]]
+        assert values(table).tolist() == [[5, 5], [5, 5], [6, 6]]
     else:
-        assert values(tile).tolist() == [[1, 1]] * 3
+        assert values(tile).tolist() == [[6, 6], [1, 1], [1, 1]]
 
 
 def test_a_row_that_is_named_twice_is_refused(world, nisa):

@@ -10,6 +10,7 @@ import pytest
 from neuroncore.calls import make_function
 from neuroncore.checks import Report
 from neuroncore.checks.memory import Memory
+from neuroncore.effects import touched
 from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
@@ -18,7 +19,7 @@ from neuroncore.errors import (
     UndefinedError,
     UnsupportedError,
 )
-from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.instructions import INSTRUCTIONS, Call
 from neuroncore.surface import signature
 
 FORMATS = {  # exponent bits, mantissa bits, bits of a lane, Emax, largest
@@ -220,6 +221,30 @@ def test_memory_looks_at_the_scales_that_are_written(make_world, nisa):
         world.new((2, 2), "float32", "psum"), data, data, packed[4:, :], packed[8:, :]
     )
     assert [f.operand for f in report] == ["moving_scale"]
+
+
+@pytest.mark.parametrize(("offset", "rows"), [(0, [0, 1, 2, 3]), (12, [12, 13, 14, 15])])
+def test_four_partitions_of_every_quadrant_are_touched(world, offset, rows):
+    packed = world.tile(np.zeros((128, 2)), "uint8")
+    data = world.new((128, 2), "float8_e5m2_x4")
+    views = {"dst": data, "src": world.tile(np.zeros((128, 8)), "bfloat16"),
+             "dst_scale": packed[offset:, :]}  # fmt: skip
+    record = INSTRUCTIONS["quantize_mx"]
+    call = Call(record, {n: v.spec for n, v in views.items()}, {}, world.core.target)
+
+    (scale,) = (t for t in touched(call, views) if t.operand == "dst_scale")
+
+    every = [q + r for q in (0, 32, 64, 96) for r in rows]
+    named = {byte // 2 for part in scale.footprints for byte in bytes_of(part)}
+    assert sorted(named) == every
+
+
+def bytes_of(part):
+    """The bytes that a footprint names."""
+    places = np.zeros((), int)
+    for size, stride in zip(part.shape, part.strides, strict=True):
+        places = places[..., None] + stride * np.arange(size)
+    return (places[..., None] + part.offset + np.arange(part.itemsize)).ravel().tolist()
 
 
 # -- nc_matmul_mx ---------------------------------------------------------------------------------
