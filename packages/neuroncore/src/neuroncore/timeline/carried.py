@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from math import gcd
 from typing import NamedTuple
@@ -37,8 +37,6 @@ class Moment:
     counts: list[int]
     stalls: list[dict[tuple[int, int], int]]
     turns: list[int]
-    mark: int
-    """Instructions before."""
     full: int
     """When all that transfers have asked of the DMA engines by then is through,"""
     filled: int
@@ -148,7 +146,7 @@ class Scope:
             done, time, floor, [one.mark() for one in self.shared],
             [lane.mark() for lane in self.lanes], state.next_bar, state.counts(),
             [dict(lane.stalls) for lane in self.lanes], [track.turns for track in self.moves],
-            len(state.touches.all), self.full,
+            self.full,
             state.bandwidth.busy, [queue.end for queue in self.queues],
         )  # fmt: skip
 
@@ -185,8 +183,9 @@ class Scope:
         return any(
             first > region.writer
             and (region.reader < first or (region.reader2 < first and region.read2 > floor))
-            and (self.moves[region.track] or region.track.copies > 1)
-            for region in self.state.touches.since(before.mark)
+            and (self.moves[track] or track.copies > 1)
+            for track in self.moves
+            for region in track.touched_since(first)
         )
 
 
@@ -232,14 +231,11 @@ def carry_forward(
     state.skip(before.num_bars, times, length, drift or 0)
     every = _Every(before.num_bars, size, length, times, now.floor + by, earliest)
     slower = every._replace(ticks=length + (drift or 0))
-    touched: dict[Track, list[Region]] = {track: [] for track in scope.moves}
-    for region in state.touches.since(before.mark):
-        touched[region.track].append(region)
     for (track, step), turns in zip(scope.moves.items(), before.turns, strict=True):
         moved, turns = step * period, track.turns - turns
         pace = slower if drift is not None and track in scope.quiet else every
-        for carried in _carry_regions(track, touched[track], moved, turns, pace):
-            state.touches.all.append((carried.latest, [carried]))
+        for carried in _carry_regions(track, moved, turns, pace):
+            state.touches.all.append(carried.latest)
     for access in scope.accesses:
         if len(access.regions) > REMEMBERED:
             access.forget()
@@ -258,15 +254,14 @@ class _Every(NamedTuple):
     """Nothing starts before."""
 
 
-def _carry_regions(
-    track: Track, touched: Iterable[Region], moved: int, turns: int, every: _Every
-) -> Iterator[Region]:
+def _carry_regions(track: Track, moved: int, turns: int, every: _Every) -> Iterator[Region]:
     """Do to the regions what the skipped periods would have done, as the period did; those regions.
 
     What a period does not touch keeps its times; what is let go before anything starts does not
     matter any more.
     """
-    period = [(r, events) for r in touched if (events := Events.since(r, every.first))]
+    touched = [(r, Events.since(r, every.first)) for r in track.touched_since(every.first)]
+    period = [(region, events) for region, events in touched if events is not None]
     length, times = every.ticks, every.times
     least = 1
     if not moved:

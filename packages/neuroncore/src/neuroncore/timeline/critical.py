@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.skips import Twin
-from neuroncore.timeline.state import TRANSFER, State
+from neuroncore.timeline.state import TRANSFER, Played, State
 
 Stretch = list[int]
 """The place of a bar among those that were played, and the ticks that the path stays with it."""
@@ -25,7 +25,7 @@ def critical_path(state: State) -> list[tuple[int, int]]:
     rounds = _Rounds()
     while number != NOBODY:
         twin = state.skips.twin(number)
-        played = state.bars[twin.place]
+        played = Played(*state.bars[twin.place])
         start = played.start + twin.later
         path.append([twin.place, max(0, until - start)])
         bars, ticks = rounds.go(path, number, twin)
@@ -59,13 +59,14 @@ class _Rounds:
 
 def _last(state: State) -> tuple[int, int]:
     """The bar that ends last, the first of several, and when; the last repetition counts."""
-    ends = [bar.end for bar in state.bars]
+    bars = state.played()
+    ends = [bar.end for bar in bars]
     numbers = list(range(len(ends)))
     for (first, behind, times, ticks), skip in zip(state.repeats, state.skips.all, strict=True):
         by = times * skip.size
         numbers[first:] = [number + by for number in numbers[first:]]
         for place in range(first, behind):
-            drift = skip.drift if state.bars[place].kind == TRANSFER else 0
+            drift = skip.drift if bars[place].kind == TRANSFER else 0
             ends[place] += times * (ticks + drift)
     end = max(ends)
     return min(n for n, e in zip(numbers, ends, strict=True) if e == end), end

@@ -10,7 +10,7 @@ from neuroncore.timeline.lanes import SCALAR, TENSOR
 from neuroncore.timeline.play import load_table, matmul_passes
 from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.sites import Site, Step
-from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, State, played
+from neuroncore.timeline.state import LANE, MULTIPLY, PASS, RESOURCE, State
 from neuroncore.timeline.streams import LooseLane
 from neuroncore.work import Pass
 
@@ -24,7 +24,7 @@ def loose_pass(state: State, site: Site) -> Step:
     semaphore = clock.ticks("SEMAPHORE")
     wait, number, ports = site.wait(latency + semaphore), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
-    own = lane.number
+    own, note, reason = lane.number, bars.append, state.reason
     state.num_ops += site.trips
 
     def play() -> None:
@@ -33,22 +33,24 @@ def loose_pass(state: State, site: Site) -> Step:
             if state.table != table:
                 at = lane.free
                 load_table(state, number, table)
-                lane.loaded(at, state.reason(NOBODY, LANE))
+                lane.loaded(at, reason(NOBODY, LANE))
             if state.table_there > ready:
                 ready, behind, by = state.table_there, state.table_bar, LANE
         if ready >= lane.free and not ports:
             alone = start = ready
         else:
             alone, start = lane.room(ready, interval, ports)
-        cause, why = (behind, by) if alone == ready else (lane.before(alone), LANE)
+        if alone != ready:
+            behind, by = lane.before(alone), LANE
         if start > alone:
-            why = RESOURCE
+            by = RESOURCE
         for port in ports:
             port.reserve(start, interval)
         bar = len(bars) + state.skipped
-        lane.occupy(start, interval, state.reason(cause, why), bar)
-        end = start + interval + latency
-        bars.append(played((number, own, PASS, start, start + interval, end, cause, why)))
+        lane.occupy(start, interval, behind, by, bar, reason)
+        free = start + interval
+        end = free + latency
+        note((number, own, PASS, start, free, end, behind, by))
         lane.last = bar
         if end > lane.end:
             lane.end = end
@@ -67,25 +69,31 @@ def loose_matmul(state: State, site: Site) -> Step:
     semaphore = clock.ticks("SEMAPHORE")
     lag = latency + semaphore
     wait, number = site.wait(lag), site.number
+    look, done, note, reason = wait.look, wait.done, bars.append, state.reason
     warmth = state.warmth
     state.num_ops += site.trips * 2 * len(passes)
     state.flops += site.trips * site.flops
 
     def play() -> None:
-        ready, end, behind, by = wait.look(), 0, wait.bar, wait.why
+        ready, end, behind, by = look(), 0, wait.bar, wait.why
         for load, multiply in passes:
             free = lane.free
             interval = warmth.interval(max(ready, free), max(load, multiply))
-            start = ready if ready >= free else lane.room(ready, interval)[0]
-            cause, why = (behind, by) if start == ready else (lane.before(start), LANE)
-            lane.last = behind = len(bars) + state.skipped
-            lane.occupy(start, interval, state.reason(cause, why), behind)
+            start = ready
+            if ready < free:
+                start = lane.room(ready, interval)[0]
+                if start != ready:
+                    behind, by = lane.before(start), LANE
+            bar = len(bars) + state.skipped
+            lane.occupy(start, interval, behind, by, bar, reason)
             ready = start + interval
             end = ready + latency
-            by = LANE
-            bars.append(played((number, TENSOR, MULTIPLY, start, ready, end, cause, why)))
+            note((number, TENSOR, MULTIPLY, start, ready, end, behind, by))
+            behind, by = bar, LANE
             lane.busy += interval
-        lane.end = max(lane.end, end)
-        wait.done(end + semaphore, lane.last)
+        lane.last = behind
+        if end > lane.end:
+            lane.end = end
+        done(end + semaphore, behind)
 
     return play

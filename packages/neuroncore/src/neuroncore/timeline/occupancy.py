@@ -61,7 +61,7 @@ def _lives(program: Program, state: State, sites: list[Site]) -> list[Life]:
     for bar, name in state.made:
         made.setdefault(name, []).append(bar)
     lives: dict[tuple[str, int], Life] = {}
-    for number, bar in enumerate(state.bars):
+    for number, bar in enumerate(state.played()):
         for name in touched[bar.site].get(bar.kind, ()):
             count = bisect_right(made[name], number)
             life = lives.get((name, count))

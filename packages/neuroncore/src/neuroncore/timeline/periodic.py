@@ -46,6 +46,10 @@ TRIED = 2
 """Executions of a loop without a repetition before no other is looked for."""
 
 
+_Place = tuple[Track, int, Form, int]
+_Holds = tuple[tuple[int, ...] | None, ...]
+
+
 class TooSlowError(Exception):
     """The program ends behind the limit of its state."""
 
@@ -125,7 +129,7 @@ class Periods:
         """All of a state is written down at once, not only when lanes are as they were before."""
         self.lanes: list[Any] | None = None
         self.moment: Moment | None = None
-        self.held: list[Any] = []
+        self.held: dict[_Place, _Holds] = {}
         """The state that later ones are compared with: lanes, who holds what at that moment."""
         self.reached: dict[Track, list[Footprint] | None] = {}
         self.first = scope.state.next_bar
@@ -160,7 +164,7 @@ class Periods:
         if is_like and before is None:
             self._write_down(done, time, floor)
             return 0
-        if not is_like or not _are_alike(self.held, self._held(done, time, floor)):
+        if not is_like or not self._holds_alike(done, time, floor):
             self._miss(done, time, floor)
             return 0
         assert before is not None
@@ -192,10 +196,10 @@ class Periods:
                 self._write_down(done, time, floor)
 
     def _write_down(self, done: int, time: int, floor: int) -> None:
-        self.looking = self.state.touches.num_behind(floor) <= LARGE
+        self.looking = not self.state.touches.are_many_behind(floor, LARGE)
         if self.looking:
             self.moment = self.scope.moment(done, time, floor)
-            self.held = list(self._held(done, time, floor))
+            self.held = dict(self._held(done, time, floor))
 
     def _lanes(self, time: int, floor: int) -> Iterator[Any]:
         """What the future of the loop depends on beside what is held, relative to time and bar;
@@ -219,13 +223,22 @@ class Periods:
         for lane, shortest in zip(scope.engines, scope.shortest, strict=True):
             yield lane.openings(shortest, here)
 
-    def _held(self, done: int, time: int, floor: int) -> Iterator[Any]:
+    def _held(self, done: int, time: int, floor: int) -> Iterator[tuple[_Place, _Holds]]:
         """The regions that somebody may wait for, relative to time, bar and iteration."""
-        state, moves, here = self.state, self.scope.moves, self.state.next_bar
-        for region in state.touches.held(state.touches.num_behind(floor), floor):
-            step = moves.get(region.track)
-            if step is not None and self._matters(region, step * done):
-                yield _relative(region, step * done, time, floor, here)
+        here = self.state.next_bar
+        for track, step in self.scope.moves.items():
+            for region in track.held(floor):
+                if self._matters(region, step * done):
+                    yield _relative(region, step * done, time, floor, here)
+
+    def _holds_alike(self, done: int, time: int, floor: int) -> bool:
+        """Whether the same is held as was written down; looked at up to the first difference."""
+        old, count = self.held, 0
+        for place, holds in self._held(done, time, floor):
+            if old.get(place) != holds:
+                return False
+            count += 1
+        return count == len(old)
 
     def _matters(self, region: Region, moved: int) -> bool:
         """Whether an iteration to come may name a byte of the region; all before moved so far."""
@@ -263,7 +276,9 @@ def _are_alike(old: list[Any], new: Iterator[Any]) -> bool:
     return all(part == next(parts, None) for part in new) and next(parts, None) is None
 
 
-def _relative(region: Region, moved: int, time: int, floor: int, here: int) -> tuple:
+def _relative(
+    region: Region, moved: int, time: int, floor: int, here: int
+) -> tuple[_Place, _Holds]:
     """A region that somebody may wait for, as the next iteration will see it."""
     track = region.track
     written = read = read2 = None
@@ -274,4 +289,4 @@ def _relative(region: Region, moved: int, time: int, floor: int, here: int) -> t
     if region.read2 > floor:
         read2 = time - region.read2, here - region.reader2
     slot = (region.slot - track.slot) % track.copies
-    return track, slot, region.form, region.offset - moved, written, read, read2
+    return (track, slot, region.form, region.offset - moved), (written, read, read2)

@@ -21,7 +21,6 @@ from neuroncore.timeline.state import (
     TRANSFER,
     WEIGHTS,
     State,
-    played,
 )
 from neuroncore.timeline.tracks import Track
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
@@ -69,7 +68,7 @@ def engine_pass(state: State, site: Site) -> Step:
         free = start + interval
         end = free + latency
         bar = len(bars) + state.skipped
-        bars.append(played((number, lane.number, PASS, start, free, end, cause, why)))
+        bars.append((number, lane.number, PASS, start, free, end, cause, why))
         lane.free, lane.last, lane.end = free, bar, end
         lane.busy += interval
         done(end + semaphore, bar)
@@ -82,7 +81,7 @@ def load_table(state: State, number: int, table: str) -> None:
     lane, bars = state.lanes[SCALAR], state.bars
     loading = state.clock.cycles(SCALAR, state.clock.values["ACT_TABLE_LOAD"])
     start, free = lane.free, lane.free + loading
-    bars.append(played((number, SCALAR, TABLE, start, free, free, lane.last, LANE)))
+    bars.append((number, SCALAR, TABLE, start, free, free, lane.last, LANE))
     lane.last, lane.free = state.next_bar - 1, free
     state.table_there, state.table_bar = free, lane.last
     lane.busy += loading
@@ -125,9 +124,7 @@ def matmul(state: State, site: Site) -> Step:
                 start, cause, why = loaded, weights.bar, weights.why
             filled = state.weights_free = start + load
             at = len(bars) + state.skipped
-            bars.append(
-                played((number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why))
-            )
+            bars.append((number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why))
             begin, behind, by = lane.free, cause, lane.last
             if filled > begin:
                 begin, by = filled, at
@@ -140,7 +137,7 @@ def matmul(state: State, site: Site) -> Step:
             lane.busy += (interval := warmth.interval(begin, multiply))
             state.multiply_start, lane.free = begin, begin + interval
             end = lane.free + latency
-            bars.append(played((number, TENSOR, MULTIPLY, begin, lane.free, end, by, why)))
+            bars.append((number, TENSOR, MULTIPLY, begin, lane.free, end, by, why))
             lane.last = at + 1
         lane.end = end
         weights.done(end + semaphore, lane.last)
@@ -191,7 +188,7 @@ def transfer(state: State, site: Site) -> Step:
         end = max(bandwidth.fill(begin, share) - gap, begin + length)
         complete = end + tail + completes
         bar = len(bars) + state.skipped
-        bars.append(played((number, lane.number, TRANSFER, trigger, end, complete, cause, why)))
+        bars.append((number, lane.number, TRANSFER, trigger, end, complete, cause, why))
         lane.free, lane.last = trigger + floor, bar
         lane.busy += length
         if complete > lane.end:

@@ -61,17 +61,6 @@ class Region:
         self.wlane = self.rlane = NOBODY
         self.writer = self.reader = self.reader2 = self.toucher = NOBODY
 
-    def was_read(self, lane: int, release: int, bar: int) -> None:
-        """An instruction on `lane` reads it and lets go at `release`."""
-        if lane == self.rlane:
-            if release > self.read:
-                self.read, self.reader = release, bar
-        elif release >= self.read:
-            self.read2, self.reader2 = self.read, self.reader
-            self.read, self.reader, self.rlane = release, bar, lane
-        elif release > self.read2:
-            self.read2, self.reader2 = release, bar
-
     def was_written(self, lane: int, release: int, bar: int) -> None:
         """An instruction on `lane` writes it; the content is there at `release`."""
         self.written, self.writer, self.wlane = release, bar, lane

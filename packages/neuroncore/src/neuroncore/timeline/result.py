@@ -13,7 +13,7 @@ from neuroncore.timeline.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
 from neuroncore.timeline.occupancy import occupancy
 from neuroncore.timeline.regions import NOBODY
 from neuroncore.timeline.sites import Site
-from neuroncore.timeline.state import CAUSES, KINDS, State
+from neuroncore.timeline.state import CAUSES, KINDS, Played, State
 from neuroncore.timeline.table import table
 
 
@@ -141,7 +141,7 @@ class Timeline:
         return [self._bar(number) for number in range(len(self._state.bars))]
 
     def _bar(self, number: int) -> Bar:
-        played = self._state.bars[number]
+        played = Played(*self._state.bars[number])
         site = self._sites[played.site]
         queue = played.lane - FIRST_QUEUE if played.lane >= FIRST_QUEUE else None
         return Bar(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from heapq import heapify
 from typing import NamedTuple
 
@@ -41,10 +40,6 @@ class Played(NamedTuple):
     why: int
 
 
-played = partial(tuple.__new__, Played)
-"""A Played from its fields as a tuple; half the time of calling the class."""
-
-
 class State:
     """Everything that changes while a program is played; `reorders` as compiled code is."""
 
@@ -55,8 +50,8 @@ class State:
         self.lanes: list[Lane] = [LooseLane(n, horizon) if reorders else Lane(n) for n in engines]
         self.lanes += [Lane(FIRST_QUEUE + n) for n in range(num_queues)]
         self.queues = self.lanes[FIRST_QUEUE:]
-        self.bars: list[Played] = []
-        """Those that were played; they are counted together with those that were not."""
+        self.bars: list[tuple[int, ...]] = []
+        """The fields of those that were played; they are counted with those that were not."""
         self.skips = Skips()
         self.skipped = 0
         """How many bars were carried forward so far."""
@@ -91,6 +86,10 @@ class State:
     def end(self) -> int:
         """The last completion."""
         return max([lane.end for lane in self.lanes])
+
+    def played(self) -> list[Played]:
+        """The bars that were played."""
+        return [Played(*fields) for fields in self.bars]
 
     @property
     def next_bar(self) -> int:

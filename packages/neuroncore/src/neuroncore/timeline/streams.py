@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from neuroncore.timeline.gaps import Gaps, Pieces, common_room
 from neuroncore.timeline.regions import NOBODY
+
+Reason = Callable[[int, int], tuple[int, int]]
+"""From a bar that was waited for, and why, to (cause, lane waited for)."""
 
 
 class Lane:
@@ -97,37 +100,43 @@ class LooseLane(Lane):
                 return alone, common_room((self.taken, *ports), alone, interval)
         return alone, alone
 
-    def occupy(self, start: int, interval: int, reason: tuple[int, int], bar: int) -> None:
-        """Instruction `bar` takes its place; what the lane idles is put down to who comes after."""
-        free = self.free
+    def occupy(
+        self, start: int, interval: int, cause: int, why: int, bar: int, reason: Reason
+    ) -> None:
+        """Instruction `bar`, which waited for bar `cause`, takes its place.
+
+        What the lane idles is put down to who comes after, for the reason that `reason` finds.
+        """
+        free, ends, ended, end = self.free, self.taken.ends, self.ended, start + interval
         if start >= free:
-            if start > free and self.ended:
-                self._idles(reason, start - free)
-            self.reasons[start] = reason
-            self.taken.follow(start, interval)
-            self.free = free = start + interval
-            self.ended[free] = bar
+            self.free = end
+            if ends and ends[-1] == start:
+                ends[-1] = end
+            else:
+                self.reasons[start] = mine = reason(cause, why)
+                if start > free and ended:
+                    self.stalls[mine] = self.stalls.get(mine, 0) + start - free
+                self.taken.follow(start, interval)
+            ended[end] = bar
             return
+        ended[end] = bar
         before, after = self.taken.insert(start, interval)
-        self.reasons[start] = reason
-        end = start + interval
+        stalls, later = self.stalls, self.reasons[after]
         if before is None:
-            self._idles(self.reasons[after], after - end)
-        else:
-            self._idles(self.reasons[after], before - end)
-            if start > before:
-                self._idles(reason, start - before)
-        self.ended[end] = bar
+            self.reasons[start] = reason(cause, why)
+            if after > end:
+                stalls[later] = stalls.get(later, 0) + after - end
+            return
+        stalls[later] = stalls.get(later, 0) + before - end
+        if start > before:
+            self.reasons[start] = mine = reason(cause, why)
+            stalls[mine] = stalls.get(mine, 0) + start - before
 
     def loaded(self, start: int, reason: tuple[int, int]) -> None:
         """Its latest bar occupied it from `start` to where it is free now."""
         self.reasons[start] = reason
         self.taken.follow(start, self.free - start)
         self.ended[self.free] = self.last
-
-    def _idles(self, reason: tuple[int, int], ticks: int) -> None:
-        if ticks:
-            self.stalls[reason] = self.stalls.get(reason, 0) + ticks
 
     def before(self, time: int) -> int:
         """The instruction behind which one starts at `time`."""

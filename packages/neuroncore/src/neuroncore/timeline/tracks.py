@@ -138,6 +138,15 @@ class Track:
         """Whether somebody may still wait, behind `after`, for regions that a loop left behind."""
         return any(series.latest > after for every in self.series.values() for series in every)
 
+    def touched_since(self, bar: int) -> list[Region]:
+        """The regions that bar `bar` or one behind it touched."""
+        return [region for region in self.regions.values() if region.toucher >= bar]
+
+    def held(self, after: int) -> list[Region]:
+        """Those that somebody may wait for behind this time."""
+        every = self.regions.values()
+        return [region for region in every if region.written > after or region.read > after]
+
     def region(self, slot: int, parts: Parts) -> Region:
         """The region of these bytes in copy `slot`."""
         return self.region_of(slot, self.form(parts), parts)

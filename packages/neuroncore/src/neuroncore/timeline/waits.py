@@ -17,7 +17,7 @@ class Wait:
     """
 
     __slots__ = (
-        "bar", "changes", "lane", "last_reads", "reads", "regions", "touches", "why",
+        "bar", "changes", "lane", "last_reads", "note", "num_reads", "reads", "regions", "why",
     )  # fmt: skip
 
     def __init__(
@@ -30,11 +30,12 @@ class Wait:
         *,
         touches: Touches,
     ) -> None:
-        self.touches = touches
+        self.note = touches.all.append
         self.lane = lane
         self.reads = [access for access in reads if not access.is_last]
         self.last_reads = [access for access in reads if access.is_last]
         """Nobody waits for these."""
+        self.num_reads = len(self.reads)
         self.changes = [(access, lag, SPACE) for access in writes]
         self.changes += [(access, None, DATA) for access in adds]
         """What is written, how far ahead the lane itself may be, the cause where it waits."""
@@ -84,18 +85,22 @@ class Wait:
 
     def done(self, release: int, bar: int) -> None:
         """The instruction lets go of everything at `release`."""
-        lane, regions, reads = self.lane, self.regions, len(self.reads)
+        lane, regions, reads = self.lane, self.regions, self.num_reads
         if not regions:
             return
-        self.touches.all.append((release, regions))
+        self.note(release)
         for region in regions:
             region.toucher = bar
             if reads:
                 reads -= 1
-                if lane != region.rlane:
-                    region.was_read(lane, release, bar)
-                elif release > region.read:
-                    region.read, region.reader = release, bar
+                if lane == region.rlane:
+                    if release > region.read:
+                        region.read, region.reader = release, bar
+                elif release >= region.read:
+                    region.read2, region.reader2 = region.read, region.reader
+                    region.read, region.reader, region.rlane = release, bar, lane
+                elif release > region.read2:
+                    region.read2, region.reader2 = release, bar
                 continue
             region.writer, region.written, region.wlane = bar, release, lane
             if region.read:
