@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, Statement
 from nki_dtypes import float32
+from nkigym.loops.legal import refuse_illegal
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import READ, WRITE, Touch
 from nkigym.loops.transform import Claims, Taken, Transform
@@ -27,7 +28,6 @@ from nkigym.loops.tree import (
     with_block,
 )
 from nkigym.loops.unroll import renamed
-from nkigym.loops.widen import refuse_illegal
 
 ROUNDING = frozenset({
     "activation", "reciprocal", "scalar_tensor_tensor", "tensor_copy", "tensor_scalar",
@@ -155,15 +155,16 @@ def _refuse_illegal(body: Body, name: str, ranges: dict[str, range], program: Pr
 
 
 def _options(name: str) -> Transform:
-    def options(program: Program, at: Path, statement: Statement) -> Iterable[Step]:
-        is_copy = isinstance(statement, Call) and statement.instruction == "tensor_copy"
-        return (Step(name, at),) if is_copy else ()
+    def options(program: Program, at: Path, call: Call) -> Iterable[Step]:
+        return (Step(name, at),) if call.instruction == "tensor_copy" else ()
 
     does = {
         "bypass": "readers of a copied tile read its source",
         "direct": "what is copied on is made where it goes",
     }
-    return Transform(name, does[name], options, {"bypass": _bypass, "direct": _direct}[name])
+    return Transform(
+        name, does[name], options, {"bypass": _bypass, "direct": _direct}[name], (Call,)
+    )
 
 
 BYPASS = _options("bypass")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from neuroncore.engines import Engine
-from neuroncore.program import Call, Program, Statement
+from neuroncore.program import Call, Program
+from nkigym.loops.legal import refuse_illegal
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
 from nkigym.loops.tree import Visible, loops_around, replaced, statement_at
-from nkigym.loops.widen import refuse_illegal
 
 
 def _engines(call: Call) -> list[str]:
@@ -32,11 +32,11 @@ def _place(program: Program, step: Step) -> Taken:
     return Taken(replaced(program, step.at, (placed,)))
 
 
-def _options(program: Program, at: Path, statement: Statement) -> Iterable[Step]:
-    if isinstance(statement, Call) and len(names := _engines(statement)) > 1:
-        taken = statement.attrs["engine"].name
-        return [Step("engine", at, (("engine", name),)) for name in names if name != taken]
-    return ()
+def _options(program: Program, at: Path, call: Call) -> Iterable[Step]:
+    names, taken = _engines(call), call.attrs.get("engine")
+    if len(names) < 2:
+        return ()
+    return [Step("engine", at, (("engine", n),)) for n in names if taken is not Engine[n]]
 
 
-ENGINE = Transform("engine", "another engine executes an instruction", _options, _place)
+ENGINE = Transform("engine", "another engine executes an instruction", _options, _place, (Call,))

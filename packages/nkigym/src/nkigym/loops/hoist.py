@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neuroncore.program import Allocate, Loop, Program, Statement, accesses
+from neuroncore.program import Allocate, Call, Loop, Program, Statement, accesses
 from nkigym.loops.apart import ANY, SAME
 from nkigym.loops.order import cut_loop
 from nkigym.loops.step import Path, Refused, Step
@@ -105,12 +105,11 @@ def _apart(
 
 def _options(name: str) -> Transform:
     def options(program: Program, at: Path, statement: Statement) -> Iterable[Step]:
-        if len(at) < 2 or isinstance(statement, Allocate):
-            return ()
-        return (Step(name, at),)
+        return (Step(name, at),) if len(at) > 1 else ()
 
     does = {"hoist": "a statement goes before its loop", "sink": "a statement goes behind its loop"}
-    return Transform(name, does[name], options, {"hoist": _hoist, "sink": _sink}[name])
+    take = {"hoist": _hoist, "sink": _sink}[name]
+    return Transform(name, does[name], options, take, (Call, Loop))
 
 
 HOIST = _options("hoist")

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neuroncore.program import Access, Affine, Call, Loop, Program, Statement
+from neuroncore.program import Access, Affine, Call, Loop, Program
+from nkigym.loops.legal import refuse_illegal
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import (
@@ -22,7 +23,7 @@ from nkigym.loops.tree import (
     with_offset,
     with_operands,
 )
-from nkigym.loops.widen import WIDE, refuse_illegal, rule_of, wider, writing
+from nkigym.loops.widen import WIDE, rule_of, wider, writing
 
 SIDE = "which of two"
 """Stands for the two instructions, and for no loop."""
@@ -67,14 +68,16 @@ def _both(a: Access | float | None, b: Access | float | None) -> Access | float 
     return with_offset(a, a.offset + Affine.variable(SIDE, apart.constant))
 
 
-def _merges(program: Program, at: Path, statement: Statement) -> Iterable[Step]:
-    if not isinstance(statement, Call) or statement.instruction not in WIDE:
+def _merges(program: Program, at: Path, call: Call) -> Iterable[Step]:
+    if call.instruction not in WIDE:
         return ()
     block = block_of(program, at)
     m = following(block, at[-1])
     other = None if m is None else block[m]
-    is_like = isinstance(other, Call) and other.instruction == statement.instruction
+    is_like = isinstance(other, Call) and other.instruction == call.instruction
     return (Step("merge", at),) if is_like else ()
 
 
-MERGE = Transform("merge", "an instruction and the next like it as a wider one", _merges, _merge)
+MERGE = Transform(
+    "merge", "an instruction and the next like it as a wider one", _merges, _merge, (Call,)
+)

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from neuroncore.program import Affine, Allocate, Loop, Program, Statement, walk
+from neuroncore.program import Affine, Allocate, Call, Loop, Program, Statement, walk
 from nkigym.loops.apart import EARLIER, LATER
 from nkigym.loops.slots import expand_body
 from nkigym.loops.step import Path, Refused, Step
-from nkigym.loops.transform import Claims, Taken, Transform, loops_only
+from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import (
     Body,
     allocated,
@@ -159,18 +159,16 @@ def _swap(program: Program, step: Step) -> Taken:
 
 
 def _swaps(program: Program, at: Path, statement: Statement) -> Iterator[Step]:
-    if not isinstance(statement, Allocate) and following(block_of(program, at), at[-1]):
+    if following(block_of(program, at), at[-1]):
         yield Step("swap", at)
 
 
-SWAP = Transform("swap", "a statement and the next one change places", _swaps, _swap)
+SWAP = Transform("swap", "a statement and the next one change places", _swaps, _swap, (Call, Loop))
 REORDER = Transform(
-    "reorder", "two loops, one inside the other, change places", loops_only(_reorders), _reorder
+    "reorder", "two loops, one inside the other, change places", _reorders, _reorder
 )
 DISTRIBUTE = Transform(
     "distribute", "a loop's body, cut before statement `cut`, as two loops",
-    loops_only(_distributes), _distribute,
+    _distributes, _distribute,
 )  # fmt: skip
-JOIN = Transform(
-    "join", "a loop and the next one, of equal range, as one", loops_only(_joins), _join
-)
+JOIN = Transform("join", "a loop and the next one, of equal range, as one", _joins, _join)

@@ -21,7 +21,7 @@ from nkigym.loops.apart import LATER
 from nkigym.loops.slots import slotted, with_slots
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import ADD
-from nkigym.loops.transform import Claims, Taken, Transform, loops_only
+from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import (
     Body,
     allocated,
@@ -182,5 +182,5 @@ def _pipelines(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
 
 PIPELINE = Transform(
     "pipeline", "parts of a loop's body overlap, each an iteration behind the one before",
-    loops_only(_pipelines), _pipeline,
+    _pipelines, _pipeline,
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from neuroncore.program import Program
+from neuroncore.program import Allocate, Call, Loop, Program
 from nkigym.loops.copies import BYPASS, DIRECT
 from nkigym.loops.engine import ENGINE
 from nkigym.loops.hoist import HOIST, SINK
@@ -47,6 +47,10 @@ TRANSFORMS: dict[str, Transform] = {
     )
 }
 
+_ON = {
+    kind: tuple(t for t in TRANSFORMS.values() if kind in t.on) for kind in (Allocate, Call, Loop)
+}
+
 
 def opportunities(program: Program) -> tuple[Step, ...]:
     """Every step whose form fits the program: by place, then by transform, in a fixed order.
@@ -58,7 +62,7 @@ def opportunities(program: Program) -> tuple[Step, ...]:
 
 def _options(program: Program) -> Iterator[Step]:
     for at, statement in places(program):
-        for transform in TRANSFORMS.values():
+        for transform in _ON[type(statement)]:
             yield from transform.options(program, at, statement)
 
 

@@ -111,15 +111,20 @@ def _only_made_by(
                     raise Refused(f"{touch.buffer} is not made by one statement alone")
 
 
+def _kind(statement: Statement) -> str:
+    return statement.instruction if isinstance(statement, Call) else type(statement).__name__
+
+
 def _options(program: Program, at: Path, statement: Statement) -> Iterator[Step]:
-    if isinstance(statement, Allocate):
-        return
-    block = block_of(program, at)
-    own = _own(block)
-    for m in range(at[-1] + 1, len(block)):
+    block, number = block_of(program, at), at[-1] + 1
+    alike = [m for m in range(number, len(block)) if _kind(block[m]) == _kind(statement)]
+    own = _own(block) if alike else {}
+    for m in alike:
         found = Match(own)
         if found.equal(statement, block[m]) and found.made:
             yield Step("reuse", at, (("other", m),))
 
 
-REUSE = Transform("reuse", "a later statement that does the same is left out", _options, _reuse)
+REUSE = Transform(
+    "reuse", "a later statement that does the same is left out", _options, _reuse, (Call, Loop)
+)

@@ -22,7 +22,7 @@ from neuroncore.program import Access, Allocate, Buffer, Loop, Program, make_cal
 from nkigym.loops.apart import ANY, LATER, SAME, Apart, Shared, is_apart
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import ADD, READ, Touch
-from nkigym.loops.transform import Claims, Taken, Transform, loops_only
+from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import allocated, block_of, fresh, loop_at, with_block, with_body
 from nkigym.loops.unroll import renamed
 
@@ -102,5 +102,5 @@ def _rfactors(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
 
 
 RFACTOR = Transform(
-    "rfactor", "a sum in PSUM in two stages, one of them in SBUF", loops_only(_rfactors), _rfactor
+    "rfactor", "a sum in PSUM in two stages, one of them in SBUF", _rfactors, _rfactor
 )

@@ -19,7 +19,7 @@ from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program
 from neuroncore.program.binding import in_elements
 from nkigym.loops.split import split_loop
 from nkigym.loops.step import Path, Refused, Step
-from nkigym.loops.transform import Taken, Transform, loops_only
+from nkigym.loops.transform import Taken, Transform
 from nkigym.loops.tree import Body, changed, fresh, loop_at, replaced, with_body, with_offset
 
 SLOTS = (2, 3, 4, 8)
@@ -132,11 +132,11 @@ def _rotates(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
 
 EXPAND = Transform(
     "expand", "a buffer made in a loop, as one made before it, a slot per iteration",
-    loops_only(_expands), _expand,
+    _expands, _expand,
 )  # fmt: skip
 ROTATE = Transform(
     "rotate",
     "tiles of a loop's body get `slots` places that take turns",
-    loops_only(_rotates),
+    _rotates,
     _rotate,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from neuroncore.program import Affine, Loop, Program, accesses
 from nkigym.loops.step import Path, Refused, Step
-from nkigym.loops.transform import Taken, Transform, loops_only
+from nkigym.loops.transform import Taken, Transform
 from nkigym.loops.tree import fresh, loop_at, replaced, substituted
 
 
@@ -65,7 +65,5 @@ def _fuses(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
         yield Step("fuse", at)
 
 
-SPLIT = Transform(
-    "split", "one loop as two, the inner of `factor` trips", loops_only(_splits), _split
-)
-FUSE = Transform("fuse", "two loops, one inside the other, as one", loops_only(_fuses), _fuse)
+SPLIT = Transform("split", "one loop as two, the inner of `factor` trips", _splits, _split)
+FUSE = Transform("fuse", "two loops, one inside the other, as one", _fuses, _fuse)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from neuroncore.program import Loop, Program, Statement
 from nkigym.loops.apart import Apart, Shared, conflicts, is_apart
@@ -24,14 +25,15 @@ class Taken:
 class Transform:
     """A kind of step.
 
-    `options` lists the steps whose form fits a statement at a place, best first; `take` applies
-    one, or raises Refused with the reason.
+    `options` lists the steps whose form fits a statement at a place, which is one of `on`; `take`
+    applies one, or raises Refused with the reason.
     """
 
     name: str
     does: str
-    options: Callable[[Program, Path, Statement], Iterable[Step]]
+    options: Callable[[Program, Path, Any], Iterable[Step]]
     take: Callable[[Program, Step], Taken]
+    on: tuple[type, ...] = (Loop,)
 
 
 @dataclass(slots=True)
@@ -80,14 +82,3 @@ class Claims:
 
 
 _KIND = {"R": "a read", "W": "a write", "A": "a sum"}
-
-
-def loops_only(
-    make: Callable[[Program, Path, Loop], Iterator[Step]],
-) -> Callable[[Program, Path, Statement], Iterable[Step]]:
-    """Options for loops alone."""
-
-    def options(program: Program, at: Path, statement: Statement) -> Iterable[Step]:
-        return make(program, at, statement) if isinstance(statement, Loop) else ()
-
-    return options

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from neuroncore.program import Access, Affine, Allocate, Loop, Program, Statement, walk
 from nkigym.loops.step import Path, Refused, Step
-from nkigym.loops.transform import Taken, Transform, loops_only
+from nkigym.loops.transform import Taken, Transform
 from nkigym.loops.tree import (
     Body,
     changed,
@@ -96,9 +96,5 @@ def _peels(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
         yield Step("peel", at)
 
 
-UNROLL = Transform(
-    "unroll", "all iterations of a short loop written out", loops_only(_unrolls), _unroll
-)
-PEEL = Transform(
-    "peel", "the first iteration of a loop written out before it", loops_only(_peels), _peel
-)
+UNROLL = Transform("unroll", "all iterations of a short loop written out", _unrolls, _unroll)
+PEEL = Transform("peel", "the first iteration of a loop written out before it", _peels, _peel)

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from neuroncore.core import NeuronCore
 from neuroncore.enums import ReduceCmd
-from neuroncore.options import Options
-from neuroncore.program import Access, Affine, Buffer, Call, Loop, Program
-from neuroncore.program.limits import limits
+from neuroncore.program import Access, Affine, Call, Loop, Program
 from nkigym.loops.apart import LATER
+from nkigym.loops.legal import refuse_illegal
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import ADD, WRITE, Touch
-from nkigym.loops.transform import Claims, Taken, Transform, loops_only
+from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import loop_at, replaced, with_operands
 
 
@@ -40,8 +38,6 @@ WIDE: Mapping[str, Wide] = {
     "nc_matmul": Wide(("dst", "moving")),
 }
 """Instructions of which neighbouring tiles can be one; each element of dst has its own data."""
-
-STRICT = Options(start_partition="error")
 
 
 def _widen(program: Program, step: Step) -> Taken:
@@ -116,25 +112,11 @@ def _merged(access: Access) -> Access:
     return Access(access.buffer, access.offset, shape, (first, *strides), access.dtype)
 
 
-_strict: dict[str, NeuronCore] = {}
-
-
-def refuse_illegal(
-    call: Call, ranges: dict[str, range], buffers: Mapping[str, Buffer], program: Program
-) -> None:
-    """Raise Refused with the limit that a call breaks."""
-    core = _strict.get(program.target)
-    if core is None:
-        core = _strict[program.target] = NeuronCore(program.target, STRICT, watchers=())
-    for wrong in limits(call, ranges, buffers, core, program.nki):
-        raise Refused(f"{call.instruction}: {wrong.violation.what}")
-
-
 def _widens(program: Program, at: Path, loop: Loop) -> Iterator[Step]:
     if len(loop.body) == 1 and isinstance(loop.body[0], Call) and loop.body[0].instruction in WIDE:
         yield Step("widen", at)
 
 
 WIDEN = Transform(
-    "widen", "a loop around one instruction as one wider instruction", loops_only(_widens), _widen
+    "widen", "a loop around one instruction as one wider instruction", _widens, _widen
 )
