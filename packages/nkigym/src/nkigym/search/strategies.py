@@ -151,7 +151,7 @@ def evolutionary(explorer: Explorer[State, Step], random: Random, settings: Sett
     return "converged"
 
 
-KINDS = {"append": 6, "change": 4, "drop": 1, "cross": 1}
+KINDS = {"append": 8, "change": 2, "drop": 1, "cross": 1}
 """How a child comes about, and how often."""
 
 

@@ -7,13 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuroncore.errors import KernelError
-from neuroncore.program import Program, check, emit, parse_program, print_program
-from nkigym.checker import check_step
+from neuroncore.program import (
+    Call,
+    Loop,
+    Program,
+    Statement,
+    check,
+    emit,
+    parse_program,
+    print_program,
+)
+from nkigym.checker import check_kernels, check_step
 from nkigym.loops import Refused, Step, apply, certify
 from nkigym.tuning.errors import ProofError
 from nkigym.tuning.running import difference, integers, run_program, run_source
 
 SEED = 7
+FEW = 256
+"""Executed calls of a kernel whose elements are numbered at its real size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +55,7 @@ def prove(
         _replays(root, winner, schedule),
         _is_legal(winner),
         _is_certified(root, schedule),
-        _small(schedule, smaller),
+        *_small(root, winner, schedule, smaller),
         _executes("real size", root, winner),
     )
     if any(each.passed is False for each in checks):
@@ -92,17 +103,37 @@ def _is_certified(root: Program, schedule: Sequence[Any]) -> Check:
     return Check("certificates", True, f"{len(schedule)} steps, {claims} claims replayed")
 
 
-def _small(schedule: Sequence[Any], smaller: Smaller) -> Check:
-    """At the smallest size at which there is a kernel and the schedule can be taken."""
+def _small(
+    root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller
+) -> tuple[Check, Check]:
+    """Value numbers and execution at the smallest size at which there is a kernel and the schedule
+    can be taken; value numbers of the kernel itself where there is none and it is small.
+    """
     why = "no smaller kernel is known"
-    for sizes, root in smaller():
+    for sizes, start in smaller():
         try:
-            winner = replayed(root, schedule)
+            end = replayed(start, schedule)
         except Refused as refused:
             why = f"the schedule is not one for {sizes}: {refused}"
             continue
-        return _executes(sizes, root, winner)
-    return Check("executed small", None, why)
+        return _same_values(sizes, start, end), _executes(sizes, start, end)
+    skipped = Check("executed small", None, why)
+    if _executed_calls(root.body) <= FEW:
+        return _same_values("real size", root, winner), skipped
+    return Check("value numbers", None, why), skipped
+
+
+def _same_values(name: str, root: Program, winner: Program) -> Check:
+    """Of every element of every result, up to the order of sums."""
+    wrong = check_kernels(root, winner)
+    said = str(wrong[0]) if wrong else f"all of {len(root.results)} results"
+    return Check(f"value numbers, {name}", not wrong, said)
+
+
+def _executed_calls(body: Sequence[Statement]) -> int:
+    """How many calls are executed, iterations counted."""
+    inside = (s.trips * _executed_calls(s.body) for s in body if isinstance(s, Loop))
+    return sum(isinstance(s, Call) for s in body) + sum(inside)
 
 
 def _executes(name: str, root: Program, winner: Program) -> Check:
