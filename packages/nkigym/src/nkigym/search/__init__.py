@@ -10,6 +10,7 @@ from nkigym.search.errors import (
     SearchError,
 )
 from nkigym.search.explorer import Node, Seen
+from nkigym.search.loop_space import LoopSpace
 from nkigym.search.report import Report
 from nkigym.search.roofline import Rooflines
 from nkigym.search.search import Outcome, Plan, search
@@ -24,6 +25,7 @@ __all__ = [
     "ConstraintError",
     "Constraints",
     "EmptySpaceError",
+    "LoopSpace",
     "Node",
     "Outcome",
     "Plan",

@@ -15,6 +15,8 @@ from nkigym.search.pricing import Machine
 from nkigym.search.roofline import WEIGHTS
 from nkigym.search.space import Applied, RefusedStepError
 
+LONGER, LONGEST = 2, 64
+"""A program may be so many times as long as the root, and so many statements more."""
 _NUMBER = re.compile(r"\d+")
 
 ALWAYS = frozenset({"dma", "sync", WEIGHTS})
@@ -29,6 +31,7 @@ class LoopSpace:
 
     def __init__(self, program: Program, engines: frozenset[str] | None = None) -> None:
         self._root, self._engines = program, engines
+        self._most = LONGER * self.statements(program) + LONGEST
         self._machine = Machine(program.target, program.nki)
         self._digest: tuple[Program, str] | None = None
 
@@ -50,10 +53,14 @@ class LoopSpace:
     def apply(self, state: Program, step: Step | Move) -> Applied[Program]:
         try:
             if isinstance(step, Move):
-                return Applied(*apply_move(state, step))
-            return Applied(loops.apply(state, step), (step,))
+                applied = Applied(*apply_move(state, step))
+            else:
+                applied = Applied(loops.apply(state, step), (step,))
         except Refused as refused:
             raise RefusedStepError(f"{_name(step)}: {_kind(refused.reason)}") from None
+        if self.statements(applied.state) > self._most:
+            raise RefusedStepError(f"{_name(step)}: it becomes too long")
+        return applied
 
     def family(self, step: Step | Move) -> Hashable:
         return _name(step), step.at

@@ -12,6 +12,7 @@ from neuroncore.program import Program, emit
 from nkigym.search import (
     Budget,
     Constraints,
+    LoopSpace,
     Node,
     Plan,
     Report,
@@ -21,7 +22,6 @@ from nkigym.search import (
     search,
 )
 from nkigym.search.explorer import Watcher
-from nkigym.search.loop_space import LoopSpace
 from nkigym.store import Recorder, Result, Store, StoreError, problem_of
 from nkigym.tuning.problem import allowed, problem
 from nkigym.tuning.proof import Check, prove
