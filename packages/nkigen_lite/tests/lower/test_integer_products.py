@@ -148,3 +148,20 @@ def test_powers_of_small_integers(exactly, dtype):
 def test_powers_of_two(exactly, dtype):
     y = (np.arange(130 * 3) % np.iinfo(dtype).bits).reshape(130, 3).astype(dtype)
     exactly(lambda y: 2**y, y)
+
+
+@pytest.mark.parametrize(
+    ("function", "specs", "most_instructions", "most_us"),
+    [
+        (lambda x: np.prod(x, axis=1), ["i32[9,513]"], 187, 57),
+        (lambda x: np.cumprod(x, axis=1), ["i32[9,33]"], 121, 35),
+        (lambda x, y: x**y, ["u32[128,64]", "u32[128,64]"], 400, 84),
+    ],
+    ids=["prod", "cumprod", "power"],
+)
+def test_wrapped_factors_take_fifteen_instructions_each(
+    function, specs, most_instructions, most_us
+):
+    made = compile(function, *specs)
+    assert made.stats.instructions <= most_instructions
+    assert made.stats.predicted_us <= most_us

@@ -358,8 +358,8 @@ class Planner:
             missing = [a for a in spread if a.last not in mine]
             if missing:
                 return f"{node.name} would be computed again on every partition"
-        if surely_fits(group.steps, found, self.target):
-            return None
+        if not has_reduction(group.steps) or surely_fits(group.steps, found, self.target):
+            return None  # without whole rows, tiles are as wide as fits
         needed = frozenset(e.node.operands[0] for e in group.ends)
         tiles = found.without(group.late)
         group.fit = fit(group.steps, tiles, self.specs, self.plan.numbers, self.target, needed)
@@ -367,7 +367,8 @@ class Planner:
 
     def sources(self, group: Group) -> dict[str, Source]:
         """How what the group reads lies in HBM; what groups write is in C order."""
-        return {v: self.plan.planned_source(v) for v in group.axes.shapes if v not in group.names}
+        outside = group.axes.shapes.keys() - group.names
+        return {v: self.plan.planned_source(v) for v in group.axes.shapes if v in outside}
 
 
 def plan_groups(graph: Graph, target: Target, across: bool = True) -> Plan:

@@ -23,6 +23,9 @@ BY_DMA_BYTES = 64 * 1024
 """Up to here a DMA reads the row for every partition; beyond, the traffic costs more than the five
 instructions of the other way."""
 
+BY_DMA_ELEMS = 8
+"""The same for elements that do not lie together: each is moved on its own."""
+
 _EXACT = (float32, bfloat16, float16)
 """Dtypes that a product with 1.0 in float32 leaves as they are."""
 
@@ -53,6 +56,7 @@ class Replicas:
         made = writer.allocate(f"{source.buffer}_rows", (PARTITIONS, columns), dtype, Memory.sbuf)
         self.buffers[value] = made
         many = PARTITIONS * columns * dtype.itemsize > BY_DMA_BYTES
+        many |= stride != 1 and columns > BY_DMA_ELEMS
         if not many or dtype not in _EXACT:
             every = Access(
                 source.buffer, Affine(source.offset), (PARTITIONS, columns), (0, stride),
