@@ -9,8 +9,8 @@ from neuroncore.enums import OobMode
 from neuroncore.errors import raise_violations
 from neuroncore.instructions._limits import check
 from neuroncore.instructions._record import Call
-from neuroncore.memory import View, resolve_scalar
-from neuroncore.spec import Spec
+from neuroncore.memory import View, gathered, resolve_scalar, scatter
+from neuroncore.spec import Spec, row_major
 
 Plan = Callable[..., Any]
 
@@ -24,6 +24,9 @@ def plan(call: Call) -> Plan:
     violations = check(call)
     if violations:
         raise_violations(call.record.name, violations)
+    gathering = [n for n, s in call.tiles.items() if s.indirect and s.indirect.kind == "free"]
+    if gathering:
+        return _through_tiles(call, gathering)
     execute = call.record.run(call)
     moving = [
         i
@@ -32,6 +35,30 @@ def plan(call: Call) -> Plan:
     ]
     skips = call.attrs.get("oob_mode") is OobMode.skip
     return _resolving(execute, moving, skips) if moving else execute
+
+
+def _through_tiles(call: Call, gathering: list[str]) -> Plan:
+    """Executes on tiles with the elements that an index names, and brings results back."""
+    dense = {n: _dense(spec) if n in gathering else spec for n, spec in call.specs.items()}
+    given = call.attrs, call.target, call.options, call.version
+    execute = call.record.run(Call(call.record, dense, *given))
+    names = list(call.specs)
+    places = [names.index(n) for n in gathering]
+    results = [names.index(n) for n in gathering if n in call.record.outputs]
+
+    def on_tiles(*views: Any) -> None:
+        tiles = list(views)
+        for i in places:
+            tiles[i] = gathered(views[i])
+        execute(*tiles)
+        for i in results:
+            scatter(views[i], tiles[i].array)
+
+    return on_tiles
+
+
+def _dense(spec: Any) -> Spec:
+    return spec.but(strides=row_major(spec.shape), indirect=None, bank_offset=0)
 
 
 def _resolving(execute: Plan, moving: list[int], skips: bool) -> Plan:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from neuroncore._caret import find_place
-from neuroncore.engines import REACH
+from neuroncore.engines import REACH, Engine, Space
 from neuroncore.errors import (
     AccessError,
     DTypeError,
@@ -63,6 +63,8 @@ def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
         )
     if spec.space.on_chip:
         yield from _partitions(call, name, spec)
+    if spec.indirect is not None and spec.indirect.kind == "free":
+        yield from _indirection(call, name, spec)
     if operand.writes and not spec.mutable:
         yield Violation(
             ImmutableError,
@@ -83,6 +85,42 @@ def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
             got=f"shape {spec.shape}, strides {spec.strides}",
             rule="NKI: access patterns",
         )
+
+
+def _indirection(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
+    """Tensor indirection: which operands of which generation and version, and where they start."""
+    rule, index = f"NKI: {call.record.name}, tensor indirection", spec.indirect
+    assert index is not None and index.index is not None
+    if name not in call.record.gathers:
+        yield Violation(
+            AccessError, f"{name} takes no tensor indirection here", name,
+            expected=" or ".join(call.record.gathers) or "a view without .indirect",
+            got=f"shape {spec!r} at offsets of a tile", hint="copy it with nisa.tensor_copy first",
+            rule=rule,
+        )  # fmt: skip
+    elif call.target.generation < 4 or call.version < (0, 5):
+        version = ".".join(map(str, call.version))
+        yield Violation(
+            UnsupportedError, "tensor indirection", name, expected="gen4, from NKI 0.5 on",
+            got=f"NKI {version} on {call.target.name}", rule=rule,
+        )  # fmt: skip
+    elif (
+        call.record.operands[name].writes
+        and call.engine is Engine.scalar
+        and (spec.space is Space.psum)
+    ):
+        yield Violation(
+            MemorySpaceError, f"{name} is scattered in PSUM", name, expected="SBUF on ScalarE",
+            got=f"shape {spec!r}", rule=rule,
+        )  # fmt: skip
+    first = next((s for n, s in call.tiles.items() if n in call.record.gathers[1:]), spec)
+    beside = first if call.record.operands[name].writes else spec
+    if index.index.start % 32 or (beside.space is Space.sbuf and beside.start != index.index.start):
+        yield Violation(
+            PartitionError, f"the index of {name} starts at partition {index.index.start}", name,
+            expected=f"a multiple of 32, as the operand ({beside.start})",
+            got=f"index: shape {index.index!r}", rule=rule,
+        )  # fmt: skip
 
 
 def _values(call: Call) -> Iterator[Violation]:

@@ -212,6 +212,8 @@ class Instruction:
     moves_bits: Callable[[Call], bool] = lambda call: False
     """Whether elements are moved as they are, so that packed ones, which have no value, may be; or
     the record itself knows what they pack."""
+    gathers: tuple[str, ...] = ()
+    """Operands that take free elements at the offsets of a tile (.indirect)."""
     rows: Mapping[str, Rows] = field(default_factory=dict)
     """Operands of which some partitions are touched, and which."""
 

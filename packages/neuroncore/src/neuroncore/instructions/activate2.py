@@ -215,7 +215,7 @@ ACTIVATE2 = Instruction(
     work=_work,
     run=activate2,
     result=like("data"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.refused, gathers=("dst", "data"),
     table_input=_table_input,
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "imm0": 2.0,

@@ -237,7 +237,7 @@ ACTIVATION = Instruction(
     work=lambda c: one_pass(c, c.data.free, c.op.table),
     run=activation,
     result=like("data"),
-    mask=MaskBehaviour.elementwise,
+    mask=MaskBehaviour.elementwise, gathers=("dst", "data"),
     table_input=table_input,
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "scale": 2.0},

@@ -153,7 +153,7 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
     work=_work,
     run=tensor_scalar_cumulative,
     result=like("src"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.refused, gathers=("dst", "src"),
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "src": np.arange(8.0).reshape(2, 4),
                  "op0": "multiply", "imm0": 2.0, "op1": "add"},

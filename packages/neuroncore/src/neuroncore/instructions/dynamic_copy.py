@@ -62,6 +62,7 @@ TENSOR_COPY_DYNAMIC_SRC = replace(
     limits=[*TENSOR_COPY.limits, _is_dynamic("src", src="float32[2, 2] sbuf")],
     run=tensor_copy_dynamic_src,
     mask=MaskBehaviour.rectangular,
+    gathers=(),
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "src": _third_column},
                 {"dst": np.array([[2.0, 3.0], [6.0, 7.0]])}),
@@ -75,6 +76,7 @@ TENSOR_COPY_DYNAMIC_DST = replace(
     limits=[*TENSOR_COPY.limits, _is_dynamic("dst", dst="float32[2, 2] sbuf")],
     run=tensor_copy_dynamic_dst,
     mask=MaskBehaviour.rectangular,
+    gathers=(),
     covers=lambda c: False,
     examples=[Example({"dst": _third_column, "src": np.ones((2, 2))}, {})],
 )

@@ -190,7 +190,7 @@ TENSOR_TENSOR = Instruction(
     work=_tensor_tensor_work,
     run=tensor_tensor,
     result=_promoted,
-    mask=MaskBehaviour.elementwise,
+    mask=MaskBehaviour.elementwise, gathers=("dst", "data1"),
     examples=[
         Example(
             {"dst": "float32[4, 8] sbuf", "data1": np.arange(32.0).reshape(4, 8),
@@ -255,7 +255,7 @@ TENSOR_COPY = Instruction(
     work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst", "src")),
     run=tensor_copy,
     result=like("src"),
-    mask=MaskBehaviour.elementwise,
+    mask=MaskBehaviour.elementwise, gathers=("dst", "src"),
     moves_bits=lambda c: c.src.dtype is c.dst.dtype,
     examples=[
         Example(

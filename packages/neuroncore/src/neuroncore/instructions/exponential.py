@@ -135,7 +135,7 @@ EXPONENTIAL = Instruction(
     work=_work,
     run=exponential,
     result=like("src"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.refused, gathers=("dst", "src"),
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "src": _ZEROS, "max_value": 0.0, "reduce_init": 0.0,
                  "target": "trn3"}, {"dst": np.ones((2, 4))}),

@@ -160,7 +160,7 @@ TENSOR_SCALAR_REDUCE = Instruction(
     work=lambda c: with_read_out(c, c.data.free),
     run=tensor_scalar_reduce,
     result=like("data"),
-    mask=MaskBehaviour.rectangular,
+    mask=MaskBehaviour.rectangular, gathers=("dst", "data"),
     examples=[
         Example({"dst": "float32[4, 8] sbuf", "data": _RAMP, "op0": "multiply", "operand0": 2.0,
                  "reduce_op": "maximum", "reduce_res": "float32[4, 1] sbuf"},
@@ -216,7 +216,7 @@ ACTIVATION_REDUCE = replace(
     ],
     work=lambda c: with_read_out(c, c.data.free, c.op.table),
     run=activation_reduce,
-    mask=MaskBehaviour.rectangular,
+    mask=MaskBehaviour.rectangular, gathers=("dst", "data"),
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "scale": 2.0,
                  "reduce_op": "add", "reduce_res": "float32[2, 1] sbuf"},

@@ -117,7 +117,7 @@ TENSOR_COPY_PREDICATED = Instruction(
     work=_copy_work,
     run=tensor_copy_predicated,
     result=like("dst"),
-    mask=MaskBehaviour.elementwise,
+    mask=MaskBehaviour.elementwise, gathers=("dst", "predicate"),
     covers=lambda c: False,
     chooses=lambda c, views: _chooses(c, c.dst.shape)(views["predicate"]),
     moves_bits=lambda c: isinstance(c.src, Spec),

@@ -176,7 +176,7 @@ TENSOR_REDUCE = Instruction(
     work=_work,
     run=tensor_reduce,
     result=_result,
-    mask=MaskBehaviour.reduction,
+    mask=MaskBehaviour.reduction, gathers=("dst", "data"),
     examples=[
         Example({"dst": "float32[4, 1] sbuf", "data": _RAMP, "op": "add", "axis": 1},
                 {"dst": _RAMP.sum(1, keepdims=True)}),

@@ -275,7 +275,7 @@ TENSOR_SCALAR = Instruction(
     work=_work,
     run=tensor_scalar,
     result=like("data"),
-    mask=MaskBehaviour.elementwise,
+    mask=MaskBehaviour.elementwise, gathers=("dst", "data"),
     examples=[
         Example(
             {"dst": "float32[4, 8] sbuf", "data": np.arange(32.0).reshape(4, 8), "op0": "multiply",

@@ -2,6 +2,7 @@
 
 from neuroncore.memory.dynamic import Dynamic, dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import IndexRules, ds
+from neuroncore.memory.indirection import gathered, scatter
 from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.memory.storage import Storage
@@ -19,8 +20,10 @@ __all__ = [
     "dynamic_rows",
     "elements",
     "first_byte",
+    "gathered",
     "is_gathered",
     "is_whole",
     "resolve_scalar",
+    "scatter",
     "window",
 ]

@@ -12,6 +12,7 @@ from neuroncore.engines import Space
 from neuroncore.errors import AccessError, ShapeError
 from neuroncore.memory.dynamic import Dynamic
 from neuroncore.memory.indexing import index
+from neuroncore.memory.indirection import indirect_view
 from neuroncore.memory.pattern import access_pattern, check_has_bits
 from neuroncore.memory.storage import Storage
 from neuroncore.memory.window import bytes_before, window
@@ -270,6 +271,15 @@ class View:
         return access_pattern(
             self, pattern, offset, scalar_offset, vector_offset, indirect_dim, dtype
         )
+
+    def indirect(self, index: View, num_elem: int | None = None) -> View:
+        """(P, num_elem): free elements at the offsets in `index` (P, K), a snake over groups of 16
+        partitions: offset i of a group is its index[i % 16, i // 16] [NKI: NkiTensor.indirect].
+
+        Raises AccessError for an index that does not fit; offsets are looked at when it is used.
+        """
+        self._settle_static()
+        return indirect_view(self, index, num_elem)
 
     # -- making views -----------------------------------------------------------------------------
 

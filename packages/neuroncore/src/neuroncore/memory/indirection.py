@@ -1,0 +1,102 @@
+"""`.indirect`: free elements of every partition at offsets that a tile holds (gen4).
+
+Offsets lie in a snake over groups of 16 partitions: offset i of a group is index[i % 16, i // 16]
+of its rows, and holds for each of its partitions. (TensorE's groups of 32 are not modelled.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from neuroncore.engines import Space
+from neuroncore.errors import AccessError, UnsupportedError
+from neuroncore.memory.dynamic import Dynamic
+from neuroncore.spec import Indirection
+
+if TYPE_CHECKING:
+    from neuroncore.memory.view import View
+
+GROUP = 16
+RULE = "NKI: NkiTensor.indirect"
+
+
+def indirect_view(view: View, index: View, num_elem: int | None) -> View:
+    """(P, num_elem): see View.indirect."""
+    if view.core.watchers:
+        raise UnsupportedError(
+            "tensor indirection under a check, program or estimate",
+            expected="a run without observers", hint="run the kernel without them", rule=RULE,
+        )  # fmt: skip
+    rows, count = view.shape[0], _count(view, index, num_elem)
+    flat = view.reshape((rows, view.size // rows))
+    first = as_strided(flat.array, (rows, count), (flat.array.strides[0], 0))
+    dynamic = Dynamic(index, flat.spec.strides[1], flat.shape[1])
+    kind = Indirection("free", 1, flat.spec.strides[1], index.spec)
+    return flat.derive(first, flat.spec.start, dynamic=dynamic, indirect=kind)
+
+
+def _count(view: View, index: View, num_elem: int | None) -> int:
+    legal = hasattr(index, "spec") and index.spec.space is Space.sbuf and view.spec.space.on_chip
+    legal = legal and index.spec.dtype.is_integer and index.ndim == 2
+    if not legal or index.shape[0] != view.shape[0] or view.shape[0] % GROUP:
+        raise AccessError(
+            "the index of a tensor indirection does not fit",
+            expected=f"integers of shape ({view.shape[0]}, K) in SBUF for a tensor on chip, a "
+            f"multiple of {GROUP} partitions",
+            got=f"{index!r} for {view!r}"[:160], operand="index", position=0, rule=RULE,
+        )  # fmt: skip
+    index.settle()
+    held, count = GROUP * index.shape[1], index.size if num_elem is None else num_elem
+    if not isinstance(count, (int, np.integer)) or not 1 <= count <= held:
+        raise AccessError(
+            f"{count} offsets", expected=f"num_elem of 1 to {held}: {GROUP} of each column",
+            got=f"num_elem={num_elem}, index {index.shape}", operand="num_elem", position=1,
+            rule=RULE,
+        )  # fmt: skip
+    return int(count)
+
+
+def window_of(view: View) -> np.ndarray:
+    """All free elements of the partitions, (P, F), as they lie in memory."""
+    dynamic = view.dynamic
+    assert dynamic is not None
+    array = view.array
+    return as_strided(
+        array, (len(array), dynamic.limit), (array.strides[0], dynamic.stride * array.itemsize)
+    )
+
+
+def offsets_of(view: View) -> np.ndarray:
+    """(P, num_elem) offsets; raises AccessError for one outside the partition."""
+    dynamic = view.dynamic
+    assert dynamic is not None
+    groups = dynamic.index.array.astype(np.int64).reshape(-1, GROUP, dynamic.index.shape[1])
+    snakes = groups.transpose(0, 2, 1).reshape(len(groups), -1)[:, : view.shape[1]]
+    for offset in (snakes.min(), snakes.max()):
+        if not 0 <= offset < dynamic.limit:
+            raise AccessError(
+                f"an offset is {offset}", expected=f"0 to {dynamic.limit - 1}", got=str(offset),
+                rule=RULE,
+            )  # fmt: skip
+    return np.repeat(snakes, GROUP, axis=0)
+
+
+def scatter(view: View, values: Any) -> None:
+    """Write (P, num_elem) to their offsets; raises AccessError where two share one."""
+    offsets = offsets_of(view)
+    ordered = np.sort(offsets, axis=1)
+    if (ordered[:, 1:] == ordered[:, :-1]).any():
+        raise AccessError(
+            "two results go to one offset", expected="offsets that differ", hint="no document says "
+            "which of them stays", rule=RULE,
+        )  # fmt: skip
+    np.put_along_axis(window_of(view), offsets, values, axis=1)
+
+
+def gathered(view: View) -> View:
+    """A tensor of its own with the elements that the view names now."""
+    values = np.take_along_axis(window_of(view), offsets_of(view), axis=1)
+    return view.core.adopt(values, view.spec.space, dtype=view.spec.dtype)
