@@ -116,16 +116,22 @@ def f(x: float32[128, 64]):
     assert "8192 elements of out differ" in check_kernels(exact, rounded)[0].what
 
 
-def test_what_cannot_be_numbered_is_said():
-    text = """program("trn2", "0.6")
-def f(x: float32[128, 64]):
-    out = buffer(float32[128, 32], shared_hbm)
-    t = buffer(float32[128, 64], sbuf)
+CANNOT = {
+    "out.ap([[64, 128], [1, 64]], dtype=uint16), src=t[:, :]": "not accessed by its elements",
+    "out[:, :], src=t[:, :])\n    rng(dst=t[:, :]": "takes what comes next of a random",
+}
+
+
+@pytest.mark.parametrize("store, why", CANNOT.items(), ids=["bits", "random"])
+def test_what_cannot_be_numbered_is_said(store, why):
+    program = parse_program(f"""program("trn2", "0.6")
+def f(x: uint32[128, 32]):
+    out = buffer(uint32[128, 32], shared_hbm)
+    t = buffer(uint32[128, 32], sbuf)
     dma_copy(dst=t[:, :], src=x[:, :])
-    dma_copy(dst=out.ap([[64, 128], [1, 64]], dtype=bfloat16), src=t[:, :])
+    dma_copy(dst={store})
     return out
-"""
-    program = parse_program(text)
+""")
 
     (finding,) = check_kernels(program, program)
-    assert "out is not accessed by its elements" in finding.what
+    assert why in finding.what

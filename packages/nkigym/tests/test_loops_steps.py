@@ -244,7 +244,28 @@ dma_copy(dst=out[0:128, :], src=t[:, :])
 dma_copy(dst=out[128:256, :], src=t[:, :])
 """
 
+ACCUMULATED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=x[0:128, :])
+s = buffer(float32[128, 1], sbuf)
+e = buffer(float32[128, 64], sbuf)
+f = buffer(float32[128, 64], sbuf)
+activation(dst=e[:, :], data=t[:, :], op=exp, reduce_op=add, reduce_cmd=reset_reduce)
+activation(dst=f[:, :], data=t[:, :], op=square, reduce_op=add, reduce_cmd=reset_reduce)
+activation(dst=t[:, :], data=t[:, :], reduce_res=s[:, :], op=exp, reduce_op=add, reduce_cmd=reduce)
+dma_copy(dst=out[0:128, :], src=t[:, :])
+"""
+
+DRAWN = """
+t = buffer(uint32[128, 64], sbuf)
+u = buffer(uint32[128, 64], sbuf)
+rng(dst=t[:, :])
+rng(dst=u[:, :])
+"""
+
 REFUSED = [
+    (ACCUMULATED, Step("swap", (6,)), "both use scalar.accumulators"),
+    (DRAWN, Step("swap", (3,)), "both use vector"),
     (CARRIED, Step("distribute", (3,), (("cut", 1),)), "a write and a read of t may meet"),
     (CARRIED, Step("hoist", (3, 1)), "a write and a read of t may meet"),
     (CARRIED, Step("hoist", (3, 0)), "may meet"),
@@ -286,6 +307,12 @@ NO_STEPS = [
 def test_what_is_no_step_is_refused(data):
     with pytest.raises(Refused):
         Step.from_json(data)
+
+
+def test_sums_in_registers_that_each_call_begins_are_free():
+    alone = "\n".join(line for line in ACCUMULATED.splitlines() if "reduce_cmd=reduce)" not in line)
+
+    assert apply(program(alone), Step("swap", (6,))) != program(alone)
 
 
 def test_unchanged_statements_are_shared():

@@ -28,6 +28,8 @@ Numbers = np.ndarray
 """uint64, one per element."""
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
+DRAWING = frozenset(["dropout", "rand2", "rand_get_state", "rand_set_state", "rng", "set_rng_seed"])
+"""Instructions that go on with the state of a generator."""
 SHIFTS = (np.uint64(31), np.uint64(29))
 
 
@@ -247,6 +249,9 @@ def _memset(c: _Carried) -> None:
 
 def _tile(c: _Carried) -> None:
     """Each element of the outputs from all elements of all inputs."""
+    _refuse_registers(c)
+    if c.call.instruction in DRAWING:
+        raise NotAllowedError(f"{c.call.instruction} takes what comes next of a random sequence")
     total = c.what
     outputs = c.call.record.outputs
     for name in c.call.operands:

@@ -36,7 +36,7 @@ class Apart(NamedTuple):
 def conflicts(first: Iterable[Touch], second: Iterable[Touch]) -> Iterator[tuple[Touch, Touch]]:
     """Pairs that touch one buffer, of which one writes, and whose order could matter.
 
-    Sums into the same elements commute; a register that both calls set before they use it is free.
+    Sums into the same elements commute.
     """
     by_buffer: dict[str, list[Touch]] = {}
     for b in second:
@@ -44,8 +44,6 @@ def conflicts(first: Iterable[Touch], second: Iterable[Touch]) -> Iterator[tuple
     for a in first:
         for b in by_buffer.get(a.buffer, ()):
             if a.kind == b.kind and a.kind in (READ, ADD):
-                continue
-            if a.covers and b.covers:
                 continue
             yield a, b
 

@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 
 from neuroncore.core import NeuronCore
 from neuroncore.effects import Touch as Kind
+from neuroncore.enums import ReduceCmd
 from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Statement
 from neuroncore.program.binding import machine_call, specs_of
+
+SCALAR, VECTOR = "scalar.accumulators", "vector.accumulators"
+"""Registers that a call may begin anew; those of random numbers only go on."""
 
 READ, WRITE, ADD = "R", "W", "A"
 _KINDS = {Kind.read: READ, Kind.write: WRITE, Kind.accumulate: ADD}
@@ -44,7 +48,7 @@ class Touch(NamedTuple):
     loops: tuple[Range, ...] = ()
     """Between the statement that was asked for and the call, outermost first."""
     covers: bool = False
-    """Whether a register's content before it does not matter to what comes behind it."""
+    """Whether the call sets an accumulator before it uses it."""
 
 
 def range_of(loop: Loop) -> Range:
@@ -65,7 +69,10 @@ _sums: dict[tuple[int, str, str], tuple[Statement, tuple[Touch, ...]]] = {}
 
 def effects_of(call: Call, buffers: Mapping[str, Buffer], target: str, nki: str) -> Effects:
     """What a call does to each operand: by its record, attributes and kinds of operands."""
-    kinds = tuple([type(value) for value in call.operands.values()])
+    kinds = tuple([
+        value.indirect is not None if isinstance(value, Access) else type(value)
+        for value in call.operands.values()
+    ])  # fmt: skip
     key = (call.instruction, id(call.attrs), kinds, target, nki)
     known = _effects.get(key)
     if known is None:
@@ -118,8 +125,10 @@ class Reader(NamedTuple):
         found = []
         effects = effects_of(call, self.buffers, self.target, self.nki)
         registers = [(name, kind) for name, kind, is_register in effects if is_register]
-        covered = {name for name, kind in registers if kind == WRITE}
-        found += [Touch(n, kind, None, covers=n in covered) for n, kind in registers]
+        begins = call.attrs.get("reduce_cmd") is not ReduceCmd.reduce
+        found += [
+            Touch(n, kind, None, covers=begins and n in (SCALAR, VECTOR)) for n, kind in registers
+        ]
         for operand, kind, is_register in effects:
             if is_register:
                 continue

@@ -69,6 +69,8 @@ class Claims:
             + [Shared(range_of(loop), relation) for loop, relation in related]
         )
         for a, b in conflicts(first, second):
+            if a.covers and b.covers and self._is_begun_by_all(a.buffer):
+                continue
             buffer = self.reader.buffers.get(a.buffer)
             if buffer is None:
                 raise Refused(f"{why}: both use {a.buffer}")
@@ -76,6 +78,11 @@ class Claims:
             if not is_apart(claim):
                 raise Refused(f"{why}: {_KIND[a.kind]} and {_KIND[b.kind]} of {a.buffer} may meet")
             self.made.append(claim)
+
+    def _is_begun_by_all(self, register: str) -> bool:
+        """Whether no call of the program goes on with what another left in an accumulator."""
+        touches = self.reader.block(self.program.body)
+        return all(t.covers for t in touches if t.buffer == register)
 
     def taken(self, program: Program) -> Taken:
         return Taken(program, tuple(self.made))
