@@ -170,7 +170,27 @@ HALVED = (
     .replace("16*j", "32*j + 16*j1")
 )
 
+SHARED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=y[0:128, :])
+u = buffer(float32[128, 2, 64], sbuf)
+dma_copy(dst=u[:, :, :], src=x.ap([[64, 128], [8192, 2], [1, 64]]))
+for i in range(2):
+    tensor_tensor(dst=u[:, i, :], data1=u[:, i, :], data2=t[:, :], op=add)
+dma_copy(dst=out.ap([[64, 128], [8192, 2], [1, 64]]), src=u[:, :, :])
+"""
+
+REPEATED = """
+t = buffer(float32[128, 64], sbuf)
+dma_copy(dst=t[:, :], src=y[0:128, :])
+u = buffer(float32[128, 2, 64], sbuf)
+dma_copy(dst=u[:, :, :], src=x.ap([[64, 128], [8192, 2], [1, 64]]))
+tensor_tensor(dst=u[:, :, :], data1=u[:, :, :], data2=t.ap([[64, 128], [0, 2], [1, 64]]), op=add)
+dma_copy(dst=out.ap([[64, 128], [8192, 2], [1, 64]]), src=u[:, :, :])
+"""
+
 BY_TEXT = [
+    (SHARED, Step("widen", (5,)), REPEATED),
     (COPY, Step("expand", (1,), (("buffer", "t"),)), EXPANDED),
     (COPY, Step("rotate", (1,), (("slots", 2), ("space", "sbuf"))), EXPANDED),
     (COPY, Step("distribute", (1,), (("cut", 2),)), CUT),
