@@ -83,6 +83,8 @@ def test_deviations_of_what_a_mask_chooses(lowers, normal):
 
 INTO: dict[str, tuple[Any, Any]] = {
     "sum of floats as integers": ((10,), lambda x, n, o: np.sum(x, axis=0, out=o)),
+    "sum of parts as integers": ((10,), lambda x, n, o: np.sum(x + 0.375, 0, out=o)),
+    "product of parts as integers": ((10,), lambda x, n, o: np.prod(x[:3] + 0.125, 0, out=o)),
     "mean cut off": ((10,), lambda x, n, o: np.mean(x, 0, out=o)),
     "max cut off": ((10,), lambda x, n, o: x.max(0, out=o)),
     "truths": ((8,), lambda x, n, o: np.any(x > 9, 1, out=o)),

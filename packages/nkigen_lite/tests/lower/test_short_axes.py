@@ -31,6 +31,8 @@ KERNELS = [
     (experts, ((130, 64), (4, 64, 64), (130, 4)), 45, 14.5),
     (rows, ((513, 4), (513, 4)), 6, 3.7),
     (rows, ((512, 1024), (512, 1024)), 6, 23.2),
+    (np.matmul, ((513, 3, 3), (513, 3, 3)), 18, 5.8),
+    (np.matmul, ((64, 8, 8), (64, 8, 8)), 24, 8.5),
     (lambda a, b: np.einsum("bij,bj->bi", a, b), ((64, 16, 16), (64, 16)), 48, 6.9),
     (lambda a, b: np.einsum("bij,bi->bj", a, b), ((64, 16, 16), (64, 16)), 48, 7.0),
 ]
@@ -64,7 +66,13 @@ def test_operands_without_the_axis(lowers, normal):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize(
     ("left", "right"),
-    [((5, 1, 7), (5, 7, 1)), ((2, 3, 4, 7), (2, 3, 7, 1)), ((6, 1, 9), (6, 9, 5))],
+    [
+        ((17, 5, 1), (17, 1, 4)),
+        ((2, 9, 3, 5), (2, 9, 5, 2)),
+        ((5, 1, 7), (5, 7, 1)),
+        ((2, 3, 4, 7), (2, 3, 7, 1)),
+        ((6, 1, 9), (6, 9, 5)),
+    ],
     ids=str,
 )
 def test_products_of_each_batch_with_a_vector(lowers, normal, dtype, left, right):

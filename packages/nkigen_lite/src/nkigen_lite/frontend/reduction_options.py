@@ -23,14 +23,15 @@ Reduction = Callable[..., Any]
 
 
 def _with_out(ours: Reduction, name: str, casting: Any = "unsafe", adds: bool = False) -> Reduction:
-    """The reduction with `out=`. Sums and products are computed in the output's dtype."""
+    """The reduction with `out=`. Sums and products are computed in the type that NumPy gives the
+    sum of an element and one of the output."""
 
-    def reduction(*args: Any, out: Any = None, **keywords: Any) -> Any:
+    def reduction(a: Any, *args: Any, out: Any = None, **keywords: Any) -> Any:
         if out is None:
-            return ours(*args, **keywords)
+            return ours(a, *args, **keywords)
         if adds and isinstance(out, TracedArray) and keywords.get("dtype") is None:
-            keywords["dtype"] = out.spec.dtype.storage
-        return into(out, ours(*args, **keywords), name, casting)
+            keywords["dtype"] = np.result_type(a.dtype, out.dtype)
+        return into(out, ours(a, *args, **keywords), name, casting)
 
     return _signed(reduction, ours, "out")
 
