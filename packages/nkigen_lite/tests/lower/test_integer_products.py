@@ -89,6 +89,11 @@ def test_products_of_wide_integers_are_short_and_fast(shape, most_lines, most_us
     assert made.stats.predicted_us <= most_us
 
 
+def test_one_batch_of_bytes(exactly):
+    a, b = anything("uint8", 1, 2, 3) > 9, anything("uint8", 1, 2, 511)
+    exactly(lambda a, b: np.swapaxes(a, -1, -2) @ b, a, b)
+
+
 @pytest.mark.parametrize("terms", [1023, 1024, 1025, 2049])
 @pytest.mark.parametrize(("dtype", "number"), [("int32", 0x7F7F7F80), ("uint16", 0x7F80)])
 def test_terms_of_which_every_digit_is_the_least(exactly, terms, dtype, number):

@@ -72,9 +72,10 @@ class OnChip:
 def matrix_of(source: Source, batch: tuple[Affine, ...], transposed: bool) -> Matrix:
     """The last two axes at one place of the batch axes, which broadcast as NumPy's do."""
     offset = Affine(source.offset)
-    missing = len(batch) - (len(source.shape) - 2)
+    count = min(len(batch), len(source.shape) - 2)  # further axes have one element each
+    first = len(source.shape) - 2 - count
     for variable, size, stride in zip(
-        batch[missing:], source.shape[:-2], source.strides[:-2], strict=True
+        batch[len(batch) - count :], source.shape[first:-2], source.strides[first:-2], strict=True
     ):
         offset += variable * (stride if size != 1 else 0)
     (rows, columns), (down, along) = source.shape[-2:], source.strides[-2:]

@@ -126,7 +126,7 @@ def has_vectors(m: Match) -> bool:
     TensorE would load for the one."""
     left, right = m.spec(m["a"]).shape, m.spec(m["b"]).shape
     batch = m.root.spec.shape[:-2]
-    if not m.dtype.is_float or prod(batch) < 2 or 1 not in (left[-2], right[-1]):
+    if not m.dtype.is_float or prod(batch) < _MANY_TINY or 1 not in (left[-2], right[-1]):
         return False
     every = all(prod(shape[:-2]) == prod(batch) for shape in (left, right))
     node = m.build.by_name.get(m["a"])
