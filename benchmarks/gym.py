@@ -55,8 +55,8 @@ WANTED = {
 
 def main() -> None:
     """Every line: what, how much, what it may be. `schedules` prints those alone."""
-    if sys.argv[1:] == ["schedules"]:
-        _print_schedules()
+    if sys.argv[1:2] == ["schedules"]:
+        _print_schedules(*map(float, sys.argv[2:3]))
         return
     for arguments in ("2,2,2", "2,2,2 --reduced", "1,3,2", "1,2,3", "1,1,4"):
         found = _enumerated(*arguments.split())
@@ -153,7 +153,7 @@ def _print_pipeline() -> None:
     )
 
 
-def _print_schedules() -> None:
+def _print_schedules(seconds: float = 60) -> None:
     """The fastest schedule of each example, against what its resources need and what was wanted."""
     print("| kernel | naive µs | best µs | times | binding | ratio | wanted | candidates | steps |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -161,7 +161,7 @@ def _print_schedules() -> None:
         example = runpy.run_path(str(EXAMPLES / f"{name}.py"))
         asked = problem(example[name], example["SPECS"], None, None)
         space = LoopSpace(asked.root)
-        plan = Plan("evolutionary", Budget(seconds=60))
+        plan = Plan("evolutionary", Budget(seconds=seconds))
         outcome = search(space, plan, clock=time.process_time)
         schedule = [space.write_step(step) for step in outcome.best.schedule()]
         prove(asked.root, outcome.best.state, schedule, asked.smaller)

@@ -280,6 +280,11 @@ def test_a_root_that_cannot_run_is_refused():
         search(Words("ab", illegal={"ab"}), Plan())
 
 
+def test_targets_are_refused_where_nothing_counts_them():
+    with pytest.raises(ConstraintError, match="beam search has no num_targets"):
+        Plan("beam", settings=Settings(num_targets=3))
+
+
 def test_an_unknown_strategy_is_refused():
     with pytest.raises(SearchError, match="'greedy' is no strategy"):
         Plan("greedy")

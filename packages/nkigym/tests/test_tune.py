@@ -120,6 +120,15 @@ def test_a_full_disk_ends_the_store_and_not_the_search(tmp_path, monkeypatch):
     assert winner.report.best_ns < winner.report.root_ns
 
 
+def test_what_was_found_is_kept_where_nothing_qualifies(tmp_path):
+    with pytest.raises(ConstraintError, match=r"none of .* programs qualifies"):
+        tune(two, *TWO, budget=10, min_depth=50, store=tmp_path / "found")
+
+    with Store(tmp_path / "found", create=False) as store:
+        (held,) = store.problems()
+        assert len(store.prices(held.key)) > 1
+
+
 # -- proofs ----------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from random import Random, SystemRandom
 from typing import Generic
 
@@ -31,6 +32,11 @@ class Plan:
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
             raise SearchError(f"{self.strategy!r} is no strategy", expected=" or ".join(STRATEGIES))
+        if self.settings.num_targets < inf and self.strategy != "random":
+            raise ConstraintError(
+                f"{self.strategy} search has no num_targets", expected="random",
+                hint="say how much it may try by its budget",
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,10 @@ def tune(
     else:
         with Store(store) as opened:
             kept = _Kept(opened, space)
-            outcome = search(space, plan, kept.prices, kept.found, watcher)
+            try:
+                outcome = search(space, plan, kept.prices, kept.found, watcher)
+            finally:
+                kept.recorder.flush()
             kept.close(outcome.report)
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
     winner = outcome.best.state
