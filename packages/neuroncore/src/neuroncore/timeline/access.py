@@ -61,8 +61,17 @@ class TrackedAccess:
             first = offset * copies
 
             def find() -> Region:
-                slot = track.slot if copies > 1 else 0
+                slot = track.slot
                 return get(first + slot) or make(first + slot, slot, offset)
+
+        elif len(terms) == 1:
+            ((variable, step),) = terms
+
+            def find() -> Region:
+                moved = offset + step * values[variable]
+                slot = track.slot
+                key = moved * copies + slot
+                return get(key) or make(key, slot, moved)
 
         else:
 

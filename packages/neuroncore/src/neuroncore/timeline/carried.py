@@ -185,7 +185,7 @@ class Scope:
             and (region.reader < first or (region.reader2 < first and region.read2 > floor))
             and (self.moves[track] or track.copies > 1)
             for track in self.moves
-            for region in track.touched_since(first)
+            for region in track.recent.touched_since(first)
         )
 
 
@@ -260,7 +260,7 @@ def _carry_regions(track: Track, moved: int, turns: int, every: _Every) -> Itera
     What a period does not touch keeps its times; what is let go before anything starts does not
     matter any more.
     """
-    touched = [(r, Events.since(r, every.first)) for r in track.touched_since(every.first)]
+    touched = [(r, Events.since(r, every.first)) for r in track.recent.touched_since(every.first)]
     period = [(region, events) for region, events in touched if events is not None]
     length, times = every.ticks, every.times
     least = 1

@@ -226,8 +226,9 @@ class Periods:
     def _held(self, done: int, time: int, floor: int) -> Iterator[tuple[_Place, _Holds]]:
         """The regions that somebody may wait for, relative to time, bar and iteration."""
         here = self.state.next_bar
+        since = self.moment.num_bars if self.moment is not None else here
         for track, step in self.scope.moves.items():
-            for region in track.held(floor):
+            for region in track.recent.held(floor, since):
                 if self._matters(region, step * done):
                     yield _relative(region, step * done, time, floor, here)
 

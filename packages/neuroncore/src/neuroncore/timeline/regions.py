@@ -43,8 +43,8 @@ class Region:
     """
 
     __slots__ = (
-        "first", "form", "last", "offset", "others", "parts", "read", "read2", "reader", "reader2",
-        "rlane", "slot", "toucher", "track", "wlane", "writer", "written",
+        "first", "form", "is_recent", "last", "offset", "others", "parts", "read", "read2",
+        "reader", "reader2", "rlane", "slot", "toucher", "track", "wlane", "writer", "written",
     )  # fmt: skip
 
     def __init__(self, track: Track, form: Form, parts: Parts, slot: int) -> None:
@@ -57,6 +57,8 @@ class Region:
             self.first, self.last = -inf, inf
         self.slot = slot
         self.others: list[Region] = []
+        self.is_recent = False
+        """Whether its track has it among those that were touched lately."""
         self.written = self.read = self.read2 = 0
         self.wlane = self.rlane = NOBODY
         self.writer = self.reader = self.reader2 = self.toucher = NOBODY
@@ -71,6 +73,8 @@ class Region:
         """This was done to it."""
         written, wlane, writer, read, rlane, reader, read2, reader2 = events
         self.toucher = max(self.toucher, writer, reader)
+        if not self.is_recent:
+            self.track.recent.add(self)
         if written:
             self.was_written(wlane, written, writer)
         if not read:

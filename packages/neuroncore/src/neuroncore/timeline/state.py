@@ -163,7 +163,6 @@ class State:
 
     def stall(self, lane: Lane, free: int, start: int, cause: int, why: int) -> None:
         """The lane idles from `free` to `start`."""
-        if lane.last == NOBODY:
-            return
-        key = self.reason(cause, why)
-        lane.stalls[key] = lane.stalls.get(key, 0) + start - free
+        if lane.last != NOBODY:
+            key, stalls = self.reason(cause, why), lane.stalls
+            stalls[key] = stalls.get(key, 0) + start - free

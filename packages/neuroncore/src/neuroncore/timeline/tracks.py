@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Protocol
 
 from neuroncore.effects import Footprint
+from neuroncore.timeline.recent import Recent
 from neuroncore.timeline.regions import IRREGULAR, Form, Parts, Region, share_bytes
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Track:
 
     __slots__ = (
         "accesses", "copies", "families", "forms", "full", "is_shared", "meets", "name",
-        "overfull", "regions", "series", "slot", "takes_series", "turns",
+        "overfull", "recent", "regions", "series", "slot", "takes_series", "turns",
     )  # fmt: skip
 
     def __init__(
@@ -109,6 +110,7 @@ class Track:
         self.turns = self.slot = 0
         self.regions: dict[tuple[int, Form, int], Region] = {}
         """By copy, form and offset."""
+        self.recent = Recent()
         self.families: dict[int, dict[tuple[int, int], Family]] = {}
         """Copy → (outermost stride, size) → regions."""
         self.forms: dict[tuple, Form] = {}
@@ -137,15 +139,6 @@ class Track:
     def has_series(self, after: int) -> bool:
         """Whether somebody may still wait, behind `after`, for regions that a loop left behind."""
         return any(series.latest > after for every in self.series.values() for series in every)
-
-    def touched_since(self, bar: int) -> list[Region]:
-        """The regions that bar `bar` or one behind it touched."""
-        return [region for region in self.regions.values() if region.toucher >= bar]
-
-    def held(self, after: int) -> list[Region]:
-        """Those that somebody may wait for behind this time."""
-        every = self.regions.values()
-        return [region for region in every if region.written > after or region.read > after]
 
     def region(self, slot: int, parts: Parts) -> Region:
         """The region of these bytes in copy `slot`."""
@@ -201,6 +194,7 @@ class Track:
         kept = {key: region for key, region in self.regions.items() if region.latest > before}
         self.full = 2 * len(kept) + PRUNED
         self.regions = kept
+        self.recent.keep(lambda region: region.latest > before)
         self.meets.clear()
         for access in self.accesses:
             access.forget()
@@ -219,6 +213,7 @@ class Track:
         for region in self.regions.values():
             region.others.clear()
         self.regions.clear()
+        self.recent = Recent()
         self.families.clear()
         self.series.clear()
         for access in self.accesses:

@@ -91,6 +91,8 @@ class Wait:
         self.note(release)
         for region in regions:
             region.toucher = bar
+            if not region.is_recent:
+                region.track.recent.add(region)
             if reads:
                 reads -= 1
                 if lane == region.rlane:
