@@ -61,8 +61,9 @@ def documented_functions(version: str, *modules: str) -> list[Name]:
 
 
 def is_function(version: str, name: Name) -> bool:
-    """Whether it is modelled as one; 0.2 to 0.6 name operations (nl.add) that are no functions."""
-    return modelled(MODULES[version], name) == "yes" and inspect.isfunction(ours(version, name))
+    """Whether it is modelled as one; 0.2 names operations (nl.add) that are no functions."""
+    found = ours(version, name) if modelled(MODULES[version], name) == "yes" else None
+    return inspect.isfunction(found) or hasattr(found, "__signature__")
 
 
 def ours(version: str, name: Name) -> Any:

@@ -292,16 +292,16 @@ def kernel(x):
     )
 
 
-def test_a_function_that_is_not_modelled(says):
+def test_an_operation_that_is_no_function(says):
     says(
-        "nl.exp(t)",
+        "nl.prelu(t)",
         """
-        kernel.py:6:5: nl.exp as a function on tiles is not modelled yet
-            nl.exp(t)
-            ^^^^^^^^^
+        kernel.py:6:5: nl.prelu is no function on tiles in this version
+            nl.prelu(t)
+            ^^^^^^^^^^^
             expected: an nki.isa instruction with a destination
-            got:      nl.exp(…)
-            use it as an operation: nisa.activation(dst=…, op=nl.exp, data=…)
+            got:      nl.prelu(…)
+            use it as an operation: nisa.activation(dst=…, op=nl.prelu, data=…)
             [NKI: nki.language, tile functions (0.3 and later)]
         """,
     )

@@ -83,9 +83,17 @@ def test_code_may_ask_whether_a_name_is_there():
     assert getattr(nki, "simulate", None) is None
 
 
-def test_operations_on_tiles_are_refused_by_name(now):
-    with pytest.raises(UnsupportedError, match=r"nl\.exp as a function on tiles"):
-        now.nl.exp(3)
+@pytest.mark.parametrize(("version", "name"), [("0.2", "add"), ("0.2", "exp"), ("0.6", "prelu")])
+def test_operations_that_are_no_functions_are_refused_by_name(speak, version, name):
+    with pytest.raises(UnsupportedError, match=rf"nl\.{name} is no function on tiles"):
+        getattr(speak(version).nl, name)(3)
+
+
+@pytest.mark.parametrize("version", BACKEND.versions[1:])
+def test_cpu_simulate_is_another_name_of_simulate(speak, version):
+    nki = speak(version).nki
+
+    assert nki.cpu_simulate is nki.simulate
 
 
 def test_annotations_are_accepted(now, ramp):

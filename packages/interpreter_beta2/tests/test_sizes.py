@@ -17,6 +17,7 @@ KIB = 1024
         ("psum_fmax", 512),
         ("psum_bank_fmax", 512),
         ("psum_bank_fmax_bytes", 2 * KIB),
+        ("psum_fmax_bytes", 2 * KIB),
         ("psum_num_banks", 8),
         ("gemm_stationary_fmax", 128),
         ("gemm_moving_fmax", 512),

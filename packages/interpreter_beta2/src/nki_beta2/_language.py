@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from neuroncore.activations import ACTIVATIONS
-from neuroncore.alu import ALU_OPS, BYPASS
 from neuroncore.calls import make_function
 from neuroncore.core import as_dtype
 from neuroncore.engines import Space
@@ -19,9 +17,10 @@ from neuroncore.surface import signature, version_tuple
 from nki_beta2._constants import make_shared_constant
 from nki_beta2._jit import Language
 from nki_beta2._loops import loops
+from nki_beta2._operations import operations
 from nki_beta2._sizes import TileSize
 from nki_beta2._tensor import NkiTensor
-from nki_dtypes import ALL
+from nki_dtypes import ALL, DType
 
 _BUFFERS = {
     "sbuf": Space.sbuf,
@@ -36,40 +35,9 @@ class NKIObject:
     """Base of the classes that kernel code may define."""
 
 
-class Operation:
-    """The name of an operation, for `op=` arguments.
-
-    Calling it as a function on tiles (0.3 and later, experimental) is not modelled yet.
-    """
-
-    __slots__ = ("__name__",)
-
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        op = f"nl.{self.__name__}"
-        instead = f"tensor_tensor(dst=…, data1=…, data2=…, op={op})"
-        if self.__name__ in ACTIVATIONS:
-            instead = f"activation(dst=…, op={op}, data=…)"
-        raise UnsupportedError(
-            f"{op} as a function on tiles is not modelled yet",
-            expected="an nki.isa instruction with a destination",
-            got=f"{op}(…)",
-            hint=f"use it as an operation: nisa.{instead}",
-            rule="NKI: nki.language, tile functions (0.3 and later)",
-        )
-
-    def __repr__(self) -> str:
-        return f"nl.{self.__name__}"
-
-
 def language_contents(language: Language) -> dict[str, Any]:
     """Everything `nki.language` offers in this version and the machine models."""
-    contents: dict[str, Any] = {name: Operation(name) for name in (*ALU_OPS, *ACTIVATIONS)}
-    for name, since in {BYPASS.name: (0, 4), "average": (0, 5)}.items():
-        if language.version >= since:
-            contents[name] = Operation(name)
+    contents = operations(language)
     contents |= {d.name: d for d in ALL if version_tuple(d.since) <= language.version}
     contents |= _BUFFERS
     contents |= _creation(language)
@@ -82,6 +50,10 @@ def language_contents(language: Language) -> dict[str, Any]:
         "NkiTensor": NkiTensor,
         "MemoryRegion": Space,
     }
+    if language.version == (0, 3):
+        contents["range"] = _loop("range")
+    if language.version >= (0, 6):
+        contents["DType"] = DType
     for name, value in contents.items():
         if isinstance(value, FunctionType) and value is not ds:
             value.__qualname__ = f"nl.{name}"  # how Python's own complaints will call it

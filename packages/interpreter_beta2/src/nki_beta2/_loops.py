@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,10 @@ from neuroncore.registers import VirtualRegister, endless
 from nki_beta2._jit import Language
 
 _REGISTER_SINCE = (0, 4)  # before, the variable of dynamic_range is no register
+
+
+in_order: ContextVar[bool] = ContextVar("nki_beta2.in_order", default=False)
+"""Whether the kernel is inside `with nl.no_reorder()`."""
 
 
 class LoopNumber:
@@ -61,6 +66,7 @@ def loops(language: Language) -> dict[str, Callable[..., Any]]:
     def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]) -> None:
         """r = init; while r is not 0: r = body_fun(a copy of r)."""
         options, place = running("nl.while_loop").core.options, find_place()
+        _refuse_in_order("nl.while_loop", place)
         register, turns = _condition(init, "init"), 0
         while register.value != 0:
             turns += 1
@@ -75,6 +81,7 @@ def loops(language: Language) -> dict[str, Callable[..., Any]]:
 
 
 def _numbers(what: str, low: Any, high: Any, step: Any, place: Place | None) -> Iterator[int]:
+    _refuse_in_order(what, place)
     whole = isinstance(step, (int, np.integer)) and not isinstance(step, bool)
     if not whole or step < 1:
         raise AttributeValueError(
@@ -96,6 +103,15 @@ def _numbers(what: str, low: Any, high: Any, step: Any, place: Place | None) -> 
                 hint="no document says whether the loop sees it: copy the bound with register_move",
                 rule=f"NKI: {what}",
             )  # fmt: skip
+
+
+def _refuse_in_order(what: str, place: Place | None) -> None:
+    if in_order.get():
+        raise UnsupportedError(
+            f"{what} inside nl.no_reorder", expected="loops that unroll", place=place,
+            hint="put no_reorder into the body of the loop, or use range",
+            rule="NKI: nl.no_reorder",
+        )  # fmt: skip
 
 
 def _bound(what: str, given: Any, operand: str) -> int:

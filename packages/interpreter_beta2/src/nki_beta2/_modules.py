@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from neuroncore.errors import UnsupportedError
+from neuroncore.registers import VirtualRegister
 from neuroncore.surface import VERSIONS, span
 from nki_beta2._isa import ENUMS, fill, isa_contents
 from nki_beta2._jit import Kernel, Language, make_jit
@@ -38,13 +39,14 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
     jit = make_jit(language)
     top: dict[str, Any] = {"jit": jit, "__version__": f"{language.choice.nki}.0"}
     if language.version >= (0, 3):
-        top["simulate"] = _simulate(jit)
+        top["simulate"] = top["cpu_simulate"] = _simulate(jit)
     return {
         "nki": top,
         "nki.language": nl,
         "nki.isa": isa_contents(language) | {"NKIObject": NKIObject},
         "nki.isa.constants": dict(ENUMS),
-        "nki.typing": {"tensor": _TensorAnnotation()},
+        "nki.typing": {"tensor": _TensorAnnotation()}
+        | ({"scalar": VirtualRegister} if language.version == (0, 2) else {}),
         "nki.tensor": {"NkiTensor": NkiTensor},
         "nki.dtype": {k: v for k, v in nl.items() if type(v).__name__ == "DType"},
         "nki.collectives": refused("nki.collectives", language.choice.nki)

@@ -52,6 +52,11 @@ class TileSize:
         return self._target.psum_bank_bytes
 
     @property
+    def psum_fmax_bytes(self) -> int:
+        """The same as psum_bank_fmax_bytes, under the name that the 0.4 page prints."""
+        return self.psum_bank_fmax_bytes
+
+    @property
     def psum_num_banks(self) -> int:
         """PSUM banks per partition."""
         return self._target.psum_banks

@@ -1,0 +1,127 @@
+"""Operations by name, for `op=`; from 0.3 on most of them are functions on tiles, too."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from neuroncore.activations import ACTIVATIONS
+from neuroncore.alu import ALU_OPS, BYPASS
+from neuroncore.errors import KernelError, SignatureError, UnsupportedError
+from neuroncore.memory import View
+from nki_beta2 import _tile_moves as moves
+from nki_beta2._jit import Language
+from nki_beta2._tile_functions import FUNCTIONS
+
+_CONSTANTS = {BYPASS.name: (0, 4), "average": (0, 5)}
+"""Operations that no version has as a function on tiles, and the first that names them."""
+_SINCE = {"abs_max": (0, 4), "abs_min": (0, 4)}
+"""The first version of a function on tiles, where it is not 0.3."""
+
+
+_TILE = (lambda v: isinstance(v, View), "a tile")
+_VALUE = (lambda v: isinstance(v, (View, int, float, np.number, np.bool_)), "a tile or a number")
+_TENSORS = dict.fromkeys(("condition", "data", "indices", "src", "dst", "value", "w"), _TILE)
+
+
+class Operation:
+    """The name of an operation, for `op=` arguments; it is no function on tiles."""
+
+    __slots__ = ("__name__",)
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        op = f"nl.{self.__name__}"
+        instead = f"tensor_tensor(dst=…, data1=…, data2=…, op={op})"
+        if self.__name__ in ACTIVATIONS:
+            instead = f"activation(dst=…, op={op}, data=…)"
+        raise UnsupportedError(
+            f"{op} is no function on tiles in this version",
+            expected="an nki.isa instruction with a destination",
+            got=f"{op}(…)",
+            hint=f"use it as an operation: nisa.{instead}",
+            rule="NKI: nki.language, tile functions (0.3 and later)",
+        )
+
+    def __repr__(self) -> str:
+        return f"nl.{self.__name__}"
+
+
+class TileFunction(Operation):
+    """A function on tiles, which is also the operation of its name where there is one."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        super().__init__(name)
+        self.function = function
+        self.__doc__ = function.__doc__
+        self.__signature__ = inspect.signature(function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The function's result; errors of its instructions are told under its own name."""
+        try:
+            given = self.__signature__.bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise SignatureError(
+                str(wrong), expected=f"{self!r}{self._words()}", instruction=repr(self),
+                rule="NKI: nki.language, tile functions (0.3 and later)",
+            ) from None  # fmt: skip
+        self._refuse_others(given)
+        try:
+            return self.function(*args, **kwargs)
+        except KernelError as wrong:
+            if wrong.instruction is not None:
+                wrong.hint = wrong.hint or f"this is the instruction {wrong.instruction} in it"
+                wrong.operand = wrong.position = None
+            wrong.instruction = repr(self)
+            raise
+
+    def _refuse_others(self, given: inspect.BoundArguments) -> None:
+        for position, (name, value) in enumerate(given.arguments.items()):
+            kinds = self._takes(name)
+            if kinds is not None and not kinds[0](value):
+                raise SignatureError(
+                    f"{name} cannot be a {type(value).__name__}", expected=kinds[1],
+                    got=repr(value)[:80], operand=name, position=position,
+                    instruction=repr(self), rule="NKI: nki.language, tile functions",
+                )  # fmt: skip
+
+    def _takes(self, name: str) -> Any:
+        """Whether a parameter takes tiles: alone, or with numbers where there is a second."""
+        if name in ("x", "y"):
+            both = "y" in self.__signature__.parameters and self.__name__ != "matmul"
+            return _VALUE if both else _TILE
+        return _TENSORS.get(name)
+
+    def _words(self) -> str:
+        return f"({', '.join(self.__signature__.parameters)})"
+
+
+def operations(language: Language) -> dict[str, Any]:
+    """What this version calls operations, and its functions on tiles."""
+    version = language.version
+    found: dict[str, Any] = {name: Operation(name) for name in (*ALU_OPS, *ACTIVATIONS)}
+    found |= {name: Operation(name) for name, since in _CONSTANTS.items() if version >= since}
+    if version < (0, 3):
+        return found | {
+            "shared_identity_matrix": moves.shared_identity_matrix_of_0_2,
+            "device_print": moves.device_print,
+        }
+    functions = dict(FUNCTIONS)
+    if version < (0, 6):
+        functions["copy"] = moves.copy_before_0_6
+    for function in moves.MOVES:
+        functions[function.__name__] = function
+    functions["matmul"] = moves.matmul if version >= (0, 5) else moves.matmul_up_to_0_4
+    found |= {
+        name: TileFunction(name, function)
+        for name, function in functions.items()
+        if version >= _SINCE.get(name, (0, 3))
+    }
+    return found | moves.PREDICATES | {
+        f.__name__: f for f in (moves.shared_identity_matrix, moves.device_print)
+    }  # fmt: skip
