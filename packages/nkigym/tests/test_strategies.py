@@ -166,6 +166,17 @@ def test_random_takes_any_untried_opportunity_of_any_node_with_some():
     assert 150 < firsts["a"] < 250
 
 
+def test_a_beam_goes_on_with_the_best_of_a_depth():
+    """Of width 1: from each word to that without its first letter, which is worth most."""
+    space = Words("hgfedcba", slack=100)
+
+    outcome = search(space, Plan("beam", settings=Settings(width=1)))
+
+    assert outcome.report.depths == (1, 8, 7, 6, 5, 4, 3, 2, 1)
+    assert {state[1:] for state in space.asked if len(state) == 4} == {"dba", "cba", "dca", "dcb"}
+    assert outcome.best.schedule() == [0] * 8
+
+
 @EVERY
 def test_a_winner_is_as_deep_as_asked(strategy):
     plan = Plan(strategy, Budget(candidates=300), constraints=Constraints(2, 3))
