@@ -16,6 +16,9 @@ NAMES = {
     "nki.typing",
     "nki.tensor",
     "nki.dtype",
+    "nki.language.dtypes",
+    "nki.compiler",
+    "nki.builtin",
     "nki.collectives",
 }
 
@@ -110,3 +113,26 @@ def test_classes_of_kernel_code_derive_from_nki_object(every):
         size = 3
 
     assert every.inside(lambda: Config().size) == 3
+
+
+def test_dtypes_are_the_same_in_every_module(every):
+    modules = BACKEND.modules(Choice("beta2", every.version))
+
+    for name in ("nki.dtype", "nki.language.dtypes"):
+        assert modules[name].bfloat16 is every.nl.bfloat16
+        assert not hasattr(modules[name], "DType")
+
+
+@pytest.mark.parametrize("name", ["compiler", "builtin"])
+def test_modules_that_are_only_imported_offer_nothing(every, name):
+    module = getattr(every.nki, name)
+
+    assert module.__all__ == []
+    with pytest.raises(UnsupportedError, match=rf"nki\.{name}\.parse is not part of NKI"):
+        _ = module.parse
+
+
+def test_registers_are_the_scalars_of_0_2(speak):
+    old = speak("0.2")
+
+    assert isinstance(old.inside(old.nisa.register_alloc), old.nki.typing.scalar)

@@ -16,6 +16,7 @@ from nki_beta2._jit import Kernel, Language, make_jit
 from nki_beta2._language import NKIObject, language_contents
 from nki_beta2._refused import refused
 from nki_beta2._tensor import NkiTensor
+from nki_dtypes import DType
 
 
 class NotModelledError(UnsupportedError, AttributeError):
@@ -36,6 +37,7 @@ def build_modules(language: Language) -> Mapping[str, ModuleType]:
 def _contents(language: Language) -> dict[str, dict[str, Any]]:
     """What each module offers, submodules aside."""
     nl = language_contents(language)
+    dtypes = {name: value for name, value in nl.items() if isinstance(value, DType)}
     jit = make_jit(language)
     top: dict[str, Any] = {"jit": jit, "__version__": f"{language.choice.nki}.0"}
     if language.version >= (0, 3):
@@ -48,7 +50,10 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
         "nki.typing": {"tensor": _TensorAnnotation()}
         | ({"scalar": VirtualRegister} if language.version == (0, 2) else {}),
         "nki.tensor": {"NkiTensor": NkiTensor},
-        "nki.dtype": {k: v for k, v in nl.items() if type(v).__name__ == "DType"},
+        "nki.dtype": dtypes,
+        "nki.language.dtypes": dict(dtypes),
+        "nki.compiler": {},  # what public code imports without naming anything in it
+        "nki.builtin": {},
         "nki.collectives": refused("nki.collectives", language.choice.nki)
         | ({"NKIObject": NKIObject} if language.version <= (0, 3) else {}),
     }
