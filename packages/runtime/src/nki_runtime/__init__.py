@@ -1,5 +1,6 @@
 """The switch: which language answers `import nki`."""
 
+from nki_runtime._alias import Alias, alias
 from nki_runtime._estimate import estimate, program_of
 from nki_runtime._simulate import Simulation, simulate
 from nki_runtime._switch import Switch
@@ -15,6 +16,7 @@ from nki_runtime.errors import (
 from nki_runtime.registry import backends
 
 __all__ = [
+    "Alias",
     "BackendError",
     "ChoiceError",
     "ShadowError",
@@ -23,6 +25,7 @@ __all__ = [
     "SwitchError",
     "UnknownBackendError",
     "VendorPackageError",
+    "alias",
     "backends",
     "current",
     "estimate",
