@@ -16,7 +16,7 @@ X = (DRAW.normal(size=(8, 16)) * 5).astype(np.float32)
 Y = DRAW.normal(size=(8, 16)).astype(np.float32)
 CUBE = DRAW.normal(size=(4, 3, 5)).astype(np.float32)
 ODD = np.array(
-    [[0.0, -0.5, 0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 2.0**22 + 0.5, -(2.0**23), 3e38, np.inf]],
+    [[0.0, -0.5, 0.5, 1.0, -1.0, 1.5, 2.5, -2.5, 2.0**22 + 0.5, -(2.0**23), 2.0**33, 3e38, np.inf]],
     np.float32,
 )
 
