@@ -47,6 +47,17 @@ def test_products_with_a_vector_wrap(exactly, dtype, left, right):
     exactly(lambda a, b: a @ b, anything(dtype, *left), anything(dtype, *right, seed=1))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "bool"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [((1, 3, 2), (1, 2, 511)), ((3, 2), (1, 2, 5)), ((1, 1, 3, 2), (2, 5)), ((4, 3, 2), (1, 2, 5))],
+    ids=str,
+)  # fmt: skip
+def test_a_batch_of_one(exactly, dtype, left, right):
+    a, b = anything("uint8", *left), anything("uint8", *right, seed=1)
+    exactly(lambda a, b: a @ b, a.astype(dtype), b.astype(dtype))
+
+
 @pytest.mark.parametrize("terms", [1536, 1537, 2303])
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_so_many_terms_that_stretches_are_a_loop(exactly, terms, batch):

@@ -13,30 +13,30 @@ from nkigen_lite.errors import (
     UnsupportedKeywordError,
     ValueRangeError,
 )
-from nkigen_lite.frontend import joining, reductions, scanning
+from nkigen_lite.frontend import joining, outputs, reductions, scanning
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.folds import FOLDED, differences
+from nkigen_lite.frontend.outputs import Adapt
 from nkigen_lite.frontend.promotion import resolved, shape_of
 from nkigen_lite.frontend.ufuncs import check_mask, into
 
 Reduction = Callable[..., Any]
 
 
-def _with_out(ours: Reduction, name: str, casting: Any = "unsafe", adds: bool = False) -> Reduction:
-    """The reduction with `out=`. Sums and products are computed in the type that NumPy gives the
-    sum of an element and one of the output."""
+def _with_out(ours: Reduction, name: str, adapt: Adapt) -> Reduction:
+    """The reduction with `out=`, which `adapt` accepts."""
 
-    def reduction(a: Any, *args: Any, out: Any = None, **keywords: Any) -> Any:
+    def reduction(a: TracedArray, *args: Any, out: Any = None, **keywords: Any) -> Any:
         if out is None:
             return ours(a, *args, **keywords)
-        if adds and isinstance(out, TracedArray) and keywords.get("dtype") is None:
-            keywords["dtype"] = np.result_type(a.dtype, out.dtype)
-        return into(out, ours(a, *args, **keywords), name, casting)
+        if isinstance(out, TracedArray):
+            keywords |= adapt(name, a, out, keywords.get("dtype"))
+        return into(out, ours(a, *args, **keywords), name, "unsafe")
 
     return _signed(reduction, ours, "out")
 
 
-def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adds: bool = False) -> Reduction:
+def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adapt: Adapt) -> Reduction:
     """The reduction with all three. What `where` leaves out counts as the identity; where there is
     none, as `initial`."""
     name = f"{joins.__name__}.reduce"
@@ -52,7 +52,7 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adds: bool = 
         found = ours(a, *args, **keywords)
         return joins(found, _as(initial, found.dtype, name)) if given else found
 
-    return _with_out(_signed(reduction, ours, "initial", "where"), name, adds=adds)
+    return _with_out(_signed(reduction, ours, "initial", "where"), name, adapt)
 
 
 def _as(number: Any, dtype: np.dtype, name: str) -> Any:
@@ -87,24 +87,24 @@ def _signed(function: Reduction, ours: Reduction, *names: str) -> Reduction:
     return function
 
 
-_ALL_OPTIONS: dict[str, tuple[Reduction, np.ufunc, Any, bool]] = {
-    "sum": (reductions.total, np.add, 0, True),
-    "prod": (reductions.product, np.multiply, 1, True),
-    **dict.fromkeys(("max", "amax"), (reductions.largest, np.maximum, None, False)),
-    **dict.fromkeys(("min", "amin"), (reductions.smallest, np.minimum, None, False)),
-    "any": (reductions.any_true, np.logical_or, 0, False),
-    "all": (reductions.all_true, np.logical_and, 1, False),
+_ALL_OPTIONS: dict[str, tuple[Reduction, np.ufunc, Any, Adapt]] = {
+    "sum": (reductions.total, np.add, 0, outputs.added(np.add)),
+    "prod": (reductions.product, np.multiply, 1, outputs.added(np.multiply)),
+    **dict.fromkeys(("max", "amax"), (reductions.largest, np.maximum, None, outputs.extreme)),
+    **dict.fromkeys(("min", "amin"), (reductions.smallest, np.minimum, None, outputs.extreme)),
+    "any": (reductions.any_true, np.logical_or, 0, outputs.truth),
+    "all": (reductions.all_true, np.logical_and, 1, outputs.truth),
 }
 
 NAMES: dict[str, Reduction] = {
     **{name: _with_options(*of) for name, of in _ALL_OPTIONS.items()},
-    "mean": _with_out(reductions.mean, "mean"),
-    "var": _with_out(reductions.var, "var"),
-    "std": _with_out(reductions.std, "std", "same_kind"),
-    "argmax": _with_out(reductions.argmax, "argmax", "same_kind"),
-    "argmin": _with_out(reductions.argmin, "argmin", "same_kind"),
-    "cumsum": _with_out(scanning.cumsum, "cumsum"),
-    "cumprod": _with_out(scanning.cumprod, "cumprod"),
+    "mean": _with_out(reductions.mean, "mean", outputs.average),
+    "var": _with_out(reductions.var, "var", outputs.average),
+    "std": _with_out(reductions.std, "std", outputs.root),
+    "argmax": _with_out(reductions.argmax, "argmax", outputs.place),
+    "argmin": _with_out(reductions.argmin, "argmin", outputs.place),
+    "cumsum": _with_out(scanning.cumsum, "cumsum", outputs.added(np.add)),
+    "cumprod": _with_out(scanning.cumprod, "cumprod", outputs.added(np.multiply)),
 }
 """NumPy's name → the reduction with the options that it has here."""
 
@@ -113,9 +113,18 @@ _REDUCED = {
     np.logical_and: "all", np.logical_or: "any",
 }  # fmt: skip
 
+_ADAPTED: dict[np.ufunc, Adapt] = {
+    **dict.fromkeys((np.fmax, np.fmin), outputs.extreme),
+    **dict.fromkeys((np.hypot, np.logaddexp, np.logaddexp2), outputs.floating),
+    np.logical_xor: outputs.truth,
+}
+
 REDUCE: dict[np.ufunc, Reduction] = {
     **{ufunc: NAMES[name] for ufunc, name in _REDUCED.items()},
-    **{f: _with_options(ours, f, identity) for f, (ours, identity) in FOLDED.items()},
-    np.subtract: _with_out(differences, "np.subtract.reduce"),
+    **{
+        f: _with_options(ours, f, identity, _ADAPTED.get(f, outputs.joined(f)))
+        for f, (ours, identity) in FOLDED.items()
+    },
+    np.subtract: _with_out(differences, "subtract.reduce", outputs.joined(np.subtract)),
 }
 """Universal function → its `.reduce`."""

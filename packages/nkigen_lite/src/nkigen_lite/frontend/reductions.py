@@ -53,24 +53,36 @@ def product(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool 
 
 
 def mean(
-    a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True
-) -> Any:
-    """Summed in float32 whatever the type, rounded once."""
+    a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False, where: Any = True,
+    stored: np.dtype | None = None,
+) -> Any:  # fmt: skip
+    """Summed in float32 whatever the type, rounded once; twice where the sum is `stored` in a
+    narrower type."""
     makes = _mean_dtype(a, dtype)
-    if where is not True:
+    if where is not True or stored is not None:
         x = _rounded(a, np.dtype(np.float32))
-        return _rounded(_chosen_mean(x, axes_of(axis, a.ndim), keepdims, where), makes)
+        return _rounded(_chosen_mean(x, axes_of(axis, a.ndim), keepdims, where, stored), makes)
     value = cast_value(a.tape, a.value, narrowed(makes))
     return _reduced(a, "mean", makes, value, axes_of(axis, a.ndim), keepdims)
 
 
-def _chosen_mean(x: TracedArray, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+def _chosen_mean(
+    x: TracedArray, axes: tuple[int, ...], keepdims: bool, where: Any,
+    stored: np.dtype | None = None,
+) -> Any:  # fmt: skip
     """Of what a mask chooses."""
     count = _chosen_count(x, axes, keepdims, where)
-    return np.sum(x, axis=axes, keepdims=keepdims, where=where) / count
+    return _kept(np.sum(x, axis=axes, keepdims=keepdims, where=where), stored) / count
+
+
+def _kept(total: Any, stored: np.dtype | None) -> Any:
+    """The sum as `out=` holds it until it is divided."""
+    return total if stored is None else total.astype(stored).astype(np.float32)
 
 
 def _chosen_count(x: TracedArray, axes: tuple[int, ...], keepdims: bool, where: Any) -> Any:
+    if where is True:
+        return np.float32(prod(x.shape[d] for d in axes))
     ones = np.ones_like(x)
     return np.sum(ones, axis=axes, keepdims=keepdims, where=where)
 
@@ -92,7 +104,13 @@ def _freedom(ddof: Any, correction: Any) -> Any:
 
 
 def _spread(
-    a: TracedArray, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any
+    a: TracedArray,
+    axis: Any,
+    dtype: Any,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    stored: np.dtype | None,
 ) -> tuple[Any, np.dtype]:
     """The variance, still in float32, and the dtype that NumPy gives it."""
     makes = _mean_dtype(a, dtype)
@@ -102,11 +120,11 @@ def _spread(
         away = x - _chosen_mean(x, axes, True, where)
         squares: Any = np.sum(away * away, axis=axes, keepdims=keepdims, where=where)
         count = _chosen_count(x, axes, keepdims, where)
-        return squares / np.maximum(count - np.float32(ddof), np.float32(0)), makes
+        return _kept(squares, stored) / np.maximum(count - np.float32(ddof), np.float32(0)), makes
     away = x - mean(x, axes, None, True)
     squares = total(away * away, axes, None, keepdims)
     freedom = max(prod(a.shape[d] for d in axes) - ddof, 0)
-    return np.divide(squares, np.float32(freedom)), makes
+    return np.divide(_kept(squares, stored), np.float32(freedom)), makes
 
 
 def _rounded(x: TracedArray, dtype: np.dtype) -> TracedArray:
@@ -115,18 +133,18 @@ def _rounded(x: TracedArray, dtype: np.dtype) -> TracedArray:
 
 def var(
     a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False,
-    correction: Any = None, where: Any = True,
+    correction: Any = None, where: Any = True, stored: np.dtype | None = None,
 ) -> Any:  # fmt: skip
     """mean |x - mean x|² · n / (n - ddof); in float32, rounded once."""
-    return _rounded(*_spread(a, axis, dtype, _freedom(ddof, correction), keepdims, where))
+    return _rounded(*_spread(a, axis, dtype, _freedom(ddof, correction), keepdims, where, stored))
 
 
 def std(
     a: TracedArray, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: bool = False,
-    correction: Any = None, where: Any = True,
+    correction: Any = None, where: Any = True, stored: np.dtype | None = None,
 ) -> Any:  # fmt: skip
     """√var."""
-    spread, makes = _spread(a, axis, dtype, _freedom(ddof, correction), keepdims, where)
+    spread, makes = _spread(a, axis, dtype, _freedom(ddof, correction), keepdims, where, stored)
     return _rounded(np.sqrt(spread), makes)
 
 

@@ -70,7 +70,8 @@ class OnChip:
 
 
 def matrix_of(source: Source, batch: tuple[Affine, ...], transposed: bool) -> Matrix:
-    """The last two axes at one place of the batch axes, which broadcast as NumPy's do."""
+    """The last two axes at one place of the batch axes, which broadcast as NumPy's do: axes of one
+    element need none."""
     offset = Affine(source.offset)
     count = min(len(batch), len(source.shape) - 2)  # further axes have one element each
     first = len(source.shape) - 2 - count
