@@ -111,6 +111,40 @@ def test_a_refusal_names_the_line_and_the_reason(function, error, said):
         assert f"test_refusals.py:{function.__code__.co_firstlineno}"[:18] in str(refused.value)
 
 
+MISTAKES = {
+    "broadcast": (lambda x: x + np.ones(3), ValueError, "equal lengths from the last axis on"),
+    "axis": (lambda x: x.sum(axis=1), np.exceptions.AxisError, "an axis from -1 to 0"),
+    "bounds": (lambda x: x[4], IndexError, "an index from -4 to 3"),
+    "too many": (lambda x: x[0, 0], IndexError, "1 indices at most"),
+    "float index": (lambda x: x[0.5], IndexError, "such an index"),
+    "traced index": (lambda x: x[x.argmax()], TypeError, "integers, slices"),
+    "stack": (lambda x: np.stack([x, x[1:]]), ValueError, "one shape"),
+    "concatenate": (lambda x: np.concatenate([x, x[None]]), ValueError, "equal lengths of all"),
+    "split": (lambda x: np.split(x, 3), ValueError, "a number that divides 4"),
+    "reshape": (lambda x: x.reshape(3, -1), ValueError, "lengths whose product is 4"),
+    "two unknown": (lambda x: x.reshape(-1, -1), ValueError, "one -1 at most"),
+    "broadcast_to": (lambda x: np.broadcast_to(x, (4, 2)), ValueError, "axes of one element"),
+    "attribute": (lambda x: x.foo, AttributeError, "an attribute of np.ndarray"),
+}
+
+
+@pytest.mark.parametrize(("function", "error", "expected"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_says_what_was_expected_what_came_and_what_to_do(function, error, expected):
+    with pytest.raises(error) as refused:
+        trace(function, "f32[4]")
+
+    assert expected in refused.value.expected
+    assert refused.value.got
+    assert refused.value.hint
+    assert "test_refusals.py" in str(refused.value)
+
+
+def test_a_name_that_only_looks_alike_is_not_proposed():
+    with pytest.raises(TypeError) as refused:
+        trace(lambda x: np.sort(x), "f32[4]")
+    assert "np.sqrt" not in str(refused.value)
+
+
 def returns_text(x):
     return x, "a"
 

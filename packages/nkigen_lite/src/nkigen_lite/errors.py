@@ -23,6 +23,10 @@ class UnsupportedFunctionError(TraceError, TypeError):
     """A function, method or dtype of NumPy that is not translated."""
 
 
+class MissingAttributeError(TraceError, AttributeError):
+    """An attribute that NumPy's arrays do not have either."""
+
+
 class UnsupportedKeywordError(TraceError, TypeError):
     """A keyword that is not translated; none is ever ignored."""
 

@@ -10,6 +10,7 @@ import numpy as np
 from nkigen_lite.errors import (
     ArgumentError,
     DataDependentError,
+    MissingAttributeError,
     UnsupportedFunctionError,
     ValueRangeError,
 )
@@ -197,7 +198,12 @@ class TracedArray:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(np.ndarray, name):
-            raise AttributeError(f"'ndarray' object has no attribute {name!r}")
+            if name.startswith("__"):
+                raise AttributeError(f"'ndarray' object has no attribute {name!r}")
+            raise MissingAttributeError(
+                f"'ndarray' object has no attribute {name!r}", got=f".{name}",
+                expected="an attribute of np.ndarray", hint="many functions are no methods: np.…",
+            )  # fmt: skip
         from nkigen_lite.frontend.names import nearest
 
         raise UnsupportedFunctionError(f"ndarray.{name} is not translated", hint=nearest(name))

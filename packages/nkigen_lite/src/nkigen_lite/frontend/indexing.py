@@ -107,8 +107,10 @@ def _filled(x: TracedArray, keys: tuple[Any, ...], arrays: bool = False) -> tupl
         raise IndexRangeError("an index can only have a single ellipsis ('...')")
     if given > x.ndim:
         raise IndexRangeError(
-            f"too many indices for array: array is {x.ndim}-dimensional, but {given} were indexed"
-        )
+            f"too many indices for array: array is {x.ndim}-dimensional, but {given} were indexed",
+            expected=f"{x.ndim} indices at most", got=str(given), hint="drop the others, or add "
+            "axes first: x[..., None]",
+        )  # fmt: skip
     rest = (slice(None),) * (x.ndim - given)
     if not dots:
         return (*keys, *rest)
@@ -121,9 +123,13 @@ def _refuse(key: Any) -> None:
         raise DataDependentError(
             "an index that is only computed when the kernel runs", got=str(key.spec),
             expected="integers, slices, None, …",
+            hint="of a table of floats: (i[..., None] == np.arange(len(table))) @ table",
         )  # fmt: skip
     raise IndexRangeError(
-        "only integers, slices (`:`), ellipsis (`...`) and None are valid indices", got=repr(key)
+        "only integers, slices (`:`), ellipsis (`...`) and None are valid indices",
+        expected="such an index, or a list or array that is known",
+        got=repr(key),
+        hint="convert it: int(…), array.astype(int)",
     )
 
 
@@ -139,5 +145,9 @@ def _range(key: Any, n: int, axis: int) -> tuple[int, int, int]:
         return (indices.start if len(indices) else 0), len(indices), indices.step
     number = key.__index__()
     if not -n <= number < n:
-        raise IndexRangeError(f"index {number} is out of bounds for axis {axis} with size {n}")
+        raise IndexRangeError(
+            f"index {number} is out of bounds for axis {axis} with size {n}",
+            expected=f"an index from {-n} to {n - 1}" if n else "no index: the axis is empty",
+            got=str(number), hint="x.shape has the lengths; a slice may go beyond the end",
+        )  # fmt: skip
     return number % n, 1, 1

@@ -108,7 +108,9 @@ def concatenate(
     if len(rest) > 1:
         raise BroadcastError(
             "all the input array dimensions except for the concatenation axis must match exactly",
+            expected=f"equal lengths of all axes but axis {axis}",
             got=", ".join(str(shape_of(a)) for a in given),
+            hint="np.broadcast_to or np.pad before, or another axis=",
         )
     makes = common_dtype("np.concatenate", given) if dtype is None else asked_dtype(dtype)[0]
     for a in given:
@@ -125,7 +127,11 @@ def stack(
     given = [operand(a) for a in arrays]
     shapes = {shape_of(a) for a in given}
     if len(shapes) > 1:
-        raise ValueRangeError("all input arrays must have the same shape", got=str(sorted(shapes)))
+        raise ValueRangeError(
+            "all input arrays must have the same shape", expected="one shape",
+            got=str(sorted(shapes)), hint="np.broadcast_to or np.pad before; np.concatenate joins "
+            "different lengths of one axis",
+        )  # fmt: skip
     shape = shapes.pop()
     axis = axis_of(axis, len(shape) + 1)
     new = (*shape[:axis], 1, *shape[axis:])
@@ -140,7 +146,10 @@ def split(ary: TracedArray, indices_or_sections: Any, axis: Any = 0) -> list[Tra
         parts = indices_or_sections.__index__()
         if parts <= 0 or n % parts:
             raise ValueRangeError(
-                "array split does not result in an equal division", got=f"{n} / {parts}"
+                "array split does not result in an equal division",
+                expected=f"a number that divides {n}",
+                got=f"{n} / {parts}",
+                hint="np.array_split makes parts of unequal length",
             )
         cuts = list(range(n // parts, n, n // parts)) if n else [0] * (parts - 1)
     else:

@@ -14,6 +14,6 @@ def nearest(name: str) -> str:
     from nkigen_lite.frontend.functions import translated
 
     known = {n.rpartition(".")[2]: n for n in sorted(translated(), reverse=True)}
-    found = get_close_matches(name.rpartition(".")[2], known, 1, 0.7)
+    found = get_close_matches(name.rpartition(".")[2], known, 1, 0.76)
     most_like = f"the nearest that is: np.{known[found[0]]}; " if found else ""
     return f"{most_like}the README of nkigen-lite lists them all"

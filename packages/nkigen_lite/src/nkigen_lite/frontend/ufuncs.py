@@ -215,7 +215,10 @@ def _check_shapes(name: str, given: tuple[Any, ...]) -> None:
     except ValueError:
         shapes = " and ".join(str(shape_of(x)) for x in given)
         raise BroadcastError(
-            f"np.{name}: operands could not be broadcast together", got=shapes
+            f"np.{name}: operands could not be broadcast together",
+            got=shapes,
+            expected="equal lengths from the last axis on, or 1",
+            hint="add axes of one element where they belong: x[:, None]",
         ) from None
 
 

@@ -26,8 +26,10 @@ def axis_of(axis: Any, ndim: int) -> int:
         raise ArgumentError(f"{axis!r} is no axis", expected="an integer") from None
     if not -ndim <= number < ndim:
         raise AxisError(
-            f"axis {number} is out of bounds for array of dimension {ndim}", operand="axis"
-        )
+            f"axis {number} is out of bounds for array of dimension {ndim}", operand="axis",
+            expected=f"an axis from {-ndim} to {ndim - 1}" if ndim else "no axis: it is a number",
+            got=str(number), hint="count the axes of x.shape, from 0 or from -1 at the end",
+        )  # fmt: skip
     return number % ndim
 
 
@@ -86,13 +88,19 @@ def as_shape(shape: Any) -> Shape:
 def new_shape(x: TracedArray, shape: Any) -> Shape:
     """A shape with -1 filled in. Raises a ValueError where the elements do not fit."""
     new = as_shape(shape)
+    if new.count(-1) > 1:
+        raise ValueRangeError(
+            "can only specify one unknown dimension", expected="one -1 at most", got=str(new),
+            operand="shape", hint="write the other lengths as numbers",
+        )  # fmt: skip
     known = prod(n for n in new if n != -1)
     if new.count(-1) == 1 and known and x.size % known == 0:
         new = tuple(x.size // known if n == -1 else n for n in new)
     if any(n < 0 for n in new) or prod(new) != x.size:
         raise BroadcastError(
             f"cannot reshape array of size {x.size} into shape {as_shape(shape)}",
-            got=str(x.spec), operand="shape",
+            expected=f"lengths whose product is {x.size}", got=str(x.spec), operand="shape",
+            hint="-1 stands for the one length that follows from the others",
         )  # fmt: skip
     return new
 
@@ -122,6 +130,7 @@ def broadcast_to(array: TracedArray, shape: Any) -> TracedArray:
     if not fits:
         raise BroadcastError(
             "operands could not be broadcast together with remapped shapes",
-            got=f"{array.shape} to {new}",
-        )
+            expected="axes of one element, or of the new length", got=f"{array.shape} to {new}",
+            hint="add axes of one element where they belong: x[:, None]",
+        )  # fmt: skip
     return part(array, "broadcast_to", {"shape": new}, new, None, "np.broadcast_to")
