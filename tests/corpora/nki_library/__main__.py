@@ -1,0 +1,56 @@
+"""python -m tests.corpora.nki_library: run the library's tests, print and keep the table."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.corpora.beta1.report import replace_part
+from tests.corpora.nki_library.groups import GROUPS, TESTS, commit_of, run_groups
+from tests.corpora.nki_library.record import markdown, one_line
+
+PART = "nki_library"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m tests.corpora.nki_library")
+    parser.add_argument("--checkout", type=Path, help="default: NKI_LIBRARY_CHECKOUT")
+    parser.add_argument("--only", help=f"groups, with commas between them: {', '.join(GROUPS)}")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
+    parser.add_argument("--seconds", type=float, help="limit for one test file (default none)")
+    parser.add_argument("--write", type=Path, metavar="FILE.md", help="keep the table there")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0 when all ran and passed, 1 otherwise, 2 for a wrong use."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    names = options.only.split(",") if options.only else list(GROUPS)
+    if unknown := [name for name in names if name not in GROUPS]:
+        parser.error(f"no such group: {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    checkout = options.checkout or os.environ.get("NKI_LIBRARY_CHECKOUT")
+    if not checkout:
+        parser.error("NKI_LIBRARY_CHECKOUT is not set: say where nki-library lies, or --checkout")
+    checkout = Path(checkout).resolve()
+    if not (checkout / TESTS).is_dir():
+        parser.error(f"{checkout} is no checkout of nki-library: it has no {TESTS}")
+    results = run_groups(
+        checkout,
+        names,
+        jobs=options.jobs,
+        seconds=options.seconds,
+        tell=lambda result: print(one_line(result), flush=True),
+    )
+    table = markdown(results, commit_of(checkout), [name for name in GROUPS if name not in names])
+    print(table)
+    if options.write:
+        replace_part(options.write, PART, table)
+    return int(any(r.of("failed") or r.not_run or r.trouble for r in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

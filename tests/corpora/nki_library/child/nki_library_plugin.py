@@ -1,0 +1,62 @@
+"""A pytest plugin for the child process: sets the stand-ins up, writes a line per finished test.
+
+The lines go to the file that NKI_LIBRARY_RECORD names, at once, so that a process that is cut off
+leaves what it has done. `../record.py` reads them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import nki_library_stand_ins
+import pytest
+
+REASON_LINES = 3
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests() -> None:
+    nki_library_stand_ins.install()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    # Simulation mode reads it without compiling, which is where it is set.
+    orchestrator = importlib.import_module("test.utils.test_orchestrator").Orchestrator
+    if not hasattr(orchestrator, "_compiled_kernel"):
+        orchestrator._compiled_kernel = None
+    _write(collected=len(session.items))
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.failed:
+        _write(test=report.nodeid, outcome="failed", reason=_reason(report))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" or report.outcome != "passed":
+        _write(test=report.nodeid, outcome=report.outcome, reason=_reason(report))
+
+
+def _reason(report: pytest.CollectReport | pytest.TestReport) -> str:
+    match report.longrepr:
+        case None:
+            return ""
+        case (_, _, str(reason)):  # of a skip
+            return reason
+        case failure:
+            crash = getattr(failure, "reprcrash", None)
+            return _first_lines(crash.message if crash else str(failure))
+
+
+def _first_lines(text: str) -> str:
+    lines: Sequence[str] = [line.strip() for line in text.splitlines() if line.strip()]
+    return " ".join(lines[:REASON_LINES])
+
+
+def _write(**line: object) -> None:
+    with Path(os.environ["NKI_LIBRARY_RECORD"]).open("a", encoding="utf-8") as record:
+        record.write(json.dumps(line) + "\n")

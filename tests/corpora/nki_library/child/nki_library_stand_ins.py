@@ -1,0 +1,101 @@
+"""What the library's harness imports and nobody can install, put into `sys.modules`.
+
+`nki` is ours, chosen by the switch. `nki_cpu_simulator.nki…` is another name of the same modules;
+`neuron_dtypes` is a few NumPy functions; the private helper modules of the harness hold classes
+without content, which simulation mode imports and never calls.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import nki_runtime
+
+VERSION = "0.3"
+# Name under `nki_cpu_simulator`, and the module of ours that answers; None: an empty module.
+SIMULATOR = {
+    "nki": "nki",
+    "nki.builtin": None,
+    "nki.compiler": "nki.compiler",
+    "nki.isa": "nki.isa",
+    "nki.isa.constants": "nki.isa.constants",
+    "nki.language": "nki.language",
+    "nki.language.dtypes": "nki.dtype",
+    "nki.tensor": "nki.tensor",
+    "nki.typing": "nki.typing",
+}
+NUMPY_TYPES = ("bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
+PACKED_TYPES = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4")
+# The names that the harness takes from modules that are not in the public checkout.
+PRIVATE = {
+    "nki.compiler": (),
+    "nki.compiler.frontend": ("NKIFrontend", "ParserFrontend"),
+    "test.utils.perf_analysis_private": ("analyze_trace",),
+    "test.utils.scripts": (),
+    "test.utils.scripts.remote_lock_scripts": ("LockResult", "LockStatus"),
+}
+
+
+def install() -> None:
+    """Switch `nki` on, then put the stand-ins in place: before the harness is imported."""
+    nki_runtime.use(nki=VERSION)
+    for name, contents in PRIVATE.items():
+        _place(name, **{content: type(content, (), {}) for content in contents})
+    _place("neuron_dtypes", **_dtypes())
+    _place("nki_cpu_simulator")
+    for name, ours in SIMULATOR.items():
+        _alias(f"nki_cpu_simulator.{name}", ours)
+    nki = importlib.import_module("nki")
+    vars(nki).setdefault("cpu_simulate", nki.simulate)
+
+
+def _dtypes() -> dict[str, Any]:
+    language = importlib.import_module("nki.language")
+    return {
+        "static_cast": static_cast,
+        "is_float_type": is_float_type,
+        "sizeinbytes": lambda dtype: np.dtype(dtype).itemsize,
+        **{name: getattr(ml_dtypes, name) for name in NUMPY_TYPES},
+        **{name: getattr(language, name) for name in PACKED_TYPES},
+    }
+
+
+def static_cast(array: Any, dtype: Any) -> np.ndarray:
+    """The array in another type, as NumPy and ml_dtypes round: to the nearest, ties to even."""
+    return np.asarray(array).astype(np.dtype(dtype))
+
+
+def is_float_type(dtype: Any) -> bool:
+    """Whether a NumPy type is a floating one, those of ml_dtypes included."""
+    try:
+        ml_dtypes.finfo(np.dtype(dtype))
+    except ValueError:
+        return False
+    return True
+
+
+def _place(name: str, **contents: object) -> None:
+    module = ModuleType(name)
+    module.__path__ = []
+    vars(module).update(contents)
+    _register(name, module)
+
+
+def _alias(name: str, ours: str | None) -> None:
+    if ours is None:
+        _place(name)
+    else:
+        _register(name, importlib.import_module(ours))
+
+
+def _register(name: str, module: ModuleType) -> None:
+    sys.modules[name] = module
+    parent, _, last = name.rpartition(".")
+    if parent in sys.modules and not hasattr(sys.modules[parent], last):
+        setattr(sys.modules[parent], last, module)

@@ -1,0 +1,122 @@
+"""The groups of the library's integration tests, and how one is run: a process per test file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from tests.corpora.nki_library.record import Outcome, Result, read_record
+
+CHILD = Path(__file__).parent / "child"
+ROOT = Path(__file__).parents[3]
+WRAPPING = "test.utils.exceptions.InferenceException: "
+TESTS = "test/integration/nkilib"
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "rope": ("core/embeddings/test_rope.py",),
+    "rope_hf": ("core/embeddings/test_rope_hf.py",),
+    "rmsnorm_quant": ("core/rmsnorm/test_rmsnorm_quant.py",),
+    "rmsnorm_tkg": ("core/subkernels/test_rmsnorm_tkg.py",),
+    "layernorm_tkg": ("core/subkernels/test_layernorm_tkg.py",),
+    "cumsum": ("core/cumsum/test_cumsum.py",),
+    "cascaded_max": ("core/max/test_cascaded_max.py",),
+    "topk": ("core/topk/test_topk.py",),
+    "cross_entropy_forward": ("experimental/loss/test_cross_entropy_forward.py",),
+    "find_nonzero": (
+        "core/subkernels/test_find_nonzero_indices.py",
+        "experimental/benchmark/test_find_nonzero_indices_with_count.py",
+    ),
+    "indexed_flatten": ("core/subkernels/test_indexed_flatten.py",),
+    "depthwise_conv1d": ("experimental/conv/test_depthwise_conv1d.py",),
+    "tensor_view": ("core/utils/test_tensor_view.py",),
+}
+ENDED = (0, 1)  # pytest's exit status: all passed, some failed
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+def run_groups(
+    checkout: Path,
+    names: Sequence[str],
+    *,
+    jobs: int = 1,
+    seconds: float | None = None,
+    tell: Callable[[Result], None] = lambda result: None,
+) -> list[Result]:
+    """The groups of those names, `jobs` at a time; a test file may take `seconds`."""
+
+    def run(name: str) -> Result:
+        result = run_group(checkout, name, seconds)
+        tell(result)
+        return result
+
+    with ThreadPoolExecutor(max(1, jobs)) as pool:
+        return list(pool.map(run, names))
+
+
+def run_group(checkout: Path, name: str, seconds: float | None = None) -> Result:
+    """Every file of a group, one after another, each in a process of its own."""
+    collected, outcomes, troubles = 0, [], []
+    for file in GROUPS[name]:
+        count, found, trouble = _run_file(checkout, f"{TESTS}/{file}", seconds)
+        collected += count
+        outcomes += found
+        troubles += [trouble] if trouble else []
+    return Result(name, collected, tuple(outcomes), "; ".join(troubles))
+
+
+def _run_file(
+    checkout: Path, file: str, seconds: float | None
+) -> tuple[int, tuple[Outcome, ...], str]:
+    with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
+        record = Path(folder) / "record.jsonl"
+        record.touch()
+        trouble = _pytest(checkout, file, Path(folder), record, seconds)
+        with record.open(encoding="utf-8") as lines:
+            count, outcomes = read_record(lines)
+    return count, tuple(without_folders(outcome, checkout) for outcome in outcomes), trouble
+
+
+def without_folders(outcome: Outcome, checkout: Path) -> Outcome:
+    """The reason without this machine's paths and the harness's wrapping of what was raised."""
+    reason = outcome.reason.replace(f"{checkout}/", "").replace(f"{ROOT}/", "")
+    return replace(outcome, reason=reason.removeprefix(WRAPPING))
+
+
+def _pytest(checkout: Path, file: str, folder: Path, record: Path, seconds: float | None) -> str:
+    """Run the child; what kept it from its end, or nothing."""
+    command = (
+        *(sys.executable, "-m", "pytest", "-p", "nki_library_plugin", "-p", "no:cacheprovider"),
+        *("--test-mode", "simulation", "--output-directory", str(folder / "artifacts")),
+        *("--force-local-cleanup", "-q", "--tb=short", file),
+    )
+    search = (CHILD, checkout / "src", checkout)
+    env = {
+        **ONE_THREAD,
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, search)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NKI_LIBRARY_RECORD": str(record),
+    }
+    try:
+        done = subprocess.run(
+            command, cwd=checkout, env=env, timeout=seconds, capture_output=True, text=True
+        )
+    except subprocess.TimeoutExpired:
+        return f"cut off after {seconds:g} s"
+    if done.returncode in ENDED:
+        return ""
+    said = (done.stdout + done.stderr).strip().splitlines()
+    errors = [line for line in said if "Error" in line]
+    return f"exit status {done.returncode}: {(errors or said or ['nothing said'])[-1].strip()}"
+
+
+def commit_of(checkout: Path) -> str:
+    """The commit of the checkout, seven digits; `unknown` when git does not say."""
+    command = ("git", "-C", str(checkout), "rev-parse", "--short=7", "HEAD")
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"

@@ -1,0 +1,109 @@
+"""What the plugin in the child wrote, read; counts and tables of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tests.corpora.beta1.report import shortened
+
+WORST_FIRST = ("failed", "skipped", "passed")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one test; `reason` is why it was skipped or failed."""
+
+    test: str
+    word: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a group; `trouble` is why a process of it did not come to its end."""
+
+    group: str
+    collected: int = 0
+    outcomes: tuple[Outcome, ...] = field(default=())
+    trouble: str = ""
+
+    def of(self, word: str) -> list[Outcome]:
+        """The outcomes of one kind: passed, skipped or failed."""
+        return [outcome for outcome in self.outcomes if outcome.word == word]
+
+    @property
+    def not_run(self) -> int:
+        """Tests that were collected and of which nothing was heard."""
+        return max(0, self.collected - len(self.outcomes))
+
+
+def read_record(lines: Iterable[str]) -> tuple[int, tuple[Outcome, ...]]:
+    """The tests collected, and one outcome per test: the worst of its set-up, call and teardown.
+
+    A last line that was cut off is left out. Raises ValueError for any other line that is no JSON.
+    """
+    collected = 0
+    worst: dict[str, Outcome] = {}
+    for line in lines:
+        if not line.endswith("\n"):
+            break
+        said = json.loads(line)
+        collected += said.get("collected", 0)
+        if name := said.get("test"):
+            new = Outcome(name, said["outcome"], said["reason"])
+            worst[name] = min(worst.get(name, new), new, key=_badness)
+    return collected, tuple(worst.values())
+
+
+def _badness(outcome: Outcome) -> int:
+    return WORST_FIRST.index(outcome.word)
+
+
+def one_line(result: Result) -> str:
+    """The counts of a group, and the trouble it had."""
+    counts = f"{result.group:20} {_counts(result)}"
+    return f"{counts}  {result.trouble}".rstrip()
+
+
+def _counts(result: Result) -> str:
+    words = {word: len(result.of(word)) for word in ("passed", "skipped", "failed")}
+    numbers = {"collected": result.collected, **words, "not run": result.not_run}
+    return "  ".join(f"{name} {number}" for name, number in numbers.items() if number)
+
+
+def markdown(results: Sequence[Result], commit: str, absent: Sequence[str] = ()) -> str:
+    """Counts, a row per group, a row per failure; `absent` are the groups that were not run."""
+    passed = sum(len(result.of("passed")) for result in results)
+    counted = sum(result.collected - len(result.of("skipped")) for result in results)
+    share = f" ({passed / counted:.1%})" if counted else ""
+    lines = [
+        f"`{commit}`: {passed} of {counted} tests{share} pass; not counted are those that the "
+        "library's own harness skips.",
+        "",
+        "| group | collected | passed | skipped by its harness | failed | not run | |",
+        "|---|--:|--:|--:|--:|--:|---|",
+        *(_row(result) for result in results),
+        *(f"| {name} | | | | | | not measured |" for name in absent),
+    ]
+    failures = [(result.group, failure) for result in results for failure in result.of("failed")]
+    if failures:
+        lines += ["", "| group | test that fails | reason |", "|---|---|---|"]
+        lines += [_failure(group, failure) for group, failure in failures]
+    return "\n".join(lines) + "\n"
+
+
+def _row(result: Result) -> str:
+    counts = [len(result.of(word)) for word in ("passed", "skipped", "failed")]
+    numbers = " | ".join(map(str, (result.collected, *counts, result.not_run)))
+    return f"| {result.group} | {numbers} | {_cell(result.trouble)} |"
+
+
+def _failure(group: str, failure: Outcome) -> str:
+    name = failure.test.rpartition("::")[2] or failure.test
+    return f"| {group} | {_cell(name)} | {_cell(failure.reason)} |"
+
+
+def _cell(text: str) -> str:
+    return shortened(text).replace("|", "\\|").replace("<", "&lt;")

@@ -1,0 +1,120 @@
+"""The record of a run, its table, its command; and, with a checkout, one group of the library."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.corpora.nki_library.__main__ import main
+from tests.corpora.nki_library.groups import GROUPS, run_group, without_folders
+from tests.corpora.nki_library.record import Outcome, Result, markdown, one_line, read_record
+
+CHECKOUT = os.environ.get("NKI_LIBRARY_CHECKOUT")
+
+
+def record(*said: dict[str, object]) -> list[str]:
+    return [json.dumps(line) + "\n" for line in said]
+
+
+def test_the_worst_of_set_up_call_and_teardown_is_the_outcome():
+    lines = record(
+        {"collected": 2},
+        {"test": "a", "outcome": "passed", "reason": ""},
+        {"test": "b", "outcome": "skipped", "reason": "slow"},
+        {"test": "a", "outcome": "failed", "reason": "teardown"},
+    )
+
+    assert read_record(lines) == (
+        2,
+        (Outcome("a", "failed", "teardown"), Outcome("b", "skipped", "slow")),
+    )
+
+
+def test_a_line_that_was_cut_off_leaves_its_test_not_run():
+    lines = record({"collected": 2}, {"test": "a", "outcome": "passed", "reason": ""})
+
+    collected, outcomes = read_record([*lines, '{"test": "b", "outc'])
+    result = Result("rope", collected, outcomes, "cut off after 9 s")
+
+    assert result.not_run == 1
+    assert one_line(result).split(maxsplit=1) == [
+        "rope",
+        "collected 2  passed 1  not run 1  cut off after 9 s",
+    ]
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure():
+    lines = record({"test": "t.py", "outcome": "failed", "reason": "no torch"}, {"collected": 0})
+
+    assert read_record(lines) == (0, (Outcome("t.py", "failed", "no torch"),))
+
+
+def test_the_table_counts_what_the_harness_does_not_skip_and_names_each_failure():
+    outcomes = (
+        Outcome("t.py::K::test_k[1]", "passed", ""),
+        Outcome("t.py::K::test_k[2]", "skipped", "slow"),
+        Outcome("t.py::K::test_k[3|4]", "failed", "k.py:3:1: a <b> is\nmissing"),
+    )
+
+    table = markdown([Result("rope", 3, outcomes)], "d2ad3a5", absent=["cumsum"])
+
+    assert table.startswith("`d2ad3a5`: 1 of 2 tests (50.0%) pass;")
+    assert table.splitlines()[4:] == [
+        "| rope | 3 | 1 | 1 | 1 | 0 |  |",
+        "| cumsum | | | | | | not measured |",
+        "",
+        "| group | test that fails | reason |",
+        "|---|---|---|",
+        "| rope | test_k[3\\|4] | k.py:3:1: a &lt;b> is missing |",
+    ]
+
+
+def test_a_reason_names_no_folder_of_this_machine():
+    wrapped = "test.utils.exceptions.InferenceException: /home/me/lib/src/rope.py:284:19: no"
+
+    outcome = without_folders(Outcome("a", "failed", wrapped), Path("/home/me/lib"))
+
+    assert outcome.reason == "src/rope.py:284:19: no"
+
+
+def test_without_a_checkout_the_command_says_how_to_name_one(monkeypatch, capsys):
+    monkeypatch.delenv("NKI_LIBRARY_CHECKOUT", raising=False)
+
+    with pytest.raises(SystemExit) as left:
+        main([])
+
+    assert left.value.code == 2
+    assert "NKI_LIBRARY_CHECKOUT is not set" in capsys.readouterr().err
+
+
+def test_a_group_that_is_not_there_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        main(["--only", "rope,ropes"])
+
+    assert "no such group: ropes; there are rope, " in capsys.readouterr().err
+
+
+def test_a_folder_without_the_tests_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--checkout", str(tmp_path)])
+
+    assert "is no checkout of nki-library" in capsys.readouterr().err
+
+
+def test_no_file_belongs_to_two_groups():
+    files = [file for group in GROUPS.values() for file in group]
+
+    assert len(files) == len(set(files))
+
+
+@pytest.mark.timeout(1800)
+def test_rope_hf_of_the_library_passes():
+    if not CHECKOUT:
+        pytest.skip("NKI_LIBRARY_CHECKOUT is not set: it names a checkout of nki-library")
+
+    result = run_group(Path(CHECKOUT).resolve(), "rope_hf")
+
+    assert (result.trouble, result.of("failed"), result.not_run) == ("", [], 0)
+    assert result.of("passed")
