@@ -74,7 +74,7 @@ def _counts(result: Result) -> str:
 
 
 def markdown(results: Sequence[Result], commit: str, absent: Sequence[str] = ()) -> str:
-    """Counts, a row per group, a row per failure; `absent` are the groups that were not run."""
+    """Counts, a row per group, a row per reason of a failure; `absent` are groups not run."""
     passed = sum(len(result.of("passed")) for result in results)
     counted = sum(result.collected - len(result.of("skipped")) for result in results)
     share = f" ({passed / counted:.1%})" if counted else ""
@@ -87,23 +87,29 @@ def markdown(results: Sequence[Result], commit: str, absent: Sequence[str] = ())
         *(_row(result) for result in results),
         *(f"| {name} | | | | | | not measured |" for name in absent),
     ]
-    failures = [(result.group, failure) for result in results for failure in result.of("failed")]
+    failures = [row for result in results for row in _failures(result)]
     if failures:
-        lines += ["", "| group | test that fails | reason |", "|---|---|---|"]
-        lines += [_failure(group, failure) for group, failure in failures]
+        lines += ["", "| group | reason | tests | their names |", "|---|---|--:|---|", *failures]
     return "\n".join(lines) + "\n"
 
 
 def _row(result: Result) -> str:
     counts = [len(result.of(word)) for word in ("passed", "skipped", "failed")]
     numbers = " | ".join(map(str, (result.collected, *counts, result.not_run)))
-    return f"| {result.group} | {numbers} | {_cell(result.trouble)} |"
+    return f"| {result.group} | {numbers} | {_cell(shortened(result.trouble))} |"
 
 
-def _failure(group: str, failure: Outcome) -> str:
-    name = failure.test.rpartition("::")[2] or failure.test
-    return f"| {group} | {_cell(name)} | {_cell(failure.reason)} |"
+def _failures(result: Result) -> list[str]:
+    """A row per reason, the names of its tests together."""
+    names: dict[str, list[str]] = {}
+    for failure in result.of("failed"):
+        name = failure.test.rpartition("::")[2] or failure.test
+        names.setdefault(_cell(shortened(failure.reason)), []).append(_cell(name))
+    return [
+        f"| {result.group} | {reason} | {len(tests)} | {', '.join(tests)} |"
+        for reason, tests in names.items()
+    ]
 
 
 def _cell(text: str) -> str:
-    return shortened(text).replace("|", "\\|").replace("<", "&lt;")
+    return text.replace("|", "\\|").replace("<", "&lt;")

@@ -56,18 +56,19 @@ def test_the_table_counts_what_the_harness_does_not_skip_and_names_each_failure(
         Outcome("t.py::K::test_k[1]", "passed", ""),
         Outcome("t.py::K::test_k[2]", "skipped", "slow"),
         Outcome("t.py::K::test_k[3|4]", "failed", "k.py:3:1: a <b> is\nmissing"),
+        Outcome("t.py::K::test_k[5]", "failed", "k.py:3:1: a <b> is\nmissing"),
     )
 
-    table = markdown([Result("rope", 3, outcomes)], "d2ad3a5", absent=["cumsum"])
+    table = markdown([Result("rope", 4, outcomes)], "d2ad3a5", absent=["cumsum"])
 
-    assert table.startswith("`d2ad3a5`: 1 of 2 tests (50.0%) pass;")
+    assert table.startswith("`d2ad3a5`: 1 of 3 tests (33.3%) pass;")
     assert table.splitlines()[4:] == [
-        "| rope | 3 | 1 | 1 | 1 | 0 |  |",
+        "| rope | 4 | 1 | 1 | 2 | 0 |  |",
         "| cumsum | | | | | | not measured |",
         "",
-        "| group | test that fails | reason |",
-        "|---|---|---|",
-        "| rope | test_k[3\\|4] | k.py:3:1: a &lt;b> is missing |",
+        "| group | reason | tests | their names |",
+        "|---|---|--:|---|",
+        "| rope | k.py:3:1: a &lt;b> is missing | 2 | test_k[3\\|4], test_k[5] |",
     ]
 
 
