@@ -20,7 +20,7 @@ REASON_LINES = 3
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
-    nki_library_stand_ins.install()
+    nki_library_stand_ins.set_up()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

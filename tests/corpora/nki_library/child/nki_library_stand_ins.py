@@ -49,7 +49,7 @@ class NoTracer:
         raise NotImplementedError("marked trace_only: the vendor's tracer is not there")
 
 
-def install() -> None:
+def set_up() -> None:
     """Switch `nki` on, then put the stand-ins in place: before the harness is imported."""
     nki_runtime.use(nki=VERSION)
     for name, contents in PRIVATE.items():
