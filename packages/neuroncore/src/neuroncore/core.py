@@ -272,7 +272,7 @@ class NeuronCore:
                 position=0,
                 rule=PARTITION_RULE,
             )
-        per_partition = int(np.prod(sizes[1:], dtype=np.int64)) * kind.itemsize
+        per_partition = prod(sizes[1:]) * kind.itemsize
         offset = self._offset(sizes, space, address)
         limit = self.free_bytes_of(space)
         if offset >= limit:
@@ -334,9 +334,16 @@ def _integers(given: Any) -> tuple[int, ...]:
     return tuple(given) if all(isinstance(n, (int, np.integer)) for n in given) else ()
 
 
+_BEYOND = 1 << 64
+"""Bytes that no memory holds, and from which on their number says nothing to anyone."""
+
+
 def _too_large(sizes: tuple[int, ...], kind: DType) -> CapacityError:
+    num_bytes = prod(sizes) * kind.itemsize
     return CapacityError(
-        f"a tensor of {prod(sizes) * kind.itemsize / 2**30:.3g} GiB",
+        f"a tensor of {num_bytes / 2**30:.3g} GiB"
+        if num_bytes < _BEYOND
+        else "a tensor of 2**64 bytes or more",
         expected="one that the memory of this computer holds",
         got=f"shape {sizes}, {kind}",
         operand="shape",

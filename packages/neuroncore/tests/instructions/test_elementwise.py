@@ -15,6 +15,7 @@ from neuroncore.errors import (
     MemorySpaceError,
     PartitionError,
     ShapeError,
+    SignatureError,
 )
 from neuroncore.options import Options
 
@@ -308,14 +309,47 @@ def test_memset_fills_with_the_rounded_value(world, nisa, values, rounded, dtype
 
 @pytest.mark.parametrize(
     ("dtype", "given", "stored"),
-    [("int32", BIG, BIG), ("uint32", 2**32 - 1, 2**32 - 1), ("int8", 1000, 127), ("uint8", -1, 0)],
-)
+    [
+        ("int32", BIG, BIG), ("uint32", 2**32 - 1, 2**32 - 1), ("int8", 1000, 127),
+        ("uint8", -1, 0), ("uint8", 2**63, 255),
+        ("int32", 10**20, 2**31 - 1), ("int32", -(10**20), -(2**31)),
+    ],
+)  # fmt: skip
 def test_memset_of_integers_is_exact_and_saturates(world, nisa, dtype, given, stored):
     dst = world.new((1, 2), dtype)
 
     nisa.memset(dst, given)
 
     assert dst.array.tolist() == [[stored, stored]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("value", [2**63, -(2**70), 10**30])
+def test_memset_of_floats_takes_integers_of_any_size(world, nisa, values, rounded, dtype, value):
+    dst = world.new((4, 6), dtype)
+
+    nisa.memset(dst, value)
+
+    expected = rounded(np.full((4, 6), float(value)).astype(np.float32), dtype)
+    np.testing.assert_array_equal(values(dst), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
+def test_an_integer_that_no_float_comes_near_to_is_refused_whenever_it_comes(world, nisa, dtype):
+    dst = world.new((4, 6), dtype)
+    nisa.memset(dst, 1)
+
+    with pytest.raises(SignatureError, match=r"memset: value is a number of 1329 bits"):
+        nisa.memset(dst, 10**400)
+
+
+def test_bit_operations_use_the_low_bits_of_an_integer(world, nisa):
+    data, dst = world.tile([[-1, 6]], "int32"), world.new((1, 2), "int32")
+
+    for number in (5, 5 + 2**40, 5 + 2**63, 5 + 2**90, 5 - 2**90):
+        nisa.tensor_scalar(dst, data, "bitwise_and", number)
+
+        assert dst.array.tolist() == [[5, 4]]
 
 
 def test_a_float_for_an_integer_tensor_was_cast_in_02_and_is_refused_since(world, nisa, nisa_02):

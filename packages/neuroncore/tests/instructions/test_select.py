@@ -75,6 +75,11 @@ def test_a_pattern_is_one_to_four_pairs(world, nisa, pattern):
         nisa.iota(world.new((1, 3), "int32"), pattern)
 
 
+def test_a_pattern_has_ints_of_64_bits(world, nisa):
+    with pytest.raises(AttributeValueError, match="ints of at most 64 bits"):
+        nisa.iota(world.new((1, 3), "int32"), [[2**63, 3]])
+
+
 def test_the_pattern_fills_the_destination_exactly(world, nisa):
     with pytest.raises(ShapeError, match="the pattern has 4 elements, dst 3 free"):
         nisa.iota(world.new((1, 3), "int32"), [[1, 4]])

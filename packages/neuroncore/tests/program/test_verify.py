@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from neuroncore.engines import Space
-from neuroncore.errors import ProgramError
+from neuroncore.errors import LaunchError, ProgramError
 from neuroncore.options import Options
 from neuroncore.program import (
     Access,
@@ -18,6 +18,8 @@ from neuroncore.program import (
     Loop,
     Program,
     check,
+    emit,
+    execute_program,
     initialised,
     make_call,
     parse_program,
@@ -26,6 +28,7 @@ from neuroncore.program import (
     whole,
 )
 from neuroncore.targets import TARGETS
+from neuroncore.timeline import estimate
 from nki_dtypes import float32
 
 HEAD = 'program("trn2", "0.6")\ndef p(x: float32[128, 512]):\n'
@@ -75,6 +78,38 @@ def test_nothing_is_wrong_with_a_legal_program():
 )  # fmt: skip
 def test_a_call_that_breaks_a_rule_is_found(line, what):
     assert said(LOADED + line) == [what]
+
+
+LARGE = 10**20
+BEYOND = "1" + 400 * "0"
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        (f"b = buffer(float32[128, {LARGE}], sbuf)",
+         f"b: {4 * LARGE} bytes per partition do not fit SBUF"),
+        (f"b = buffer(float32[128, {1 << 32}, {1 << 32}], sbuf)",
+         f"b: {1 << 66} bytes per partition do not fit SBUF"),
+        (f"b = buffer(float32[{LARGE}, 4], sbuf)", f"b: {LARGE} partitions in SBUF"),
+        (f"b = buffer(float32[128, 4], sbuf, address=(0, {LARGE}))",
+         f"b: offset {LARGE} is outside SBUF"),
+        (f"for i in range({LARGE}):\n    memset(dst=t[:, :], value=0)", "loop i runs too far"),
+        (f"memset(dst=t.ap([[512, 128], [{LARGE}, 2]], 0), value=0)", "the access leaves t"),
+        (f"memset(dst=t[0:128, {LARGE}:{LARGE + 8}], value=0)", "the access leaves t"),
+        (f"memset(dst=t[:, :], value={BEYOND})", "value is a number of 1329 bits"),
+        (f"activation(dst=t[:, :], op=exp, data=t[:, :], scale=-{BEYOND})",
+         "scale is a number of 1329 bits"),
+    ],
+)  # fmt: skip
+def test_numbers_of_more_than_64_bits_are_found(lines, what):
+    assert what in said(LOADED + lines)
+
+
+def test_every_number_that_is_too_large_is_found():
+    body = f"b = buffer(float32[128, {LARGE}], sbuf)\nmemset(dst=t[:, :], value={BEYOND})"
+
+    assert len(said(LOADED + body)) == 2
 
 
 def test_a_bound_that_only_the_last_iteration_breaks_is_found():
@@ -433,4 +468,26 @@ def test_what_is_no_statement_is_found_where_the_text_says_it(old, new, place):
     with pytest.raises(ProgramError) as caught:
         check(replace(read, places={}))
     assert caught.value.errors[0].place is caught.value.place is None
+    assert "^" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [None, 3, "def p(x): pass", [], lambda x: x])
+@pytest.mark.parametrize(
+    "use",
+    [check, verify, estimate, emit, lambda given: execute_program(given, [])],
+    ids=["check", "verify", "estimate", "emit", "execute"],
+)
+def test_what_is_no_program_is_refused_with_what_is_one(use, given):
+    with pytest.raises(
+        LaunchError, match=r"no program(.|\n)*capture(.|\n)*parse_program"
+    ) as caught:
+        use(given)
+    assert type(given).__name__ in str(caught.value)
+
+
+def test_a_target_that_was_asked_for_is_no_mistake_of_the_text():
+    with pytest.raises(ProgramError, match="trn9") as caught:
+        estimate(program(LOADED), target="trn9")
+    (error,) = caught.value.errors
+    assert error.place is None
     assert "^" not in str(caught.value)

@@ -72,7 +72,21 @@ def test_a_generation_that_there_is_not_is_refused():
         constants().but("SEMAPHORE", "trn9", 300)
 
 
-@pytest.mark.parametrize("value", [-1, nan, inf, "x", None, [300]])
+@pytest.mark.parametrize("value", [-1, nan, inf, "x", None, [300], 10**400, -(10**400)])
 def test_what_is_no_time_is_refused(value):
     with pytest.raises(AttributeValueError, match="SEMAPHORE cannot be"):
         constants().but("SEMAPHORE", "all", value)
+
+
+@pytest.mark.parametrize("target", ["trn2", "all"])
+def test_no_bandwidth_is_no_bandwidth(target):
+    with pytest.raises(AttributeValueError, match=r"BANDWIDTH cannot be 0(.|\n)*positive number"):
+        constants().but("DMA_BANDWIDTH", target, 0)
+
+
+@pytest.mark.parametrize("mode", ["as_written", "compiled"])
+@pytest.mark.parametrize("name", [n for n in costs()["constants"] if n != "DMA_BANDWIDTH"])
+def test_every_time_may_be_none_at_all(name, mode):
+    changed = constants().but(name, "trn2", 0)
+
+    assert estimate(program(EVERYTHING), mode=mode, constants=changed).total_ns > 0

@@ -66,11 +66,13 @@ def pairs(value: Any) -> tuple[tuple[int, int], ...]:
     """A pattern [[step, count], …], 1 to 4 pairs."""
     try:
         found = tuple((int(step), int(count)) for step, count in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = ()
-    if not 1 <= len(found) <= 4 or any(count < 1 for _, count in found):
+    long = any(not _fits_64_bits(n) for pair in found for n in pair)
+    if long or not 1 <= len(found) <= 4 or any(count < 1 for _, count in found):
         raise AttributeValueError(
-            "a pattern is a list of 1 to 4 [step, count] pairs with count >= 1",
+            "a pattern is a list of 1 to 4 [step, count] pairs with count >= 1"
+            + ", ints of at most 64 bits" * long,
             got=repr(value)[:80],
             operand="pattern",
             rule="NKI: iota and affine_select, pattern",
@@ -78,12 +80,16 @@ def pairs(value: Any) -> tuple[tuple[int, int], ...]:
     return found
 
 
+def _fits_64_bits(value: int) -> bool:
+    return -(2**63) <= value < 2**63
+
+
 def whole(operand: str) -> Callable[[Any], int]:
     """A compile-time int."""
 
     def convert(value: Any) -> int:
         is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if is_whole and -(2**63) <= value < 2**63:
+        if is_whole and _fits_64_bits(int(value)):
             return int(value)
         raise AttributeValueError(
             f"{operand} is " + ("too large" if is_whole else "not an int"),

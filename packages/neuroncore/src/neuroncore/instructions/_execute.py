@@ -7,6 +7,7 @@ from typing import Any
 
 from neuroncore.enums import OobMode
 from neuroncore.errors import raise_violations
+from neuroncore.instructions._immediate import bounded
 from neuroncore.instructions._limits import check
 from neuroncore.instructions._record import Call
 from neuroncore.memory import View, gathered, resolve_scalar, scatter
@@ -27,7 +28,7 @@ def plan(call: Call) -> Plan:
     gathering = [n for n, s in call.tiles.items() if s.indirect and s.indirect.kind == "free"]
     if gathering:
         return _through_tiles(call, gathering)
-    execute = call.record.run(call)
+    execute = bounded(call, call.record.run(call))
     moving = [
         i
         for i, spec in enumerate(call.specs.values())
@@ -41,7 +42,7 @@ def _through_tiles(call: Call, gathering: list[str]) -> Plan:
     """Executes on tiles with the elements that an index names, and brings results back."""
     dense = {n: _dense(spec) if n in gathering else spec for n, spec in call.specs.items()}
     given = call.attrs, call.target, call.options, call.version
-    execute = call.record.run(Call(call.record, dense, *given))
+    execute = bounded(call, call.record.run(Call(call.record, dense, *given)))
     names = list(call.specs)
     places = [names.index(n) for n in gathering]
     results = [names.index(n) for n in gathering if n in call.record.outputs]

@@ -291,13 +291,18 @@ def memset(c: Call) -> Callable[..., None]:
 
 
 def constant_in(value: float, dtype: DType) -> np.ndarray:
-    """The constant in `dtype`: integers exactly, floats from float32."""
+    """The constant in `dtype`: integers exactly, floats from float32; both saturate."""
     if dtype.is_packed:
         return _packed_zero(value, dtype)
-    exact = np.asarray(value, np.int64 if isinstance(value, (int, np.integer)) else np.float32)
-    if exact.dtype == np.int64 and dtype.is_integer:
-        info = np.iinfo(dtype.storage)
-        return np.clip(exact, info.min, info.max)
+    if isinstance(value, (int, np.integer)):
+        number, rounded = int(value), float(value)  # OverflowError: see _immediate.py
+        if dtype.is_integer:
+            info = np.iinfo(dtype.storage)
+            return np.asarray(min(max(number, int(info.min)), int(info.max)), dtype.storage)
+        fits = -(2**63) <= number < 2**63
+        exact = np.asarray(number, np.int64) if fits else np.asarray(rounded)
+    else:
+        exact = np.asarray(value)
     return cast(exact.astype(np.float32), dtype)
 
 

@@ -115,10 +115,16 @@ def _operand(
         return reader(given, per_partition(shape))
     if op.is_bitvec:
         kind = c.data.storage.type
-        return lambda number: np.asarray(number).astype(kind)
+        return lambda number: np.asarray(_low_bits(number)).astype(kind)
     if given in (int, float):
         return lambda number: number
     return np.float32
+
+
+def _low_bits(number: Any) -> Any:
+    """The last 64 bits of an int that has more."""
+    is_long = isinstance(number, int) and not -(2**63) <= number < 2**63
+    return np.uint64(number % 2**64) if is_long else number
 
 
 def _scalars_fit(c: Call) -> Iterable[Violation]:

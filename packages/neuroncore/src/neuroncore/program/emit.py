@@ -32,6 +32,7 @@ from neuroncore.program._written_constants import (
 from neuroncore.program.affine import Affine
 from neuroncore.program.binding import machine_call, specs_of
 from neuroncore.program.box import Item, Slice, subscript
+from neuroncore.program.findings import need_program
 from neuroncore.program.folding import INDENT, folded
 from neuroncore.program.lowering import through_hbm
 from neuroncore.program.naming import names_of, without_clashes
@@ -71,6 +72,7 @@ def emit(program: Program, version: str = "0.6") -> str:
     Raises ProgramError where calls break a rule of that version, UnsupportedError where the version
     has no way to write something, LaunchError for a version that is none.
     """
+    need_program(program)
     if version not in VERSIONS[1:]:
         raise LaunchError(
             f"no source can be written for NKI {version}",

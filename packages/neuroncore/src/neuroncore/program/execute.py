@@ -22,6 +22,7 @@ from neuroncore.memory import View
 from neuroncore.observe import Event
 from neuroncore.options import Options
 from neuroncore.program.binding import machine_call
+from neuroncore.program.findings import need_program
 from neuroncore.program.nodes import Access, Allocate, Call, Loop, Program, Statement
 from neuroncore.program.operands import IndirectOperand, Operand, Tensor
 from neuroncore.surface import version_tuple
@@ -43,6 +44,7 @@ def execute_program(
     `target` None is the program's own. Instructions are checked as a language's are; observers in
     force (observe.watched_by) see every one. Raises KernelError at the statement's origin.
     """
+    need_program(program)
     _check_arguments(program, arrays)
     core = NeuronCore(target or program.target, options)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from neuroncore._caret import Place
-from neuroncore.errors import KernelError, ProgramError, Violation
+from neuroncore.errors import KernelError, LaunchError, ProgramError, Violation
 from neuroncore.program.nodes import Allocate, Call, Loop, Program, Statement
 
 Ranges = dict[str, range]
@@ -30,6 +30,16 @@ class Finding:
         )  # fmt: skip
         error.place = self.origin  # without one: nowhere, not where it was asked for
         return error
+
+
+def need_program(given: object) -> None:
+    """Raise LaunchError for what is no program."""
+    if not isinstance(given, Program):
+        raise LaunchError(
+            "this is no program",
+            expected="a Program, as capture makes it of a kernel and parse_program of a text",
+            got=type(given).__name__,
+        )
 
 
 def found(statement: Statement | None, violation: Violation, place: Place | None = None) -> Finding:

@@ -212,7 +212,7 @@ class _Reader(Constants):
             return attr.convert(self.literal(node) if value in ("inf", "nan") else value)
         except KernelError as wrong:
             raise self.wrong(node, wrong.what, wrong.expected) from None
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self.wrong(node, f"{value!r} is not a value of {name}") from None
 
 

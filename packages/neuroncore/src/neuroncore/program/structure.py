@@ -20,6 +20,7 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.instructions import INSTRUCTIONS, Operand
+from neuroncore.instructions._immediate import is_beyond, too_large
 from neuroncore.program.binding import RULE, seen_as
 from neuroncore.program.findings import Finding, as_violation, found
 from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Loop, Program, Statement
@@ -176,7 +177,7 @@ class _Reader:
             converted = convert(call.attrs[name])
         except KernelError as wrong:
             yield found(call, as_violation(wrong))
-        except (TypeError, ValueError) as wrong:
+        except (TypeError, ValueError, OverflowError) as wrong:
             yield found(call, Violation(AttributeValueError, f"{name}: {wrong}", name))
         else:
             if converted != call.attrs[name]:
@@ -265,6 +266,8 @@ def _odd_constant(made: Allocate, loops: tuple[str, ...]) -> Iterator[Finding]:
 def _misfit(name: str, operand: Operand, value: Any) -> Violation | None:
     """What is wrong with the kind of an operand."""
     is_number = isinstance(value, (int, float))
+    if is_beyond(value) and operand.number:
+        return too_large(name, value)
     if isinstance(value, Access) and operand.tile:
         return None
     if (value is None and operand.optional) or (is_number and operand.number):

@@ -8,7 +8,14 @@ from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
 from neuroncore.errors import LaunchError
 from neuroncore.options import Options
-from neuroncore.program.findings import Finding, as_violation, found, raise_findings, visit
+from neuroncore.program.findings import (
+    Finding,
+    as_violation,
+    found,
+    need_program,
+    raise_findings,
+    visit,
+)
 from neuroncore.program.initialised import uninitialised
 from neuroncore.program.limits import limits
 from neuroncore.program.liveness import over_capacity
@@ -47,6 +54,7 @@ def check_calls(program: Program, options: Options | None = None) -> None:
 
 def _calls(program: Program, options: Options) -> tuple[list[Finding], set[int], NeuronCore]:
     """What is wrong with structure and calls, the ids of the calls that are legal, the core."""
+    need_program(program)
     findings: list[Finding] = []
     try:
         core = NeuronCore(program.target, options, watchers=())

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from math import inf
 from numbers import Real
+from sys import float_info
 from typing import Any
 
 from neuroncore.errors import AttributeValueError
@@ -15,6 +15,11 @@ from neuroncore.work import costs
 
 ALL = "all"
 """The key of a value that every generation shares."""
+
+DIVIDE = frozenset({"DMA_BANDWIDTH"})
+"""What bytes are divided by: it is never 0."""
+
+LARGEST = int(float_info.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +36,19 @@ class Constants:
     def but(self, name: str, target: str, value: float) -> Constants:
         """The same constants with one changed on `target`, or on every generation (ALL).
 
-        Raises AttributeValueError for an unknown name and for what is no time (no number,
-        negative, NaN, infinite), LaunchError for an unknown target.
+        Raises AttributeValueError for an unknown name, for what is no time (no number, negative,
+        NaN, infinite) and for a bandwidth of 0, LaunchError for an unknown target.
         """
         if name not in self.values:
             raise AttributeValueError(
                 f"{name!r} is not a constant of the timeline",
                 expected=" or ".join(self.values), operand="name",
             )  # fmt: skip
-        if not isinstance(value, Real) or not 0 <= value < inf:
+        positive = name in DIVIDE
+        if not isinstance(value, Real) or not 0 <= value <= LARGEST or (positive and not value):
             raise AttributeValueError(
-                f"{name} cannot be {value!r}", expected="a number that is not negative",
+                f"{name} cannot be {_shown(value)}",
+                expected="a positive number" if positive else "a number that is not negative",
                 operand="value",
             )  # fmt: skip
         if target == ALL:
@@ -61,6 +68,11 @@ def machine(target: str) -> dict[str, Any]:
     """The facts of a generation that are no free choice: clocks, peaks, numbers of engines."""
     rows = costs()["machine"]
     return {name: _of(row["value"], target) for name, row in rows.items()}
+
+
+def _shown(value: Any) -> str:
+    is_long = isinstance(value, int) and abs(value) > LARGEST
+    return f"a number of {value.bit_length()} bits" if is_long else repr(value)
 
 
 def _by_target(value: Any) -> Mapping[str, float]:

@@ -9,7 +9,7 @@ from neuroncore.collection import no_collection
 from neuroncore.core import NeuronCore
 from neuroncore.errors import AttributeValueError
 from neuroncore.program import Program, check
-from neuroncore.program.findings import raise_findings
+from neuroncore.program.findings import need_program, raise_findings
 from neuroncore.timeline.clock import Clock
 from neuroncore.timeline.compile import Body, Compiler
 from neuroncore.timeline.constants import Constants, machine
@@ -48,8 +48,10 @@ def estimate(
     nothing else, DMAs go to the queues that it says, and every iteration is played.
 
     Raises ProgramError with everything that is wrong with the program and every instruction whose
-    cost is unknown, LaunchError for an unknown target, AttributeValueError for an unknown mode.
+    cost is unknown, LaunchError for an unknown target and for what is no program,
+    AttributeValueError for an unknown mode.
     """
+    need_program(program)
     if mode not in MODES:
         raise AttributeValueError(
             f"{mode!r} is not a mode of the timeline", expected=" or ".join(MODES), operand="mode"
@@ -59,7 +61,8 @@ def estimate(
             "an order is given and the mode makes another", expected=MODES[0], operand="mode"
         )
     if target is not None:
-        program = replace(program, target=target)
+        places = {what: p for what, p in program.places.items() if what != "target"}
+        program = replace(program, target=target, places=places)
     if not verified:
         check(program)
     core = NeuronCore(program.target, watchers=())
