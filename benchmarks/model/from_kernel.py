@@ -15,7 +15,7 @@ from time import process_time
 import nki_runtime
 
 KERNELS = Path(__file__).with_name("kernels.py")
-NAMES = ("plain", "kept", "listed")
+NAMES = ("plain", "kept", "listed", "reloaded")
 SIZE = 4096
 ROUNDS = 5
 

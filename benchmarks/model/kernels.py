@@ -77,3 +77,29 @@ def listed(left: Any, right: Any) -> Any:
             nisa.tensor_copy(dst=result, src=total)
             nisa.dma_copy(dst=out[m * 128 : (m + 1) * 128, n * 512 : (n + 1) * 512], src=result)
     return out
+
+
+@nki.jit
+def reloaded(left: Any, right: Any) -> Any:
+    """A row block of the stationary side stays in one tile; each product first fills a list."""
+    contraction, height = left.shape
+    width = right.shape[1]
+    out = nl.ndarray((height, width), dtype=left.dtype, buffer=nl.shared_hbm)
+    for m in range(height // 128):
+        rows = nl.ndarray((128, contraction // 128, 128), dtype=left.dtype, buffer=nl.sbuf)
+        for k in range(contraction // 128):
+            source = left[k * 128 : (k + 1) * 128, m * 128 : (m + 1) * 128]
+            nisa.dma_copy(dst=rows[:, k, :], src=source)
+        for n in range(width // 512):
+            columns = []
+            for k in range(contraction // 128):
+                tile = nl.ndarray((128, 512), dtype=right.dtype, buffer=nl.sbuf)
+                nisa.dma_copy(dst=tile, src=right[k * 128 : (k + 1) * 128, n * 512 : (n + 1) * 512])
+                columns.append(tile)
+            total = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+            for k in range(contraction // 128):
+                nisa.nc_matmul(dst=total, stationary=rows[:, k, :], moving=columns[k])
+            result = nl.ndarray((128, 512), dtype=left.dtype, buffer=nl.sbuf)
+            nisa.tensor_copy(dst=result, src=total)
+            nisa.dma_copy(dst=out[m * 128 : (m + 1) * 128, n * 512 : (n + 1) * 512], src=result)
+    return out

@@ -52,25 +52,36 @@ class Repeats:
     """
 
     def __init__(self, rows: Rows, users: Users, period: int, first: int, last: int) -> None:
-        self.rows, self.period = rows, period
-        self.base = int(rows.first[first])
-        now = slice(self.base, int(rows.first[last + 1]))
+        now = slice(int(rows.first[first]), int(rows.first[last + 1]))
         later = slice(int(rows.first[first + period]), int(rows.first[last + 1 + period]))
-        self.row = users.row_of_use[now]
         made = users.made_at[rows.buffers[now]]
         same = rows.buffers[now] == rows.buffers[later]
         moves = (made != NONE) & (users.made_at[rows.buffers[later]] == made + period)
-        self.after = np.where(same, made, np.where(moves, NONE, self.row))
-        """(uses,) an iteration with this access begins behind that row …"""
-        self.until = np.where(moves & ~same, made, len(rows))
-        """… and not behind this one."""
+        after = np.where(same, made, np.where(moves, NONE, users.row_of_use[now]))
+        until = np.where(moves & ~same, made, len(rows))
+        begin = rows.first[first : last + 2] - now.start
+        latest = _over_windows(np.maximum, _by_row(np.maximum, after, begin, NONE), period)
+        soonest = _over_windows(np.minimum, _by_row(np.minimum, until, begin, len(rows)), period)
+        at = np.arange(first, first + len(latest))
+        self.starts: list[int] = (np.flatnonzero((latest < at) & (at <= soonest)) + first).tolist()
+        """The rows at which an iteration may begin: behind the latest row that its accesses say,
+        and not behind the soonest."""
 
-    def not_before(self, at: int) -> int:
-        """`at` if an iteration may begin there, or else a later row before which none does."""
-        first, behind = self.rows.first[[at, at + self.period]] - self.base
-        if first == behind:
-            return at
-        uses = slice(int(first), int(behind))
-        late = np.flatnonzero(self.until[uses] < at)
-        after = int(self.row[uses][late[-1]]) if len(late) else NONE
-        return max(at, after + 1, int(self.after[uses].max()) + 1)
+
+def _by_row(extreme: np.ufunc, values: np.ndarray, begin: np.ndarray, of_none: int) -> np.ndarray:
+    """The extreme of each row's accesses; those of row r stand from begin[r] to begin[r + 1]."""
+    found = np.full(len(begin) - 1, of_none)
+    with_some = begin[:-1] < begin[1:]
+    if with_some.any():
+        found[with_some] = extreme.reduceat(values, begin[:-1][with_some])
+    return found
+
+
+def _over_windows(extreme: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
+    """The extreme of every `width` values in a row."""
+    reached = 1
+    while reached < width:
+        step = min(reached, width - reached)
+        values = extreme(values[:-step], values[step:])
+        reached += step
+    return values

@@ -151,21 +151,15 @@ class _Roller:
         folds: list[Fold] = []
         done = 0
         for first, last in runs:
-            repeats = Repeats(self.rows, users, period, first, last)
-            at = max(first, done)
-            while at + period <= last + 1:
-                later = repeats.not_before(at)
-                if later > at:
-                    at = later
+            for at in Repeats(self.rows, users, period, first, last).starts:
+                if at < done:
                     continue
                 roll = self.roll_at(users, at, period, last + period)
                 folded = self.escaping(roll, users)
-                if folded is None:
-                    at += 1
-                    continue
-                rolls.append(roll)
-                folds += folded
-                at = done = roll.end
+                if folded is not None:
+                    rolls.append(roll)
+                    folds += folded
+                    done = roll.end
         if folds:  # they change what the rolls were found on: those are found again
             self.fold(folds)
         elif rolls:
