@@ -110,3 +110,16 @@ def returns_a_part(x):
 @nki.jit
 def zeros_in_hbm(x):
     return nl.zeros((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+
+
+@nki.jit
+def row_of_a_reshaped(table, number, shape, dim):
+    """Elements of a table that has been reshaped, from where the number says on."""
+    index = nl.ndarray((1, 1), dtype=nl.int32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=index, src=number)
+    row = nl.ndarray((1, 8), dtype=table.dtype, buffer=nl.sbuf)
+    seen = table.reshape(shape).ap([[8, 1], [1, 8]], scalar_offset=index, indirect_dim=dim)
+    nisa.dma_copy(dst=row, src=seen)
+    out = nl.ndarray((1, 8), dtype=table.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=row)
+    return out

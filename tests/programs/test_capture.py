@@ -168,6 +168,21 @@ def test_a_captured_program_parses_back(kernels):
         assert parse_program(str(program)) == program
 
 
+@pytest.mark.parametrize(("shape", "dim"), [((4, 2, 8), 0), ((2, 4, 8), 1), ((64,), 0)])
+def test_an_index_into_a_reshaped_tensor_moves_by_its_dimensions(kernels, shape, dim):
+    table, number = random(4, 2, 8), np.array([[2]], np.int32)
+    first = 2 * int(np.prod(shape[dim + 1 :]))
+    expected = table.reshape(-1)[None, first : first + 8]
+
+    assert np.array_equal(kernels.row_of_a_reshaped(table, number, shape, dim), expected)
+    if shape != table.shape:
+        with pytest.raises(UnsupportedError, match="of a tensor that has been reshaped"):
+            capture(kernels.row_of_a_reshaped, table, number, shape, dim)
+        return
+    program = capture(kernels.row_of_a_reshaped, table, number, shape, dim)
+    assert np.array_equal(execute_program(program, [table, number])[0], expected)
+
+
 def test_what_a_program_cannot_say_is_refused(kernels):
     with pytest.raises(UnsupportedError, match="returns a part of a tensor"):
         capture(kernels.returns_a_part, random(128, 64))

@@ -231,5 +231,5 @@ def _moving(
         window.array,
         window.spec.start,
         dynamic=Moved(tile, stride, base.shape[dim] - reach, reach, base.shape, followed),
-        indirect=Indirection(kind, dim, stride, tile.spec),
+        indirect=Indirection(kind, dim, stride, tile.spec, base.shape[dim]),
     )

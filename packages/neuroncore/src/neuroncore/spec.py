@@ -17,12 +17,14 @@ class Indirection:
 
     `kind` is "scalar" (one value for the whole access) or "vector" (one value per row of `dim`).
     `stride` counts elements of the base tensor. `index` is the tile that holds the values.
+    `limit` is the size of `dim`.
     """
 
     kind: str
     dim: int
     stride: int
     index: Spec | None = None
+    limit: int = 0
 
 
 class Spec:

@@ -8,6 +8,7 @@ import pytest
 from neuroncore.engines import Space
 from neuroncore.errors import AccessError, DTypeError, KernelError
 from neuroncore.memory import IndexRules
+from neuroncore.memory.dynamic import resolve_scalar
 
 
 @pytest.fixture
@@ -150,6 +151,19 @@ def test_the_index_of_a_dynamic_access_is_checked(world, t, far):
         with pytest.raises(AccessError) as raised:
             tensor.ap([[12, 2], [1, 12]], **given)
         assert message in raised.value.what
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "at"), [((2, 2, 12), 1, 12), ((4, 3, 4), 0, 12), ((4, 3, 4), 1, 4)]
+)
+def test_a_dynamic_offset_counts_in_the_shape_that_was_asked_for(world, far, shape, dim, at):
+    """One step of a dimension is what follows it in the reshaped tensor, not in the first."""
+    index = world.tile([[1]], "int32")
+    view = far.reshape(shape).ap([[1, 4]], scalar_offset=index, indirect_dim=dim)
+
+    assert (found := resolve_scalar(view)) is not None
+    assert found.array.tolist() == list(range(at, at + 4))
+    assert view.dynamic.limit == shape[dim]
 
 
 def test_a_dynamic_view_cannot_be_indexed_further(world, far):

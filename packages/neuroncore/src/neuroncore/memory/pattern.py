@@ -53,14 +53,25 @@ def access_pattern(
     if index is None:
         return view.derive(array, start, dtype=to)
     kind = "scalar" if vector_offset is None else "vector"
-    stride = prod(held.shape[indirect_dim + 1 :]) * held.dtype.itemsize // to.itemsize
+    shape, itemsize = _base(view)
+    stride = prod(shape[indirect_dim + 1 :]) * itemsize // to.itemsize
+    limit = shape[indirect_dim]
     return view.derive(
         array,
         start,
         dtype=to,
-        dynamic=Dynamic(index, stride, view.storage.shape[indirect_dim]),
-        indirect=Indirection(kind, indirect_dim, stride, index.spec),
+        dynamic=Dynamic(index, stride, limit),
+        indirect=Indirection(kind, indirect_dim, stride, index.spec, limit),
     )
+
+
+def _base(view: View) -> tuple[tuple[int, ...], int]:
+    """Shape and bytes per element of the tensor that dynamic offsets count in: the view's own where
+    it is the whole tensor in order (made so, or reshaped), else as it was made."""
+    held = view.storage
+    is_whole = view.array.nbytes == held.flat.nbytes and view.array.flags.c_contiguous
+    seen = view.spec if is_whole else held
+    return seen.shape, seen.dtype.itemsize
 
 
 def _pairs(pattern: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -138,10 +149,10 @@ def _index(
             got=f"indirect_dim {dim} of a tensor in {view.spec.space}",
             rule=RULE,
         )
-    if not 0 <= dim < len(view.storage.shape):
+    if not 0 <= dim < (ndim := len(_base(view)[0])):
         raise AccessError(
             f"indirect_dim {dim} is not a dimension of the base tensor",
-            expected=f"0 <= indirect_dim < {len(view.storage.shape)}",
+            expected=f"0 <= indirect_dim < {ndim}",
             rule=RULE,
         )
     return index

@@ -44,8 +44,9 @@ def spec_at(access: Access, buffers: Mapping[str, Buffer], core: NeuronCore, off
     if access.indirect is not None:
         index = access.indirect.index
         index_spec = spec_at(index, buffers, core, index.offset.constant)
+        kind, dim = access.indirect.kind, access.indirect.dim
         stride = index_stride(access, buffer)
-        indirect = Indirection(access.indirect.kind, access.indirect.dim, stride, index_spec)
+        indirect = Indirection(kind, dim, stride, index_spec, buffer.shape[dim])
     return make_spec(
         access.shape, access.strides, dtype, buffer.space, storage, start,
         indirect=indirect, bank_offset=bank, mutable=buffer.content is None,

@@ -19,7 +19,7 @@ from neuroncore.program.content import constant_buffer
 from neuroncore.program.looks import Looks
 from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Indirect
 from neuroncore.program.rows import NONE, Forms, Rows
-from neuroncore.spec import Spec
+from neuroncore.spec import Indirection, Spec
 from nki_dtypes import DType
 
 
@@ -268,6 +268,25 @@ class _Writer:
         if index is not None:
             moved = spec.indirect
             assert moved is not None
-            indirect = Indirect(moved.kind, self.access(index), moved.dim)
+            dim = _dim_of(moved, spec, buffer)
+            indirect = Indirect(moved.kind, self.access(index), dim)
         made = Access(buffer.name, Affine(), spec.shape, spec.strides, dtype, indirect)
         return canonical(made, buffer)
+
+
+def _dim_of(moved: Indirection, spec: Spec, buffer: Buffer) -> int:
+    """The dimension of the buffer that an index moves along, which may have been reshaped since.
+
+    Raises UnsupportedError where the buffer has no such dimension.
+    """
+    step = moved.stride * spec.dtype.itemsize
+    for dim in sorted(range(len(buffer.shape)), key=lambda dim: dim != moved.dim):
+        is_as_far = buffer.strides[dim] * buffer.dtype.itemsize == step
+        if is_as_far and moved.limit <= buffer.shape[dim]:
+            return dim
+    raise UnsupportedError(
+        f"an index along dimension {moved.dim} of a tensor that has been reshaped",
+        expected=f"a dimension of {buffer.name}, whose shape is {buffer.shape}",
+        got=f"{moved.limit} steps of {moved.stride} elements",
+        hint="make the tensor in the shape that is indexed",
+    )
