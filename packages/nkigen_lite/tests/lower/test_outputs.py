@@ -100,3 +100,26 @@ def test_the_sum_of_a_mean_overflows_where_numpys_does():
     with np.errstate(over="ignore"):
         expected = function(x)
     assert np.array_equal(np.asarray(compile(function, x)(x)), expected)
+
+
+@pytest.mark.parametrize("given", ["f2", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("function", [np.mean, np.var, np.std])
+def test_averages_of_halves_in_float32_were_never_halves(function, given):
+    x = elements(given)
+
+    def reduced(x: Any) -> Any:
+        return function(x, 0, out=np.zeros_like(x, shape=(6,), dtype="f4"))
+
+    expected = function(x.astype(np.float64), 0)
+    assert np.allclose(compile(reduced, x)(x), expected, rtol=1e-6, atol=0)
+
+
+def test_a_sum_in_halves_is_not_divided_in_float32():
+    x = elements("f4")
+
+    def mean(x: Any) -> Any:
+        return np.mean(x, 0, dtype="f2", out=np.zeros_like(x, shape=(6,)))
+
+    refused = refusal(mean, x)
+    assert refused is not None
+    assert "NumPy adds in float16, as dtype= asks, and divides in float32" in str(refused)

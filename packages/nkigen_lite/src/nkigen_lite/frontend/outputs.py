@@ -87,11 +87,20 @@ def extreme(name: str, a: TracedArray, out: TracedArray, _dtype: Any) -> Keyword
     return {}
 
 
-def average(name: str, a: TracedArray, out: TracedArray, _dtype: Any) -> Keywords:
-    """The sum is rounded to the type of `out=` before it is divided."""
+def average(name: str, a: TracedArray, out: TracedArray, dtype: Any) -> Keywords:
+    """The sum is rounded to the type of `out=` before it is divided, and the quotient is one."""
     if not _is_float(out.dtype):
         _refuse(name, a.dtype, out.dtype)
-    return {"stored": out.dtype} if out.dtype.itemsize < 4 else {}
+    if out.dtype.itemsize < 4:
+        return {"stored": out.dtype}
+    adds_in = a.dtype if dtype is None else asked_dtype(dtype)[0]
+    if dtype is not None and adds_in.itemsize < 4:
+        raise ArgumentError(
+            f"np.{name}: NumPy adds in {adds_in}, as dtype= asks, and divides in {out.dtype}",
+            expected=f"out= of {adds_in}, or no dtype=", got=str(out.dtype), operand="out",
+            hint=f"reduce first, convert then: out[...] = np.{name}(x, …) without out=",
+        )  # fmt: skip
+    return {"dtype": np.dtype(np.float32)} if adds_in.itemsize < 4 and _is_float(adds_in) else {}
 
 
 def root(name: str, a: TracedArray, out: TracedArray, dtype: Any) -> Keywords:
