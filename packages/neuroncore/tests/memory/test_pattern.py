@@ -73,6 +73,7 @@ def test_hbm_takes_any_pattern_inside_the_tensor(far, pattern, offset):
         ([[12, 3], [-1, 12]], 12, "runs into the previous partition"),
         ([[12, 4], [1, 0]], 0, "a list of [step, count] pairs"),
         ([], 0, "a list of [step, count] pairs"),
+        ([[12, 4], [1 << 70, 1]], 0, "leads out of every memory"),
         ([12, 4], 0, "a list of [step, count] pairs"),
         (None, 0, "a list of [step, count] pairs"),
     ],

@@ -259,3 +259,19 @@ def test_observers_see_every_tensor_and_instruction_with_its_line():
 
     body = ["new t", "6 dma_copy", "7 tensor_scalar", "8 dma_copy"]
     assert log.lines == ["new argument", "new out", *body, *body]
+
+
+def test_the_step_of_a_single_element_is_never_taken():
+    program = parse_program(
+        """program("trn2", "0.6")
+def kernel(x: float32[128, 8]):
+    out = buffer(float32[128, 1], shared_hbm)
+    t = buffer(float32[128, 8], sbuf)
+    dma_copy(dst=t[:, :], src=x[:, :])
+    dma_copy(dst=out[:, :], src=t[:, 2:8:99999999999999999999])
+    return out
+"""
+    )
+    x = np.arange(1024, dtype=np.float32).reshape(128, 8)
+
+    assert np.array_equal(execute_program(program, [x])[0], x[:, 2:3])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from neuroncore.memory.view import View
 
 RULE = "NKI: NkiTensor.ap"
+_FAR = 1 << 48
+"""Elements; bytes of as many still fit 64 bits."""
 
 
 def access_pattern(
@@ -82,6 +84,13 @@ def _pairs(pattern: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if not pairs or any(count < 1 for _, count in pairs):
         raise AccessError(
             "an access pattern is a list of [step, count] pairs with count >= 1",
+            got=repr(pattern)[:80],
+            rule=RULE,
+        )
+    if far := [step for step, _ in pairs if abs(step) >= _FAR]:
+        raise AccessError(
+            f"a step of {far[0]} elements leads out of every memory",
+            expected="a step that stays inside the tensor",
             got=repr(pattern)[:80],
             rule=RULE,
         )

@@ -123,7 +123,8 @@ class Operand:
         flat = self.flat
         if flat is None:
             flat = self.flat = self._elements(whole)
-            self.strides = tuple(s * flat.itemsize for s in self.access.strides)
+            steps = zip(self.access.strides, self.shape, strict=True)
+            self.strides = tuple(s * flat.itemsize if n > 1 else 0 for s, n in steps)
         view = View.__new__(View)
         view.array = np.ndarray(self.shape, flat.dtype, flat, offset * flat.itemsize, self.strides)
         view.storage, view.core, view.dynamic = whole.storage, whole.core, None
