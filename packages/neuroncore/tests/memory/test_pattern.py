@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuroncore.engines import Space
-from neuroncore.errors import AccessError, DTypeError, KernelError
+from neuroncore.errors import AccessError, DTypeError, KernelError, UnsupportedError
 from neuroncore.memory import IndexRules
 from neuroncore.memory.dynamic import resolve_scalar
 
@@ -165,6 +165,27 @@ def test_a_dynamic_offset_counts_in_the_shape_that_was_asked_for(world, far, sha
     assert (found := resolve_scalar(view)) is not None
     assert found.array.tolist() == list(range(at, at + 4))
     assert view.dynamic.limit == shape[dim]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [lambda t: t.reshape((2, 2, 12))[0:1], lambda t: t[0:2].reshape((3, 8)), lambda t: t[1]],
+)
+def test_a_part_that_was_reshaped_has_no_dynamic_offset_where_views_compose(make_world, part):
+    world = make_world(rules=IndexRules(ap_on_view="compose"))
+    view = part(world.tile(np.arange(48).reshape(4, 12), space="hbm"))
+
+    with pytest.raises(UnsupportedError, match="a part of a tensor that has been reshaped"):
+        view.ap([[1, 4]], 0, scalar_offset=world.tile([[1]], "int32"))
+
+
+def test_a_part_in_the_tensors_own_dimensions_has_one(make_world):
+    world = make_world(rules=IndexRules(ap_on_view="compose"))
+    view = world.tile(np.arange(48).reshape(4, 12), space="hbm")[1:3, 2:6]
+    moved = resolve_scalar(view.ap([[1, 4]], 0, scalar_offset=world.tile([[1]], "int32")))
+
+    assert moved is not None
+    assert moved.array.tolist() == [26, 27, 28, 29]
 
 
 def test_a_dynamic_view_cannot_be_indexed_further(world, far):

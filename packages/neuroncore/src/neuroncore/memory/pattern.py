@@ -55,9 +55,8 @@ def access_pattern(
     if index is None:
         return view.derive(array, start, dtype=to)
     kind = "scalar" if vector_offset is None else "vector"
-    shape, itemsize = _base(view)
-    stride = prod(shape[indirect_dim + 1 :]) * itemsize // to.itemsize
-    limit = shape[indirect_dim]
+    step, limit = _counted(view, indirect_dim)
+    stride = step // to.itemsize
     return view.derive(
         array,
         start,
@@ -74,6 +73,28 @@ def _base(view: View) -> tuple[tuple[int, ...], int]:
     is_whole = view.array.nbytes == held.flat.nbytes and view.array.flags.c_contiguous
     seen = view.spec if is_whole else held
     return seen.shape, seen.dtype.itemsize
+
+
+def _counted(view: View, dim: int) -> tuple[int, int]:
+    """How many bytes one step of a dynamic offset moves, and how many steps there are.
+
+    Raises UnsupportedError for parts of a tensor whose dimension `dim` is not one of the tensor:
+    where views compose, the documents do not say in which of the two such an offset counts.
+    """
+    shape, itemsize = _base(view)
+    step = prod(shape[dim + 1 :]) * itemsize
+    if view.core.rules.ap_on_view == "compose":
+        own = view.spec.strides[dim] * view.spec.dtype.itemsize if dim < len(view.shape) else None
+        if own != step:
+            raise UnsupportedError(
+                "a dynamic offset into a part of a tensor that has been reshaped or indexed",
+                expected=f"a view whose dimension {dim} is that of the tensor of shape {shape}",
+                got=f"shape {view.shape}",
+                hint="call ap() on the whole tensor, and add the part's place to offset=",
+                operand="indirect_dim",
+                rule=RULE,
+            )
+    return step, shape[dim]
 
 
 def _pairs(pattern: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:

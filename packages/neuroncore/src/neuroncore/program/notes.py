@@ -282,7 +282,7 @@ def _dim_of(moved: Indirection, spec: Spec, buffer: Buffer) -> int:
     step = moved.stride * spec.dtype.itemsize
     for dim in sorted(range(len(buffer.shape)), key=lambda dim: dim != moved.dim):
         is_as_far = buffer.strides[dim] * buffer.dtype.itemsize == step
-        if is_as_far and moved.limit <= buffer.shape[dim]:
+        if is_as_far and moved.limit == buffer.shape[dim]:
             return dim
     raise UnsupportedError(
         f"an index along dimension {moved.dim} of a tensor that has been reshaped",
