@@ -189,7 +189,9 @@ def test_a_tile_seen_in_elements_that_do_not_fill_it_stays_apart():
         for i in range(2)
     ]
 
-    rolled(body, "y: uint8[4, 6]")
+    after = rolled(body, "y: uint8[4, 6]")
+
+    assert sum("= buffer(uint8[2, 6], sbuf)" in line for line in after) == 2
 
 
 @pytest.mark.filterwarnings("ignore:dma_copy. src starts at partition 1")
