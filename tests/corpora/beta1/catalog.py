@@ -79,8 +79,7 @@ def read_corpus(folder: Path = HERE) -> tuple[Kernel, ...]:
     Raises CasesError for an unknown key, file, kernel or reason, and for a kernel that is
     excluded and has a case.
     """
-    entries = tomllib.loads((folder / "corpus.toml").read_text(encoding="utf-8"))["file"]
-    files = [_corpus_file(entry) for entry in entries]
+    files = read_files(folder)
     known = {(file.repo, file.path): file for file in files}
     said: dict[tuple[str, str], _Said] = {}
     for path in sorted((folder / "cases").rglob("*.toml")):
@@ -93,6 +92,12 @@ def read_corpus(folder: Path = HERE) -> tuple[Kernel, ...]:
         for file in files
         for name in file.kernels
     )
+
+
+def read_files(folder: Path = HERE) -> tuple[CorpusFile, ...]:
+    """Every file of `folder/corpus.toml`, also those without an entry kernel."""
+    entries = tomllib.loads((folder / "corpus.toml").read_text(encoding="utf-8"))["file"]
+    return tuple(_corpus_file(entry) for entry in entries)
 
 
 def _corpus_file(entry: Mapping[str, Any]) -> CorpusFile:

@@ -32,13 +32,18 @@ _places: dict[str, list[Place]] = {}
 
 def compile_instrumented(source: str | bytes, path: str) -> CodeType:
     """The module's code with expressions that report; raises SyntaxError as compile() does."""
+    return compile(instrumented_tree(source, path), path, "exec", dont_inherit=True)
+
+
+def instrumented_tree(source: str | bytes, path: str) -> ast.Module:
+    """The module's tree with expressions that report; raises SyntaxError as ast.parse() does."""
     tree = ast.parse(source, path)
     wrapper = _Wrapper(path)
     tree = wrapper.visit(tree)
     _places[path] = wrapper.places
     at = _after_futures(tree.body)
     tree.body[at:at] = ast.parse(_PRELUDE.format(path=path)).body
-    return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
+    return ast.fix_missing_locations(tree)
 
 
 def _after_futures(body: list[ast.stmt]) -> int:

@@ -11,7 +11,7 @@ import ast
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -78,6 +78,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         vars(module)["__getattr__"] = missing
 
 
+Parse = Callable[[bytes, str], ast.Module]
+
 _VENDOR = ("neuronxcc", "nki")  # what the switch answers: a name that it lacks is an error
 # What may still run in a module after a statement that needed an absent package.
 _DEFINITIONS = (
@@ -93,8 +95,10 @@ class _StatementLoader(importlib.machinery.SourceFileLoader):
     binds become stand-ins; after it, only imports, definitions and assignments run.
     """
 
+    parse: Parse = staticmethod(ast.parse)
+
     def exec_module(self, module: ModuleType) -> None:
-        tree = ast.parse(self.get_data(self.path), self.path)
+        tree = self.parse(self.get_data(self.path), self.path)
         is_whole = True
         for statement in tree.body:
             if is_whole or isinstance(statement, _DEFINITIONS):
@@ -133,8 +137,9 @@ def _bound_by(statement: ast.stmt) -> set[str]:
 class _HostFinder(importlib.abc.MetaPathFinder):
     """Loads what lies below a folder with `_StatementLoader`."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, parse: Parse) -> None:
         self.folder = Path(folder)
+        self.parse = parse
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
@@ -142,12 +147,13 @@ class _HostFinder(importlib.abc.MetaPathFinder):
             return None
         if not Path(spec.loader.path).is_relative_to(self.folder):
             return None
-        spec.loader = _StatementLoader(fullname, spec.loader.path)
+        loader = spec.loader = _StatementLoader(fullname, spec.loader.path)
+        loader.parse = self.parse  # type: ignore[method-assign]
         return spec
 
 
-def install(packages: Sequence[str], folder: str) -> None:
+def install(packages: Sequence[str], folder: str, parse: Parse = ast.parse) -> None:
     """From now on `import` of these packages gives stand-ins, and modules in `folder` load
-    without the host code that needs them.
+    without the host code that needs them. `parse` makes the tree that runs of a module's source.
     """
-    sys.meta_path[:0] = [_Finder(packages), _HostFinder(folder)]
+    sys.meta_path[:0] = [_Finder(packages), _HostFinder(folder, parse)]
