@@ -40,9 +40,11 @@ BANK_ROWS = 512
 """Rows of a value that is made with its columns on partitions: one PSUM bank of float32."""
 
 
-def parts_of(plan: Plan, target: Target) -> list[Part | Run]:
-    """The plan's groups: as strips where that keeps values on chip that would go through HBM, else
-    products joined with the groups that alone use them."""
+def parts_of(plan: Plan, target: Target, strips: bool = True) -> list[Part | Run]:
+    """The plan's groups: as strips, if asked for, where that keeps values on chip that would go
+    through HBM, else products joined with the groups that alone use them."""
+    if not strips:
+        return [*_fused(plan, plan.groups, target)]
     parts: list[Part | Run] = []
     single, waiting = list[Group](), list(plan.groups)
     while waiting:

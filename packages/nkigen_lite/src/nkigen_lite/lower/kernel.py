@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from math import prod
+
 from neuroncore.program import Program
 from neuroncore.targets import resolve_target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.lower.across import write_across
+from nkigen_lite.lower.batches import is_small
 from nkigen_lite.lower.budget import in_matrix_tiles
 from nkigen_lite.lower.chains import Part, parts_of
 from nkigen_lite.lower.contraction import OnChip, bytes_of
@@ -55,29 +59,49 @@ def _lowered(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
         return _fastest_plan(apart, target, nki)
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One of the plans that are compared, and its name. Reductions that keep inner axes end their
+    group (`across`), or are those of rows; products of many batches are strips, or stand alone."""
+
+    across: bool = True
+    strips: bool = True
+    name: str = "products in strips"
+
+    def without_strips(self) -> _Way:
+        return replace(self, strips=False, name=f"{self.name}, every product alone")
+
+
+_ROWS = (_Way(name="reductions after the last tile"), _Way(False, name="reductions of rows"))
+
+
 def _fastest_plan(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
-    """Reductions that keep inner axes end their group, or are those of rows: what is faster."""
-    found: list[tuple[float, str, Program, Plan]] = []
+    """The way that is predicted fastest, where there are several."""
+    found: list[tuple[_Way, Program, Plan]] = []
     refused: list[LoweringError] = []
-    times: dict[str, float] = {}
-    two = keeps_inner_axes(graph)
-    for across, name in ((True, "after the last tile"), (False, "of rows")) if two else _ONE:
+    known: dict[str, float] = {}
+    waiting = list(_ROWS if keeps_inner_axes(graph) else (_Way(),))
+    while waiting:
+        way = waiting.pop(0)
         try:
-            plan = plan_groups(graph, resolve_target(target), across)
-            program = _Kernel(plan, Writer(graph.name, target, nki, times)).program()
+            plan = plan_groups(graph, resolve_target(target), way.across)
+            kernel = _Kernel(plan, Writer(graph.name, target, nki, known), way.strips)
+            found.append((way, kernel.program(), plan))
         except LoweringError as why:
             refused.append(why)
             continue
-        found.append((time_of(program) if two else 0.0, name, program, plan))
+        if kernel.has_small_batches:
+            waiting.append(way.without_strips())
     if not found:
         raise refused[0]
-    time, name, program, plan = min(found, key=lambda f: f[0])
-    plan.notes += [f"reductions {name}: {time:.1f} us (not {n}: {t:.1f} us)"
-                   for t, n, *_ in found if n != name]  # fmt: skip
+    if len(found) == 1:
+        return found[0][1:]
+    times = [time_of(program) for _, program, _ in found]
+    best = times.index(min(times))
+    way, program, plan = found[best]
+    others = (f"{w.name}: {t:.1f} us" for (w, *_), t in zip(found, times, strict=True) if w != way)
+    plan.notes.append(f"{way.name}: {times[best]:.1f} us (not {'; '.join(others)})")
     return program, plan
-
-
-_ONE = ((True, ""),)
 
 
 def returned(graph: Graph) -> tuple[str, ...]:
@@ -89,17 +113,24 @@ def returned(graph: Graph) -> tuple[str, ...]:
 
 
 class _Kernel:
-    def __init__(self, plan: Plan, writer: Writer) -> None:
+    def __init__(self, plan: Plan, writer: Writer, strips: bool) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
         self.arrays = Arrays(plan, writer)
         self.target = resolve_target(writer.target)
+        self.parts = parts_of(plan, self.target, strips)
         self.kept: dict[str, OnChip] = {}
         self.held = 0
+
+    @property
+    def has_small_batches(self) -> bool:
+        """Whether some strip is of small matrices of several batches."""
+        strips = (part.strip for part in self.parts if isinstance(part, Run))
+        return any(prod(s.lead[:-1]) > 1 and all(map(is_small, s.products)) for s in strips)
 
     def program(self) -> Program:
         stored = self.plan.stored()
         order = [n.name for n in self.graph.nodes]
-        for part in parts_of(self.plan, self.target):
+        for part in self.parts:
             inside = self.inside(part)
             mine = frozenset((stored & part.names) - inside)
             for value in sorted(mine, key=order.index):

@@ -12,6 +12,7 @@ from neuroncore.program import Access, Affine, Buffer, whole
 from neuroncore.targets import resolve_target
 from nki_dtypes import DType, float32
 from nkigen_lite.ir import Node
+from nkigen_lite.lower.batches import write_batches
 from nkigen_lite.lower.contraction import (
     LOAD_BYTES,
     PARTITIONS,
@@ -74,7 +75,17 @@ class Products:
     # -- natural: M on partitions -----------------------------------------------------------------
 
     def write(self) -> None:
-        """Results (M, N) in HBM, block by block of N, tile by tile of M."""
+        """Results (M, N) in HBM, block by block of N, tile by tile of M; small ones of many batches
+        together."""
+        if self.epilogue is None and isinstance(self.left, Source) and len(self.nodes) == 1:
+            (name,) = self.outputs
+            place = (self.left, self.rights[name], self.outputs[name])
+            write_batches(self.writer, self.nodes[0], *place, self.one_by_one)
+        else:
+            self.one_by_one()
+
+    def one_by_one(self) -> None:
+        """Every batch with transfers of its own."""
         shape = self.nodes[0].spec.shape[:-2]
         with ExitStack() as stack:
             batch = tuple(stack.enter_context(self.writer.loop("batch", n)) for n in shape)

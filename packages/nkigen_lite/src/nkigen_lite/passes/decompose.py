@@ -251,7 +251,6 @@ RULES: tuple[Rule, ...] = (
          products.is_narrow_float),
     Rule("matmul_of_vectors", of("matmul", "a", "b"), products.of_vectors,
          products.has_vectors),
-    Rule("matmul_of_tiny", of("matmul", "a", "b"), products.by_terms, products.is_tiny),
     Rule("thin_matmul", of("matmul", "a", "b"), products.by_columns, products.is_thin),
     Rule("integer_matmul_with_vector", of("matmul", "a", "b"), products.with_vector,
          products.has_vector),

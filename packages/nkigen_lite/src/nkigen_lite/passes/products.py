@@ -122,46 +122,18 @@ def with_vector(m: Match) -> str:
 
 
 def has_vectors(m: Match) -> bool:
-    """Whether every batch multiplies a row or a column of its own with a matrix of its own, which
-    TensorE would load for the one."""
+    """Whether every batch multiplies a row of its own with a column of its own."""
     left, right = m.spec(m["a"]).shape, m.spec(m["b"]).shape
-    batch = m.root.spec.shape[:-2]
-    if not m.dtype.is_float or prod(batch) < _MANY_TINY or 1 not in (left[-2], right[-1]):
-        return False
-    every = all(prod(shape[:-2]) == prod(batch) for shape in (left, right))
-    node = m.build.by_name.get(m["a"])
-    turned = right[-1] != 1 or (node is not None and node.op == "transpose")
-    most = _BESIDE_ROW if turned else _BESIDE_COLUMN
-    return every and (left[-2] == right[-1] or left[-2] * left[-1] * right[-1] <= most)
+    batch = prod(m.root.spec.shape)
+    every = all(prod(shape) == batch * left[-1] for shape in (left, right))
+    return m.dtype.is_float and batch > 1 and every and left[-2] == right[-1] == 1
 
 
 def of_vectors(m: Match) -> str:
-    """Products with the numbers of the vector, in float32, added up along the terms."""
+    """Products of the numbers, in float32, added up along the terms."""
     a, b = (Expr(m, m[v]).to(float32) for v in ("a", "b"))
     last = len(m.root.spec.shape) - 1
-    if m.spec(m["b"]).shape[-1] == 1:
-        return result(m, (a * _turned(b)).call("sum", axes=(last,), keepdims=True))
-    return result(m, (_turned(a) * b).call("sum", axes=(last - 1,), keepdims=True))
-
-
-def is_tiny(m: Match) -> bool:
-    """Whether every batch multiplies two small matrices of its own."""
-    left, right = m.spec(m["a"]).shape, m.spec(m["b"]).shape
-    batch = prod(m.root.spec.shape[:-2])
-    every = all(prod(shape[:-2]) == batch for shape in (left, right))
-    size = left[-2] * left[-1] * right[-1]
-    return m.dtype.is_float and every and batch >= _MANY_TINY and size <= _TINY
-
-
-def by_terms(m: Match) -> str:
-    """Each column of a times each row of b, in float32, added up two by two."""
-    a, b = (Expr(m, m[v]).to(float32) for v in ("a", "b"))
-    terms = range(m.spec(a.value).shape[-1])
-    parts = [_part(a, -1, k, 1) * _part(b, -2, k, 1) for k in terms]
-    while len(parts) > 1:
-        pairs = [parts[n : n + 2] for n in range(0, len(parts), 2)]
-        parts = [p[0] + p[1] if p[1:] else p[0] for p in pairs]
-    return result(m, parts[0])
+    return result(m, (a * _turned(b)).call("sum", axes=(last,), keepdims=True))
 
 
 def _turned(x: Expr) -> Expr:
@@ -231,14 +203,6 @@ def _part(x: Expr, axis: int, start: int, count: int) -> Expr:
     starts = [0] * len(shape)
     starts[axis], shape[axis] = start, count
     return x.call("slice", starts=starts, sizes=shape, steps=[1] * len(shape))
-
-
-_BESIDE_COLUMN, _BESIDE_ROW = 4096, 1024
-"""Numbers of a matrix beside a vector: 64 columns with 64 x 64 take 21 us on VectorE and 126 on
-TensorE, with 128 x 128 41 and 33; 64 rows with 16 x 16 7 and 20, with 64 x 64 32 and 21."""
-
-_MANY_TINY, _TINY = 16, 512
-"""64 batches of 8 x 8 x 8 take 8 us on VectorE and 21 on TensorE, of 16 x 16 x 16 25 and 23."""
 
 
 _MOST_NUMBERS = 64
