@@ -15,17 +15,26 @@ from time import process_time
 import nki_runtime
 
 KERNELS = Path(__file__).with_name("kernels.py")
-NAMES = ("plain", "kept", "listed", "reloaded")
+NAMES = ("plain", "kept", "listed", "reloaded", "square", "column", "added", "transposed")
 SIZE = 4096
 ROUNDS = 5
+ADDITIONS = 10_000_000  # one by one: what they take says how fast the computer is just now
 
 
 def kernel_lines() -> Iterator[str]:
     """Per kernel the CPU seconds of its first estimate in a process, of some processes."""
+    yield f"{ADDITIONS:,} additions: {_adding():.2f} s"
     for name in NAMES:
         times = sorted(_in_a_new_process(name) for _ in range(ROUNDS))
         each = " ".join(f"{seconds:.2f}" for seconds in times)
         yield f"matmul {SIZE}³ bf16 from a kernel, {name}: {each} s, each in a new process"
+
+
+def _adding() -> float:
+    start, total = process_time(), 0
+    while total < ADDITIONS:
+        total += 1
+    return process_time() - start
 
 
 def _in_a_new_process(name: str) -> float:

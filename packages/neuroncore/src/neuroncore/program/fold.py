@@ -10,8 +10,9 @@ their elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from neuroncore.engines import Space
 from neuroncore.program.affine import Affine
@@ -42,7 +43,7 @@ def can_join(buffer: Buffer, count: int) -> bool:
     return aligned and size * count <= _MOST[buffer.space]
 
 
-def can_move(use: Use, buffer: Buffer, constants: Iterable[int]) -> bool:
+def can_move(use: Use, buffer: Buffer, constants: np.ndarray) -> bool:
     """Whether accesses like this one to members, with these constants in their offsets, can be
     rewritten: each loop variable moves them over whole partitions or inside one, not both.
     """
@@ -61,8 +62,8 @@ def can_move(use: Use, buffer: Buffer, constants: Iterable[int]) -> bool:
     start, moved = _at_start(access, ranges), Affine(0, inside)
     low, high = moved.bounds(ranges)
     begun = moved.value({name: ranges[name][0] for name, _ in inside})
-    columns = [(constant + start) % row - begun for constant in constants]
-    return min(columns) + low >= 0 and max(columns) + high < row
+    columns = (constants + start) % row - begun
+    return bool(columns.min() + low >= 0 and columns.max() + high < row)
 
 
 def _at_start(access: Access, ranges: Ranges) -> int:
@@ -90,22 +91,25 @@ def in_joined(use: Use, buffer: Buffer, count: int) -> Access:
     if not buffer.space.on_chip:
         return access
     row = _row(access, buffer)
-    offset = Affine(offset_in_joined(use, buffer, count, 0, access.offset.constant))
+    first, constant = np.zeros(1, np.int64), np.array([access.offset.constant])
+    offset = Affine(int(offsets_in_joined(use, buffer, count, first, constant)[0]))
     for variable, c in access.offset.terms:
         offset += Affine.variable(variable, c * count if c % row == 0 else c)
     return replace(access, offset=offset, strides=(row * count, *access.strides[1:]))
 
 
-def offset_in_joined(use: Use, buffer: Buffer, count: int, number: int, constant: int) -> int:
-    """The constant of the offset of an access like this one to member `number`, there `constant`,
-    in the buffer of all.
+def offsets_in_joined(
+    use: Use, buffer: Buffer, count: int, numbers: np.ndarray, constants: np.ndarray
+) -> np.ndarray:
+    """The constants of the offsets of accesses like this one to members by their numbers, there
+    `constants`, in the buffer of all.
     """
     access, ranges = use
     if not buffer.space.on_chip:
-        return constant + number * (buffer.num_bytes // _width(access, buffer))
+        return constants + numbers * (buffer.num_bytes // _width(access, buffer))
     row = _row(access, buffer)
-    partition, column = divmod(constant + _at_start(access, ranges), row)
+    partitions, columns = np.divmod(constants + _at_start(access, ranges), row)
     start = sum(
         (c * count if c % row == 0 else c) * ranges[name][0] for name, c in access.offset.terms
     )
-    return partition * row * count + column + number * row - start
+    return partitions * row * count + columns + numbers * row - start

@@ -1,7 +1,8 @@
-"""Where iterations of a loop may begin: who touches which buffer, and who made it."""
+"""Where iterations of a loop may begin, and how many follow one another."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from functools import cached_property
 
 import numpy as np
@@ -10,12 +11,12 @@ from neuroncore.program.rows import NONE, Rows
 
 
 class Users:
-    """Who touches which buffer."""
+    """Who touches which buffer. `pinned`: buffers that belong to no iteration."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, pinned: Set[int]) -> None:
         self.rows = rows
         self.row_of_use = rows.row_of_use()
-        most = max(rows.buffers.max(initial=0), rows.made.max(initial=0))
+        most = max(rows.buffers.max(initial=0), rows.made.max(initial=0), max(pinned, default=0))
         self.made_at = np.full(most + 2, NONE)
         """(B + 1,) the row that allocates a buffer; the last is of NONE."""
         made = np.flatnonzero(rows.made != NONE)
@@ -24,57 +25,89 @@ class Users:
         self.first[rows.buffers[::-1]] = self.row_of_use[::-1]
         self.last = np.full(most + 2, NONE)
         self.last[rows.buffers] = self.row_of_use
+        self.last[NONE] = NONE
+        until = self.last.copy()
+        until[list(pinned)] = 2 * len(rows)
+        self.until = until[rows.made]
+        """(R,) the last row that needs what a row allocates; NONE without one."""
 
-    def places(self, buffers: np.ndarray, start: int | np.ndarray, period: int) -> np.ndarray:
-        """Where in the iteration that begins at row `start` they are made, NONE."""
-        at = self.made_at[buffers] - start
+    def places(self, buffers: np.ndarray, starts: np.ndarray, period: int) -> np.ndarray:
+        """Where in the iteration that begins at a row of `starts` they are made, NONE."""
+        at = self.made_at[buffers] - starts
         return np.where((at >= 0) & (at < period), at, NONE)
 
-    def uses(self, buffer: int) -> np.ndarray:
-        """Where the accesses to the buffer stand."""
-        low, high = np.searchsorted(self._sorted, (buffer, buffer + 1))
-        return self._order[low:high]
+    def uses(self, buffers: np.ndarray) -> np.ndarray:
+        """Where the accesses to the buffers stand, buffer by buffer."""
+        begin, end = self._begin[buffers], self._begin[buffers + 1]
+        counts = end - begin
+        behind = np.cumsum(counts)
+        return self._order[np.arange(behind[-1]) + np.repeat(end - behind, counts)]
 
     @cached_property
     def _order(self) -> np.ndarray:
         return np.argsort(self.rows.buffers, kind="stable")
 
     @cached_property
-    def _sorted(self) -> np.ndarray:
-        return self.rows.buffers[self._order]
+    def _begin(self) -> np.ndarray:
+        """(B + 1,) where the accesses to a buffer begin in that order."""
+        return np.searchsorted(self.rows.buffers[self._order], np.arange(len(self.last)))
 
 
-class Repeats:
-    """Where in a run of statements that recur with a period an iteration may be followed by one.
+def starts(rows: Rows, users: Users, period: int) -> Iterator[tuple[int, int, int]]:
+    """The rows at which an iteration may begin that is followed by another; how many then follow
+    one another, with equal steps; of how many, from the first, nothing is needed behind them.
 
     Each access tells: one to the same buffer, that the buffer was made before the iteration; one to
     a buffer that was made a period later, that it was made inside; any other, that there is none.
     """
+    recurs = _recurring(rows.kinds, period)
+    if not len(recurs):
+        return iter(())
+    uses = np.flatnonzero(recurs[users.row_of_use])
+    row = users.row_of_use[uses]
+    later = uses + (rows.first[row + period] - rows.first[row])
+    now, then = rows.buffers[uses], rows.buffers[later]
+    made = users.made_at[now]
+    same = now == then
+    moves = (made != NONE) & (users.made_at[then] == made + period)
+    after = np.where(same, made, np.where(moves, NONE, row))
+    until = np.where(moves, made, len(rows))
+    steps = np.zeros_like(rows.offsets)
+    step = steps[uses] = rows.offsets[later] - rows.offsets[uses]
 
-    def __init__(self, rows: Rows, users: Users, period: int, first: int, last: int) -> None:
-        now = slice(int(rows.first[first]), int(rows.first[last + 1]))
-        later = slice(int(rows.first[first + period]), int(rows.first[last + 1 + period]))
-        made = users.made_at[rows.buffers[now]]
-        same = rows.buffers[now] == rows.buffers[later]
-        moves = (made != NONE) & (users.made_at[rows.buffers[later]] == made + period)
-        after = np.where(same, made, np.where(moves, NONE, users.row_of_use[now]))
-        until = np.where(moves & ~same, made, len(rows))
-        begin = rows.first[first : last + 2] - now.start
-        latest = _over_windows(np.maximum, _by_row(np.maximum, after, begin, NONE), period)
-        soonest = _over_windows(np.minimum, _by_row(np.minimum, until, begin, len(rows)), period)
-        at = np.arange(first, first + len(latest))
-        self.starts: list[int] = (np.flatnonzero((latest < at) & (at <= soonest)) + first).tolist()
-        """The rows at which an iteration may begin: behind the latest row that its accesses say,
-        and not behind the soonest."""
+    begin = np.flatnonzero(np.diff(row, prepend=NONE))
+    latest, soonest = np.where(recurs, NONE, len(rows)), np.full(len(rows), len(rows))
+    steady = np.ones(len(rows), np.bool_)
+    if len(begin):
+        with_some = row[begin]
+        latest[with_some] = np.maximum.reduceat(after, begin)
+        soonest[with_some] = np.minimum.reduceat(until, begin)
+        steady[with_some] = np.logical_and.reduceat(steps[later] == step, begin)
+
+    at = np.arange(len(rows) + 1 - period)
+    begins = _over_windows(np.maximum, latest, period) < at
+    begins &= at <= _over_windows(np.minimum, soonest, period)
+    found = np.flatnonzero(begins)
+    if not len(found):
+        return iter(())
+    goes_on = _over_windows(np.logical_and, steady, period)
+    goes_on[: -period or None] &= begins[period:]
+    goes_on[-period:] = False
+    trips = 2 + _in_a_row(goes_on, period)
+    kept = _in_a_row(_over_windows(np.maximum, users.until, period) < at + period, period)
+    return zip(found.tolist(), trips[found].tolist(), kept[found].tolist(), strict=True)
 
 
-def _by_row(extreme: np.ufunc, values: np.ndarray, begin: np.ndarray, of_none: int) -> np.ndarray:
-    """The extreme of each row's accesses; those of row r stand from begin[r] to begin[r + 1]."""
-    found = np.full(len(begin) - 1, of_none)
-    with_some = begin[:-1] < begin[1:]
-    if with_some.any():
-        found[with_some] = extreme.reduceat(values, begin[:-1][with_some])
-    return found
+def _recurring(kinds: np.ndarray, period: int) -> np.ndarray:
+    """(R,) whether a row is one of at least `period` in a row that recur; empty if none is."""
+    same = np.flatnonzero(kinds[period:] == kinds[:-period])
+    breaks = np.flatnonzero(np.diff(same) > 1)
+    bounds = np.concatenate([[0], breaks + 1, [len(same)]])
+    lengths = np.diff(bounds)
+    same = same[np.repeat(lengths >= period, lengths)]
+    recurs = np.zeros(len(kinds) if len(same) else 0, np.bool_)
+    recurs[same] = True
+    return recurs
 
 
 def _over_windows(extreme: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
@@ -85,3 +118,16 @@ def _over_windows(extreme: np.ufunc, values: np.ndarray, width: int) -> np.ndarr
         values = extreme(values[:-step], values[step:])
         reached += step
     return values
+
+
+def _in_a_row(flags: np.ndarray, period: int) -> np.ndarray:
+    """(N,) of each place, how many in a row of those at distance 0, `period`, 2·`period`… are
+    set.
+    """
+    height = len(flags) // period + 2
+    table = np.zeros(height * period, np.bool_)
+    table[: len(flags)] = flags
+    table = table.reshape(height, period)
+    at = np.arange(height)[:, None]
+    stops = np.where(table, height, at)[::-1]
+    return (np.minimum.accumulate(stops, axis=0)[::-1] - at).ravel()[: len(flags)]

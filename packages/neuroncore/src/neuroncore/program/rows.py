@@ -98,20 +98,23 @@ class Use(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Rolled:
-    """A loop that was found: its first iteration (`rows`), and how far each access moves per trip.
+    """A loop that was found among `level`: its first iteration is `period` rows from `start`;
+    `steps` says how far each access moves per trip.
 
     Its node is made when it is asked for, which is seldom: most become part of an outer loop, of
     which one iteration is kept.
     """
 
-    rows: Rows
+    level: Rows
+    start: int
+    period: int
     trips: int
-    steps: list[int]
+    steps: np.ndarray
 
     @property
-    def variable(self) -> str:
-        """A name by depth, until all are named like the source."""
-        return f".{self.rows.inside.max()}"
+    def rows(self) -> Rows:
+        """Its first iteration."""
+        return self.level.part(self.start, self.start + self.period)
 
 
 @dataclass(slots=True)
@@ -177,8 +180,9 @@ class Forms:
         return map_accesses(form, fill)
 
     def _loop(self, rolled: Rolled) -> Loop:
-        steps = iter(rolled.steps)
-        variable = rolled.variable
+        steps = iter(rolled.steps.tolist())
+        rows = rolled.rows
+        variable = f".{rows.inside.max()}"  # by depth, until all are named like the source
 
         def move(access: Access) -> Access:
             step = next(steps)
@@ -189,6 +193,6 @@ class Forms:
                 access.shape, access.strides, access.dtype, access.indirect,
             )  # fmt: skip
 
-        body = self.nodes(rolled.rows)
+        body = self.nodes(rows)
         moved = tuple(map_accesses(statement, move) for statement in body)
         return Loop(variable, 0, rolled.trips, moved, origin=body[0].origin)
