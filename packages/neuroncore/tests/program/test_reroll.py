@@ -96,6 +96,22 @@ def test_inner_loops_are_found_before_outer_ones():
     ]
 
 
+def test_loops_that_make_their_own_tiles_are_iterations_of_an_outer_one():
+    tile = "t{i}{j} = buffer(float32[64, 64], sbuf)\ndma_copy(dst=t{i}{j}[:, :], src=x[{low}:{low}"
+    tile += " + 64, :])\ndma_copy(dst=out[{low}:{low} + 64, :], src=t{i}{j}[:, :])"
+    body = []
+    for i in range(3):
+        body += [tile.format(i=i, j=j, low=128 * i + 64 * j) for j in range(2)]
+        body.append(f"dma_copy(dst=out[{128 * i}:{128 * i + 128}, 0:8], src=x[0:128, 0:8])")
+
+    after = rolled(body)
+
+    assert [line.strip() for line in after if "for" in line] == [
+        "for i in range(3):",
+        "for j in range(2):",
+    ]
+
+
 def test_tiles_that_outlive_their_iteration_become_one_buffer():
     load = "t{i} = buffer(float32[128, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{rows}])"
     store = "dma_copy(dst=out[{rows}], src=t{i}[:, :])"
