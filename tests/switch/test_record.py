@@ -165,6 +165,17 @@ def test_variables_of_comprehensions_are_loops_too(record, facts):
     assert at(facts(), "c + 1", text)["loops"] == {"c": [0, 3]}
 
 
+def test_patterns_of_a_match_are_no_expressions(record, facts):
+    text = NEW.replace(
+        "    return out\n",
+        "    match rows:\n        case int() if cols > 1:\n            return out\n",
+    )
+    done = record(text)
+
+    assert (done.stdout, done.stderr) == ("4096.0\n", "")
+    assert at(facts(), "cols > 1", text)["value"] is True
+
+
 def test_an_error_is_that_of_the_plain_run_and_the_facts_are_kept(record, facts, tmp_path):
     broken = NEW.replace("src=tile)", "src=tile[0:200, :])")
 

@@ -75,8 +75,10 @@ class _Wrapper(ast.NodeTransformer):
             node.value = self.visit(node.value)
         return node
 
-    def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
-        return node  # a pattern, not an evaluated expression
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        node.guard = self.visit(node.guard) if node.guard is not None else None
+        node.body = [self.visit(statement) for statement in node.body]
+        return node  # its pattern is no evaluated expression
 
     def visit_For(self, node: ast.For) -> ast.AST:
         node = self.generic_visit(node)  # type: ignore[assignment]
@@ -176,12 +178,20 @@ class _Loader(SourceFileLoader):
         return compile_instrumented(self.get_data(path), path)
 
 
+_OURS = frozenset(
+    "neuroncore nki_beta1 nki_beta2 nki_dtypes nki_migrate nki_runtime nkigen_lite nkigym".split()
+)
+"""What runs the kernels is not recorded, wherever it is installed."""
+
+
 class _Finder(MetaPathFinder):
     """Finds user modules that mention nki and gives them the instrumenting loader."""
 
     def find_spec(
         self, fullname: str, path: Any = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] in _OURS:
+            return None
         spec = PathFinder.find_spec(fullname, path, target)
         loader = getattr(spec, "loader", None)
         if spec is None or not spec.origin or type(loader) is not SourceFileLoader:

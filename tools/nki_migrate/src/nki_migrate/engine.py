@@ -206,10 +206,11 @@ def _lowered_functions(run: Run, index: FileIndex) -> list[Lowered]:
     ]  # a function inside a kernel is lowered with it
     functions.sort(key=lambda f: (f.called_from_device, f.node.lineno))
     results, calls = [], dict[str, list]()
+    observed = run.request.observed.of_file(run.path, index.source)
     for function in functions:
         launches = _launches(run, index, function)
         here = lower_function(
-            index, function, run.request, launches, calls.get(function.name), run.silenced
+            index, function, run.request, launches, calls.get(function.name), run.silenced, observed
         )
         for name, values in here.arguments.items():
             calls.setdefault(name, []).extend(values)

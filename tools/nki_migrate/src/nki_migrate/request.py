@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from nki_migrate.facts.observed import Observed
 
 __all__ = ["VERSIONS", "Assumption", "Request", "steps_between"]
 
@@ -43,6 +45,7 @@ class Request:
     all_or_nothing: bool = False
     step: bool = False
     leave: tuple[str, ...] = ()  # kernels to leave as they are
+    observed: Observed = field(default_factory=Observed)  # what runs of the old kernels showed
 
     def selects(self, rule_id: str) -> bool:
         """Whether the rule takes part; a longer prefix beats a shorter one, `ignore` wins a tie."""

@@ -19,6 +19,7 @@ from nki_migrate.cli.commands import detect, explain, rules
 from nki_migrate.cli.migrate import migrate
 from nki_migrate.cli.verify import verify
 from nki_migrate.config import ConfigError
+from nki_migrate.facts.observed import FactsError
 from nki_migrate.verify.cases import CasesError
 
 INTERRUPTED = 130
@@ -42,7 +43,7 @@ class _Commands(TyperGroup):
         except KeyboardInterrupt:
             print("interrupted; every file is whole", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
-        except (ConfigError, CasesError) as error:
+        except (ConfigError, CasesError, FactsError) as error:
             print(f"nki-migrate: {error}", file=sys.stderr)
             raise typer.Exit(2) from None
 

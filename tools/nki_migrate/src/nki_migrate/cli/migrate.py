@@ -14,6 +14,7 @@ import typer
 
 from nki_migrate.cli import options as o
 from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
+from nki_migrate.cli.observe import with_observations
 from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
 from nki_migrate.cli.verify import nothing_to_verify, verify_results
 from nki_migrate.config import NEWEST
@@ -85,7 +86,7 @@ def migrate(
     facts: o.Facts = None,
 ) -> None:
     """The commands `check`, `diff` and `fix`."""
-    del notebooks, add_ignores, facts  # their callbacks have refused them
+    del notebooks, add_ignores  # their callbacks have refused them
     mode = _mode(ctx.info_name, diff, check)
     _refuse(mode, output_format, verify, output_dir)
     chosen = Chosen(
@@ -97,10 +98,11 @@ def migrate(
     output = Output(output_format, output_file, use_color(color), quiet, verbose, statistics)
     checking = os.environ.get("CI", "").lower() == "true" if self_check is None else self_check
     inputs = read_inputs(paths, chosen, stdin_filename, checking)
+    limits = Limits(timeout, memory)
+    inputs = with_observations(inputs, facts or (), cases, verify, limits, jobs)
     targets = output_paths(inputs.inputs, paths, output_dir) if output_dir else None
     act = writer(targets) if mode == "fix" else _keep
     results = _run(inputs, jobs or os.cpu_count() or 1, act, quiet)
-    limits = Limits(timeout, memory)
     rows = _verified(inputs, results, cases, limits, jobs) if verify else None
     _report(mode, paths, chosen, output, results, rows)
     if verify and not rows:

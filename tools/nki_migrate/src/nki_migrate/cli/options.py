@@ -32,7 +32,12 @@ Verify = Annotated[
 ]
 CasesFile = Annotated[
     Path | None,
-    typer.Option("--cases", metavar="FILE", help="Cases. [default: cases.toml beside the input]"),
+    typer.Option(
+        "--cases",
+        metavar="FILE",
+        help="Cases: the old kernels run first, and what is seen counts as facts."
+        " [default with --verify: cases.toml beside the input]",
+    ),
 ]
 OutputDir = Annotated[
     Path | None,
@@ -141,4 +146,7 @@ def _refuse(ctx: typer.Context, parameter: typer.CallbackParam, value: Any) -> A
 # Named in the specification and refused by name: an ignored option is a wrong answer.
 Notebooks = Annotated[bool, typer.Option("--notebooks", hidden=True, callback=_refuse)]
 AddIgnores = Annotated[bool, typer.Option("--add-ignores", hidden=True, callback=_refuse)]
-Facts = Annotated[Path | None, typer.Option("--facts", hidden=True, callback=_refuse)]
+Facts = Annotated[
+    list[Path] | None,
+    typer.Option("--facts", metavar="FILE", help="Facts of `nki-run --record`; repeatable."),
+]

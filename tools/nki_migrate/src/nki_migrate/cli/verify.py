@@ -124,13 +124,13 @@ def verify_results(
         pairs = [
             sides.pair(item, by_path[item.task.path], case)
             for item in items
-            for case in _cases_of(item, cases)
+            for case in cases_of_input(item, cases)
         ]
         verdicts = merged(_verdicts(pairs, limits, jobs))
     return [_row(verdict, by_path[verdict.file]) for verdict in verdicts]
 
 
-def _cases_of(item: Input, cases: Path | None) -> Sequence[Case]:
+def cases_of_input(item: Input, cases: Path | None) -> Sequence[Case]:
     if item.file is None:
         return ()
     file = cases or item.file.parent / "cases.toml"

@@ -207,6 +207,7 @@ class Storage:
     is_value: bool | None = None  # an instruction's result; False: a declared tensor
     like: str | None = None  # of unknown rank: tensors with the same word have the same shape
     mentions: frozenset[tuple[str, int]] | None = None  # (name, version) in a name not made here
+    basis: str = ""  # the observed fact that says what it is
 
 
 @dataclass(frozen=True, slots=True)

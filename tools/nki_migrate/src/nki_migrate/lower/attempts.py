@@ -23,14 +23,14 @@ __all__ = ["attempt", "bind_anything", "bind_unknown"]
 def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> bool:
     """Run one lowering; `lower` says whether the emitted lines replace the statement."""
     scope, counts = ctx.scope.copy(), dict(ctx.counts[-1])
-    names, outer = set(ctx.generated), ctx.statement
+    names, outer, guards = set(ctx.generated), ctx.statement, set(ctx.guards[-1])
     ctx.out, ctx.statement, ctx.basis = [], statement, []
     old_rewrites = dict(ctx.rewrites)
     try:
         replaced = lower()
     except (Cannot, Deselected) as problem:
         ctx.scope, ctx.generated, ctx.rewrites = scope, names, old_rewrites
-        ctx.counts[-1] = counts
+        ctx.counts[-1], ctx.guards[-1] = counts, guards
         ctx.drop_findings()
         ctx.statement = outer
         if isinstance(problem, Cannot):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.observed import FileFacts
 from nki_migrate.facts.symbols import Facts, Poly
 from nki_migrate.facts.values import Const, Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.findings import Edit, Finding, Safety, Severity
@@ -110,6 +111,11 @@ class Context:
         self.generated: set[str] = set()
         self.temporaries: set[str] = set()  # generated names of tiles, never bound again
         self.basis: list[str] = []
+        self.observed: FileFacts | None = None
+        self.sizes: dict[str, Mapping[int, tuple[int, ...]]] = {}  # atom → what it was, per run
+        self.kinds: dict[str, type] = {}  # atom of a parameter → int or float, as observed
+        self.seen_dtypes: dict[str, Mapping[int, str]] = {}  # `x.dtype` → what it was, per run
+        self.guards: list[set[str]] = [set()]  # asserts written, per block
         self.aliased: set[int] = set()
         self._first: dict[str, int] = {}
         self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape
@@ -316,10 +322,12 @@ class Context:
     def counting_block(self) -> Iterator[None]:
         """Names of element counts made inside are not seen outside."""
         self.counts.append({})
+        self.guards.append(set())
         try:
             yield
         finally:
             self.counts.pop()
+            self.guards.pop()
 
     # -- storages
 

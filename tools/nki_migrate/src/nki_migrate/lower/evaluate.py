@@ -30,6 +30,7 @@ from nki_migrate.lower import masks
 from nki_migrate.lower.access import access, as_tensor, dimension
 from nki_migrate.lower.arithmetic import index_arithmetic, number_arithmetic
 from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.observations import refined
 from nki_migrate.lower.scopes import SCOPED, stays_inside
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import own_dtype
@@ -73,7 +74,7 @@ def value_of(ctx: Context, node: ast.expr) -> Value:
         with stays_inside(ctx, node, "an expression that is not taken apart"):
             _visit_children(ctx, node)
         return Unknown(ctx.index.source.segment(node))
-    return evaluate(ctx, node)
+    return refined(ctx, node, evaluate(ctx, node))
 
 
 def _visit_children(ctx: Context, node: ast.AST) -> None:

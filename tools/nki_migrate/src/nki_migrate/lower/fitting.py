@@ -8,6 +8,7 @@ from dataclasses import replace
 from nki_migrate.facts.values import Sym, Tensor
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import temporary
+from nki_migrate.lower.observations import guard, seen_one, seen_same
 from nki_migrate.lower.views import home, pattern, spell, storage_dims
 
 __all__ = ["broadcast_partitions", "form_of"]
@@ -23,15 +24,22 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
     if len(a.shape) != len(b.shape):
         ranks = f"{len(a.shape)} and {len(b.shape)}"
         raise Cannot("NKI1163", f"tiles of ranks {ranks}: no instruction broadcasts so", node)
-    same = [ctx.facts.same(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
+    pairs = [(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
+    same = [ctx.facts.same(x, y) for x, y in pairs]
     if all(same):
         return "same"
-    for small, name in ((b, "right"), (a, "left")):
-        ones = [s.value == 1 for s in small.shape or ()]
-        if same[0] and all(ones[1:]):
-            return f"column {name}"
-        if ones[0] and all(same[1:]):
-            return f"row {name}"
+    alike = [s or seen_same(ctx, x, y) for s, (x, y) in zip(same, pairs, strict=True)]
+    form = _one_sided(a, b, alike, [[s.value == 1 for s in t.shape or ()] for t in (a, b)])
+    if form is not None:
+        return form
+    if all(alike):
+        ctx.basis.append(f"observed: {_sizes(a)} is {_sizes(b)}")
+        return "same"
+    seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in t.shape or ()] for t in (a, b)]
+    form = _one_sided(a, b, alike, seen)
+    if form is not None:
+        _guard_ones(ctx, a if form.endswith("left") else b, form)
+        return form
     if any((s.value == 1) != (t.value == 1) for s, t in zip(a.shape, b.shape, strict=True)):
         sizes = f"{_sizes(a)} and {_sizes(b)}"
         raise Cannot(
@@ -39,6 +47,25 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
         )
     _assume_same(ctx, a, b, node)
     return "same"
+
+
+def _one_sided(a: Tensor, b: Tensor, alike: list[bool], ones: list[list[bool]]) -> str | None:
+    """Whether one of two tiles is a column or a row of the other."""
+    for own, name in ((ones[1], "right"), (ones[0], "left")):
+        if alike[0] and all(own[1:]):
+            return f"column {name}"
+        if own[0] and all(alike[1:]):
+            return f"row {name}"
+    return None
+
+
+def _guard_ones(ctx: Context, small: Tensor, form: str) -> None:
+    """A size that was 1 in every run has to be 1: the new kernel stops where it is not."""
+    axes = range(1, len(small.shape or ())) if form.startswith("column") else (0,)
+    for axis in axes:
+        size = (small.shape or ())[axis]
+        if size.value != 1:
+            guard(ctx, f"{ctx.spell(size)} == 1")
 
 
 def _of_one_shape(a: Tensor, b: Tensor) -> bool:

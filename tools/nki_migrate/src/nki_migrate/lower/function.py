@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from nki_migrate.facts.values import Parameter, Sym, Tensor, Unknown, Value
+from nki_migrate.facts.observed import FileFacts
+from nki_migrate.facts.values import Unknown, Value
 from nki_migrate.findings import Finding, Safety, Severity
 from nki_migrate.index import FileIndex, Function, Launch
 from nki_migrate.lower.context import Cannot, Context, Seen, identifiers
 from nki_migrate.lower.grid import GridPlan, Launches, bind_grid, plan_grid
+from nki_migrate.lower.passed import parameter_value
 from nki_migrate.lower.plan import Change, Loops, statements_in_order
-from nki_migrate.lower.source_text import as_number
 from nki_migrate.lower.statements import walk_body
 from nki_migrate.request import Request
 
@@ -38,19 +39,26 @@ def lower_function(
     launches: Launches = (),
     calls: list[tuple[Value, ...]] | None = None,
     silenced: Callable[[str, int], bool] = lambda rule, line: False,
+    observed: FileFacts | None = None,
 ) -> Lowered:
     """Lower one device function from 0.1 to 0.2.
 
     `launches` are launches of it, each with its file; `calls` the argument values at calls from
-    other kernels.
+    other kernels; `observed` what runs of the file showed.
     """
     grid, refusal = _grid(index, function, request, launches)
+
+    def make_pass(seen: Seen, *, final: bool) -> Context:
+        ctx = Context(index, function, request, seen, final)
+        ctx.silenced, ctx.observed = silenced, observed
+        return _pass(ctx, grid, calls)
+
     seen = Seen()
     for _ in range(2):
-        ctx = _pass(index, function, request, seen, grid, calls, final=False, silenced=silenced)
+        ctx = make_pass(seen, final=False)
         seen = ctx.seen
     while True:  # until all names that loops bind to tiles of several kinds are known
-        ctx = _pass(index, function, request, seen, grid, calls, final=True, silenced=silenced)
+        ctx = make_pass(seen, final=True)
         if ctx.seen.unlike <= seen.unlike:
             break
         seen.unlike |= ctx.seen.unlike
@@ -85,50 +93,18 @@ def _grid(
         )
 
 
-def _pass(
-    index: FileIndex,
-    function: Function,
-    request: Request,
-    seen: Seen,
-    grid: GridPlan | None,
-    calls: list[tuple[Value, ...]] | None,
-    *,
-    final: bool,
-    silenced: Callable[[str, int], bool],
-) -> Context:
-    ctx = Context(index, function, request, seen, final)
-    ctx.silenced = silenced
+def _pass(ctx: Context, grid: GridPlan | None, calls: list[tuple[Value, ...]] | None) -> Context:
+    function = ctx.function
     if grid is not None:
         bind_grid(ctx, grid)
     for position, name in enumerate(function.parameters):
         ctx.scope.bind(name, Unknown(name))
-        ctx.scope.values[name] = _parameter(ctx, name, position, calls)
+        ctx.scope.values[name] = parameter_value(ctx, name, position, calls)
     walk_body(ctx, function.node.body)
     for name, count in ctx.before.ranks.items():
         ctx.seen.ranks[name] = max(count, ctx.seen.ranks.get(name, 0))
     ctx.seen.folds |= ctx.before.folds
     return ctx
-
-
-def _parameter(
-    ctx: Context, name: str, position: int, calls: list[tuple[Value, ...]] | None
-) -> Value:
-    """A kernel's tensors are in HBM; a helper's parameters are what it is called with."""
-    helper = ctx.function.called_from_device or not (ctx.function.entry or ctx.function.host_calls)
-    value = Parameter(name, None if helper else "hbm", ctx.scope.versions[name])
-    passed = [c[position] for c in calls or () if position < len(c)]
-    if not passed:
-        return value
-    tensors = [v for v in passed if isinstance(v, Tensor)]
-    if len(tensors) == len(passed):
-        buffers = {t.buffer for t in tensors}
-        ranks = {len(t.shape) if t.shape is not None else None for t in tensors}
-        if len(ranks) == 1 and (rank := ranks.pop()) is not None:
-            ctx.before.ranks.setdefault(name, rank)
-        return Parameter(name, buffers.pop() if len(buffers) == 1 else None, value.version)
-    if all(isinstance(v, Sym) for v in passed):
-        return as_number(ctx, value) or value
-    return value
 
 
 def _remove_dead_lines(ctx: Context) -> None:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from nki_migrate.facts.dtypes import DType
-from nki_migrate.facts.values import Const, Sym, Tensor, Value
+from nki_migrate.facts.values import Const, Parameter, Sym, Tensor, Value
 from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import (
@@ -144,7 +144,8 @@ def _stored_value(
     if tensor is not None:
         return tensor
     number = as_number(ctx, value)
-    if number is None or dst.shape is None:
+    left = isinstance(value, Parameter) and value.name not in ctx.function.parameters
+    if number is None or dst.shape is None or left:
         raise Cannot("NKI1134", "the stored value is not known to be a tile", node)
     tile = temporary(ctx, f"{dst.storage.name}_tile", dst.shape, dtype, "sbuf", site.node)
     emit(ctx, "memset", tile, [("value", text_of(ctx, node))], None, rank=2)

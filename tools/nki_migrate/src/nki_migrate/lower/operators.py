@@ -29,6 +29,7 @@ from nki_migrate.lower.destination import (
 from nki_migrate.lower.fitting import broadcast_partitions, form_of
 from nki_migrate.lower.masks import Region
 from nki_migrate.lower.numbers import float_basis
+from nki_migrate.lower.observations import is_seen_float, is_seen_floating, seen_promotion
 from nki_migrate.lower.source_text import as_number
 from nki_migrate.lower.views import own_dtype, spell
 
@@ -147,7 +148,11 @@ def _with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> D
         return tile
     if op == "divide" and tile.is_float is False:
         return float32(ctx)  # integers have a float quotient in 0.1
-    return with_scalar(tile, is_float, float32(ctx).text)
+    text = float32(ctx).text
+    found = with_scalar(tile, is_float, text)
+    if found is None and is_float is False and is_seen_floating(ctx, tile, text):
+        return tile
+    return found
 
 
 def _floating(ctx: Context, tile: DType, number: str, is_float: bool | None) -> Guess:
@@ -185,7 +190,7 @@ def _number_kind(ctx: Context, value: Sym) -> bool | None:
     own = name.isidentifier() and value.poly.single_atom == f"{name}@{_first(ctx, name)}"
     basis = float_basis(ctx, name) if own else None
     if basis is None:
-        return None
+        return is_seen_float(ctx, value.poly.single_atom)
     ctx.basis.append(basis)
     return True
 
@@ -264,7 +269,8 @@ def promoted(ctx: Context, a: DType, b: DType) -> DType | None:
     """What 0.1 promotes two dtypes to; None if that is not known here."""
     if frozenset((a.key, b.key)) in ctx.same_dtypes:
         return a
-    return promote(a, b, float32(ctx).text)
+    text = float32(ctx).text
+    return promote(a, b, text) or seen_promotion(ctx, a, b, text)
 
 
 def _tensor_tensor(

@@ -29,7 +29,7 @@ from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
 from nki_migrate.lower.calls import hand_over, lower_call
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, finish
-from nki_migrate.lower.evaluate import EXPRESSIONS, value_of
+from nki_migrate.lower.evaluate import value_of
 from nki_migrate.lower.known_calls import KNOWN_CALLS
 from nki_migrate.lower.operators import binary_operator
 from nki_migrate.lower.source_text import as_number, text_of
@@ -173,7 +173,7 @@ def into(ctx: Context, node: ast.expr, target: Target) -> Value:
         left, right = value_of(ctx, node.left), value_of(ctx, node.right)
         if isinstance(left, Tensor) or isinstance(right, Tensor):
             return binary_operator(ctx, node, left, right, target)
-    return EXPRESSIONS[type(node)](ctx, node) if type(node) in EXPRESSIONS else value_of(ctx, node)
+    return value_of(ctx, node)
 
 
 def _assign_subscript(

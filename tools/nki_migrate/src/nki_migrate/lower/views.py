@@ -94,9 +94,11 @@ def home(ctx: Context, storage: Storage) -> str:
 
 def own_dtype(ctx: Context, tensor: Tensor) -> DType:
     """The tensor's dtype: as it is known, or in the words `x.dtype`."""
-    if tensor.storage.dtype is None:
-        tensor.storage.dtype = ctx.dtype(f"{home(ctx, tensor.storage)}.dtype")
-    return tensor.storage.dtype
+    storage = tensor.storage
+    if storage.dtype is None:
+        first = "" if storage.folded else "[0]" * storage.blocks
+        storage.dtype = ctx.dtype(f"{home(ctx, storage)}{first}.dtype")
+    return storage.dtype
 
 
 def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib.util
+import json
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ import numpy as np
 
 from nki_migrate.verify.arrays import Array, load_array, save_array
 from nki_migrate.verify.checks import Checks
-from nki_migrate.verify.job import read_job, write_result
+from nki_migrate.verify.job import FACTS, read_job, write_result
 
 
 def _switched(backend: Mapping[str, str | None] | None) -> contextlib.AbstractContextManager[Any]:
@@ -123,17 +124,42 @@ def _taken(names: Sequence[str] | None, entry: Mapping[str, Any]) -> bool:
     return names is None or entry["name"] in names
 
 
+class _Recording(contextlib.ExitStack):
+    """What `nki-run --record` sees, a facts document for each variant; needs the switch set."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        from nki_runtime import recording
+
+        self._folder, self._recording = folder, recording
+        self.load = recording.load
+        self.enter_context(recording.instrumented())
+
+    @contextlib.contextmanager
+    def variant(self, number: int) -> Iterator[None]:
+        """Write what the kernels that run inside the block show, also when it ends in an error."""
+        documents: list[Mapping[str, Any]] = []
+        try:
+            with self._recording.recorded(documents, self._folder):
+                yield
+        finally:
+            text = json.dumps(documents[0])
+            (self._folder / FACTS.replace("*", f"{number:04}")).write_text(text, encoding="utf-8")
+
+
 def _run(folder: Path, job: Mapping[str, Any], checks: Checks) -> Iterator[dict[str, Any]]:
     file = Path(job["file"])
     sys.path[:0] = job["search_path"]
-    with _switched(job["backend"]), checks.watching():
-        function = getattr(_load(file), job["function"])
+    with _switched(job["backend"]), checks.watching(), contextlib.ExitStack() as stack:
+        recording = stack.enter_context(_Recording(folder)) if job["record"] else None
+        function = getattr((recording.load if recording else _load)(file), job["function"])
         names = parameters(file, job["function"])
         if job["launch"] is not None:
             launch = tuple(job["launch"])
             function = function[launch if len(launch) > 1 else launch[0]]
         for number, variant in enumerate(job["variants"]):
-            results, returned = _call(function, names, folder, variant, bool(job["backend"]))
+            with recording.variant(number) if recording else contextlib.nullcontext():
+                results, returned = _call(function, names, folder, variant, bool(job["backend"]))
             arrays = [
                 save_array(array, folder / f"out_{number}_{i}.bin")
                 for i, array in enumerate(results)

@@ -15,7 +15,7 @@ from typing import Any
 from nki_migrate.verify.arrays import Array, fill_array, load_array, save_array
 from nki_migrate.verify.cases import Arg
 
-JOB, RESULT = "job.json", "result.json"
+JOB, RESULT, FACTS = "job.json", "result.json", "facts_*.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Job:
 
     `launch` is what goes in brackets (`kernel[4, 2](…)`), None for a plain call; `backend` None
     means a plain NumPy function, called with its arguments by name. `checks` are those of
-    `neuroncore.checks` that the kernel has to pass.
+    `neuroncore.checks` that the kernel has to pass. `record` asks for the facts of each variant.
     """
 
     file: Path
@@ -49,6 +49,7 @@ class Job:
     backend: Backend | None = None
     launch: tuple[int, ...] | None = None
     checks: tuple[str, ...] = ()
+    record: bool = False
 
     def write(self, folder: Path) -> None:
         """Put the job into a folder, arrays filled."""
@@ -59,6 +60,7 @@ class Job:
             "backend": asdict(self.backend) if self.backend else None,
             "launch": self.launch,
             "checks": self.checks,
+            "record": self.record,
             "variants": [
                 [_encode_arg(folder, arg, self.seed, i, j) for j, arg in enumerate(variant)]
                 for i, variant in enumerate(self.variants)
@@ -85,13 +87,15 @@ class Outcome:
     """What a child left behind: the results of each variant it finished, and why it stopped.
 
     A variant's results are the returned arrays, then the `output` arguments, then the `inout`
-    ones; `returned` counts all but the last group. `findings` are what the checks found.
+    ones; `returned` counts all but the last group. `findings` are what the checks found, `facts`
+    the facts documents of the variants that were recorded.
     """
 
     results: tuple[tuple[Array, ...], ...] = ()
     returned: tuple[int, ...] = ()
     error: str | None = None
     findings: tuple[str, ...] = ()
+    facts: tuple[Mapping[str, Any], ...] = ()
 
     def but(self, error: str) -> Outcome:
         """The same with another reason for stopping."""
@@ -123,4 +127,5 @@ def read_result(folder: Path) -> Outcome:
         tuple(v["returned"] for v in variants),
         document["error"],
         tuple(document["findings"]),
+        tuple(json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob(FACTS))),
     )

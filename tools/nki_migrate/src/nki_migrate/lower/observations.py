@@ -1,0 +1,285 @@
+"""Observed facts as the last source: they fill what the source, local inference and the user left.
+
+Of a shape only the rank is taken: its sizes are spelled `x.shape[k]`, whatever they were in the
+run. Which sizes and dtypes are equal is taken from the runs where the new instruction refuses
+others by itself, or under an `assert` that is written in front of it: with other arguments the new
+kernel stops, it never computes something else.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from nki_migrate.facts.dtypes import FLOAT32, DType, promote
+from nki_migrate.facts.observed import Observation
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Unknown, Value
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.views import home, own_dtype
+
+__all__ = [
+    "guard",
+    "is_seen_float",
+    "is_seen_floating",
+    "note_sizes",
+    "refined",
+    "seen_one",
+    "seen_promotion",
+    "seen_same",
+]
+
+_NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[[\w., :+*/%-]*\])*")  # no call
+_FLOATS = ("bfloat16", "float16", "float32")
+
+
+def refined(ctx: Context, node: ast.expr, value: Value) -> Value:
+    """The value with what the runs showed of the expression put in where nothing else told."""
+    if ctx.observed is None or not isinstance(value, Unknown | Parameter | Tensor | Sym):
+        return value
+    seen = ctx.observed.at(ctx.index.source.span(node))
+    if seen is None:
+        return value
+    if isinstance(value, Sym):
+        _note_number(ctx, value.poly, seen)
+        return value
+    if isinstance(value, Unknown) and value.rule is not None:
+        return value
+    if seen.is_tensor:
+        return _tensor(ctx, node, value, seen)
+    if seen.numbers is None and seen.kind is None:
+        return value
+    return _number(ctx, node, value, seen)
+
+
+# -- numbers
+
+
+def _note_number(ctx: Context, poly: Poly, seen: Observation) -> None:
+    atom, numbers = poly.single_atom, seen.numbers
+    if atom is not None and numbers is not None and seen.kind is int:
+        ctx.sizes.setdefault(atom, {run: (int(n),) for run, n in numbers.items()})
+
+
+def _number(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Value:
+    """A compile-time number: the expression's own text, whatever it was in the run."""
+    if isinstance(value, Parameter):
+        atom = f"{value.name}@{value.version}"
+        if seen.kind is not None:
+            ctx.kinds[atom] = seen.kind
+        _note_number(ctx, Poly.atom(atom), seen)
+        return value
+    if not isinstance(value, Unknown) or seen.kind is not int or not value.text:
+        return value
+    if not _NAMES.fullmatch(value.text):
+        return value
+    names = ctx.mentioned(value.text)
+    versions = ",".join(f"{n}@{v}" for n, v in sorted(names))
+    poly = Poly.atom(f"{value.text} {versions}")
+    _note_number(ctx, poly, seen)
+    _say(ctx, f"`{value.text}` is a whole number", seen)
+    return Sym(poly, value.text, names=names)
+
+
+def is_seen_float(ctx: Context, atom: str | None) -> bool | None:
+    """Whether a parameter was a float in every run, or an int; None if nothing was seen."""
+    kind = ctx.kinds.get(atom or "")
+    if kind is None:
+        return None
+    ctx.basis.append(f"observed: `{(atom or '').partition('@')[0]}` is of type {kind.__name__}")
+    return kind is float
+
+
+# -- tensors
+
+
+def _tensor(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Value:
+    if isinstance(value, Tensor):
+        if value.dims is None or value.shape is not None:
+            return _filled(ctx, value, seen)
+        return _element(ctx, node, seen) or value
+    if isinstance(value, Parameter):
+        from nki_migrate.lower.access import as_tensor
+
+        tensor = as_tensor(ctx, value)
+        assert tensor is not None
+        filled = _filled(ctx, tensor, seen)
+        for name, bound in list(ctx.scope.values.items()):
+            if bound is tensor:
+                ctx.scope.values[name] = filled
+        return filled
+    return _element(ctx, node, seen) or value
+
+
+def _element(ctx: Context, node: ast.expr, seen: Observation) -> Tensor | None:
+    """A tile in a list, a tuple or an object: `tiles[i]`, `state.tile`."""
+    from nki_migrate.lower.source_text import text_of
+
+    text = text_of(ctx, node)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        base = ctx.observed.at(ctx.index.source.span(node.value)) if ctx.observed else None
+        if base is not None and base.is_tensor and _may_be_list(base):
+            return None  # `blocks[i, j]` of a list of lists
+    if not _NAMES.fullmatch(text) or _may_be_list(seen):
+        return None
+    storage = Storage(text, None, None, None, mentions=ctx.mentioned(text))
+    return _filled(ctx, Tensor(storage, None), seen)
+
+
+def _may_be_list(seen: Observation) -> bool:
+    """On chip more than two dimensions may begin with block dimensions, which become a list."""
+    return seen.memory != "hbm" and (seen.rank is None or seen.rank > 2)
+
+
+def _filled(ctx: Context, tensor: Tensor, seen: Observation) -> Tensor:
+    storage = tensor.storage
+    if tensor.dims is None and tensor.shape is None and seen.rank and not _may_be_list(seen):
+        text = home(ctx, storage)
+        mentions = ctx.mentioned(text)
+        shape = tuple(
+            Sym(Poly.atom(f"{text}.shape[{k}]"), f"{text}.shape[{k}]", names=mentions)
+            for k in range(seen.rank)
+        )
+        ctx.facts.positive |= {s.text for s in shape}
+        storage.shape = shape
+        storage.basis = _say(ctx, f"`{text}` has {seen.rank} dimensions", seen)
+        tensor = replace(tensor, shape=shape)
+    if tensor.dims is None and storage.buffer is None and seen.memory is not None:
+        storage.buffer = seen.memory
+        storage.basis = _say(ctx, f"`{storage.name}` is in {seen.memory}", seen)
+    if seen.dtypes is not None:
+        with suppress(Cannot):
+            ctx.seen_dtypes.setdefault(own_dtype(ctx, tensor).key, seen.dtypes)
+    if storage.basis and storage.basis not in ctx.basis:
+        ctx.basis.append(storage.basis)
+    note_sizes(ctx, tensor, seen)
+    return tensor
+
+
+def note_sizes(ctx: Context, tensor: Tensor, seen: Observation) -> None:
+    """Remember which sizes the dimensions had that have a name."""
+    if tensor.shape is None or len(tensor.shape) != seen.rank:
+        return
+    for axis, size in enumerate(tensor.shape):
+        atom = size.poly.single_atom
+        if atom is not None:
+            ctx.sizes.setdefault(atom, seen.sizes(axis))
+
+
+# -- what was equal
+
+
+def seen_same(ctx: Context, a: Poly, b: Poly) -> bool:
+    """Whether two sizes were equal in every run."""
+    x, y = _values(ctx, a), _values(ctx, b)
+    shared = x.keys() & y.keys()
+    return bool(shared) and all(x[run] == y[run] for run in shared)
+
+
+def seen_one(ctx: Context, size: Poly) -> bool:
+    """Whether a size was 1 in every run."""
+    values = _values(ctx, size)
+    return bool(values) and all(v == (1,) for v in values.values())
+
+
+def _values(ctx: Context, poly: Poly) -> Mapping[int, tuple[int, ...]]:
+    """What a number was, per document; nothing where an atom of it was not seen."""
+    poly = ctx.facts.reduced(poly)
+    atom = poly.single_atom
+    if atom is not None and atom in ctx.sizes:
+        return ctx.sizes[atom]
+    runs = {run for sizes in ctx.sizes.values() for run in sizes}
+    found = {run: _value(ctx, poly, run) for run in sorted(runs)}
+    return {run: (number,) for run, number in found.items() if number is not None}
+
+
+def _value(ctx: Context, poly: Poly, run: int) -> int | None:
+    total = 0
+    for monomial, coefficient in poly.terms:
+        product = coefficient
+        for atom in monomial:
+            number = _atom_value(ctx, atom, run)
+            if number is None:
+                return None
+            product *= number
+        total += product
+    return total
+
+
+def _atom_value(ctx: Context, atom: str, run: int) -> int | None:
+    quotient = ctx.facts.quotients.get(atom)
+    if quotient is not None:
+        n, d = _value(ctx, quotient.numerator, run), _value(ctx, quotient.divisor, run)
+        return None if n is None or not d else -(-n // d) if quotient.up else n // d
+    values = ctx.sizes.get(atom, {}).get(run, ())
+    return values[0] if len(values) == 1 else None
+
+
+# -- dtypes
+
+
+def seen_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | None:
+    """What 0.1 promoted two dtypes to in every run, in the kernel's own words and under an assert.
+
+    None if the runs do not say, or say different things.
+    """
+    x, y = _dtypes(ctx, a), _dtypes(ctx, b)
+    pairs = {(x[run], y[run]) for run in x.keys() & y.keys()}
+    if not pairs:
+        return None
+    if all(one == other for one, other in pairs):
+        guard(ctx, f"{ctx.dtype_text(a)} == {ctx.dtype_text(b)}")
+        return a
+    for one, position in ((a, 0), (b, 1)):
+        if all(p[position] == FLOAT32 for p in pairs):
+            guard(ctx, f"{ctx.dtype_text(one)} == {float32}")
+            return DType(float32, FLOAT32)
+    if len(pairs) > 1:
+        return None
+    (pair,) = pairs
+    result = promote(DType(pair[0], pair[0]), DType(pair[1], pair[1]), float32)
+    if result is None:
+        return None
+    for one, name in zip((a, b), pair, strict=True):
+        if not one.is_known:
+            guard(ctx, f"{ctx.dtype_text(one)} == {float32.replace(FLOAT32, name)}")
+    return DType(float32.replace(FLOAT32, result.key), result.key)
+
+
+def is_seen_floating(ctx: Context, dtype: DType, float32: str) -> bool:
+    """Whether a dtype was a floating one in every run; an assert says so in the new kernel."""
+    kinds = set(_dtypes(ctx, dtype).values())
+    if not kinds or not kinds <= set(_FLOATS):
+        return False
+    names = ", ".join(float32.replace(FLOAT32, n) for n in _FLOATS)
+    guard(ctx, f"{ctx.dtype_text(dtype)} in ({names})")
+    return True
+
+
+def _dtypes(ctx: Context, dtype: DType) -> Mapping[int, str]:
+    if not dtype.is_known:
+        return ctx.seen_dtypes.get(dtype.key, {})
+    runs = {run for dtypes in ctx.seen_dtypes.values() for run in dtypes}
+    return dict.fromkeys(runs, dtype.key)
+
+
+# -- asserts
+
+
+def guard(ctx: Context, condition: str) -> None:
+    """`assert condition` in front of the statement, once per block."""
+    ctx.basis.append(f"observed: {condition}")
+    key = f"{condition} {sorted(ctx.mentioned(condition))}"
+    if not any(key in block for block in ctx.guards):
+        ctx.guards[-1].add(key)
+        ctx.emit(f"assert {condition}")
+
+
+def _say(ctx: Context, fact: str, seen: Observation) -> str:
+    text = f"observed in {len(seen.runs)} run{'s' * (len(seen.runs) > 1)}: {fact}"
+    if text not in ctx.basis:
+        ctx.basis.append(text)
+    return text

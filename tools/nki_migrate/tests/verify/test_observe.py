@@ -1,0 +1,85 @@
+"""`--cases` and `--facts` from the command line: the old kernel runs, and its facts are used."""
+
+import pytest
+from typer.testing import CliRunner
+
+from nki_migrate.cli.main import app
+
+KERNEL = """\
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+def load(x):
+    return nl.load(x), 0
+
+
+@nki.jit
+def add(x, y):
+    a, _ = load(x)
+    b, _ = load(y)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.add(a, b))
+    return out
+"""
+CASES = """\
+schema = "nki-cases/1"
+[[case]]
+file = "add.py"
+kernel = "add"
+reference = "references.py:add"
+[[case.arg]]
+name = "x"
+dtype = "float32"
+shape = [128, 64]
+[[case.arg]]
+name = "y"
+dtype = "float32"
+shape = [128, 64]
+[[case.more]]
+x = [64, 32]
+y = [64, 32]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI", raising=False)
+    (tmp_path / "add.py").write_text(KERNEL)
+    (tmp_path / "cases.toml").write_text(CASES)
+    (tmp_path / "references.py").write_text("def add(x, y):\n    return x + y\n")
+    return tmp_path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_what_a_case_shows_is_used_and_named(folder):
+    result = run("diff", "add.py", "--cases", "cases.toml", "-v")
+
+    assert "TODO" not in result.stdout
+    assert "because: observed in 2 runs: `a` has 2 dimensions" in result.stderr
+
+
+def test_check_alone_runs_no_user_code(folder):
+    result = run("check", "add.py")
+
+    assert "the shapes of `a` and `b` are not known" in result.stdout
+
+
+def test_verify_observes_the_cases_that_it_runs(folder):
+    result = run("fix", "add.py", "--verify")
+
+    assert result.exit_code == 0, result.stdout + result.stderr
+    assert "TODO" not in (folder / "add.py").read_text()
+
+
+def test_a_kernel_that_stops_is_named_and_the_file_is_migrated_all_the_same(folder):
+    (folder / "add.py").write_text(KERNEL.replace("    return out", "    raise ValueError('no')"))
+
+    result = run("diff", "add.py", "--cases", "cases.toml")
+
+    assert "add of add.py stopped while observed" in result.stderr
+    assert "TODO" not in result.stdout
