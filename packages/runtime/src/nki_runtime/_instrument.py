@@ -178,9 +178,11 @@ class _Loader(SourceFileLoader):
         return compile_instrumented(self.get_data(path), path)
 
 
-_OURS = frozenset(
-    "neuroncore nki_beta1 nki_beta2 nki_dtypes nki_migrate nki_runtime nkigen_lite nkigym".split()
-)
+_OURS = {"neuroncore", "nki_beta1", "nki_beta2", "nki_dtypes", "nki_runtime"} | {
+    "nki_migrate",
+    "nkigen_lite",
+    "nkigym",
+}
 """What runs the kernels is not recorded, wherever it is installed."""
 
 

@@ -1,6 +1,7 @@
 """Facts files: what is read from them, and when they do not fit."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,9 @@ X = _entry(12, 13, shape=[128, 512], dtype="float32", memory="shared_hbm")
 N = _entry(16, 17, value=3)
 
 
-def _at(document, column, end, path="k.py"):
+def _at(document, column, end, path="k.py") -> Any:
     facts = facts_of(document, "facts").of_file(path, Source(TEXT))
-    return facts and facts.at((2, column, 2, end))
+    return facts.at((2, column, 2, end)) if facts is not None else None
 
 
 def test_a_tensor_has_rank_dtype_and_memory():
