@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from neuroncore.errors import AttributeValueError, SignatureError
+from neuroncore.instructions import KernelWarning
 from nki_beta2 import BACKEND
 
 INSTRUCTIONS = [
@@ -55,20 +56,42 @@ def test_constants_are_the_enums_again(now):
     assert constants.dge_mode is now.nisa.dge_mode
 
 
-@pytest.mark.parametrize("version", BACKEND.versions)
-def test_integer_codes_ended_with_0_3(speak, version, ramp):
-    lang = speak(version)
-
+def engine_by_code(lang):
     def kernel(x):
         t = lang.tile(x)
         lang.nisa.tensor_copy(t, t, engine=5)
         return lang.out(t)
 
-    if version == "0.2":
-        assert np.array_equal(lang.run(kernel, ramp), ramp)
-    else:
-        with pytest.raises(AttributeValueError, match="engine=5 is an integer code"):
-            lang.run(kernel, ramp)
+    return kernel
+
+
+@pytest.mark.parametrize("version", ["0.4", "0.5", "0.6"])
+def test_integer_codes_are_refused_from_0_4(speak, version, ramp):
+    lang = speak(version)
+
+    with pytest.raises(AttributeValueError, match="engine=5 is an integer code"):
+        lang.run(engine_by_code(lang), ramp)
+
+
+def test_integer_codes_are_members_in_0_2(speak, ramp):
+    lang = speak("0.2")
+
+    assert np.array_equal(lang.run(engine_by_code(lang), ramp), ramp)
+
+
+def test_integer_codes_are_warned_about_in_0_3(speak, ramp):
+    lang = speak("0.3")
+
+    with pytest.warns(KernelWarning, match="engine=5 is an integer code, not a member"):
+        assert np.array_equal(lang.run(engine_by_code(lang), ramp), ramp)
+
+
+def test_an_option_says_what_integer_codes_are_in_0_3(speak, ramp):
+    silent, strict = (speak("0.3", enum_codes=said) for said in ("ignore", "error"))
+
+    assert np.array_equal(silent.run(engine_by_code(silent), ramp), ramp)
+    with pytest.raises(AttributeValueError, match="engine=5 is an integer code"):
+        strict.run(engine_by_code(strict), ramp)
 
 
 def test_instructions_return_handles_from_0_6_on(every, ramp):

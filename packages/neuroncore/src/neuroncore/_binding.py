@@ -21,13 +21,16 @@ from neuroncore.core import NeuronCore
 from neuroncore.errors import AttributeValueError, KernelError, SignatureError, UnsupportedError
 from neuroncore.instructions import Attr, Call, Instruction
 from neuroncore.instructions._execute import plan, settling
+from neuroncore.instructions._limits import warn_at_kernel
 from neuroncore.memory import View
 from neuroncore.observe import Event
+from neuroncore.options import Options
 from neuroncore.spec import Spec
 from neuroncore.surface import Signature, version_tuple
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 PLANS_KEPT = 1 << 16
+CODES_RULE = "NKI 0.3 migration guide: enum members, not integers"
 
 
 class Handle:
@@ -138,12 +141,14 @@ class Binding:
         for field in ("name", *operands):
             given.pop(field, None)
         specs = {f: self._kind(f, value) for f, value in operands.items()}
-        attrs = {f: self._attribute(f, a, given) for f, a in self.record.attrs.items()}
+        attrs = {
+            f: self._attribute(f, a, given, core.options) for f, a in self.record.attrs.items()
+        }
         for field, value in given.items():  # parameters that no record field models
             self._refuse_unmodelled(field, value)
         return Call(self.record, specs, attrs, core.target, core.options, self.version)
 
-    def _attribute(self, field: str, attr: Attr, given: dict[str, Any]) -> Any:
+    def _attribute(self, field: str, attr: Attr, given: dict[str, Any], options: Options) -> Any:
         value = given.pop(field, attr.default)
         if self.version >= (0, 2) and is_function(value):
             raise AttributeValueError(
@@ -154,19 +159,26 @@ class Binding:
                 rule="NKI 0.2 migration guide: nl operations instead of NumPy functions",
             )
         if self.version >= (0, 3) and isinstance(attr.default, Enum) and isinstance(value, int):
-            kind = type(attr.default)
-            raise AttributeValueError(
-                f"{field}={value!r} is an integer code",
-                expected="a member: " + ", ".join(m.name for m in kind),
-                got=repr(value),
-                operand=field,
-                rule="NKI 0.3 migration guide: enum members, not integers",
-            )
+            self._judge_code(field, value, type(attr.default), options)
         try:
             return attr.convert(value)
         except KernelError as wrong:
             wrong.operand = wrong.operand or field
             raise
+
+    def _judge_code(self, field: str, value: int, kind: type[Enum], options: Options) -> None:
+        """An integer code in place of a member: refused, or what the option `enum_codes` says."""
+        codes = options.enum_codes if self.version < (0, 4) else "error"
+        if codes == "error":
+            raise AttributeValueError(
+                f"{field}={value!r} is an integer code",
+                expected="a member: " + ", ".join(m.name for m in kind),
+                got=repr(value),
+                operand=field,
+                rule=CODES_RULE,
+            )
+        if codes == "warn":
+            warn_at_kernel(f"{field}={value!r} is an integer code, not a member [{CODES_RULE}]")
 
     def _kind(self, field: str, value: Any) -> Spec | type | None:
         operand = self.record.operands[field]

@@ -98,6 +98,10 @@ class Options:
     """dma_transpose documents dge_mode unknown and hwdge; kernels of the public library also pass
     none, which may or may not compile."""
 
+    enum_codes: Literal["error", "warn", "ignore"] = "warn"
+    """Integer codes for enums (`dge_mode=3`) in 0.3: the migration guide says that they are not
+    accepted any more, the public library for 0.3 passes them. From 0.4 on they are refused."""
+
     dma_order: Literal["dependences", "tiles"] = "dependences"
     """What orders two DMAs of one program that touch the same HBM bytes, for the `race` check: no
     document says. "dependences": the compiler keeps their program order, as it does for on-chip
