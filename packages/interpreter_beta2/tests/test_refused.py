@@ -9,7 +9,7 @@ from neuroncore.errors import KernelError, LaunchError, UnsupportedError
 from nki_beta2 import BACKEND
 
 SINCE = {
-    "nki.isa": {"core_barrier": "0.2", "sendrecv": "0.2"},
+    "nki.isa": {"core_barrier": "0.2"},
     "nki.collectives": {"all_reduce": "0.2", "ReplicaGroup": "0.2", "all_to_all_v": "0.3",
                         "all_gather_v": "0.6", "rank_id": "0.2"},
 }  # fmt: skip

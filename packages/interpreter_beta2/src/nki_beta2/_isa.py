@@ -22,6 +22,7 @@ from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.launch import RUNNING
 from neuroncore.surface import instruction_names, signature
 from neuroncore.targets import resolve_target
+from nki_beta2._exchange import sendrecv
 from nki_beta2._jit import Language
 from nki_beta2._refused import refused
 from nki_beta2._registers import registers
@@ -49,6 +50,7 @@ def isa_contents(language: Language) -> dict[str, Any]:
         contents["get_nc_sub_version"] = _nc_sub_version(language)
     if language.version >= (0, 6):
         contents["NkiInstruction"] = type(HANDLE)
+    contents["sendrecv"] = sendrecv(language)
     contents |= refused("nki.isa", version)
     for name in instruction_names(version):
         found = signature(name, version)

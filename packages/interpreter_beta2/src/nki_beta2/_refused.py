@@ -1,4 +1,4 @@
-"""Names that are there and refuse to be called: what needs several cores at the same time."""
+"""Names that are there and refuse to be called: what needs several ranks, and the barrier."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from neuroncore.errors import UnsupportedError
 from neuroncore.surface import version_tuple
 
 _ONE_AFTER_THE_OTHER = (
-    "the cores of a launch run one after the other here, so that none can wait for another"
+    "the cores of a launch run one after the other here between two nisa.sendrecv, and no check "
+    "knows what a barrier puts in order"
 )
 _NO_OTHER_RANK = "one rank runs here: there is nobody to exchange data with"
 
 # module, name, first and last version that have it
 _NAMES = (
     ("nki.isa", "core_barrier", "0.2", "0.6"),
-    ("nki.isa", "sendrecv", "0.2", "0.6"),
     ("nki.collectives", "ReplicaGroup", "0.2", "0.6"),
     ("nki.collectives", "all_gather", "0.2", "0.6"),
     ("nki.collectives", "all_gather_v", "0.6", "0.6"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from neuroncore._caret import place_of
 from neuroncore.core import NeuronCore
 from neuroncore.errors import KernelError, LaunchError, SignatureError
 from neuroncore.memory import View
+from neuroncore.turns import Turns
 
 
 @dataclass(slots=True)
@@ -36,6 +37,8 @@ class Launch:
     """Arguments (their storages, by id) that share memory with another whose tensor is a copy, and
     words for the two: such are read-only.
     """
+    turns: Turns | None = None
+    """How its programs wait for each other."""
     _next_shared: int = 0
 
     @property
@@ -48,6 +51,18 @@ class Launch:
         self.program = program
         self.core.accumulators.clear()  # every program has a core of its own
         self._next_shared = 0
+
+    def beside(self, program: tuple[int, ...]) -> Launch:
+        """The same launch for a program that runs while another waits."""
+        return Launch(
+            self.core, self.body, self.grid, program, self.shared, apart=self.apart,
+            turns=self.turns,
+        )  # fmt: skip
+
+    def meet(self, pipe: Hashable, offer: Any, what: str) -> Any:
+        """Wait for the other core's program at a pipe and exchange offers (see Turns.meet)."""
+        assert self.turns is not None
+        return self.turns.meet(sum(self.program), pipe, offer, what)
 
     def share(self, make: Callable[[], View]) -> View:
         """A tensor that all programs of the launch have in common, matched by order of creation."""
@@ -98,16 +113,23 @@ def execute(
     ready_args = [given.adopt(a, is_mutable(i)) for i, a in enumerate(args)]
     ready_kwargs = {k: given.adopt(v, is_mutable(k), k) for k, v in kwargs.items()}
     launch = Launch(core, body, grid, apart=given.protect())
-    results: list[Any] = []
+
+    def run(number: int, beside: bool) -> Any:
+        mine = launch.beside(programs[number]) if beside else launch
+        if not beside:
+            launch.begin(programs[number])
+        with entered(mine):
+            with misfits_explained(explain or misfit_of):
+                result = body(*ready_args, **ready_kwargs)
+            for watcher in core.watchers:
+                watcher.returned(result)
+        return result
+
+    launch.turns = Turns(core, len(programs), run)
     with entered(launch), np.errstate(all="ignore"):
         for watcher in core.watchers:
             watcher.launched(ready_args, ready_kwargs)
-        for program in programs:
-            launch.begin(program)
-            with misfits_explained(explain or misfit_of):
-                results.append(body(*ready_args, **ready_kwargs))
-            for watcher in core.watchers:
-                watcher.returned(results[-1])
+        results = launch.turns.run_all()
         for watcher in core.watchers:
             watcher.ended(results[0] if results else None)
     given.write_back()

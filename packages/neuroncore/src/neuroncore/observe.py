@@ -81,6 +81,10 @@ class Watcher:
         `at` and `of` are row-major element numbers inside the views, in pairs; None: all of them.
         """
 
+    def received(self, dst: View, src: View) -> None:
+        """Another core of the launch filled `dst` with what its `src` held."""
+        self.moved(dst, src)
+
     def returned(self, value: Any) -> None:
         """A program of the launch ended with this value, its tensors not yet exported."""
 

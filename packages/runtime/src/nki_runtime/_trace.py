@@ -74,6 +74,10 @@ class Tracer(Watcher):
         if self._now.recorder is not None:
             self._now.recorder.moved(dst, src, at, of)
 
+    def received(self, dst: View, src: View) -> None:
+        if self._now.recorder is not None:
+            self._now.recorder.received(dst, src)
+
     def returned(self, value: Any) -> None:
         if self._now.recorder is not None:
             self._guarded(self._now.recorder.returned, value)

@@ -252,6 +252,14 @@ class Recorder(Watcher):
                 "whole tile and choose with nisa.affine_select or nl.where",
             )
 
+    def received(self, dst: View, src: View) -> None:
+        if self._refused is None:
+            self._refused = UnsupportedError(
+                "cores exchange data, and a program is what one core does",
+                got=f"nisa.sendrecv into {dst!r}",
+                hint="capture or estimate the kernel on one core",
+            )
+
     def returned(self, value: Any) -> None:
         if not self._returned:
             self._returned = True
