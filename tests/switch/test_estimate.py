@@ -21,7 +21,7 @@ from neuroncore.errors import (
 )
 from neuroncore.observe import Event, Watcher
 from neuroncore.program import capture
-from nki_runtime import estimate, use
+from nki_runtime import estimate, program_of, simulate, use
 
 FOLDER = Path(__file__).parent
 X = np.ones((300, 64), np.float32)
@@ -234,6 +234,16 @@ def test_unknown_targets_modes_and_kernels_are_refused(kernels):
         estimate("rows_doubled", X)
     with pytest.raises(UnsupportedError, match="an estimate of 2 cores"):
         estimate(kernels.rows_doubled[2], X)
+
+
+@pytest.mark.parametrize("what", [type, dict, list, pytest.Item, max])
+def test_classes_and_functions_without_known_parameters_are_no_kernels(what):
+    for ask in (estimate, program_of):
+        with pytest.raises(LaunchError, match="this is no kernel") as raised:
+            ask(what, X)
+        assert raised.value.got == repr(what)
+    with pytest.raises(LaunchError, match="simulate takes a kernel"):
+        simulate(what)
 
 
 def test_an_argument_that_is_no_tensor_is_refused(kernels):

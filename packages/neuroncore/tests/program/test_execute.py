@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.errors import AccessError, KernelError, LaunchError, UndefinedError
+from neuroncore.errors import (
+    AccessError,
+    KernelError,
+    LaunchError,
+    SignatureError,
+    UndefinedError,
+)
 from neuroncore.observe import Event, Watcher, watched_by
 from neuroncore.options import Options
 from neuroncore.program import execute_program, parse_program
@@ -207,6 +213,24 @@ def test_an_instruction_is_refused_at_the_line_of_the_program():
 
     assert str(error).splitlines()[0].endswith(":4:5: dma_copy: src has 64 elements, dst 72")
     assert "dma_copy(dst=t[:, :], src=x[:, :])" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("call", "missing"),
+    [
+        ("exponential(dst=t[:, :], src=t[:, :], max_value=0.0)", "reduce_init"),
+        ("exponential(dst=t[:, :], src=t[:, :], reduce_init=0.0)", "max_value"),
+        ("activation(dst=t[:, :], op=exp)", "data"),
+    ],
+)
+def test_an_instruction_that_lacks_an_operand_is_refused(call, missing):
+    load = "t = buffer(float32[8, 8], sbuf)\ndma_copy(dst=t[:, :], src=x[:, :])\n"
+
+    error = failing(load + call)
+
+    assert isinstance(error, SignatureError)
+    first = f":5:5: {call.split('(')[0]}: {missing} is missing"
+    assert str(error).splitlines()[0].endswith(first)
 
 
 def test_an_access_that_leaves_its_buffer_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -45,15 +46,31 @@ def simulate(kernel: Any) -> Simulation:
     """`kernel` as something that runs here: `simulate(kernel)[lnc](*arrays, **kw)`.
 
     A kernel runs in the language that decorated it; a plain function runs in the one in force.
-    Raises LaunchError for what can't be called.
+    Raises LaunchError for what can't be called, a class, a function without known parameters.
     """
-    if not callable(kernel):
+    if not has_parameters(kernel):
         raise LaunchError(
             "simulate takes a kernel",
             expected="a function, or what nki.jit made of one",
-            got=type(kernel).__name__,
+            got=kind_of(kernel),
         )
     return Simulation(kernel)
+
+
+def has_parameters(value: Any) -> bool:
+    """Whether it may be a kernel: it is called, it is no class, and says what it takes."""
+    if not callable(value) or isinstance(value, type):
+        return False
+    try:
+        inspect.signature(value)
+    except (TypeError, ValueError):  # some of Python's own functions
+        return False
+    return True
+
+
+def kind_of(value: Any) -> str:
+    """What errors call something that is no kernel: its type, of a class or function itself."""
+    return repr(value)[:80] if callable(value) else type(value).__name__
 
 
 def language_of(kernel: Any) -> tuple[Backend, Choice]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.core import NeuronCore
-from neuroncore.errors import KernelError, LaunchError
+from neuroncore.errors import KernelError, LaunchError, Violation, raise_violations
 from neuroncore.instructions import Call as MachineCall
 from neuroncore.instructions import plan
 from neuroncore.launch import execute
@@ -25,6 +25,7 @@ from neuroncore.program.binding import machine_call
 from neuroncore.program.findings import need_program
 from neuroncore.program.nodes import Access, Allocate, Call, Loop, Program, Statement
 from neuroncore.program.operands import IndirectOperand, Operand, Tensor
+from neuroncore.program.structure import misfit
 from neuroncore.surface import version_tuple
 from neuroncore.targets import Target
 
@@ -111,6 +112,10 @@ class _Machine:
                 begin = partial(self.tensors[buffer.name].begin, statement.origin)
                 return _placed(begin, statement)
             case Call():
+                absent = _absent(statement)
+                if absent:
+                    refuse = partial(raise_violations, statement.instruction, absent)
+                    return _placed(refuse, statement)
                 return self._watched(statement) if self.core.watchers else self._call(statement)
 
     def _loop(self, loop: Loop) -> Step:
@@ -223,6 +228,12 @@ class _Machine:
                 watcher.did(event)
 
         return _placed(run, call)
+
+
+def _absent(call: Call) -> list[Violation]:
+    """Operands that the instruction needs and the call does not have."""
+    needed = ((n, o) for n, o in call.record.operands.items() if call.operands.get(n) is None)
+    return [wrong for name, operand in needed if (wrong := misfit(name, operand, None))]
 
 
 def kind_of(value: Any) -> Any:

@@ -159,7 +159,7 @@ class _Reader:
                 yield found(call, Violation(SignatureError, f"there is no {name}", name,
                             expected=", ".join((*record.operands, *record.attrs))))  # fmt: skip
         for name, operand in record.operands.items():
-            violation = _misfit(name, operand, call.operands.get(name))
+            violation = misfit(name, operand, call.operands.get(name))
             if violation:
                 yield found(call, violation)
         for name, attr in record.attrs.items():
@@ -263,7 +263,7 @@ def _odd_constant(made: Allocate, loops: tuple[str, ...]) -> Iterator[Finding]:
         ))  # fmt: skip
 
 
-def _misfit(name: str, operand: Operand, value: Any) -> Violation | None:
+def misfit(name: str, operand: Operand, value: Any) -> Violation | None:
     """What is wrong with the kind of an operand."""
     is_number = isinstance(value, (int, float))
     if is_beyond(value) and operand.number:
