@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any
 
+Findings = Sequence[Mapping[str, Any]]
 
-def touched_unasked(
-    before: bytes, after: bytes, findings: Sequence[Mapping[str, Any]]
-) -> list[int]:
-    """Lines of `before`, 1-based, that are not in `after` although no finding speaks of them.
 
-    A finding speaks of the statement that it stands in (of a compound one: its header), and of
-    blank lines right above that. Where a grid became loops (NKI1118) a line may move to the right.
-    Line endings count.
+def touched_unasked(before: bytes, after: bytes, findings: Findings) -> list[int]:
+    """Lines of `before`, 1-based, that `after` lacks although no finding speaks of them.
+
+    All other lines have to be there byte by byte and in their order. A finding speaks of the
+    statement that it stands in (of a compound one: its header), and of blank lines beside that.
+    Where a grid became loops (NKI1118, NKI1119) a line may move to the right.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     said = _spoken_of(before, [f for f in findings if f["applied"]])
-    indented = any(f["rule"] == "NKI1118" and f["applied"] for f in findings)
-    if indented:
-        old = [line.lstrip() or line for line in old]
-        new = [line.lstrip() or line for line in new]
-    gone: set[int] = set()
-    for tag, i, j, _, _ in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag in ("replace", "delete"):
-            gone |= set(range(i + 1, j + 1))
-    return sorted(gone - said)
+    if any(f["rule"] in ("NKI1118", "NKI1119") and f["applied"] for f in findings):
+        old, new = ([line.lstrip(b" \t") for line in lines] for lines in (old, new))
+    missing = []
+    place = 0
+    for number, line in enumerate(old, 1):
+        if number in said:
+            continue
+        try:
+            place = new.index(line, place) + 1
+        except ValueError:
+            missing.append(number)
+    return missing
 
 
 def _spoken_of(source: bytes, findings: Iterable[Mapping[str, Any]]) -> set[int]:
@@ -42,11 +44,23 @@ def _spoken_of(source: bytes, findings: Iterable[Mapping[str, Any]]) -> set[int]
         if around:
             first, last = min(around, key=lambda s: s[1] - s[0])
             said |= set(range(first, last + 1))
-    lines = source.splitlines()
-    for number in range(len(lines), 0, -1):
-        if number + 1 in said and not lines[number - 1].strip():
-            said.add(number)
-    return said
+    return said | _blank_beside(source.splitlines(), said)
+
+
+def _blank_beside(lines: Sequence[bytes], said: set[int]) -> set[int]:
+    """Blank lines next to those lines, comments and other blank lines left out of account."""
+    found: set[int] = set()
+    for order in (range(1, len(lines) + 1), range(len(lines), 0, -1)):
+        beside = False
+        for number in order:
+            text = lines[number - 1].strip()
+            if number in said:
+                beside = True
+            elif text and not text.startswith(b"#"):
+                beside = False
+            elif beside and not text:
+                found.add(number)
+    return found
 
 
 def _spans(node: ast.stmt) -> list[tuple[int, int]]:

@@ -28,7 +28,7 @@ from nki_migrate.lower.grid import Launches, is_core_count, plan_grid
 from nki_migrate.request import VERSIONS, Request, steps_between
 from nki_migrate.rules import Rule, Site, all_rules
 from nki_migrate.run import Run, result_of
-from nki_migrate.todos import MARK, with_todos, without_stale_todos
+from nki_migrate.todos import MARK, mark_above, with_todos, without_stale_todos
 from nki_migrate.untouched import kept_kernels, mixed_imports, only_kept, report
 
 __all__ = ["Suppressions", "migrate_source"]
@@ -337,7 +337,11 @@ def _audit(run: Run) -> None:
                 message=f"{found.text} is left of 0.1",
                 kernel=function.name,
             )
-            if not _is_known(run, index, origin, statement, finding):
+            if _is_known(run, index, origin, statement, finding):
+                continue
+            if mark_above(index.source.lines, header_lines(statement)[0]) is not None:
+                run.findings.append(origin.moved(finding))  # its TODO is there
+            else:
                 left.setdefault((statement, found.rule), (finding, found.node))
     _leave_manual(run, index, left.values())
 
@@ -371,6 +375,5 @@ def _is_known(
         not run.request.selects(finding.rule)
         or any(f.line in lines for f in mine)
         or (bool(mine) and (run.request.all_or_nothing or finding.rule in _KEPT_FOR_OTHERS))
-        or MARK in index.source.lines[first - 2]
         or run.silenced(finding.rule, line)
     )

@@ -21,11 +21,13 @@ class LineMap:
             self._identity = True
             return
         self._identity = False
-        for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        words, others = ([line.strip() for line in lines] for lines in (old, new))
+        matcher = SequenceMatcher(None, words, others, autojunk=False)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes():  # a body may have moved into a loop
             for j in range(j1, j2):
                 if tag == "equal":
                     self._line[j + 1] = i1 + (j - j1) + 1
-                    self._same.add(j + 1)
+                    self._same |= {j + 1} if old[i1 + (j - j1)] == new[j] else set()
                 else:
                     self._line[j + 1] = min(i1 + (j - j1), max(i2 - 1, i1)) + 1
 

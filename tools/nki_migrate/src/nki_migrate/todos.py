@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from nki_migrate.findings import Edit, Finding
 from nki_migrate.index import FileIndex
 from nki_migrate.lines import LineMap
 
-__all__ = ["MARK", "count_todos", "todo_text", "with_todos", "without_stale_todos"]
+__all__ = [
+    "MARK",
+    "count_todos",
+    "has_open_mark",
+    "mark_above",
+    "todo_text",
+    "with_todos",
+    "without_stale_todos",
+]
 
 MARK = "# TODO(nki-migrate "
 _TODO = re.compile(r"^\s*# TODO\(nki-migrate (NKI\d+)\)")
@@ -64,29 +72,68 @@ def _has_todo(lines: list[str], line: int, rule: str) -> bool:
     return False
 
 
-def without_stale_todos(text: str, before: str, findings: list[Finding]) -> str:
-    """The text without TODOs of rules that have nothing left to say about the file.
+def has_open_mark(lines: Sequence[str], first: int, last: int) -> bool:
+    """Whether an earlier run left something of the step 0.1 → 0.2 in these lines (1-based)."""
+    return any(f"{MARK}NKI1" in line for line in lines[max(first - 1, 0) : last])
 
-    Only comments that the file already had: this run's own are up to date.
+
+def mark_above(lines: Sequence[str], line: int) -> tuple[str, str] | None:
+    """Rule and message of a TODO of the step 0.1 → 0.2 right above a line (1-based)."""
+    above = line - 2
+    while above >= 0 and lines[above].lstrip().startswith("#"):
+        if f"{MARK}NKI1" in lines[above]:
+            rule, _, message = lines[above].partition(MARK)[2].partition("): ")
+            return rule, message.strip()
+        above -= 1
+    return None
+
+
+def without_stale_todos(text: str, before: str, findings: list[Finding]) -> str:
+    """The text without TODOs of statements that nothing is left to be said about.
+
+    Only comments that the file already had: this run's own are up to date. What is said may be
+    another rule of the same step by now: a run sees more than the one before.
     """
     if MARK not in before:
         return text
-    open_rules = {(f.rule, f.line) for f in findings if not f.applied}
+    open_steps = {(_step(f.rule), f.line) for f in findings if not f.applied}
     origin = LineMap(before, text)
+    spans = _statement_lines(text)
     lines = text.splitlines(keepends=True)
     kept = []
     for number, line in enumerate(lines, 1):
         match = _TODO.match(line)
-        if match and not _still_open(match[1], number, lines, origin, open_rules):
+        if match and not _still_open(match[1], number, lines, origin, open_steps, spans):
             continue
         kept.append(line)
     return "".join(kept)
 
 
+def _step(rule: str) -> str:
+    return rule[: len("NKI1")]
+
+
+def _statement_lines(text: str) -> dict[int, int]:
+    """First line of each statement → its last; of a compound one, the last of its header."""
+    found: dict[int, int] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno
+            found[first] = max(found.get(first, first), last or first)
+    return found
+
+
 def _still_open(
-    rule: str, number: int, lines: list[str], origin: LineMap, open_rules: set[tuple[str, int]]
+    rule: str,
+    number: int,
+    lines: list[str],
+    origin: LineMap,
+    open_steps: set[tuple[str, int]],
+    spans: dict[int, int],
 ) -> bool:
-    """Whether a finding of the rule lies within the statement below the comment."""
+    """Whether a finding of the rule's step lies within the statement below the comment."""
     below = number
     while below < len(lines) and (
         not lines[below].strip() or lines[below].lstrip().startswith("#")
@@ -94,5 +141,5 @@ def _still_open(
         below += 1
     if below < len(lines) and _ASSIGNS_ITEM.match(lines[below]):
         return True  # item assignment has no place in 0.2: whoever left it is not done
-    first = origin.line(below + 1)
-    return any(r == rule and first <= line <= first + 40 for r, line in open_rules)
+    first, last = origin.line(below + 1), origin.line(spans.get(below + 1, below + 1))
+    return any(step == _step(rule) and first <= line <= last for step, line in open_steps)

@@ -135,6 +135,102 @@ def test_todo_is_not_repeated_and_goes_when_its_construct_does():
     assert "TODO" not in migrated(once.replace(", mask=(ip >= jf)", ""))
 
 
+# What the first run knew and its result does not show: how much of a tile is filled, which names
+# are private, what a helper takes.
+HALF_DONE = {
+    "a mean of a tile that a mask fills in part": """
+        @nki.jit
+        def kernel(x):
+            out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+            ip, jf = nl.mgrid[0:128, 0:512]
+            tile = nl.load(x[ip, jf], mask=ip < x.shape[0])
+            mean = nl.mean(tile, axis=1)
+            nl.store(out[0:128, 0:1], mean)
+            return out
+        """,
+    "a private name under a TODO of its own": """
+        from neuronxcc.nki._private.private_api import core_barrier
+
+        @nki.jit
+        def kernel(x):
+            core_barrier(x, (0, 1))
+            if core_barrier:
+                tile = nl.load(x[0:128, 0:512])
+        """,
+    "a helper that is handed a tile across its partitions": """
+        @nki.jit
+        def kernel(x):
+            tile = nl.load(x[0:128, 0:128])
+            ip, jf = nl.mgrid[0:128, 0:128]
+            somebody.fills(tile[jf, ip])
+        """,
+    "another rule is the first to complain": """
+        @nki.jit
+        def kernel(a, b):
+            x = nl.load(a)
+            y = nl.load(b)
+            return nl.add(nl.exp(x), y)
+        """,
+}
+
+
+@pytest.mark.parametrize("name", HALF_DONE)
+def test_a_second_run_leaves_what_the_first_could_not_do(name):
+    once = migrated(source(HALF_DONE[name]))
+
+    assert "TODO(nki-migrate NKI1" in once
+    assert migrated(once) == once
+
+
+def test_a_second_run_lowers_nothing_that_the_first_left_without_a_todo():
+    text = source("""
+        @nki.jit
+        def kernel(x):
+            tile = nl.load(x[0:128, 0:512])
+            odd = nl.mod(tile, 2)
+        """)
+    once = migrated(text) + "    more = nl.ndarray((128, 512), dtype=nl.float32)\n"
+
+    assert migrated(once) == once
+
+
+def test_code_that_stays_keeps_the_name_of_a_view():
+    text = source("""
+        @nki.jit
+        def kernel(x):
+            row = x[0:128, 0:512]
+            somebody.takes(row)
+        """)
+
+    assert "somebody.takes(row)" in migrated(text)
+
+
+def test_the_shape_of_a_reshape_is_never_lost():
+    text = source("""
+        @nki.jit
+        def kernel(x):
+            flat = x.reshape(shape=(128, 512))
+            tile = nl.load(flat[0:128, 0:512])
+        """)
+    result = migrate_source(text, "kernel.py", Request())
+
+    assert "flat = x.reshape((128, 512))" in result.after
+    assert ("NKI1162", True) in {(f.rule, f.applied) for f in result.findings}
+
+
+def test_temporaries_of_views_have_names():
+    text = source("""
+        @nki.jit
+        def kernel(x, y):
+            out = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+            row = nl.load(y.reshape((1, 512))).broadcast_to((128, 512))
+            nl.store(out, row)
+            return out
+        """)
+
+    ast.parse(migrated(text))
+
+
 def test_all_or_nothing_leaves_an_incomplete_kernel_alone():
     text = source("""
         @nki.jit

@@ -1,21 +1,25 @@
 """A statement converts as a whole or not at all.
 
 What cannot is left as it stands under a TODO with the rule's id, and what it binds counts as
-unknown from there on.
+unknown from there on. In a function that an earlier run left TODOs in, only statements below those
+are tried again, and of these only what reads no tile: what the first run knew of tiles (how much
+of them is filled, for one) cannot be read off its result.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import io
 import tokenize
 from collections.abc import Callable
 
-from nki_migrate.facts.values import Parameter, Unknown
+from nki_migrate.facts.values import Parameter, Tensor, Unknown
 from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.lower.context import Cannot, Context, Deselected, Unproved
+from nki_migrate.lower.context import Cannot, Context, Deselected, Scope, Unproved
 from nki_migrate.lower.plan import Change
 from nki_migrate.lower.source_text import text_of
+from nki_migrate.todos import mark_above
 
 __all__ = ["attempt", "bind_anything", "bind_unknown"]
 
@@ -26,14 +30,24 @@ def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> boo
     names, outer, guards = set(ctx.generated), ctx.statement, set(ctx.guards[-1])
     ctx.out, ctx.statement, ctx.basis = [], statement, []
     old_rewrites = dict(ctx.rewrites)
+    mark = mark_above(ctx.index.source.lines, statement.lineno)
+    is_done = ctx.is_again and mark is None
     try:
         replaced = lower()
+        if ctx.is_again and _would_change(ctx, statement, replaced=replaced):
+            if mark is None:
+                raise Deselected("an earlier run is done with it")
+            if _reads_a_tile(ctx, statement, scope):
+                raise Cannot(*mark)
+        if mark is not None and _calls_a_helper(ctx, statement):  # nobody can tell what it takes
+            raise Cannot(*mark)
     except (Cannot, Deselected) as problem:
         ctx.scope, ctx.generated, ctx.rewrites = scope, names, old_rewrites
         ctx.counts[-1], ctx.guards[-1] = counts, guards
         ctx.drop_findings()
         ctx.statement = outer
-        if isinstance(problem, Cannot):
+        ctx.changes.pop(statement, None)
+        if isinstance(problem, Cannot) and not is_done:
             _leave_todo(ctx, statement, problem)
         bind_unknown(ctx, statement)
         return False
@@ -48,6 +62,39 @@ def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> boo
     ctx.commit_findings(statement, change)
     ctx.out, ctx.statement = [], outer
     return True
+
+
+def _would_change(ctx: Context, statement: ast.stmt, *, replaced: bool) -> bool:
+    if replaced:
+        return not _says_the_same(ctx, statement)
+    change = ctx.changes.get(statement)
+    if ctx.out or (change is not None and change.header is not None):
+        return True
+    return not hasattr(statement, "body") and text_of(ctx, statement) != ctx.index.source.segment(
+        statement
+    )
+
+
+def _calls_a_helper(ctx: Context, statement: ast.stmt) -> bool:
+    """Whether a simple statement calls something that is no part of the language."""
+    if hasattr(statement, "body"):
+        return False
+    calls = [n.func for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    return any(
+        (ctx.index.canonical(f) or "").partition(".")[0] not in _LANGUAGE
+        and not (isinstance(f, ast.Name) and hasattr(builtins, f.id))
+        for f in calls
+    )
+
+
+_LANGUAGE = {"nl", "nisa", "np", "nki"}
+
+
+def _reads_a_tile(ctx: Context, statement: ast.stmt, scope: Scope) -> bool:
+    """Whether anything in it may be on chip: how much of that is filled, nobody knows any more."""
+    read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)} & scope.values.keys()
+    values = [scope.values[name] for name in read]
+    return any(isinstance(v, Tensor | Parameter) and v.buffer != "hbm" for v in values)
 
 
 def _says_the_same(ctx: Context, statement: ast.stmt) -> bool:
@@ -86,7 +133,10 @@ def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:
     if not ctx.request.selects(problem.rule) or ctx.silenced(problem.rule, finding.line):
         return
     ctx.findings.append(finding)
-    if ctx.request.todo == "comment":
+    if (
+        ctx.request.todo == "comment"
+        and mark_above(ctx.index.source.lines, statement.lineno) is None
+    ):
         text = f"# TODO(nki-migrate {problem.rule}): {problem.message}"
         if isinstance(problem, Unproved):
             text += f"; holds if {problem.assumption} (--unsafe-fixes)"

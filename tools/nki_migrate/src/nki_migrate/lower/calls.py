@@ -108,12 +108,19 @@ def hand_over(ctx: Context, node: ast.expr, value: Value) -> None:
     if isinstance(value, Tensor):
         ctx.use(value, "op")
         ctx.aliased.add(value.storage.site)
+        if isinstance(node, ast.Name) and _holds(ctx, node.id, value):
+            return
         text = spell(ctx, value)
         if text != ctx.index.source.segment(node):
             ctx.rewrites[node] = text
     elif isinstance(value, Seq) and isinstance(node, ast.Tuple | ast.List):
         for element, item in zip(node.elts, value.items, strict=True):
             hand_over(ctx, element, item)
+
+
+def _holds(ctx: Context, name: str, tensor: Tensor) -> bool:
+    held = ctx.scope.held.get(name)
+    return held is tensor or (tensor.dims is None and held is tensor.storage)
 
 
 _RULE_OF_MISSING = {

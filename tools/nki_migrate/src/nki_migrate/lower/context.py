@@ -16,6 +16,7 @@ from nki_migrate.findings import Edit, Finding, Safety, Severity
 from nki_migrate.index import FileIndex, Function
 from nki_migrate.lower.plan import Change
 from nki_migrate.request import Assumption, Request
+from nki_migrate.todos import has_open_mark
 
 __all__ = ["Cannot", "Context", "Deselected", "Seen", "identifiers"]
 
@@ -96,6 +97,9 @@ class Context:
         self.same_dtypes: set[frozenset[str]] = set()  # keys of dtypes asserted to be equal
         self.kept: set[ast.Call] = set()  # allocations that stay as written
         self.before, self.seen, self.final = seen, Seen(), final
+        lines = index.source.lines
+        last = function.node.end_lineno or 0
+        self.is_again = has_open_mark(lines, function.node.lineno, last)
         self.facts = Facts()
         self.scope = Scope()
         self.changes: dict[ast.stmt, Change] = {}
@@ -132,7 +136,8 @@ class Context:
         return self.index.alias_for(module) or module  # an import is added for the bare name
 
     def fresh_name(self, wish: str) -> str:
-        """A name like `wish` that nothing in the function uses."""
+        """A name like `wish`, which may be an expression, that nothing in the function uses."""
+        wish = re.sub(r"\W+", "_", wish).strip("_")
         name, n = wish, 2
         while name in self._names or name in self.generated:
             name, n = f"{wish}_{n}", n + 1

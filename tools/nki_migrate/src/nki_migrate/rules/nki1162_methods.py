@@ -27,8 +27,12 @@ def _tensor(ctx: Context, base: Value, node: ast.Call) -> Tensor:
     return tensor
 
 
+def _shape_arguments(node: ast.Call) -> list[ast.expr]:
+    return node.args or [k.value for k in node.keywords if k.arg == "shape"]
+
+
 def _shape(ctx: Context, node: ast.Call) -> tuple[Sym, ...] | None:
-    arguments = node.args or [k.value for k in node.keywords if k.arg == "shape"]
+    arguments = _shape_arguments(node)
     value = value_of(ctx, arguments[0]) if len(arguments) == 1 else None
     items = value.items if isinstance(value, Seq) else tuple(value_of(ctx, a) for a in arguments)
     numbers = tuple(as_number(ctx, v) for v in items)
@@ -66,7 +70,12 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -
     shape = _shape(ctx, node)
     if tensor.dims is not None or tensor.storage.blocks:
         raise Cannot("NKI1162", "a reshape of part of a tensor", node)
-    text = f"{spell(ctx, tensor)}.reshape({', '.join(text_of(ctx, a) for a in node.args)})"
+    if any(k.arg != "shape" for k in node.keywords):
+        raise Cannot("NKI1162", "arguments of a reshape that 0.2 does not take", node)
+    if node.keywords:
+        ctx.report("NKI1162", node, "the shape of `.reshape` is given by position")
+    arguments = ", ".join(text_of(ctx, a) for a in _shape_arguments(node))
+    text = f"{spell(ctx, tensor)}.reshape({arguments})"
     storage = Storage(
         text, shape, tensor.dtype, tensor.buffer, tensor.storage.loops, tensor.storage.site,
         flat_name=tensor.storage.flat_name, mentions=ctx.mentioned(text),
