@@ -63,7 +63,7 @@ def starts(rows: Rows, users: Users, period: int) -> Iterator[tuple[int, int, in
     recurs = _recurring(rows.kinds, period)
     if not len(recurs):
         return iter(())
-    uses = np.flatnonzero(recurs[users.row_of_use])
+    uses = recurs[users.row_of_use].nonzero()[0]
     row = users.row_of_use[uses]
     later = uses + (rows.first[row + period] - rows.first[row])
     now, then = rows.buffers[uses], rows.buffers[later]
@@ -75,7 +75,9 @@ def starts(rows: Rows, users: Users, period: int) -> Iterator[tuple[int, int, in
     steps = np.zeros_like(rows.offsets)
     step = steps[uses] = rows.offsets[later] - rows.offsets[uses]
 
-    begin = np.flatnonzero(np.diff(row, prepend=NONE))
+    changes = np.ones(len(row), np.bool_)
+    np.not_equal(row[1:], row[:-1], out=changes[1:])
+    begin = changes.nonzero()[0]
     latest, soonest = np.where(recurs, NONE, len(rows)), np.full(len(rows), len(rows))
     steady = np.ones(len(rows), np.bool_)
     if len(begin):
@@ -87,7 +89,7 @@ def starts(rows: Rows, users: Users, period: int) -> Iterator[tuple[int, int, in
     at = np.arange(len(rows) + 1 - period)
     begins = _over_windows(np.maximum, latest, period) < at
     begins &= at <= _over_windows(np.minimum, soonest, period)
-    found = np.flatnonzero(begins)
+    found = begins.nonzero()[0]
     if not len(found):
         return iter(())
     goes_on = _over_windows(np.logical_and, steady, period)
@@ -100,11 +102,15 @@ def starts(rows: Rows, users: Users, period: int) -> Iterator[tuple[int, int, in
 
 def _recurring(kinds: np.ndarray, period: int) -> np.ndarray:
     """(R,) whether a row is one of at least `period` in a row that recur; empty if none is."""
-    same = np.flatnonzero(kinds[period:] == kinds[:-period])
-    breaks = np.flatnonzero(np.diff(same) > 1)
-    bounds = np.concatenate([[0], breaks + 1, [len(same)]])
-    lengths = np.diff(bounds)
-    same = same[np.repeat(lengths >= period, lengths)]
+    same = (kinds[period:] == kinds[:-period]).nonzero()[0]
+    if len(same) < period:
+        return same[:0]
+    breaks = (same[1:] - same[:-1] > 1).nonzero()[0] + 1
+    if len(breaks):
+        bounds = np.zeros(len(breaks) + 2, np.int64)
+        bounds[1:-1], bounds[-1] = breaks, len(same)
+        lengths = bounds[1:] - bounds[:-1]
+        same = same[(lengths >= period).repeat(lengths)]
     recurs = np.zeros(len(kinds) if len(same) else 0, np.bool_)
     recurs[same] = True
     return recurs

@@ -25,6 +25,7 @@ from neuroncore.program.rolling import Kinds, joined_rows, rolled_rows
 from neuroncore.program.rows import NONE, Forms, Rows
 
 LONGEST_PERIOD = 1024  # statements at one level; longer bodies stay unrolled
+_FEW = 256  # integers; fewer are sooner in a set than sorted
 _SIGHTS = 3  # how many next occurrences of a statement suggest a period
 
 
@@ -93,12 +94,12 @@ class _Roller:
 
     def periods(self) -> list[int]:
         """Distances at which statements recur, shortest first."""
-        order = np.argsort(self.rows.kinds, kind="stable")
+        order = self.rows.kinds.argsort(kind="stable")
         kinds = self.rows.kinds[order]
         found: set[int] = set()
         for sight in range(1, _SIGHTS + 1):
-            again = np.flatnonzero(kinds[sight:] == kinds[:-sight])
-            found.update(np.unique(order[again + sight] - order[again]).tolist())
+            apart = (order[sight:] - order[:-sight])[kinds[sight:] == kinds[:-sight]]
+            found.update((apart if len(apart) < _FEW else np.unique(apart)).tolist())
         return sorted(p for p in found if p <= LONGEST_PERIOD)
 
     def pass_over(self) -> bool:

@@ -34,7 +34,7 @@ def rolled_rows(
     start, trips = found.T
     end = start + period * trips
     low, behind = rows.first[start], rows.first[start + period]
-    counts = np.diff(rows.first)
+    counts = rows.counts()
     counts[start] = behind - low
     new = replace(
         rows, kinds=rows.kinds.copy(), forms=rows.forms.copy(), made=rows.made.copy(),
@@ -69,7 +69,7 @@ def _bytes_of_rows(table: np.ndarray) -> Iterator[bytes]:
 def _between(low: np.ndarray, high: np.ndarray, length: int) -> np.ndarray:
     """(length,) whether a place is in one of the ranges, which do not overlap."""
     begun, ended = (np.bincount(at, minlength=length + 1) for at in (low, high))
-    return np.cumsum(begun - ended)[:length] > 0
+    return (begun - ended).cumsum()[:length] > 0
 
 
 def joined_rows(rows: Rows, forms: Forms, kinds: Kinds, folds: Sequence[Fold]) -> Rows:

@@ -56,9 +56,13 @@ class Rows:
         """Where the accesses of the row stand."""
         return slice(int(self.first[row]), int(self.first[row + 1]))
 
+    def counts(self) -> np.ndarray:
+        """(R,) how many accesses each row has."""
+        return self.first[1:] - self.first[:-1]  # np.diff takes ten times as long for few
+
     def row_of_use(self) -> np.ndarray:
         """(U,) the row that each access belongs to."""
-        return np.repeat(np.arange(len(self)), np.diff(self.first))
+        return np.arange(len(self)).repeat(self.counts())
 
     def part(self, start: int, stop: int) -> Rows:
         """The rows from `start` to before `stop`."""
@@ -79,10 +83,11 @@ class Rows:
         """The rows where `keep` (R, bool) is set, with their accesses: `counts` (R) of them each,
         together those where `keep_uses` (U, bool) is set.
         """
-        counts = np.diff(self.first) if counts is None else counts
+        counts = self.counts() if counts is None else counts
         if keep_uses is None:
-            keep_uses = np.repeat(keep, counts)
-        first = np.concatenate([[0], np.cumsum(counts[keep])])
+            keep_uses = keep.repeat(counts)
+        first = np.zeros(np.count_nonzero(keep) + 1, np.int64)
+        counts[keep].cumsum(out=first[1:])
         return Rows(
             self.kinds[keep], self.forms[keep], self.made[keep], self.inside[keep],
             first, self.buffers[keep_uses], self.offsets[keep_uses],
