@@ -104,8 +104,9 @@ class _Roller:
 
     def pass_over(self) -> bool:
         """Roll or fold everything that repeats with the shortest period; whether anything did."""
-        users = Users(self.rows, self.pinned)
-        return any(self.sweep(users, period) for period in self.periods())
+        periods = self.periods()
+        users = Users(self.rows, self.pinned) if periods else None
+        return users is not None and any(self.sweep(users, period) for period in periods)
 
     def sweep(self, users: Users, period: int) -> bool:
         """Roll or fold everything that repeats with this period; whether anything did."""

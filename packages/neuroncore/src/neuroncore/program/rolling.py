@@ -36,15 +36,16 @@ def rolled_rows(
     low, behind = rows.first[start], rows.first[start + period]
     counts = rows.counts()
     counts[start] = behind - low
-    new = replace(
-        rows, kinds=rows.kinds.copy(), forms=rows.forms.copy(), made=rows.made.copy(),
-        inside=rows.inside.copy(), buffers=rows.buffers.copy(),
+    new = Rows(
+        rows.kinds.copy(), rows.forms.copy(), rows.made.copy(), rows.inside.copy(),
+        rows.first, rows.buffers.copy(), rows.offsets,
     )  # fmt: skip
     new.made[start] = NONE
     body = start[:, None] + np.arange(period)
     new.inside[start] = rows.inside[body].max(axis=1) + 1
-    for width in np.unique(behind - low).tolist():
-        loops = np.flatnonzero(behind - low == width)
+    widths = behind - low
+    for width in sorted({*widths.tolist()}):
+        loops = (widths == width).nonzero()[0]
         first = start[loops]
         uses = low[loops, None] + np.arange(width)
         steps = rows.offsets[uses + width] - rows.offsets[uses]
