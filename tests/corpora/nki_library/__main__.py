@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.corpora.beta1.report import replace_part
-from tests.corpora.nki_library.groups import GROUPS, TESTS, commit_of, run_groups
-from tests.corpora.nki_library.record import markdown, one_line
+from tests.corpora.nki_library.groups import GROUPS, TESTS, Limits, commit_of, run_groups
+from tests.corpora.nki_library.record import kept_rows, markdown, one_line, rows_of
 
 PART = "nki_library"
 
@@ -21,6 +22,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", help=f"groups, with commas between them: {', '.join(GROUPS)}")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
     parser.add_argument("--seconds", type=float, help="limit for one test file (default none)")
+    parser.add_argument("--memory", type=float, metavar="GIB", help="limit for one process")
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="keep the table there")
     return parser
 
@@ -42,13 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         checkout,
         names,
         jobs=options.jobs,
-        seconds=options.seconds,
+        limits=Limits(options.seconds, options.memory),
         tell=lambda result: print(one_line(result), flush=True),
     )
-    table = markdown(results, commit_of(checkout), [name for name in GROUPS if name not in names])
-    print(table)
+    commit, date = commit_of(checkout), f"{datetime.now(UTC):%Y-%m-%d}"
+    rows = {result.group: rows_of(result, date) for result in results}
+    print(markdown(rows, commit, names))
     if options.write:
-        replace_part(options.write, PART, table)
+        mine = options.write.read_text(encoding="utf-8").partition(f"<!-- {PART}: end -->")[0]
+        earlier = kept_rows(mine, commit, list(GROUPS))
+        replace_part(options.write, PART, markdown(earlier | rows, commit, list(GROUPS)))
     return int(any(r.of("failed") or r.not_run or r.trouble for r in results))
 
 

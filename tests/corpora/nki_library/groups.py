@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.corpora.nki_library.record import Outcome, Result, read_record
@@ -39,18 +39,29 @@ ENDED = (0, 1)  # pytest's exit status: all passed, some failed
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one test file may take; None: as much as it likes."""
+
+    seconds: float | None = None
+    gibibytes: float | None = None
+
+
+NO_LIMITS = Limits()
+
+
 def run_groups(
     checkout: Path,
     names: Sequence[str],
     *,
     jobs: int = 1,
-    seconds: float | None = None,
+    limits: Limits = NO_LIMITS,
     tell: Callable[[Result], None] = lambda result: None,
 ) -> list[Result]:
-    """The groups of those names, `jobs` at a time; a test file may take `seconds`."""
+    """The groups of those names, `jobs` at a time."""
 
     def run(name: str) -> Result:
-        result = run_group(checkout, name, seconds)
+        result = run_group(checkout, name, limits)
         tell(result)
         return result
 
@@ -58,24 +69,22 @@ def run_groups(
         return list(pool.map(run, names))
 
 
-def run_group(checkout: Path, name: str, seconds: float | None = None) -> Result:
+def run_group(checkout: Path, name: str, limits: Limits = NO_LIMITS) -> Result:
     """Every file of a group, one after another, each in a process of its own."""
     collected, outcomes, troubles = 0, [], []
     for file in GROUPS[name]:
-        count, found, trouble = _run_file(checkout, f"{TESTS}/{file}", seconds)
+        count, found, trouble = _run_file(checkout, f"{TESTS}/{file}", limits)
         collected += count
         outcomes += found
         troubles += [trouble] if trouble else []
     return Result(name, collected, tuple(outcomes), "; ".join(troubles))
 
 
-def _run_file(
-    checkout: Path, file: str, seconds: float | None
-) -> tuple[int, tuple[Outcome, ...], str]:
+def _run_file(checkout: Path, file: str, limits: Limits) -> tuple[int, tuple[Outcome, ...], str]:
     with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
         record = Path(folder) / "record.jsonl"
         record.touch()
-        trouble = _pytest(checkout, file, Path(folder), record, seconds)
+        trouble = _pytest(checkout, file, Path(folder), record, limits)
         with record.open(encoding="utf-8") as lines:
             count, outcomes = read_record(lines)
     return count, tuple(without_folders(outcome, checkout) for outcome in outcomes), trouble
@@ -87,7 +96,7 @@ def without_folders(outcome: Outcome, checkout: Path) -> Outcome:
     return replace(outcome, reason=reason.removeprefix(WRAPPING))
 
 
-def _pytest(checkout: Path, file: str, folder: Path, record: Path, seconds: float | None) -> str:
+def _pytest(checkout: Path, file: str, folder: Path, record: Path, limits: Limits) -> str:
     """Run the child; what kept it from its end, or nothing."""
     command = (
         *(sys.executable, "-m", "pytest", "-p", "nki_library_plugin", "-p", "no:cacheprovider"),
@@ -101,13 +110,14 @@ def _pytest(checkout: Path, file: str, folder: Path, record: Path, seconds: floa
         "PYTHONPATH": os.pathsep.join(map(str, search)),
         "PYTHONDONTWRITEBYTECODE": "1",
         "NKI_LIBRARY_RECORD": str(record),
+        "NKI_LIBRARY_BYTES": str(int((limits.gibibytes or 0) * 2**30)),
     }
     try:
         done = subprocess.run(
-            command, cwd=checkout, env=env, timeout=seconds, capture_output=True, text=True
+            command, cwd=checkout, env=env, timeout=limits.seconds, capture_output=True, text=True
         )
     except subprocess.TimeoutExpired:
-        return f"cut off after {seconds:g} s"
+        return f"cut off after {limits.seconds:g} s"
     if done.returncode in ENDED:
         return ""
     said = (done.stdout + done.stderr).strip().splitlines()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.corpora.beta1.report import shortened
@@ -73,30 +73,70 @@ def _counts(result: Result) -> str:
     return "  ".join(f"{name} {number}" for name, number in numbers.items() if number)
 
 
-def markdown(results: Sequence[Result], commit: str, absent: Sequence[str] = ()) -> str:
-    """Counts, a row per group, a row per reason of a failure; `absent` are groups not run."""
-    passed = sum(len(result.of("passed")) for result in results)
-    counted = sum(result.collected - len(result.of("skipped")) for result in results)
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A group as the tables have it: its counts, and a row per reason of a failure."""
+
+    counts: str
+    failures: tuple[str, ...] = ()
+
+    def number(self, column: int) -> int:
+        """A number of the counts; the group's name is column 1."""
+        text = self.counts.split(" | ")[column - 1].strip("| ")
+        return int(text) if text.isdigit() else 0
+
+
+COLLECTED, PASSED, SKIPPED = 2, 3, 4  # columns
+HEAD = (
+    "| group | collected | passed | skipped by its harness | failed | not run | measured | |",
+    "|---|--:|--:|--:|--:|--:|---|---|",
+)
+FAILURES_HEAD = ("| group | reason | tests | their names |", "|---|---|--:|---|")
+
+
+def rows_of(result: Result, date: str) -> Rows:
+    """What was measured now, on that date."""
+    counts = [len(result.of(word)) for word in ("passed", "skipped", "failed")]
+    numbers = " | ".join(map(str, (result.collected, *counts, result.not_run)))
+    row = f"| {result.group} | {numbers} | {date} | {_cell(shortened(result.trouble))} |"
+    return Rows(row, tuple(_failures(result)))
+
+
+def kept_rows(text: str, commit: str, groups: Sequence[str]) -> dict[str, Rows]:
+    """The rows of these groups in a text that `markdown` made; none of another commit."""
+    if f"`{commit}`: " not in text:
+        return {}
+    counts, _, failures = text.partition(FAILURES_HEAD[0])
+    return {
+        name: Rows(row, tuple(_starting(failures, name)))
+        for name in groups
+        for row in _starting(counts, name)
+        if "not measured" not in row and row.count(" | ") == HEAD[0].count(" | ")
+    }
+
+
+def _starting(text: str, group: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith(f"| {group} | ")]
+
+
+def markdown(measured: Mapping[str, Rows], commit: str, groups: Sequence[str]) -> str:
+    """The tables of all `groups`; those that are not measured are rows without numbers."""
+    rows = [measured[name] for name in groups if name in measured]
+    passed = sum(row.number(PASSED) for row in rows)
+    counted = sum(row.number(COLLECTED) - row.number(SKIPPED) for row in rows)
     share = f" ({passed / counted:.1%})" if counted else ""
     lines = [
         f"`{commit}`: {passed} of {counted} tests{share} pass; not counted are those that the "
         "library's own harness skips.",
         "",
-        "| group | collected | passed | skipped by its harness | failed | not run | |",
-        "|---|--:|--:|--:|--:|--:|---|",
-        *(_row(result) for result in results),
-        *(f"| {name} | | | | | | not measured |" for name in absent),
+        *HEAD,
+        *(row.counts for row in rows),
+        *(f"| {name} | | | | | | not measured | |" for name in groups if name not in measured),
     ]
-    failures = [row for result in results for row in _failures(result)]
+    failures = [line for row in rows for line in row.failures]
     if failures:
-        lines += ["", "| group | reason | tests | their names |", "|---|---|--:|---|", *failures]
+        lines += ["", *FAILURES_HEAD, *failures]
     return "\n".join(lines) + "\n"
-
-
-def _row(result: Result) -> str:
-    counts = [len(result.of(word)) for word in ("passed", "skipped", "failed")]
-    numbers = " | ".join(map(str, (result.collected, *counts, result.not_run)))
-    return f"| {result.group} | {numbers} | {_cell(shortened(result.trouble))} |"
 
 
 def _failures(result: Result) -> list[str]:

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from tests.corpora.nki_library.__main__ import main
 from tests.corpora.nki_library.groups import GROUPS, run_group, without_folders
-from tests.corpora.nki_library.record import Outcome, Result, markdown, one_line, read_record
+from tests.corpora.nki_library.record import (
+    Outcome,
+    Result,
+    kept_rows,
+    markdown,
+    one_line,
+    read_record,
+    rows_of,
+)
 
 CHECKOUT = os.environ.get("NKI_LIBRARY_CHECKOUT")
 
@@ -59,17 +67,36 @@ def test_the_table_counts_what_the_harness_does_not_skip_and_names_each_failure(
         Outcome("t.py::K::test_k[5]", "failed", "k.py:3:1: a <b> is\nmissing"),
     )
 
-    table = markdown([Result("rope", 4, outcomes)], "d2ad3a5", absent=["cumsum"])
+    table = tables(Result("rope", 4, outcomes))
 
     assert table.startswith("`d2ad3a5`: 1 of 3 tests (33.3%) pass;")
     assert table.splitlines()[4:] == [
-        "| rope | 4 | 1 | 1 | 2 | 0 |  |",
-        "| cumsum | | | | | | not measured |",
+        "| rope | 4 | 1 | 1 | 2 | 0 | 2026-04-13 |  |",
+        "| cumsum | | | | | | not measured | |",
         "",
         "| group | reason | tests | their names |",
         "|---|---|--:|---|",
         "| rope | k.py:3:1: a &lt;b> is missing | 2 | test_k[3\\|4], test_k[5] |",
     ]
+
+
+def tables(*results: Result, date: str = "2026-04-13") -> str:
+    rows = {result.group: rows_of(result, date) for result in results}
+    return markdown(rows, "d2ad3a5", ["rope", "cumsum"])
+
+
+def test_groups_that_are_not_run_again_keep_their_rows_and_their_date():
+    failed = Outcome("t.py::K::test_k[5]", "failed", "no")
+    earlier = tables(Result("rope", 2, (failed,), "cut off after 9 s"))
+
+    kept = kept_rows(earlier, "d2ad3a5", ["rope", "cumsum"])
+
+    assert list(kept) == ["rope"]
+    assert markdown(kept, "d2ad3a5", ["rope", "cumsum"]) == earlier
+
+
+def test_rows_of_another_commit_are_not_kept():
+    assert kept_rows(tables(Result("rope", 1)), "1edc7bb", ["rope", "cumsum"]) == {}
 
 
 def test_a_reason_names_no_folder_of_this_machine():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -20,6 +21,9 @@ REASON_LINES = 3
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests() -> None:
+    most = int(os.environ.get("NKI_LIBRARY_BYTES", "0"))
+    if most:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # a MemoryError of the test
     nki_library_stand_ins.set_up()
 
 
