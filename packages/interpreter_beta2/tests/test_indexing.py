@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from neuroncore.errors import AccessError
+from neuroncore.errors import AccessError, ShapeError
+from nki_beta2 import BACKEND
 
 X = np.arange(4 * 6 * 5, dtype=np.float32).reshape(4, 6, 5)
 
@@ -144,7 +145,6 @@ def test_an_option_decides_about_negative_indices(speak, version):
         np.s_[-5],
         np.s_[:, 6],
         np.s_[0:5],
-        np.s_[:, 3:3],
         np.s_[:, 4:2],
         np.s_[:, 0:7],
         np.s_[:, -7:2],
@@ -188,3 +188,34 @@ def test_the_last_row_is_the_last_row(every, bound, good):
     else:
         with pytest.raises(AccessError, match="slice 0:129 is outside dimension 0"):
             every.inside(rows)
+
+
+@pytest.mark.parametrize("version", BACKEND.versions)
+def test_a_slice_may_be_empty_up_to_0_3(speak, version, ramp):
+    lang = speak(version)
+
+    def kernel(x):
+        return x[lang.nl.ds(4, 0)].shape, x[2:2, 1:3][0:0].shape, lang.tile(x)[0:4, 8:8].shape
+
+    if version <= "0.3":
+        shapes = []
+        lang.run(lambda x: shapes.append(kernel(x)), ramp)
+        assert shapes == [((0, 8), (0, 2), (4, 0))]
+    else:
+        with pytest.raises(AccessError, match="slice 4:4 is outside dimension 0"):
+            lang.run(kernel, ramp)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda lang, x, t: lang.nisa.dma_copy(x[0:0], t[0:0]),
+        lambda lang, x, t: lang.nisa.tensor_copy(t[0:0], t[0:0]),
+        lambda lang, x, t: lang.nisa.memset(t[:, 0:0], 0.0),
+    ],
+)
+def test_no_instruction_takes_an_empty_slice(speak, use, ramp):
+    lang = speak("0.3")
+
+    with pytest.raises(ShapeError, match="has no elements"):
+        lang.run(lambda x: use(lang, x, lang.tile(x)), ramp)

@@ -64,7 +64,10 @@ def index_rules(version: tuple[int, int], options: Options) -> IndexRules:
     on_view = options.ap_offset
     if on_view == "version":
         on_view = "compose" if version >= (0, 5) else "refuse"
-    return IndexRules(options.partition_index == "keep", negative, on_view)
+    # The parser frontend lists what it refuses of a slice, and emptiness is not among it; a core
+    # without a share of the rows makes such in the public library. From 0.4: start < end [stubs].
+    empty = version <= (0, 3)
+    return IndexRules(options.partition_index == "keep", negative, on_view, empty)
 
 
 class Kernel:

@@ -18,7 +18,13 @@ from neuroncore._misfit import (
     unknown_hint,
 )
 from neuroncore.core import NeuronCore
-from neuroncore.errors import AttributeValueError, KernelError, SignatureError, UnsupportedError
+from neuroncore.errors import (
+    AttributeValueError,
+    KernelError,
+    ShapeError,
+    SignatureError,
+    UnsupportedError,
+)
 from neuroncore.instructions import Attr, Call, Instruction
 from neuroncore.instructions._execute import plan, settling
 from neuroncore.instructions._limits import warn_at_kernel
@@ -183,6 +189,14 @@ class Binding:
     def _kind(self, field: str, value: Any) -> Spec | type | None:
         operand = self.record.operands[field]
         if isinstance(value, View):
+            if operand.tile and 0 in value.shape:
+                raise ShapeError(
+                    f"{field} has no elements",
+                    expected="one element or more",
+                    got=repr(value),
+                    hint="leave the instruction out where a core has no share of the work",
+                    operand=field,
+                )
             if operand.tile:
                 return value.spec.settled
         elif value is None and operand.optional:

@@ -22,6 +22,8 @@ class IndexRules:
     keep_partition: bool = True
     negative_index: bool = True
     ap_on_view: Literal["compose", "replace", "refuse"] = "compose"
+    empty_slice: bool = False
+    """Whether a slice may have no elements; no instruction takes what it gives."""
 
 
 def ds(start: int, size: int) -> slice:
@@ -78,12 +80,13 @@ def _slice(view: View, dim: int, item: slice, size: int) -> slice:
     stop = size if item.stop is None else _integer(view, dim, item.stop)
     start += size if start < 0 else 0
     stop += size if stop < 0 else 0
-    if step < 1 or not 0 <= start < stop <= size:
+    least = 0 if view.core.rules.empty_slice else 1
+    if step < 1 or start < 0 or not start + least <= stop <= size:
         raise AccessError(
             f"slice {_show(item)} is outside dimension {dim}"
             if step >= 1
             else f"slice step {step} of dimension {dim} is not positive",
-            expected=f"0 <= start < stop <= {size} and step >= 1",
+            expected=f"0 <= start {'<' if least else '<='} stop <= {size} and step >= 1",
             got=f"start {start}, stop {stop}, step {step} on a tensor of shape {view.shape}",
             hint="clamp the bound with min(…) where the last tile is ragged",
             rule=RULE,
