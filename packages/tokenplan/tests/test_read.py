@@ -35,6 +35,47 @@ def test_a_buffer_made_in_a_loop_is_anew_in_each_iteration():
     assert buffers["a"].scope == () and buffers["a"].is_parameter
 
 
+ALIKE = """program("trn2", "0.6")
+def alike(a: float32[128, 16]):
+    t = buffer(float32[128, 16], sbuf)
+    s = buffer(float32[128, 16], sbuf)
+    u = buffer(bfloat16[128, 16], sbuf)
+    x = buffer(float32[128, 16], sbuf, address=(0, 64))
+    {}
+    return a
+"""
+NEARLY = [
+    f"tensor_scalar(dst={dst}, data={data}, {rest})"
+    for dst, data, rest in (
+        ("t[:, :]", "t[:, :]", "op0=multiply, operand0=2.0"),
+        ("s[:, :]", "t[:, :]", "op0=multiply, operand0=2.0"),
+        ("s[:, :]", "u[:, :]", "op0=multiply, operand0=2.0"),
+        ("s[:, :]", "x[:, :]", "op0=multiply, operand0=2.0"),
+        ("s[:, :]", "t[:, :]", "op0=multiply, operand0=2"),
+        ("s[:, :]", "t[:, :]", "op0=add, operand0=2.0"),
+        ("s[:, :]", "t[:, :]", "op0=multiply, operand0=2.0, reverse0=True"),
+        ("s[:, :]", "t[:, :]", "op0=multiply, operand0=t[:, 3]"),
+        ("s[:, :]", "t[:, :]", "op0=multiply, operand0=t[:, 4]"),
+        ("s[:, 0:8]", "t[:, 0:8]", "op0=multiply, operand0=2.0"),
+        ("s[:, 0:8]", "t[:, 8:16]", "op0=multiply, operand0=2.0"),
+        ("s[:, 0:16:2]", "t[:, 1:16:2]", "op0=multiply, operand0=2.0"),
+        ("s[32:64, 0:8]", "t[32:64, 0:8]", "op0=multiply, operand0=2.0"),
+    )
+]
+
+
+def test_calls_that_are_nearly_alike_are_read_as_each_is_alone():
+    memsets = [f"memset(dst={t}[:, :], value=1.0)" for t in "tsux"]
+
+    def ops(calls):
+        program = parse_program(ALIKE.format("\n    ".join([*memsets, *calls])))
+        return [(op.engine, op.accesses, op.details) for op in read(program).ops()][len(memsets) :]
+
+    alone = [op for call in NEARLY for op in ops([call])]
+    assert ops([*NEARLY, *NEARLY]) == [*alone, *alone]
+    assert len(set(alone)) == len(NEARLY)
+
+
 ADDRESSED = """program("trn2", "0.6")
 def addressed(a: float32[128, 16]):
     x = buffer(float32[64, 16], sbuf, address=(64, 256))

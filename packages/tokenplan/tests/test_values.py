@@ -4,7 +4,9 @@ from itertools import product
 from random import Random
 
 from neuroncore.program import Affine
-from tokenplan.footprints import Level, least_common, values_of
+from tokenplan import Mode
+from tokenplan.footprints import Level, digits_at, least_common, values_at, values_of
+from tokenplan.model import Access
 
 
 def random_level(random: Random) -> Level:
@@ -36,3 +38,32 @@ def test_what_moves_reaches_far_or_has_many_values_is_not_gone_through():
     assert values_of(Level(1, Affine(), 1, ((2, 2**20),))) is None
     assert values_of(Level(1, Affine(), 2, ((600, 3),))) is None
     assert values_of(Level(1, Affine(), 2**30)) is not None, "one interval is two comparisons"
+
+
+def random_access(random: Random) -> Access:
+    sizes = [(random.randint(1, 4), random.choice((-12, -4, 1, 2, 4, 6, 12, 24, 48))) for _ in "ab"]
+    at, width = Affine(random.randrange(200)), random.choice((1, 2, 4, 12, 24))
+    shape, strides = tuple(n for n, _ in sizes), tuple(by for _, by in sizes)
+    return Access("t", Mode.write, at, shape, strides, width)
+
+
+def bytes_of(access: Access) -> set[int]:
+    steps = product(*map(range, access.shape))
+    firsts = [sum(s * i for s, i in zip(access.strides, step, strict=True)) for step in steps]
+    return {access.offset.constant + first + n for first in firsts for n in range(access.width)}
+
+
+def test_digits_of_an_access_that_no_loop_moves_are_its_bytes():
+    random, outcomes, radices = Random(11), set(), (48, 12)
+    for _ in range(3_000):
+        access = random_access(random)
+        digits, values = digits_at(access, radices), values_at(access, radices)
+        outcomes.add(digits is None)
+        if digits is None:
+            assert values is None
+            continue
+        assert [digit.radix for digit in digits] == [48, 12, 1]
+        assert values == tuple(values_of(digit) for digit in digits)
+        by_digit = [[digit.radix * n for n in one_by_one(digit)] for digit in digits]
+        assert {sum(byte) for byte in product(*by_digit)} == bytes_of(access), access
+    assert outcomes == {True, False}

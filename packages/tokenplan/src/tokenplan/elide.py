@@ -137,8 +137,10 @@ class _Search:
             tested.add((source, sink, later))
             return self.test(source, sink, later)
 
-        apart = sweep(group, test)
-        self._complete(group, tested)
+        is_one = _has_one_pair_each(group)
+        apart = sweep(group, self.test if is_one else test)
+        if not is_one:
+            self._complete(group, tested)
         self.removed += apart
         if apart:
             self.assumes.update(text for place in group for text in rules.assumptions(place))
@@ -161,10 +163,11 @@ class _Search:
         """One more answer on the pairs of an edge."""
         answer, nearest = verdict.answer, found.needed
         if isinstance(answer, Removed):
-            self.assumes.update(answer.assumes)
-            found.assumes.update(answer.assumes)
-            if nearest is None:
-                found.rule = max(found.rule, verdict.rule, key=_STEEP.__getitem__)
+            if answer.assumes:
+                self.assumes.update(answer.assumes)
+                found.assumes.update(answer.assumes)
+            if nearest is None and _STEEP[verdict.rule] > _STEEP[found.rule]:
+                found.rule = verdict.rule
             return
         self.conflicts += 1
         if nearest is None or answer.distance < nearest.distance:
@@ -223,6 +226,12 @@ class _Search:
         ]
         counts = Counts(steps, pairs, known, untested, self.conflicts)
         return Elision(tuple(edges), counts, tuple(sorted(self.assumes)))
+
+
+def _has_one_pair_each(group: list[Place]) -> bool:
+    """Whether no two pairs of its accesses are of the same operations and kind."""
+    modes = [(place.at, place.access.mode) for place in group]
+    return len(set(modes)) == len(modes) and all(mode is not Mode.accumulate for _, mode in modes)
 
 
 def _commuting(group: list[Place], count: Callable[[list[Place]], int]) -> int:

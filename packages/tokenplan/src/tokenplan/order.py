@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 from neuroncore.effects import Footprint, footprint
@@ -14,13 +13,16 @@ from tokenplan.footprints import (
     Trips,
     Values,
     blurred,
+    digits_at,
     digits_of,
     linear,
     radices,
+    values_at,
     values_of,
 )
 from tokenplan.graph import Distance
-from tokenplan.model import Access, Buffer, Kernel, Loop, Node, Op
+from tokenplan.model import PLAIN, Access, Buffer, Kernel, Loop, Node, Op
+from tokenplan.once import once
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +36,17 @@ class Part:
     """One of them; its mode and operand are its own."""
     buffer: Buffer
     trips: Trips
+    radices: tuple[int, ...]
+    """Of its buffer."""
 
-    @cached_property
+    @once
     def digits(self) -> tuple[Level, ...] | None:
         """The access in rows, columns and so on of its buffer; None where it crosses them."""
+        if not self.access.offset.terms:
+            return digits_at(self.access, self.radices)
         return digits_of(self.access, self.buffer, self.trips)
 
-    @cached_property
+    @once
     def reach(self) -> int:
         """No element that is touched has this index or a greater one, counted in all the buffer;
         from 2^31 on the least such index."""
@@ -50,19 +56,26 @@ class Part:
                 return -(-most // self.buffer.itemsize)
         return -(-linear(self.access).bounds(self.trips)[1] // self.buffer.itemsize)
 
-    @cached_property
+    @once
     def values(self) -> tuple[Values, ...] | None:
         """Those of each digit; None where they are too many to go through."""
+        if not self.access.offset.terms:
+            return values_at(self.access, self.radices)
         known = tuple([values_of(digit) for digit in self.digits or ()])
         few = tuple([values for values in known if values is not None])
         return few if len(few) == len(known) > 0 else None
 
-    @cached_property
+    @once
     def size(self) -> int:
         """How many values its longest digit with steps goes through; 1: none has steps."""
         return max(values.size for values in self.values or ())
 
-    @cached_property
+    def moved(self, byte: int) -> int:
+        """Where a byte of its digits lies in memory."""
+        swizzle = self.access.swizzle
+        return byte if swizzle is PLAIN else swizzle(byte)
+
+    @once
     def bounds(self) -> list[tuple[int, int]]:
         """First and one past the last row, column and so on that the bytes could be in, in any
         iteration and wherever a swizzle moves them."""
@@ -72,21 +85,21 @@ class Part:
             return [digit.bounds(self.trips) for digit in self.digits]
         low, high = linear(blurred(self.access)).bounds(self.trips)
         found = []
-        for radix in radices(self.buffer):
+        for radix in self.radices:
             first, last = low // radix, (high - 1) // radix
             found.append((first, last + 1))
             low, high = (low - first * radix, high - first * radix) if first == last else (0, radix)
         return [*found, (low, high)]
 
-    @cached_property
+    @once
     def is_box(self) -> bool:
         """Whether every iteration touches all that lies inside the bounds of any."""
-        digits = self.digits
-        if digits is None or self.access.swizzle or self.access.offset.terms:
+        if self.access.swizzle or self.access.offset.terms:
             return False
-        return not any(digit.steps for digit in digits)
+        digits = self.values or self.digits
+        return digits is not None and not any(digit.steps for digit in digits)
 
-    @cached_property
+    @once
     def at_zero(self) -> Footprint:
         """The bytes from offset 0 on, before any swizzle."""
         return footprint(0, self.access.shape, self.access.strides, self.access.width)
@@ -124,6 +137,7 @@ def places(kernel: Kernel) -> list[Place]:
     """Every access that touches a byte, in program order."""
     found, at = [], 0
     trips = {name: (0, loop.trips - 1) for name, loop in kernel.loops().items()}
+    rows = {name: tuple(radices(buffer)) for name, buffer in kernel.buffers.items()}
     parts: dict[Hashable, Part] = {}
     for group, node in enumerate(kernel.body):
         inside = isinstance(node, Loop)
@@ -133,7 +147,9 @@ def places(kernel: Kernel) -> list[Place]:
                     key = _touched(access)
                     part = parts.get(key)
                     if part is None:
-                        part = parts[key] = Part(access, kernel.buffers[access.buffer], trips)
+                        buffer = access.buffer
+                        part = Part(access, kernel.buffers[buffer], trips, rows[buffer])
+                        parts[key] = part
                     found.append(Place(at, op, access, group if inside else -1, part))
             at += 1
     return found

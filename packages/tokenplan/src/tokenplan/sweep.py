@@ -65,16 +65,18 @@ class _Sweep:
         self.group, self.test = group, test
         self.apart: Counter[str] = Counter()
         numbers = {mode: n for n, mode in enumerate(Mode)}
-        self.mode = np.array([numbers[place.access.mode] for place in group], np.int8)
+        self.mode_of = [numbers[place.access.mode] for place in group]
+        self.mode = np.array(self.mode_of, np.int8)
         self.op = np.unique([place.at for place in group], return_inverse=True)[1]
         """Number of each access's operation."""
         self.op_of: list[int] = self.op.tolist()
         self.straight = [not place.op.loops for place in group]
         self.is_straight = np.array(self.straight, bool)
-        parts = list(dict.fromkeys(place.part for place in group))
+        parts = list(dict.fromkeys([place.part for place in group]))
         number = {part: n for n, part in enumerate(parts)}
-        self.part = np.array([number[place.part] for place in group], np.int64)
-        self.is_box = np.array([part.is_box for part in parts])[self.part]
+        self.part_of = [number[place.part] for place in group]
+        self.part = np.array(self.part_of, np.int64)
+        self.is_box = [place.part.is_box for place in group]
         bounds = np.array([part.bounds for part in parts], np.int64)[self.part]
         self.digits = [(low.copy(), high.copy()) for low, high in bounds.transpose(1, 2, 0)]
         """Bounds of every access, digit by digit."""
@@ -97,7 +99,7 @@ class _Sweep:
         settled = most = 0
         starts = np.flatnonzero(np.diff(self.op, prepend=-1)).tolist()
         for begin, end in zip(starts, [*starts[1:], len(self.group)], strict=True):
-            self._order(range(begin, end))
+            self._order(begin, end)
             self.nearby.add(begin, end)
             if self.nearby.count <= most:
                 continue
@@ -121,27 +123,29 @@ class _Sweep:
             self.last[covered] = False
             self.nearby.drop(covered)
 
-    def _order(self, sinks: range) -> None:
+    def _order(self, begin: int, end: int) -> None:
         """Tests the accesses of one operation with earlier ones, the latest of these first."""
-        near = [self._near(n) for n in sinks]
-        left, last = _latest_first(near), sinks.stop - 1
-        is_straight = self.straight[sinks.start]
+        near = self._near(begin, end)
+        wide, last, left = end - begin, end - 1, near
+        is_straight = self.straight[begin]
         waits, known, few = [], 0, FIRST
         while len(left):
-            next_few, left, few = left[:few].tolist(), left[few:], FEW
-            for code in next_few:
-                source, behind = divmod(code, len(near))
+            for code in left[:few].tolist():
+                source, behind = divmod(code, wide)
                 op = self.op_of[source]
                 if known >> op & 1 or not self._conflict(source, last - behind):
                     continue
                 if is_straight and self.straight[source]:
                     waits.append(op)
                     known |= self.ancestors.rows[op]
-            left = left[self.ancestors.outside(known, self.op[left // len(near)])]
+            left, few = left[few:], FEW
+            if len(left):
+                left = left[self.ancestors.outside(known, self.op[left // wide])]
         if is_straight:
-            self.ancestors.add(self.op_of[sinks.start], waits, known)
-            for n, found in zip(sinks, near, strict=True):
-                self._cover(found, n)
+            self.ancestors.add(self.op_of[begin], waits, known)
+            for n in range(begin, end):
+                if self.is_box[n] and self.mode_of[n] == WRITE:
+                    self._cover(near[near % wide == last - n] // wide, n)
 
     def _conflict(self, source: int, sink: int) -> bool:
         verdict = self.test(self.group[source], self.group[sink], False)
@@ -182,30 +186,35 @@ class _Sweep:
 
     # -- what is near, what covers ----------------------------------------------------------------
 
-    def _near(self, n: int) -> np.ndarray:
-        """Earlier accesses that may conflict with n; counts those that provably do not."""
-        near, apart = self.nearby.near(n)
+    def _near(self, begin: int, end: int) -> np.ndarray:
+        """Earlier accesses that may conflict with these, as `Nearby.near` gives them; counts those
+        that provably do not."""
+        near, apart = self.nearby.near(begin, end)
         self.apart[boxes.NAME] += apart
-        rules = self.rules.get(int(self.part[n]))
-        if rules is None or not len(near):
+        if not len(near) or self.rules.keys().isdisjoint(self.part_of[begin:end]):
             return near
-        by = rules[self.part[near]]
+        sources, behind = np.divmod(near, end - begin)
+        by = np.zeros(len(near), np.int8)
+        for n in range(begin, end):
+            rules, mine = self.rules.get(self.part_of[n]), behind == end - 1 - n
+            if rules is not None:
+                by[mine] = rules[self.part[sources[mine]]]
         for rule, count in enumerate(np.bincount(by)[1:].tolist()):
             self.apart[NAMES[rule]] += count
         return near[by == 0]
 
     def _cover(self, near: np.ndarray, n: int) -> None:
         """No need to look again at what a write outside of loops covers."""
-        if self.mode[n] != WRITE or not self.is_box[n]:
-            return
         self.overwritten.write(n)
         for low, high in self.digits:
             near = near[(low[near] >= low[n]) & (high[near] <= high[n])]
         self._drop(near[self.is_straight[near]])
 
     def _note_covers(self, source: int, sink: int) -> None:
-        if self.straight[sink] and (self.is_box[sink] or self.mode[sink] != WRITE):
-            return  # `_cover` sees to it
+        if self.straight[sink] and (
+            self.is_box[sink] or self.mode_of[sink] != WRITE or not self._is_inside(source, sink)
+        ):
+            return  # `_cover` sees to boxes; nobody asks which are the first outside of loops
         one, other = self.group[source], self.group[sink]
         if one.op.loops != other.op.loops:
             return
@@ -215,21 +224,18 @@ class _Sweep:
             exact = pair.is_exact
             self.covers[both] = exact and _covers(pair, True), exact and _covers(pair, False)
         by_sink, by_source = self.covers[both]
-        if by_sink and self.mode[sink] == WRITE:
+        if by_sink and self.mode_of[sink] == WRITE:
             self._drop(np.array([source]))
-        if by_source and self.mode[source] == WRITE:
+        if by_source and self.mode_of[source] == WRITE:
             self.first[sink] = False
 
-
-def _latest_first(near: list[np.ndarray]) -> np.ndarray:
-    """Each number in each of k ascending lists as number · k + lists behind its own, the greatest
-    number first."""
-    count = len(near)
-    if count == 1:
-        return near[0][::-1]
-    found = np.concatenate([each * count + (count - 1 - n) for n, each in enumerate(near)])
-    found.sort()
-    return found[::-1]
+    def _is_inside(self, source: int, sink: int) -> bool:
+        """Whether the bounds of one are inside those of the other."""
+        inner, outer = self.group[source].part.bounds, self.group[sink].part.bounds
+        for (low, high), (first, end) in zip(inner, outer, strict=True):
+            if low < first or high > end:
+                return False
+        return True
 
 
 def _covers(pair: Pair, by_sink: bool) -> bool:

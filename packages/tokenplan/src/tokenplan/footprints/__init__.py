@@ -9,6 +9,7 @@ from tokenplan.footprints.levels import (
     linear,
     radices,
 )
+from tokenplan.footprints.still import digits_at, values_at
 from tokenplan.footprints.values import Values, least_common, values_of
 
 __all__ = [
@@ -16,10 +17,12 @@ __all__ = [
     "Trips",
     "Values",
     "blurred",
+    "digits_at",
     "digits_of",
     "least_common",
     "levels_of",
     "linear",
     "radices",
+    "values_at",
     "values_of",
 ]

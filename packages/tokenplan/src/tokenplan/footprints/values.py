@@ -28,6 +28,13 @@ class Values(NamedTuple):
     size: int
     """How many they are, those that two steps reach twice; 1 without steps, as nothing is gone
     through."""
+    bits: int
+    """Bit n: first + n is one of them, up to `end`; without steps all bits are set."""
+
+    def moved(self, by: int) -> Values:
+        """The same values, each greater by so much."""
+        radix, first, end, extent, steps, size, bits = self
+        return Values(radix, first + by, end + by, extent, steps, size, bits)
 
 
 def values_of(level: Level) -> Values | None:
@@ -38,18 +45,17 @@ def values_of(level: Level) -> Values | None:
     size = level.extent * prod(count for count, _ in level.steps) if level.steps else 1
     if size > MOST or (size > 1 and end - first > WIDEST):
         return None
-    return Values(level.radix, first, end, level.extent, level.steps, size)
+    bits = _bits(level.extent, level.steps) if level.steps else -1
+    return Values(level.radix, first, end, level.extent, level.steps, size, bits)
 
 
 def least_common(a: Values, b: Values) -> int | None:
     """The least value that both take; None where there is none."""
-    first, end = max(a.first, b.first), min(a.end, b.end)
+    first = a.first if a.first > b.first else b.first
+    end = a.end if a.end < b.end else b.end
     if first >= end:
         return None
-    both = -1
-    for each in (a, b):
-        if each.steps:
-            both &= _bits(each.extent, each.steps) >> (first - each.first)
+    both = (a.bits >> first - a.first) & (b.bits >> first - b.first)
     least = first + (both & -both).bit_length() - 1
     return least if both and least < end else None
 

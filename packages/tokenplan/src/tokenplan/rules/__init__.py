@@ -21,7 +21,15 @@ from tokenplan.rules import (
     shifts,
     trial,
 )
-from tokenplan.rules.pair import Answer, Conflict, Pair, Removed, assumptions, kind_of
+from tokenplan.rules.pair import (
+    Answer,
+    Conflict,
+    Pair,
+    Removed,
+    assumptions,
+    assumptions_of,
+    kind_of,
+)
 
 __all__ = [
     "LADDER",
@@ -86,11 +94,13 @@ def decide_straight(before: Place, after: Place, budget: int = BUDGET) -> Verdic
     one, other = before.part, after.part
     both = each_value.values_of_both(one, other, budget)
     if both is not None:
-        byte = each_value.least_byte(both)
-        if byte is None:
-            return decide(Pair(before, after, False), budget)
-        name = integer_sets.NAME if max(one.size, other.size) > 1 else trial.NAME
-        return Verdict(name, Conflict((), one.access.swizzle(byte)))
+        byte = each_value.least_byte(*both)
+        if byte is not None:
+            name = integer_sets.NAME if one.size > 1 or other.size > 1 else trial.NAME
+            return Verdict(name, Conflict((), one.moved(byte)))
+        if residues.are_apart(*both):
+            return Verdict(residues.NAME, Removed(assumptions_of(before, after)))
+        return decide(Pair(before, after, False), budget)
     pair = Pair(before, after, False)
     found = trial.decide(pair)
     if found is not None:

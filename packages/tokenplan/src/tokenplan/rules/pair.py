@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tokenplan.footprints import Level, blurred, levels_of
 from tokenplan.graph import Distance
 from tokenplan.model import Mode, shared_loops
+from tokenplan.once import once
 from tokenplan.order import Place
 
 WRAP_AT = 2**31
+_READ, _WRITE, _ACCUMULATE = Mode.read, Mode.write, Mode.accumulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,10 @@ class Removed:
     assumes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+_NOWHERE: Mapping[str, int] = {}
+
+
+class Conflict(NamedTuple):
     """They do (or might), `distance` iterations apart and never fewer.
 
     Where the byte is known, so are the iterations of all loops around either end.
@@ -30,8 +34,8 @@ class Conflict:
 
     distance: Distance
     byte: int | None = None
-    source: Mapping[str, int] = field(default_factory=dict)
-    sink: Mapping[str, int] = field(default_factory=dict)
+    source: Mapping[str, int] = _NOWHERE
+    sink: Mapping[str, int] = _NOWHERE
 
 
 Answer = Removed | Conflict | None
@@ -50,16 +54,16 @@ class Pair:
         self.a, self.b = before.access, after.access
         self.trips = before.trips
 
-    @cached_property
+    @once
     def shared(self) -> tuple[str, ...]:
         return shared_loops(self.source, self.sink)
 
-    @cached_property
+    @once
     def fixed(self) -> int:
         """How many of the shared loops have one iteration for both: those that make the buffer."""
         return len(self.before.buffer.scope)
 
-    @cached_property
+    @once
     def least(self) -> Distance | None:
         """The least distance of this order; None where no two iterations have it."""
         zero = (0,) * len(self.shared)
@@ -75,7 +79,7 @@ class Pair:
         """The least distance, or the next iteration where there is none."""
         return self.least or (*(0,) * (len(self.shared) - self.later), *(1,) * self.later)
 
-    @cached_property
+    @once
     def levels(self) -> tuple[tuple[Level, Level], ...]:
         """Both accesses digit by digit."""
         if not self.is_exact:
@@ -86,10 +90,10 @@ class Pair:
             return tuple(zip(one, other, strict=True))
         return levels_of(self.before.buffer, self.a, self.b, self.trips)
 
-    @cached_property
+    @once
     def assumes(self) -> tuple[str, ...]:
         """What a proof from the numbers rests on."""
-        return tuple(sorted({*assumptions(self.before), *assumptions(self.after)}))
+        return assumptions_of(self.before, self.after)
 
     @property
     def is_exact(self) -> bool:
@@ -109,11 +113,18 @@ def assumptions(place: Place) -> Iterator[str]:
         yield f"an index of {place.op.id}, which reaches 2^31, does not wrap"
 
 
+def assumptions_of(*places: Place) -> tuple[str, ...]:
+    """The same of several accesses, each text once."""
+    return tuple(sorted({text for place in places for text in assumptions(place)}))
+
+
 INDEX_IN_BOUNDS = "indices that are read on the device stay inside their tensors"
 
 
 def kind_of(a: Mode, b: Mode) -> str:
     """What an order between two modes is called: RAW, WAR, WAW or accumulate."""
-    if Mode.accumulate in (a, b):
+    if a is _ACCUMULATE or b is _ACCUMULATE:
         return "accumulate"
-    return {(Mode.write, Mode.read): "RAW", (Mode.read, Mode.write): "WAR"}.get((a, b), "WAW")
+    if a is _READ:
+        return "WAR" if b is _WRITE else "WAW"
+    return "RAW" if b is _READ else "WAW"

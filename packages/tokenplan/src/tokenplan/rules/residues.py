@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import gcd
 
-from tokenplan.footprints import Level
+from tokenplan.footprints import Level, Values
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "residues"
@@ -23,14 +24,31 @@ def decide(pair: Pair) -> Answer:
     return None
 
 
+def are_apart(one: Sequence[Values], other: Sequence[Values]) -> bool:
+    """Whether `decide` says so, and boxes do not, of digits that no loop moves."""
+    pairs = list(zip(one, other, strict=True))
+    if any(a.end <= b.first or b.end <= a.first for a, b in pairs):
+        return False
+    return any(_miss(a.first - b.first, _divisor(a.steps, b.steps), a, b) for a, b in pairs)
+
+
 def _apart(a: Level, b: Level, fixed: tuple[str, ...]) -> bool:
     together = a.offset - b.offset
     divisor = gcd(
         *(c for name, c in together.terms if name in fixed),
         *(c for level in (a, b) for name, c in level.offset.terms if name not in fixed),
-        *(c for level in (a, b) for _, c in level.steps),
+        _divisor(a.steps, b.steps),
     )
+    return _miss(together.constant, divisor, a, b)
+
+
+def _divisor(*steps: Sequence[tuple[int, int]]) -> int:
+    return gcd(*[c for each in steps for _, c in each])
+
+
+def _miss(constant: int, divisor: int, a: Level | Values, b: Level | Values) -> bool:
+    """Whether constant + divisor · (any integer) is never strictly between both extents."""
     least = 1 - a.extent
     if not divisor:
-        return not least <= together.constant < b.extent
-    return least + (together.constant - least) % divisor >= b.extent
+        return not least <= constant < b.extent
+    return least + (constant - least) % divisor >= b.extent
