@@ -5,11 +5,12 @@ be taken from in front of its equal, `illegal` words and `large` ones are refuse
 """
 
 from nkigym.search import RefusedStepError
-from nkigym.search.space import Applied
+from nkigym.search.space import Applied, Kinds
 
 
 class Words:
     name = "words"
+    kinds = Kinds(first=("letter",))
 
     def __init__(self, root, illegal=(), large=(), slack=0.0):
         self.root, self._illegal, self._large, self._slack = root, illegal, large, slack
@@ -25,6 +26,9 @@ class Words:
         if state[step : step + 1] == state[step + 1 : step + 2]:
             raise RefusedStepError("in front of its equal")
         return Applied(state[:step] + state[step + 1 :], (step,))
+
+    def kind(self, step):
+        return "letter"
 
     def family(self, step):
         return "letter"

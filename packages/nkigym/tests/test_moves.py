@@ -1,15 +1,21 @@
 """Moves are steps taken together: written down one by one, and worth more than each."""
 
+from contextlib import suppress
+
 import pytest
 from packages.nkigym.tests.tuning_kernels import PRODUCT, SOFTMAX, TWO, product, softmax, two
 
-from neuroncore.program import Call, check, print_program, walk
+from neuroncore.program import Call, check, parse_program, print_program, verify, walk
 from neuroncore.timeline import estimate
 from nkigym.loops import Refused, Step, replay
 from nkigym.naive import naive
 from nkigym.search.form import form_digest
 from nkigym.search.loop_space import LoopSpace
 from nkigym.search.moves import Move, apply_move, moves
+from nkigym.search.overlap import Overlap, apply_overlap, overlaps
+from nkigym.search.roofline import Rooflines
+from nkigym.search.space import RefusedStepError
+from nkigym.search.verifier import Verifier
 from nkigym.tuning.running import difference, integers, run_program
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
@@ -71,12 +77,89 @@ def test_a_move_that_cannot_be_taken_says_why():
         apply_move(root, Move("stage", last, 1, 0))
 
 
+# -- overlaps --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_overlap_is_a_pipeline_step_and_keeps_what_is_computed(case):
+    function, specs = CASES[case]
+    root = naive(function, *specs)
+    inputs = integers(root, seed=2)
+    wanted = run_program(root, inputs)
+    rooflines = Rooflines(root.target, root.nki)
+    taken = 0
+    for overlap in overlaps(root):
+        try:
+            program, (step,) = apply_overlap(root, overlap, rooflines)
+        except Refused:
+            continue
+        taken += 1
+        assert (step.transform, step.at) == ("pipeline", overlap.at)
+        assert print_program(replay(root, [step])) == print_program(program)
+        assert difference(run_program(program, inputs), wanted) is None
+    assert taken >= 2
+
+
+CHAIN = """program("trn2", "0.6")
+def chain(a: float32[1024, 512]):
+    out = buffer(float32[1024, 512], shared_hbm)
+    for i in range(8):
+        t = buffer(float32[128, 512], sbuf)
+        dma_copy(dst=t[:, :], src=a[128*i : 128*i + 128, :])
+        activation(dst=t[:, :], data=t[:, :], scale=1.0, op=exp)
+        tensor_scalar(dst=t[:, 0:8], data=t[:, 0:8], operand0=2.0, op0=multiply)
+        tensor_tensor(dst=t[:, :], data1=t[:, :], data2=t[:, :], op=add)
+        dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, :])
+    return out
+"""
+
+
+def test_an_overlap_cuts_where_the_longest_part_is_shortest():
+    """Transfers take longest: of three parts, each has one alone."""
+    program = parse_program(CHAIN)
+    rooflines = Rooflines("trn2", "0.6")
+    work = dict(rooflines.work(program, (1,)))
+    assert min(work, key=lambda number: work[number]) == 3
+    assert sorted(work, key=lambda number: work[number])[-2:] == [1, 5]
+
+    _, (step,) = apply_overlap(program, Overlap((1,), 3, "0,1,2"), rooflines)
+
+    assert step.option("cuts", str) == "2,5"
+
+
+def test_an_overlap_that_cannot_be_taken_says_why():
+    with pytest.raises(Refused, match="fewer iterations"):
+        apply_overlap(
+            parse_program(CHAIN.replace("range(8)", "range(2)")),
+            Overlap((1,), 3, "0,1,2"),
+            Rooflines("trn2", "0.6"),
+        )
+
+
+# -- what is remembered of calls -------------------------------------------------------------------
+
+
+def test_findings_of_a_search_are_those_of_the_verifier():
+    """Of every program one step from a product and from one that breaks rules, asked twice."""
+    root = naive(product, *PRODUCT)
+    space = LoopSpace(root)
+    verifier = Verifier(root.target, root.nki)
+    broken = parse_program(CHAIN.replace("[128, 512], sbuf", "[128, 60000], sbuf"))
+    wrong = parse_program(CHAIN.replace("128*i : 128*i + 128", "128*i + 128 : 128*i + 256"))
+    programs = [root, broken, wrong]
+    for step in space.steps(root)[:80]:
+        with suppress(RefusedStepError):
+            programs.append(space.apply(root, step).state)
+    for program in programs * 2:
+        assert verifier.findings(program) == verify(program, content=False)
+    assert verifier.findings(broken)
+    assert verifier.findings(wrong)
+
+
 # -- programs but for names ------------------------------------------------------------------------
 
 
 def renamed(program, old, new):
-    from neuroncore.program import parse_program
-
     return parse_program(print_program(program).replace(old, new))
 
 

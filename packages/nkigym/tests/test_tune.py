@@ -17,7 +17,7 @@ from nkigym.tuning.running import difference, integers, run_program, run_source
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
 EVERY_CASE = pytest.mark.parametrize("case", CASES)
-STRATEGIES = ("random", "beam", "best-first", "evolutionary", "exhaustive")
+STRATEGIES = ("random", "beam", "best-first", "evolutionary", "exhaustive", "descent")
 
 
 @pytest.fixture(scope="module")

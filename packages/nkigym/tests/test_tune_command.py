@@ -39,8 +39,8 @@ def test_tuning_prints_times_figures_checks_schedule_and_source(capsys):
         "two on trn2, NKI 0.6, as written",
         "times as fast",
         "x roofline",
-        "60 candidates (evolutionary, seed 0; stopped: candidates)",
-        "again: --strategy evolutionary --seed 0 --budget 60",
+        "60 candidates (descent, seed 0; stopped: candidates)",
+        "again: --strategy descent --seed 0 --budget 60",
         "certificates: ok",
         "executed, real size: ok, 262,144 elements of 2 outputs equal to the bit",
         "schedule, ",
@@ -100,7 +100,7 @@ def test_a_store_shows_kernels_and_searches(store, capsys):
     out = capsys.readouterr().out
     text, _, last = out.rstrip().rpartition("\n")
     assert " two on trn2, NKI 0.6: " in text
-    assert "evolutionary, seed 0: 60 candidates in " in text
+    assert "descent, seed 0: 60 candidates in " in text
     (held,) = json.loads(last)
     assert held["name"] == "two"
     assert held["runs"][0]["best_ns"] == held["best_ns"]

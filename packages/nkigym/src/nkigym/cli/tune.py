@@ -31,7 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--budget", type=_budget, default=Budget(seconds=60), metavar="TIME|N",
         help="60s, 2min, or a number of candidates, which finds the same each time (default: 60s); "
         "proving the winner comes on top")  # fmt: skip
-    add("--strategy", choices=tuple(STRATEGIES), default="evolutionary")
+    add("--strategy", choices=tuple(STRATEGIES), default="descent",
+        help="(default: descent)")  # fmt: skip
     add("--seed", type=int, default=0, metavar="N", help="negative: one that is drawn")
     add("--num-targets", type=int, metavar="N",
         help="random: stop once so many programs are deep enough")  # fmt: skip

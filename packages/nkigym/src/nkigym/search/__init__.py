@@ -14,8 +14,9 @@ from nkigym.search.loop_space import LoopSpace
 from nkigym.search.report import Report
 from nkigym.search.roofline import Rooflines
 from nkigym.search.search import Outcome, Plan, search
+from nkigym.search.settings import Settings
 from nkigym.search.space import RefusedStepError, SearchSpace
-from nkigym.search.strategies import STRATEGIES, Settings
+from nkigym.search.strategies import STRATEGIES
 from nkigym.search.tile_space import TileSpace
 
 __all__ = [

@@ -134,6 +134,13 @@ class Explorer(Generic[State, Step]):
             node.steps = self.space.steps(node.state) if deeper else ()
         return node.steps
 
+    def by_kind(self, node: Node[State, Step]) -> dict[str, list[Step]]:
+        """The same, those of a kind together."""
+        found: dict[str, list[Step]] = {}
+        for step in self.steps(node):
+            found.setdefault(self.space.kind(step), []).append(step)
+        return found
+
     def attempt(
         self, node: Node[State, Step], step: Step, priced: bool = True
     ) -> Tried[State, Step]:
@@ -173,12 +180,13 @@ class Explorer(Generic[State, Step]):
         self.qualifying += child.depth >= self.constraints.min_depth
         return Tried(child, True)
 
-    def price(self, node: Node[State, Step]) -> None:
+    def price(self, node: Node[State, Step], hopeless_too: bool = False) -> None:
         """Ask the timeline, unless it was asked or the bound says enough."""
-        if node.was_judged:
+        if node.was_judged and not (hopeless_too and node.price_ns is None):
             return
         node.was_judged = True
-        hopeless = node.bound_ns >= (self.best.value_ns if self.best else inf)
+        best_ns = inf if hopeless_too or self.best is None else self.best.value_ns
+        hopeless = node.bound_ns >= best_ns
         if not self._refuses("bound", NO_BETTER if hopeless else None):
             self._price(node)
 

@@ -11,16 +11,30 @@ from nkigym import loops
 from nkigym.loops import Refused, Step
 from nkigym.search.form import form_digest
 from nkigym.search.moves import Move, apply_move, moves
+from nkigym.search.overlap import Overlap, apply_overlap, overlaps
 from nkigym.search.pricing import Machine
 from nkigym.search.roofline import WEIGHTS
-from nkigym.search.space import Applied, RefusedStepError
+from nkigym.search.space import Applied, Kinds, RefusedStepError
 
-LONGER, LONGEST = 2, 64
+LONGER, LONGEST = 4, 64
 """A program may be so many times as long as the root, and so many statements more."""
 _NUMBER = re.compile(r"\d+")
 
 ALWAYS = frozenset({"dma", "sync", WEIGHTS})
 """What every kernel uses."""
+
+
+KINDS = Kinds(
+    first=("stage", "hoist", "reuse", "bypass", "direct", "drain"),
+    then=("rotate", "engine", "widen", "merge"),
+    some=(
+        "split", "fuse", "reorder", "distribute", "join", "swap", "sink", "expand", "rfactor",
+    ),
+    last=("overlap",),
+)  # fmt: skip
+"""What is written out comes last: nothing can be taken out of its loops any more."""
+
+Offer = Step | Move | Overlap
 
 
 class LoopSpace:
@@ -43,17 +57,23 @@ class LoopSpace:
     def root(self) -> Program:
         return self._root
 
+    @property
+    def kinds(self) -> Kinds:
+        return KINDS
+
     def statements(self, state: Program) -> int:
         return sum(1 for _ in walk(state.body))
 
-    def steps(self, state: Program) -> Sequence[Step | Move]:
+    def steps(self, state: Program) -> Sequence[Offer]:
         """Moves, then single steps."""
-        return (*moves(state), *loops.opportunities(state))
+        return (*moves(state), *overlaps(state), *loops.opportunities(state))
 
-    def apply(self, state: Program, step: Step | Move) -> Applied[Program]:
+    def apply(self, state: Program, step: Offer) -> Applied[Program]:
         try:
             if isinstance(step, Move):
                 applied = Applied(*apply_move(state, step))
+            elif isinstance(step, Overlap):
+                applied = Applied(*apply_overlap(state, step, self._machine.rooflines))
             else:
                 applied = Applied(loops.apply(state, step), (step,))
         except Refused as refused:
@@ -62,7 +82,10 @@ class LoopSpace:
             raise RefusedStepError(f"{_name(step)}: it becomes too long")
         return applied
 
-    def family(self, step: Step | Move) -> Hashable:
+    def kind(self, step: Offer) -> str:
+        return _name(step)
+
+    def family(self, step: Offer) -> Hashable:
         return _name(step), step.at
 
     def key(self, state: Program) -> Hashable:
@@ -104,5 +127,5 @@ def _kind(reason: str) -> str:
     return _NUMBER.sub("N", reason.partition(":")[0].partition(" in loop ")[0])
 
 
-def _name(step: Step | Move) -> str:
-    return step.kind if isinstance(step, Move) else step.transform
+def _name(step: Offer) -> str:
+    return step.transform if isinstance(step, Step) else step.kind

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
 from neuroncore.errors import CapacityError
-from neuroncore.program import Finding, Program, print_program, verify
+from neuroncore.program import Finding, Program, print_program
 from neuroncore.timeline import estimate
 from nkigym.search.roofline import Rooflines
+from nkigym.search.verifier import Verifier
 
 
 class Machine:
@@ -16,6 +17,7 @@ class Machine:
 
     def __init__(self, target: str, nki: str) -> None:
         self.rooflines = Rooflines(target, nki)
+        self._verifier = Verifier(target, nki)
         self._judged: tuple[Program, Sequence[Finding]] | None = None
 
     def illegal(self, program: Program) -> str | None:
@@ -31,7 +33,7 @@ class Machine:
         prove; a winner is held to it once more.
         """
         if self._judged is None or self._judged[0] is not program:
-            self._judged = program, verify(program, content=False)
+            self._judged = program, self._verifier.findings(program)
         return self._judged[1]
 
     def bound_ns(self, program: Program) -> float:

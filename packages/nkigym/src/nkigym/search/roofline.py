@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from neuroncore.core import NeuronCore
+from neuroncore.engines import Engine
 from neuroncore.program import Allocate, Buffer, Call, Loop, Program, Statement
 from neuroncore.program.binding import machine_call, specs_of
 from neuroncore.timeline import constants, machine
@@ -20,6 +21,10 @@ from neuroncore.work import LoadStationary, MicroOp, Transfer, charging
 
 WEIGHTS = "weights"
 """Columns of stationary matrices into TensorE, which goes on beside the multiplies."""
+
+_LANES = {engine.name: lane for engine, lane in LANE.items()} | {WEIGHTS: LANE[Engine.tensor]}
+_WAY = ("DMA_START", "DMA_COMPLETION", "DMA_TO_CONSUMER")
+"""What a transfer takes besides its bytes."""
 
 Ticks = dict[str, int]
 
@@ -50,6 +55,37 @@ class Rooflines:
     def bound_ns(self, program: Program) -> float:
         """The longest of them."""
         return max(self.of(program).values(), default=0.0)
+
+    def work(self, program: Program, at: tuple[int, ...]) -> list[tuple[int, float]]:
+        """Number and about how long (ns) of each statement in the loop at a place, taken alone: its
+        longest resource, and once the way from an instruction to its result.
+        """
+        body, first = program.body, {}
+        for number in at:
+            loop = body[number]
+            assert isinstance(loop, Loop)
+            body, first = loop.body, {**first, loop.variable: loop.start}
+        buffers = dict(program.buffers())
+        with charging(self._values):
+            return [
+                (number, self._clock.ns(self._alone(statement, first, buffers)))
+                for number, statement in enumerate(body)
+                if not isinstance(statement, Allocate)
+            ]
+
+    def _alone(self, statement: Statement, first: dict[str, int], buffers: Any) -> int:
+        total: Ticks = {}
+        for call, trips, at in _calls((statement,), 1, first, buffers):
+            for resource, ticks in self._ticks(call, buffers, at).items():
+                total[resource] = total.get(resource, 0) + ticks * trips
+        waits = (self._latency(resource) for resource in total)
+        return max(total.values(), default=0) + max(waits, default=0)
+
+    def _latency(self, resource: str) -> int:
+        lane = _LANES.get(resource)
+        if lane is None:
+            return sum(map(self._clock.ticks, _WAY))
+        return self._clock.latency(lane)
 
     def _ticks(self, call: Call, buffers: Mapping[str, Buffer], at: Mapping[str, int]) -> Ticks:
         """What one execution asks of each resource."""

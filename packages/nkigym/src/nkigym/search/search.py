@@ -15,8 +15,9 @@ from nkigym.search.constraints import Constraints
 from nkigym.search.errors import ConstraintError, EmptySpaceError, SearchError
 from nkigym.search.explorer import Explorer, Node, Prices, Watcher
 from nkigym.search.report import Report
+from nkigym.search.settings import Settings
 from nkigym.search.space import SearchSpace, State, Step
-from nkigym.search.strategies import STRATEGIES, Settings
+from nkigym.search.strategies import STRATEGIES
 
 
 @dataclass(frozen=True, slots=True)

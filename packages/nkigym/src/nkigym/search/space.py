@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 State = TypeVar("State")
@@ -18,6 +19,21 @@ class Applied(NamedTuple, Generic[State]):
 
     state: State
     singles: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """When a descent takes which kinds of step. All the others come at its end.
+
+    `first` seldom harm, and are taken also where nothing is gained yet; `then` change numbers;
+    `some` change the form, so that each descent takes a few of them; of `last` each step is tried,
+    and the best is taken.
+    """
+
+    first: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
+    some: tuple[str, ...] = ()
+    last: tuple[str, ...] = ()
 
 
 class SearchSpace(Protocol[State, Step]):
@@ -36,6 +52,11 @@ class SearchSpace(Protocol[State, Step]):
         """Where it begins."""
         ...
 
+    @property
+    def kinds(self) -> Kinds:
+        """When a descent takes which kinds of step."""
+        ...
+
     def statements(self, state: State) -> int:
         """How long a state is."""
         ...
@@ -46,6 +67,10 @@ class SearchSpace(Protocol[State, Step]):
 
     def apply(self, state: State, step: Step) -> Applied[State]:
         """What a step leads to, proved to compute the same. Raises RefusedStepError."""
+        ...
+
+    def kind(self, step: Step) -> str:
+        """What is done, in a word."""
         ...
 
     def family(self, step: Step) -> Hashable:

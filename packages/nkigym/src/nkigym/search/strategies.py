@@ -7,37 +7,17 @@ search that time has stopped is the beginning of one that was not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
-from math import inf
 from random import Random
 from typing import TypeVar
 
-from nkigym.search.errors import ConstraintError
+from nkigym.search.descent import descent
+from nkigym.search.evolution import evolutionary
 from nkigym.search.explorer import Explorer, Node
+from nkigym.search.settings import Settings
 from nkigym.search.space import State, Step
 
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a strategy can be told. Raises ConstraintError for a number below 1.
-
-    `num_targets` (random): stop once so many unique programs qualify. `width` (beam): how many
-    programs of a depth go on. `population` (evolutionary): how many programs survive a generation.
-    """
-
-    num_targets: float = inf
-    width: int = 8
-    population: int = 24
-
-    def __post_init__(self) -> None:
-        for name in ("num_targets", "width", "population"):
-            if not getattr(self, name) >= 1:
-                raise ConstraintError(
-                    f"{name} {getattr(self, name)} leaves nothing to search", expected="1 or more"
-                )
 
 
 Strategy = Callable[[Explorer, Random, Settings], str]
@@ -127,93 +107,12 @@ def best_first(explorer: Explorer[State, Step], random: Random, settings: Settin
     return "exhausted"
 
 
-STALE = 64
-"""Generations without a program that is new, after which evolution has come to its end."""
-TRIES = 8
-"""Steps that are refused before a child stays without."""
-
-
-def evolutionary(explorer: Explorer[State, Step], random: Random, settings: Settings) -> str:
-    """A population of schedules. A child is a parent's schedule with steps appended, with one of
-    its steps changed or left out, or with another's tail; what no longer applies is left out too.
-    The fastest survive, one of each price.
-    """
-    population = [explorer.root]
-    stale = 0
-    while stale < STALE:
-        known = len(explorer.nodes)
-        children = [_child(explorer, random, population) for _ in range(settings.population)]
-        fastest: dict[float, Node] = {}
-        for node in sorted((*population, *children), key=lambda node: node.rank):
-            fastest.setdefault(node.value_ns, node)
-        population = list(fastest.values())[: settings.population]
-        stale = stale + 1 if len(explorer.nodes) == known else 0
-    return "converged"
-
-
-KINDS = {"append": 8, "change": 2, "drop": 1, "cross": 1}
-"""How a child comes about, and how often."""
-
-
-def _child(explorer: Explorer[State, Step], random: Random, population: list[Node]) -> Node:
-    parent, other = _chosen(random, population), _chosen(random, population)
-    steps, others = parent.steps_taken(), other.steps_taken()
-    at = random.randrange(len(steps)) if steps else 0
-    match random.choices(list(KINDS), list(KINDS.values()))[0]:
-        case "change" if steps:
-            before = parent.path()[at].parent
-            assert before is not None
-            changed = random.choice(_alike(explorer, before, steps[at]))
-            return _replayed(explorer, before, [changed, *steps[at + 1 :]])
-        case "drop" if steps:
-            before = parent.path()[at].parent
-            assert before is not None
-            return _replayed(explorer, before, steps[at + 1 :])
-        case "cross" if steps and others:
-            tail = random.randrange(len(others))
-            return _replayed(explorer, parent.path()[at], others[tail:])
-    node = parent
-    for _ in range(random.randint(1, 3)):
-        node = _appended(explorer, random, node)
-    explorer.price(node)
-    return node
-
-
-def _alike(explorer: Explorer[State, Step], node: Node, step: Step) -> list[Step]:
-    """The steps of a node that differ from one of them in numbers at most."""
-    family = explorer.space.family(step)
-    return [each for each in explorer.steps(node) if explorer.space.family(each) == family]
-
-
-def _appended(explorer: Explorer[State, Step], random: Random, node: Node) -> Node:
-    """Any step more that can be taken, if there is one among some."""
-    possible = explorer.steps(node)
-    for _ in range(TRIES if possible else 0):
-        child = explorer.attempt(node, random.choice(possible), priced=False).node
-        if child is not None:
-            return child
-    return node
-
-
-def _chosen(random: Random, population: list[Node]) -> Node:
-    """The better of two."""
-    return min(random.choice(population), random.choice(population), key=lambda node: node.rank)
-
-
-def _replayed(explorer: Explorer[State, Step], node: Node, steps: list[Step]) -> Node:
-    """Where those of the steps lead from a node that can be taken."""
-    for step in steps:
-        if node.depth < explorer.constraints.max_depth and step in explorer.steps(node):
-            node = explorer.attempt(node, step, priced=False).node or node
-    explorer.price(node)
-    return node
-
-
 STRATEGIES: Mapping[str, Strategy] = {
     "exhaustive": exhaustive,
     "random": uniform,
     "beam": beam,
     "best-first": best_first,
     "evolutionary": evolutionary,
+    "descent": descent,
 }
 """By the names that users know."""

@@ -9,8 +9,13 @@ from neuroncore.program import Program, reroll
 from nkigym.lower import lower
 from nkigym.lower.lowering import LoweringError
 from nkigym.search.pricing import Machine, digest
-from nkigym.search.space import Applied, RefusedStepError
+from nkigym.search.space import Applied, Kinds, RefusedStepError
 from nkigym.space import Node, Space, Step
+
+KINDS = Kinds(
+    first=("reuse", "merge loads", "reuse calls", "widen calls", "merge calls", "merge stores")
+)
+"""Every step leaves a program one statement shorter."""
 
 
 class TileSpace:
@@ -32,6 +37,10 @@ class TileSpace:
     def root(self) -> Node:
         return self._space.root
 
+    @property
+    def kinds(self) -> Kinds:
+        return KINDS
+
     def statements(self, state: Node) -> int:
         return len(self._space.tile_program(state).statements)
 
@@ -43,6 +52,9 @@ class TileSpace:
             return Applied(self._space.after(state, step), (step,))
         except KeyError:
             raise RefusedStepError(f"{step.kind}: not offered here") from None
+
+    def kind(self, step: Step) -> str:
+        return step.kind
 
     def family(self, step: Step) -> Hashable:
         return step.kind

@@ -87,7 +87,7 @@ def tune(
     target: str | None = None,
     nki: str | None = None,
     budget: str | int | Budget = "60s",
-    strategy: str = "evolutionary",
+    strategy: str = "descent",
     seed: int = 0,
     min_depth: int = 0,
     max_depth: float = inf,
