@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from packages.nkigym.tests.tuning_kernels import KERNEL
 
 import nki_runtime
 from nkigym.cli import main
@@ -84,6 +85,32 @@ def test_a_program_as_text_is_tuned(tmp_path, capsys):
 
 
 # -- stores ----------------------------------------------------------------------------------------
+
+
+def test_a_kernel_is_tuned_from_what_it_does(tmp_path, capsys):
+    """Its winner is proved at a smaller size too, where it is captured anew."""
+    file, found = tmp_path / "doubled.py", tmp_path / "found.py"
+    file.write_text(KERNEL, "utf-8")
+    options = ("--spec", "x=f32[1024,512]", "--budget", "40", "-o", str(found))
+
+    assert main(["tune", f"{file}:doubled", *options]) == 0
+
+    out = capsys.readouterr().out
+    assert "doubled on trn2, NKI 0.6, as written" in out
+    assert "executed, float32[256, 512]: ok" in out or "executed, float32[256, 256]: ok" in out
+    assert "executed, real size: ok, 524,288 elements of 1 outputs equal to the bit" in out
+    x = np.arange(1024 * 512, dtype=np.float32).reshape(1024, 512) % 7
+    with nki_runtime.use(nki="0.6"):
+        assert (runpy.run_path(str(found))["doubled"](x) == 2 * x).all()
+
+
+def test_a_kernel_that_does_not_run_on_such_arguments_is_said(tmp_path, capsys):
+    file = tmp_path / "doubled.py"
+    file.write_text(KERNEL, "utf-8")
+
+    assert main(["tune", f"{file}:doubled", "--spec", "f32[100,512]", "--budget", "4"]) == 1
+
+    assert "slice 0:128 is outside dimension 0" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -23,7 +24,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """What to tune, how to search, where results go."""
     add = parser.add_argument
     add("kernel", metavar="MODULE:FUNCTION|FILE",
-        help="a NumPy function (module or FILE.py), or a file with a kernel program")  # fmt: skip
+        help="a NumPy function or an @nki.jit kernel (module or FILE.py), or a file with a kernel "
+        "program")  # fmt: skip
     add("--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
         help="an argument's shape and format, such as 'x=f32[512,64]'; once for each")  # fmt: skip
     add("--target", choices=("trn1", "trn2", "trn3"), help="(default: trn2, or the program's)")
@@ -49,7 +51,7 @@ def run(given: argparse.Namespace) -> int:
     """Prints the winner; 1 where the store could not keep everything."""
     if given.output is not None:
         check_place(given.output, given.force)
-    kernel, specs = _kernel(given.kernel, given.spec)
+    kernel, specs = _kernel(given)
     progress = Progress(given.budget)
     try:
         tuned = tune(
@@ -81,18 +83,29 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _kernel(text: str, specs: list[str]) -> tuple[Program | Callable[..., Any], list[Any]]:
+def _kernel(given: argparse.Namespace) -> tuple[Program | Callable[..., Any], list[Any]]:
     """What is named, and its specs in order."""
-    file = Path(text)
-    if ":" not in text and file.is_file() and file.suffix != ".py":
+    file = Path(given.kernel)
+    if ":" not in given.kernel and file.is_file() and file.suffix != ".py":
         try:
-            return parse_program(file.read_text("utf-8"), str(file)), list(specs)
+            return parse_program(file.read_text("utf-8"), str(file)), list(given.spec)
         except UnicodeDecodeError:
             raise LaunchError(f"{file} holds no text") from None
     from nkigen_lite.cli.function import find_function, match_specs, parse_name
 
-    function = find_function(parse_name(text))
-    return function, list(match_specs(function, specs))
+    with _language(given):
+        function = find_function(parse_name(given.kernel))
+    return function, list(match_specs(function, given.spec))
+
+
+def _language(given: argparse.Namespace) -> AbstractContextManager[Any]:
+    """For files that import nki; a vendor's package that is installed stays what they get."""
+    from nki_runtime import ShadowError, use
+
+    try:
+        return use(nki=given.nki, target=given.target)
+    except ShadowError:
+        return nullcontext()
 
 
 def _names(text: str) -> list[str]:

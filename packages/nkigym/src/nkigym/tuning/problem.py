@@ -1,12 +1,15 @@
-"""What is to be tuned: a kernel program, or a NumPy function whose naive kernel it is."""
+"""What is to be tuned: a kernel program, that of a kernel, or a NumPy function's naive kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, product
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from neuroncore.errors import KernelError
 from neuroncore.program import Program, calls, check
@@ -23,21 +26,19 @@ MOST = 256
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The kernel to begin with; `function` and `specs` where it was made from NumPy."""
+    """The kernel to begin with; where it was made for arguments like `specs`, what made it."""
 
     root: Program
-    function: Callable[..., Any] | None = None
+    make: Callable[[Sequence[Any]], Program] | None = None
     specs: tuple[Any, ...] = ()
 
     def smaller(self) -> Iterator[tuple[str, Program]]:
-        """The same function's naive kernel at fewer tiles, the fewest first."""
-        if self.function is None:
+        """The same at fewer tiles, the fewest first."""
+        if self.make is None:
             return
-        from nkigym.naive import naive
-
         for specs in islice(_fewer(self.specs), MOST):
             try:
-                root = naive(self.function, *specs, target=self.root.target, nki=self.root.nki)
+                root = self.make(specs)
             except KernelError:
                 continue  # sizes that do not go together
             yield ", ".join(map(str, specs)), root
@@ -69,16 +70,18 @@ def problem(
 ) -> Problem:
     """The kernel to begin with, for a target and a version (None: the program's, or the newest).
 
+    A kernel (`@nki.jit`) is run once on zeros, for the program that it is with these arguments.
+
     Raises ConstraintError for a program and specs, or a program that this target or version does
-    not take; what `nkigym.naive` raises for functions.
+    not take; what `nkigym.naive` raises for
+    functions, `nki_runtime.program_of` for kernels.
     """
     if not isinstance(given, Program):
         from nkigen_lite import as_spec
-        from nkigym.naive import naive
 
         wanted = tuple(as_spec(spec) for spec in specs)
-        root = naive(given, *wanted, target=target or "trn2", nki=nki or "0.6")
-        return Problem(root, given, wanted)
+        make = partial(_captured if _is_kernel(given) else _naive, given, target, nki)
+        return Problem(make(wanted), make, wanted)
     if specs:
         raise ConstraintError("a kernel program says its shapes itself", expected="no specs")
     asked = replace(given, target=target or given.target, nki=nki or given.nki)
@@ -91,8 +94,37 @@ def problem(
     return Problem(asked)
 
 
+def _naive(
+    function: Callable[..., Any], target: str | None, nki: str | None, specs: Sequence[Any]
+) -> Program:
+    from nkigym.naive import naive
+
+    return naive(function, *specs, target=target or "trn2", nki=nki or "0.6")
+
+
+def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:
+    """What a kernel does for such arguments: its loops, none of its values."""
+    from nki_runtime import program_of
+
+    arrays = [np.zeros(spec.shape, spec.dtype.storage) for spec in specs]
+    made = program_of(kernel, *arrays, target=target)
+    if nki is None or nki == made.nki:
+        return made
+    return problem(made, (), target, nki).root
+
+
+def _is_kernel(given: Any) -> bool:
+    """Whether a language has decorated it."""
+    from nki_runtime import backends
+    from nki_runtime.registry import loadable
+
+    return any(backend.is_kernel(given) for backend in loadable(backends()))
+
+
 def allowed(root: Program, engines: Sequence[str] | None) -> frozenset[str] | None:
     """The engines that a schedule may use; None are all.
+
+    A kernel (`@nki.jit`) is run once on zeros, for the program that it is with these arguments.
 
     Raises ConstraintError for one that there is not, and where a call of the root has none left.
     """
