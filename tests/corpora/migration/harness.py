@@ -16,7 +16,7 @@ from typing import Any, Literal
 from tests.corpora.beta1.catalog import CorpusFile, Kernel
 from tests.corpora.beta1.sources import SourceError
 from tests.corpora.migration.fixing import Fixed, fix
-from tests.corpora.migration.layout import Laid, lay_out
+from tests.corpora.migration.layout import AT_IMPORT, Laid, lay_out
 from tests.corpora.migration.reach import (
     Reached,
     is_open,
@@ -221,7 +221,7 @@ def _judge(
         return Tried(kernel.name, "todo", "", left)
     word, reason = _run_new(kernel, before, new, trees.gridded(), runner)
     at_import = tuple(trees.left_at_import())
-    if word == "fails" and at_import and "Import" in reason:
+    if word == "fails" and at_import and AT_IMPORT in reason:
         return Tried(kernel.name, "todo", reason, at_import)
     return Tried(kernel.name, word, reason)
 

@@ -17,6 +17,7 @@ from nki_migrate.verify.cases import Arg
 from nki_migrate.verify.child import parameters
 
 SETUPS = "corpus_setups"
+AT_IMPORT = "while it is imported: "
 ENTRY_FUNCTION, ENTRY_FILE = "corpus_entry", "corpus_case.py"
 CHILD = Path(__file__).parent / "child"
 
@@ -81,7 +82,10 @@ import sys
 import stand_in
 {prelude}
 stand_in.install({absent!r}, {top!r}{parse})
-_module = {module}
+try:
+    _module = {module}
+except Exception as error:
+    raise ImportError(f"{at_import}{{type(error).__name__}}: {{error}}") from error
 {setup}
 
 def {function}({names}):
@@ -158,6 +162,7 @@ def _write(
         top=str(laid.top),
         parse=parse,
         module=module,
+        at_import=AT_IMPORT,
         setup=setup,
         function=ENTRY_FUNCTION,
         names=", ".join(given),

@@ -39,7 +39,7 @@ class Old:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs cases of files; remembers what cannot have changed."""
+    """Runs cases of files; remembers those that succeed."""
 
     cache: Cache
 
@@ -53,7 +53,8 @@ class Runner:
             outcome = _run(entry, case, "beta1", ())
             if outcome.error:
                 outcome = outcome.but(readable(outcome.error, laid))
-            self.cache.keep(key, outcome, facts)
+            else:
+                self.cache.keep(key, outcome, facts)
         expected = self._reference(case)
         problem = outcome.error or _reference_failed(expected)
         problem = problem or difference(case, outcome, expected, "reference")
@@ -70,11 +71,12 @@ class Runner:
             variants = case.case.variants()
             job = Job(file, function, (file.parent,), case.case.seed, variants)
             outcome = Children(Limits(SECONDS, MEBIBYTES)).run(job)
-            self.cache.keep(key, outcome)
+            if not outcome.error:
+                self.cache.keep(key, outcome)
         return outcome
 
     def new(self, laid: Laid, case: CorpusCase, gridded: frozenset[str]) -> Outcome:
-        """The migrated kernel under beta2 with the target's checks; remembered when it succeeds."""
+        """The migrated kernel under beta2 with the target's checks."""
         key = key_of(("new", *_sources(laid), *_said(case), *sorted(gridded)))
         outcome = self.cache.outcome(key)
         if outcome is None:

@@ -54,6 +54,7 @@ _DST_IN_01 = {
     "nisa.nc_stream_shuffle",
     "nisa.select_reduce",
     "nisa.tensor_copy_predicated",
+    "nisa.tensor_scalar_cumulative",
     "nisa.tensor_copy_dynamic_dst",
 }
 # Calls whose value is used in every version.

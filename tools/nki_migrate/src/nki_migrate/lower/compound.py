@@ -8,6 +8,7 @@ from collections.abc import Callable
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Sym, Unknown
 from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
+from nki_migrate.lower.conditional import test_presence
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.evaluate import value_of
 from nki_migrate.lower.joins import enter_loop, join_branches, leave_loop
@@ -115,6 +116,7 @@ def _if(ctx: Context, statement: ast.If) -> None:
                 value_of(ctx, statement.test)
         else:
             value_of(ctx, statement.test)
+        test_presence(ctx, statement.test)
         _header(ctx, statement, [statement.test])
         return False
 

@@ -33,7 +33,7 @@ from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.observations import refined
 from nki_migrate.lower.scopes import SCOPED, stays_inside
 from nki_migrate.lower.source_text import as_number, text_of
-from nki_migrate.lower.views import own_dtype
+from nki_migrate.lower.views import home, own_dtype
 
 __all__ = ["EXPRESSIONS", "as_dtype", "value_of"]
 
@@ -134,8 +134,27 @@ def _attribute(ctx: Context, node: ast.Attribute) -> Value:
     if node.attr == "dtype":
         tensor = as_tensor(ctx, base)
         if tensor is not None:
+            _away_from_list(ctx, node, tensor)
             return Const(_dtype_of(ctx, tensor, text_of(ctx, node)), text_of(ctx, node))
     return Unknown(text_of(ctx, node))
+
+
+def _away_from_list(ctx: Context, node: ast.Attribute, tensor: Tensor) -> None:
+    """`t.dtype` and `t.shape` of blocks in words that hold when they are a list of tiles."""
+    storage = tensor.storage
+    if not storage.blocks or storage.folded or tensor.dims is not None:
+        return
+    known = storage.dtype
+    if node.attr == "shape":
+        text = ctx.shape_text(tensor.shape) if tensor.shape is not None else ""
+    elif known is not None and ctx.still_valid(known.names):
+        text = known.text
+    else:
+        text = f"{home(ctx, storage)}{'[0]' * storage.blocks}.dtype"
+    if not text:
+        raise Cannot("NKI1131", "the shape of a list of tiles is not known", node)
+    ctx.report("NKI1131", node, f"a list of tiles has no `.{node.attr}` of its own")
+    ctx.rewrites[node] = text
 
 
 def _dtype_of(ctx: Context, tensor: Tensor, text: str) -> DType:
@@ -151,6 +170,7 @@ def _shape(ctx: Context, base: Value, node: ast.Attribute) -> Value:
         return Unknown(text_of(ctx, node))
     if tensor.shape is None:
         return ShapeOf(tensor.storage.name)
+    _away_from_list(ctx, node, tensor)
     return Seq(tensor.shape, text_of(ctx, node))
 
 

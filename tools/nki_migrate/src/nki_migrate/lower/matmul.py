@@ -42,11 +42,27 @@ def lower_nc_matmul(ctx: Context, site: CallSite, target: Target | None) -> Tens
     if site.get("mask") is not None:
         raise Cannot("NKI1175", "a mask on a matrix product", site.node)
     extra = [
-        (k, text_of(ctx, v))
+        (k, _mode(ctx, v) if k == "perf_mode" else text_of(ctx, v))
         for k, v in site.arguments.items()
         if k not in {"stationary", "moving", "mask"}
     ]
+    if site.get("perf_mode") is not None and (target is None or target.view is None):
+        raise Cannot("NKI1180", "a product in a mode of its own that gets no tile", site.node)
     return _product(ctx, site, stationary, moving, target, extra)
+
+
+# The one mode that kernels of 0.1 name (nki-samples, double_row_matmul), as 0.2 spells it
+_MODES = {"double_row_gen3": "double_row"}
+
+
+def _mode(ctx: Context, node: ast.expr) -> str:
+    """`perf_mode="double_row_gen3"` → `nisa.matmul_perf_mode.double_row`."""
+    if not isinstance(node, ast.Constant) or node.value is None:
+        return text_of(ctx, node)
+    mode = _MODES.get(str(node.value))
+    if mode is None:
+        raise Cannot("NKI1180", f"`perf_mode={node.value!r}` has no counterpart", node)
+    return f"{ctx.alias('nisa')}.matmul_perf_mode.{mode}"
 
 
 def lower_nl_matmul(ctx: Context, site: CallSite, target: Target | None) -> Tensor:

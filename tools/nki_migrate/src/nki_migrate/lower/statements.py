@@ -27,6 +27,7 @@ from nki_migrate.lower.assertions import learn_annotated_shape, learn_assertion
 from nki_migrate.lower.assign import accumulate_into, accumulate_into_name, assign_to_view
 from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
 from nki_migrate.lower.calls import hand_over, lower_call
+from nki_migrate.lower.conditional import assign_chosen
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, finish
 from nki_migrate.lower.evaluate import value_of
@@ -107,6 +108,12 @@ def _assign_one(ctx: Context, statement: ast.stmt, target: ast.expr, value: ast.
 
 def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast.expr) -> bool:
     name = target.id
+    if isinstance(value, ast.IfExp) and any(
+        _is_device_call(ctx, arm) for arm in (value.body, value.orelse)
+    ):
+        return assign_chosen(
+            ctx, value, name, lambda arm: _assign_name(ctx, statement, target, arm)
+        )
     reads = frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
     found = into(ctx, value, Target(name=name, reads=reads))
     if isinstance(found, Tensor) and makes_tile(ctx, value):

@@ -1,0 +1,75 @@
+"""Tiles and their absence: `x = A if c else B` of tiles, and the truth value of a tensor.
+
+An argument that is a tensor or None is asked for with `is not None` from 0.2 on: a tensor has no
+truth value there (NKI1254).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from nki_migrate.facts.values import Parameter
+from nki_migrate.lower.context import Context
+from nki_migrate.lower.evaluate import value_of
+from nki_migrate.lower.joins import join_branches
+from nki_migrate.lower.source_text import text_of
+
+__all__ = ["assign_chosen", "test_presence"]
+
+
+def test_presence(ctx: Context, test: ast.expr) -> None:
+    """`if x` where x is a tensor or None → `if x is not None`."""
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    node = test.operand if negated else test  # type: ignore[union-attr]
+    if isinstance(node, ast.Name) and _is_optional_tensor(ctx, node.id):
+        text = f"{node.id} is {'' if negated else 'not '}None"
+        ctx.report("NKI1254", test, f"a tensor has no truth value: `{text}`")
+        ctx.rewrites[test] = text
+
+
+def _is_optional_tensor(ctx: Context, name: str) -> bool:
+    value = ctx.scope.values.get(name)
+    if not isinstance(value, Parameter) or value.name != name or name not in ctx.before.tensors:
+        return False
+    arguments = ctx.function.node.args
+    places = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(places), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return any(a.arg == name and isinstance(d, ast.Constant) and d.value is None for a, d in pairs)
+
+
+def assign_chosen(
+    ctx: Context, value: ast.IfExp, name: str, assign: Callable[[ast.expr], bool]
+) -> bool:
+    """`name = A if c else B` where an arm makes a tile: an `if` statement with two assignments.
+
+    `assign` lowers one of them, and says whether what it emitted is all of it.
+    """
+    ctx.report("NKI1254", value, "a tile chosen by a condition is made in an `if`")
+    value_of(ctx, value.test)
+    test_presence(ctx, value.test)
+    test, outer = text_of(ctx, value.test), ctx.out
+    before = ctx.scope.copy()
+    arms: list[list[str]] = []
+    scopes = []
+    for arm in (value.body, value.orelse):
+        ctx.out = []
+        with ctx.counting_block():
+            if not assign(arm):
+                ctx.emit(f"{name} = {text_of(ctx, arm)}")
+        arms.append(ctx.out)
+        scopes.append(ctx.scope)
+        clock = ctx.scope.clock
+        ctx.scope = before.copy()
+        ctx.scope.clock = clock
+    ctx.out = outer
+    for head, lines in zip((f"if {test}:", "else:"), arms, strict=True):
+        ctx.emit(head)
+        for line in lines:
+            ctx.emit("    " + line.replace("\n", "\n    "))
+    then, ctx.scope = scopes
+    join_branches(ctx, then, ctx.scope)
+    return True
