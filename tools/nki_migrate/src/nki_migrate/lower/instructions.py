@@ -14,7 +14,7 @@ from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Seq, Sym, Tensor
 from nki_migrate.lower.access import as_tensor
-from nki_migrate.lower.calls import operator_text
+from nki_migrate.lower.calls import NUMPY_OPERATORS, operator_text
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import (
     Target,
@@ -28,7 +28,7 @@ from nki_migrate.lower.destination import (
 )
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.masks import Region
-from nki_migrate.lower.operators import copy_into, promoted
+from nki_migrate.lower.operators import copy_into, promoted, two_tiles
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import own_dtype
@@ -165,6 +165,9 @@ def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     rule = "NKI1181" if target is not None and target.view is not None else "NKI1180"
     rule = "NKI1194" if rule == "NKI1180" and name == "tensor_reduce" else rule
     ctx.report(rule, site.node, f"`nisa.{name}` writes to a destination")
+    if name == "tensor_tensor" and (op := _broadcast(ctx, site, tiles)):
+        dtype = as_dtype(ctx, site.get("dtype"))
+        return two_tiles(ctx, site.node, op, *tiles.values(), dtype, region, target)
     dtype = _dtype(ctx, site, how, tiles)
     shape = how.shape(ctx, site, tiles) if how.shape else whole_shape(ctx, first)
     operands = [(k, _operand(ctx, site, how, tiles, k, v)) for k, v in site.arguments.items()]
@@ -189,6 +192,21 @@ def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     rank = len(first.shape) if first.shape is not None else 2
     _emit_masked(ctx, name, dst, kept, region, rank, how)
     return dst
+
+
+def _broadcast(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> str | None:
+    """The operator of a tensor_tensor with one (P, 1) operand, which 0.2 does not repeat."""
+    a, b = tiles["data1"].shape, tiles["data2"].shape
+    if a is None or b is None or len(a) != len(b):
+        return None
+    columns = [all(s.value == 1 for s in shape[1:]) for shape in (a, b)]
+    if columns[0] == columns[1]:
+        return None
+    node = site.get("op")
+    module, _, name = (ctx.index.canonical(node) or "").partition(".") if node else ("", "", "")
+    if module == "np":
+        name = NUMPY_OPERATORS.get(name, "")
+    return name if module in {"np", "nl"} else None
 
 
 def _hint(how: Instruction, first: Tensor, name: str) -> str:

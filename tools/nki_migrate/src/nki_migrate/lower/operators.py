@@ -33,7 +33,15 @@ from nki_migrate.lower.observations import is_seen_float, is_seen_floating, seen
 from nki_migrate.lower.source_text import as_number
 from nki_migrate.lower.views import own_dtype, spell
 
-__all__ = ["OPERATORS", "binary", "binary_operator", "comparison_operator", "to_float32", "unary"]
+__all__ = [
+    "OPERATORS",
+    "binary",
+    "binary_operator",
+    "comparison_operator",
+    "to_float32",
+    "two_tiles",
+    "unary",
+]
 
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")  # `n`, `config.scale`; not `x.shape[0]`
 _COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor",
@@ -121,7 +129,7 @@ def binary(
     if op == "power":
         return _power(ctx, node, a, right, dtype, region, target)
     if a is not None and b is not None:
-        return _two_tiles(ctx, node, op, a, b, dtype, region, target)
+        return two_tiles(ctx, node, op, a, b, dtype, region, target)
     tile = a or b
     if tile is None:
         raise Cannot("NKI1220", f"`{op}` of values that are not known to be tiles", node)
@@ -226,7 +234,7 @@ def _power(
     return unary(ctx, node, function, base, dtype, region, target)
 
 
-def _two_tiles(
+def two_tiles(
     ctx: Context,
     node: ast.AST,
     op: str,
@@ -236,6 +244,7 @@ def _two_tiles(
     region: Region | None,
     target: Target | None,
 ) -> Tensor:
+    """a ∘ b, where one of them may be a column or a row of the other."""
     form = form_of(ctx, a, b, node)
     kinds = own_dtype(ctx, a), own_dtype(ctx, b)
     if dtype is None:

@@ -1,0 +1,137 @@
+"""Habits of public kernels that used to migrate to something that does not run.
+
+Each kernel migrates completely, and old and new give the same on the machine.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nki_runtime
+from nki_migrate.engine import migrate_source
+from nki_migrate.request import Request
+
+HEAD = """
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+import numpy as np
+
+"""
+
+OPTIONAL_TENSOR = """
+@nki.jit
+def kernel(a, bias=None):
+    out = nl.ndarray(a.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(a[0:8, 0:16], dtype=nl.float32)
+    column = nl.load(bias[0:8, 0:1]) if bias else None
+    if bias:
+        tile = nl.add(tile, nl.load(bias[0:8, 0:1], dtype=nl.float32))
+    if not bias:
+        tile = nl.multiply(tile, 2.0)
+    nl.store(out[0:8, 0:16], tile)
+    return out
+"""
+
+LIST_OF_TILES = """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    blocks = nl.zeros((2, nl.par_dim(4), 16), dtype=a.dtype, buffer=nl.sbuf)
+    for i in nl.affine_range(blocks.shape[0]):
+        blocks[i] = nl.load(a[i * 4:(i + 1) * 4, :])
+    for i in nl.affine_range(2):
+        packed = nl.ndarray((4, 16), dtype=blocks.dtype, buffer=nl.sbuf)
+        packed[0:4, 0:16] = nl.copy(blocks[i])
+        nl.store(out[i * 4:(i + 1) * 4, :], packed)
+    return out
+"""
+
+COLUMN_OPERAND = """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((8, 16), dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(a[0:8, 0:16])
+    column = nl.max(tile, axis=1, keepdims=True)
+    left = nisa.tensor_tensor(column, tile, np.subtract)
+    right = nisa.tensor_tensor(tile, column, op=nl.multiply)
+    nl.store(out, nisa.tensor_tensor(left, right, nl.add))
+    return out
+"""
+
+
+def new_text(text: str) -> str:
+    result = migrate_source(HEAD + text, "k.py", Request())
+    assert [f.message for f in result.findings if not f.applied and f.severity != "note"] == []
+    return result.after
+
+
+def run(path: Path, text: str, arrays: tuple[np.ndarray, ...], **backend) -> np.ndarray:
+    path.write_text(text)
+    with nki_runtime.use(**backend):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)  # pyrefly: ignore
+        spec.loader.exec_module(module)  # pyrefly: ignore
+        return np.asarray(module.kernel(*(array.copy() for array in arrays)))
+
+
+A = np.arange(128, dtype=np.float32).reshape(8, 16) % 7 + 1
+COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "arrays", "expected"),
+    [
+        (OPTIONAL_TENSOR, (A, COLUMN), A + COLUMN),
+        (OPTIONAL_TENSOR, (A,), A * 2),
+        (LIST_OF_TILES, (A,), A),
+        (COLUMN_OPERAND, (A,), A.max(1, keepdims=True) - A + A * A.max(1, keepdims=True)),
+    ],
+    ids=["tensor given", "tensor left out", "list of tiles", "column"],
+)
+def test_old_and_new_give_what_numpy_gives(text, arrays, expected, tmp_path):
+    old = run(tmp_path / "old.py", HEAD + text, arrays, backend="beta1")
+    new = run(tmp_path / "new.py", new_text(text), arrays, backend="beta2", nki="0.6")
+
+    np.testing.assert_array_equal(old, expected)
+    np.testing.assert_array_equal(new, expected)
+
+
+def test_a_tensor_is_asked_for_and_not_for_its_truth():
+    after = new_text(OPTIONAL_TENSOR)
+
+    assert "if bias != None:\n" in after
+    assert "if bias == None:\n" in after
+    assert "if bias:" not in after
+
+
+def test_a_chosen_tile_is_made_in_the_branch_that_wants_it():
+    after = new_text(OPTIONAL_TENSOR)
+
+    assert textwrap.dedent("""\
+            if bias != None:
+                column = nl.ndarray(""").replace("\n", "\n    ") in after
+    assert "    else:\n        column = None\n" in after
+
+
+def test_the_double_row_mode_has_its_new_name():
+    after = new_text("""
+@nki.jit
+def kernel(a, b):
+    out = nl.ndarray((4, 16), dtype=nl.float32, buffer=nl.shared_hbm)
+    x = nl.ndarray((8, 2, 4), dtype=nl.float8_e4m3, buffer=nl.sbuf)
+    y = nl.ndarray((8, 2, 16), dtype=nl.float8_e4m3, buffer=nl.sbuf)
+    x[...] = nl.load(a[0:8, 0:2, 0:4])
+    y[...] = nl.load(b[0:8, 0:2, 0:16])
+    p = nl.zeros((4, 16), dtype=nl.float32, buffer=nl.psum)
+    p[...] += nisa.nc_matmul(x, y, perf_mode="double_row_gen3")
+    nl.store(out, nl.copy(p))
+    return out
+""")
+
+    assert "perf_mode=nisa.matmul_perf_mode.double_row" in after
