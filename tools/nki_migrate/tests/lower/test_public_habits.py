@@ -113,9 +113,12 @@ def test_a_tensor_is_asked_for_and_not_for_its_truth():
 def test_a_chosen_tile_is_made_in_the_branch_that_wants_it():
     after = new_text(OPTIONAL_TENSOR)
 
-    assert textwrap.dedent("""\
+    assert (
+        textwrap.dedent("""\
             if bias != None:
-                column = nl.ndarray(""").replace("\n", "\n    ") in after
+                column = nl.ndarray(""").replace("\n", "\n    ")
+        in after
+    )
     assert "    else:\n        column = None\n" in after
 
 

@@ -41,7 +41,7 @@ def complete(result) -> dict[str, bool]:
 SCOPED = {
     "comprehension": "tiles = [nl.load(x[i]) for i in range(n)]",
     "lambda": "read = lambda i: nl.load(x[i])",
-    "conditional": "tile = nl.load(x[0]) if flag else None",
+    "conditional": "use(nl.load(x[0]) if flag else None)",
     "and": "flag and nl.store(out, nl.load(x[0]))",
     "while": "while use(nl.load(x[0])):\n    pass",
     "elif": "if flag:\n    pass\nelif use(nl.load(x[0])):\n    pass",

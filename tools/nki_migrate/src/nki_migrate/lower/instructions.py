@@ -166,8 +166,8 @@ def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     rule = "NKI1194" if rule == "NKI1180" and name == "tensor_reduce" else rule
     ctx.report(rule, site.node, f"`nisa.{name}` writes to a destination")
     if name == "tensor_tensor" and (op := _broadcast(ctx, site, tiles)):
-        dtype = as_dtype(ctx, site.get("dtype"))
-        return two_tiles(ctx, site.node, op, *tiles.values(), dtype, region, target)
+        a, b, dtype = tiles["data1"], tiles["data2"], as_dtype(ctx, site.get("dtype"))
+        return two_tiles(ctx, site.node, op, a, b, dtype, region, target)
     dtype = _dtype(ctx, site, how, tiles)
     shape = how.shape(ctx, site, tiles) if how.shape else whole_shape(ctx, first)
     operands = [(k, _operand(ctx, site, how, tiles, k, v)) for k, v in site.arguments.items()]
