@@ -206,3 +206,61 @@ def test_specs_that_contradict_the_function_are_refused(specs, said):
         trace(lambda x: x, *specs)
 
     assert said in str(refused.value)
+
+
+BYTES = {
+    "prod": lambda x: np.prod(x, 0, dtype="f2"),
+    "prod into": lambda x: np.prod(x, 0, out=np.zeros_like(x, shape=(3,), dtype="f2")),
+    "cumprod": lambda x: np.cumprod(x, 0, dtype="f2"),
+    "cumprod into": lambda x: np.cumprod(x, 0, out=np.zeros_like(x, dtype="f2")),
+    "cumulative_prod": lambda x: np.cumulative_prod(x, axis=0, dtype="f2"),
+    "reduce": lambda x: np.multiply.reduce(x, 0, dtype="f2"),
+    "accumulate": lambda x: np.multiply.accumulate(x, 0, dtype="f2"),
+}
+
+
+@pytest.mark.parametrize("function", BYTES.values(), ids=BYTES)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_products_of_integers_that_numpy_overflows_in_float16_are_refused(function, dtype):
+    with pytest.raises(TypeError, match=r"astype\(np.float16\)") as refused:
+        trace(function, f"{dtype}[4, 3]")
+    assert isinstance(refused.value, KernelError)
+    assert refused.value.place is not None and refused.value.place.file == __file__
+
+
+MISCALLED = {
+    "a keyword": lambda x: np.sum(x, foo=1),
+    "a keyword of many arrays": lambda x: np.concatenate([x, x], foo=1),
+    "a keyword of clip": lambda x: np.clip(x, 0, 1, foo=1),
+    "a keyword of reduce": lambda x: np.add.reduce(x, foo=1),
+    "a keyword of linalg": lambda x: np.linalg.norm(x, foo=1),
+    "a keyword of a universal function": lambda x: np.add(x, x, foo=1),
+    "a keyword of a method": lambda x: x.sum(foo=1),
+    "a keyword of astype": lambda x: x.astype("f4", foo=1),
+    "a keyword of conj": lambda x: x.conj(foo=1),
+    "too many": lambda x: np.stack([x], 0, None, 3, 4),
+    "too many of a method": lambda x: x.copy(1, 2, 3),
+    "too few": lambda x: np.broadcast_to(x),
+    "twice": lambda x: np.sum(x, a=x),
+}
+
+
+@pytest.mark.parametrize("function", MISCALLED.values(), ids=MISCALLED)
+def test_calls_that_fit_no_signature_are_numpys_error_at_the_users_line(function):
+    with pytest.raises(TypeError) as numpys:
+        function(PLAIN)
+    with pytest.raises(TypeError) as ours:
+        trace(function, "f32[4]")
+    assert numpys.type in (TypeError, *TypeError.__subclasses__())
+    assert isinstance(ours.value, KernelError)
+    assert ours.value.place is not None and ours.value.place.file == __file__
+    assert ours.value.place.line == function.__code__.co_firstlineno
+
+
+def test_a_call_of_the_users_own_is_left_as_it_is():
+    def own(x):
+        return x
+
+    with pytest.raises(TypeError, match=r"own\(\) got an unexpected") as raised:
+        trace(lambda x: own(x, foo=1), "f32[4]")
+    assert type(raised.value) is TypeError

@@ -26,6 +26,7 @@ from nkigen_lite.frontend import (
     views,
 )
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.calls import bound
 from nkigen_lite.frontend.names import nearest
 from nkigen_lite.frontend.products import dot
 from nkigen_lite.frontend.ufuncs import OPERATORS, UFUNCS
@@ -257,9 +258,14 @@ def _of(ours: Function, name: str, positions: tuple[str, ...] = ()) -> Function:
                 raise UnsupportedKeywordError(
                     f"ndarray.{name}: {keyword}= is not translated", operand=keyword
                 )
+        bound(f"ndarray.{name}", ours, (self, *args), kwargs)
         return ours(self, *args, **kwargs)
 
     return method
+
+
+def _itself(self: TracedArray) -> TracedArray:
+    return self
 
 
 def _matrix_transpose(self: TracedArray) -> TracedArray:
@@ -278,7 +284,7 @@ _METHODS: dict[str, Function | property] = {
         )
     },
     "astype": _of(copying.converted, "astype", ("dtype", "order", "casting", "subok", "copy")),
-    **dict.fromkeys(("conj", "conjugate"), lambda self: self),
+    **{name: _of(_itself, name) for name in ("conj", "conjugate")},
     "copy": _of(copying.method_copied, "copy"),
     "flatten": _of(copying.flattened, "flatten"),
     "fill": _of(_fill, "fill"),

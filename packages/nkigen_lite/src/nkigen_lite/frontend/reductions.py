@@ -48,7 +48,19 @@ def total(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = 
     return _accumulate("sum", a, axis, dtype, keepdims)
 
 
+def check_factors(name: str, a: TracedArray, makes: np.dtype) -> None:
+    """Raises ArgumentError for products of integers in float16: NumPy rounds after every factor, to
+    infinity beyond 65,504, and that times 0 is NaN; in float32, rounded once, it is 0."""
+    if makes == np.float16 and a.dtype.kind in "iu":
+        raise ArgumentError(
+            f"np.{name}: products of integers in float16 are infinite, or NaN, on the way",
+            expected="a dtype that holds them", got=f"{a.dtype} as {makes}", operand="dtype",
+            hint=f"np.{name}(x, dtype=np.float32).astype(np.float16)",
+        )  # fmt: skip
+
+
 def product(a: TracedArray, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+    check_factors("prod", a, summed_dtype(a, dtype))
     return _accumulate("prod", a, axis, dtype, keepdims)
 
 

@@ -10,7 +10,7 @@ from nkigen_lite.errors import ArgumentError, UnsupportedFunctionError
 from nkigen_lite.frontend import joining, views
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.promotion import cast_value, fresh, narrowed
-from nkigen_lite.frontend.reductions import summed_dtype
+from nkigen_lite.frontend.reductions import check_factors, summed_dtype
 
 _ACCUMULATED: dict[np.ufunc, str] = {
     np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.minimum: "cummin",
@@ -20,6 +20,8 @@ _ACCUMULATED: dict[np.ufunc, str] = {
 def _running(op: str, a: TracedArray, axis: Any, makes: np.dtype) -> TracedArray:
     if makes == np.bool_:
         raise ArgumentError(f"np.{op}: bool is not translated", hint="convert with .astype first")
+    if op == "cumprod":
+        check_factors(op, a, makes)
     if axis is None:
         a, axis = views.reshape(a, (-1,)), 0
     a = a if a.ndim else views.reshape(a, (1,))

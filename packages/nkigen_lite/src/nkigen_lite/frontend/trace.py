@@ -10,6 +10,7 @@ from neuroncore.errors import KernelError, Place
 from nkigen_lite.errors import SpecError, TraceError
 from nkigen_lite.frontend import functions  # gives TracedArray its methods
 from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.calls import numpys_refusals
 from nkigen_lite.frontend.memory import Memory
 from nkigen_lite.frontend.promotion import traced
 from nkigen_lite.frontend.tape import Tape
@@ -41,7 +42,8 @@ def trace(function: Callable[..., Any], *specs: Any) -> Graph:
     place = _definition(function)
     _check_arguments(function, specs, place)
     arguments = [_argument(tape, given) for given in specs]
-    result = function(*arguments)
+    with numpys_refusals():
+        result = function(*arguments)
     writes = tuple(
         (value.name, a.memory.value)
         for value, a in zip(tape.build.inputs, arguments, strict=True)
