@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ import pytest
 from neuroncore.errors import LaunchError, Place
 from nkigen_lite import compile
 from nkigen_lite.cli import writing
+from nkigen_lite.cli.function import parse_name
+from nkigen_lite.cli.function_error import FunctionError, users_code
 from nkigen_lite.cli.running import Found
+from nkigen_lite.errors import SpecError
 from nkigen_lite.lower.refuse import cannot
 from nkigen_lite.ulps import Difference
 
@@ -271,3 +275,12 @@ def test_help_shows_examples(nkigen):
 
     assert said.code == 0
     assert "nkigen mlp.py:mlp --spec" in said.out
+
+
+def test_what_the_function_raises_is_its_own_and_what_we_raise_is_ours():
+    with pytest.raises(FunctionError, match="f raised ZeroDivisionError"), users_code("f"):
+        raise ZeroDivisionError
+    with pytest.raises(AttributeError), users_code("f"):
+        parse_name(cast(str, None))
+    with pytest.raises(SpecError), users_code("f"):
+        raise SpecError("says where it belongs")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from types import TracebackType
 
 from neuroncore.errors import KernelError
 
@@ -24,18 +24,31 @@ class FunctionError(Exception):
         return "".join(traceback.format_exception(type(self.raised), self.raised, trace_of))
 
 
-@contextmanager
-def users_code(what: str) -> Iterator[None]:
+class users_code(AbstractContextManager[None]):  # noqa: N801
     """Only around calls of what the user names: anything may come from there.
 
-    Raises FunctionError; a KernelError, which says where it belongs, as it is.
+    Raises FunctionError for it. A KernelError, which says where it belongs, and what comes out of
+    a line of nkigen-lite, which is no mistake of the user's, leave as they are.
     """
-    try:
-        yield
-    except KernelError:
-        raise
-    except Exception as raised:
-        raise FunctionError(what, raised) from raised
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        if not isinstance(raised, Exception) or isinstance(raised, KernelError):
+            return
+        if not _came_from_us(trace):
+            raise FunctionError(self.what, raised) from raised
+
+
+def _came_from_us(trace: TracebackType | None) -> bool:
+    """Whether the innermost line is nkigen-lite's; below this file's callers there may be none."""
+    frames = [frame for frame, _ in traceback.walk_tb(trace)]
+    name = frames[-1].f_globals.get("__name__", "") if frames else ""
+    return name.partition(".")[0] == "nkigen_lite"
 
 
 def _is_ours(module: str) -> bool:

@@ -120,7 +120,7 @@ class TracedArray:
 
         return call_function(function, args, kwargs)
 
-    def __getitem__(self, key: Any) -> TracedArray:
+    def __getitem__(self, key: Any) -> Any:
         from nkigen_lite.frontend.indexing import get
 
         return get(self, key)
@@ -191,8 +191,8 @@ class TracedArray:
         raise DataDependentError(
             "an array of NumPy's own cannot hold values that only exist when the kernel runs",
             got=str(self.spec),
-            hint="as an array: np.zeros_like(x, shape=…, dtype=…) or np.stack, not np.zeros, "
-            "np.array, np.asarray; as indices (table[i], np.take(table, i)): "
+            hint="a copy: x.copy(); as an array: np.zeros_like(x, shape=…, dtype=…) or np.stack, "
+            "not np.zeros, np.array, np.asarray; as indices (table[i], np.take(table, i)): "
             "(i[..., None] == np.arange(len(table))) @ table for a table of floats",
         )
 

@@ -20,8 +20,8 @@ _OF_ARGUMENTS = re.compile(r"(\w+)\(\) (got an unexpected|got multiple|takes |mi
 
 @contextmanager
 def numpys_refusals() -> Iterator[None]:
-    """Raises ArgumentError, at the user's line, for calls of NumPy's functions that do not fit their
-    signatures. All else is left as it is."""
+    """Raises ArgumentError, at the user's line, for calls of NumPy's functions that do not fit
+    their signatures. All else is left as it is."""
     try:
         yield
     except TypeError as refused:

@@ -82,19 +82,43 @@ def _kron(a: Any, b: Any) -> Any:
 def _cross(
     a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axis: Any = None
 ) -> Any:
-    """The product of vectors in three dimensions."""
+    """The product of vectors in three dimensions; in two, what would be the third element."""
     if axis is not None:
         axisa = axisb = axisc = axis
     tape = joining.tape_of(a, b)
     vectors: list[Array] = [traced(tape, v) for v in (a, b)]
     x, y = (np.moveaxis(v, d, -1) for v, d in zip(vectors, (axisa, axisb), strict=True))
-    if x.shape[-1] != 3 or y.shape[-1] != 3:
+    lengths = x.shape[-1], y.shape[-1]
+    if not {*lengths} <= {2, 3}:
         raise ValueRangeError(
-            "np.cross: vectors of other than three elements", got=f"{x.shape[-1]}, {y.shape[-1]}"
-        )
-    turns = ((1, 2), (2, 0), (0, 1))
-    lines = [x[..., i] * y[..., j] - x[..., j] * y[..., i] for i, j in turns]
+            "incompatible dimensions for cross product", expected="vectors of 2 or 3 elements",
+            got=f"{lengths[0]} and {lengths[1]}", hint="axisa=, axisb= say which axis has them",
+        )  # fmt: skip
+    if lengths == (2, 2):
+        return x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0]
+    lines = [_turned_by(x, y, i, j) for i, j in ((1, 2), (2, 0), (0, 1))]
     return np.moveaxis(np.stack(lines, -1), -1, axisc)
+
+
+def _turned_by(x: Array, y: Array, i: int, j: int) -> Array:
+    """x[i] y[j] - x[j] y[i], without the third element of vectors that have two."""
+    if y.shape[-1] == j or x.shape[-1] == i:
+        return -(x[..., j] * y[..., i])
+    if x.shape[-1] == j or y.shape[-1] == i:
+        return x[..., i] * y[..., j]
+    return x[..., i] * y[..., j] - x[..., j] * y[..., i]
+
+
+def _linalg_cross(x1: Any, x2: Any, axis: Any = -1) -> Any:
+    """Of three elements only."""
+    lengths = [v.shape[views.axis_of(axis, v.ndim)] for v in map(np.atleast_1d, (x1, x2))]
+    if lengths != [3, 3]:
+        raise ValueRangeError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors",
+            expected="vectors of 3 elements", got=" and ".join(map(str, lengths)),
+            hint="np.cross takes vectors of 2 elements too",
+        )  # fmt: skip
+    return _cross(x1, x2, axis=axis)
 
 
 def _matrix_transpose(x: Array) -> Array:
@@ -267,7 +291,7 @@ def outer_of(ufunc: np.ufunc, given: tuple[Any, ...]) -> Any:
 NAMES: dict[str, Any] = {
     "outer": _outer, "inner": _inner, "vdot": _vdot, "tensordot": _tensordot, "einsum": _einsum,
     "kron": _kron, "cross": _cross,
-    "linalg.cross": lambda x1, x2, axis=-1: _cross(x1, x2, axis=axis),
+    "linalg.cross": _linalg_cross,
     "matrix_transpose": _matrix_transpose, "linalg.matrix_transpose": _matrix_transpose,
     "linalg.outer": lambda x1, x2: _outer(x1, x2), "linalg.tensordot": lambda x1, x2, axes=2: (
         _tensordot(x1, x2, axes)

@@ -15,6 +15,7 @@ from nkigen_lite.errors import (
     UnsupportedKeywordError,
 )
 from nkigen_lite.frontend import (
+    along,
     arranging,
     contracting,
     copying,
@@ -128,6 +129,7 @@ NAMES: dict[str, Function] = {
     "ndim": _ndim,
     "size": _size,
     "result_type": _result_type,
+    **along.NAMES,
     **arranging.NAMES,
     **contracting.NAMES,
     **copying.NAMES,

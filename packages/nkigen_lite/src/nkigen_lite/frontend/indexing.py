@@ -15,19 +15,25 @@ from nkigen_lite.errors import (
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.gathering import array_key, at_arrays, truths_as_axes, without_masks
 from nkigen_lite.frontend.memory import write
+from nkigen_lite.frontend.picked import Picked
 from nkigen_lite.frontend.promotion import fresh, operand, shape_of
 from nkigen_lite.frontend.scattering import as_element, fitted, put_at, put_where
 from nkigen_lite.frontend.views import part
 
 
-def get(x: TracedArray, key: Any) -> TracedArray:
-    """A view, or a number where every axis is indexed."""
+def get(x: TracedArray, key: Any) -> TracedArray | Picked:
+    """A view, or a number where every axis is indexed; of a computed mask what may only be written
+    back."""
     keys = tuple(array_key(k) for k in _keys(key))
     if any(_is_computed_mask(k) for k in keys):
-        raise DataDependentError(
+        refusal = DataDependentError(
             "the shape of what a mask picks depends on its values", got=str(x.spec),
-            hint="keep the shape: np.where(mask, x, 0)",
+            hint="keep the shape: np.where(mask, x, 0); what goes back to the same places may be "
+            "written so: m = x < 0; x[m] = np.exp(x[m])",
         )  # fmt: skip
+        if len(keys) > 1 or keys[0].shape != x.shape or not x.ndim:
+            raise refusal
+        return Picked(fresh(x.tape, x.value, x.dtype, scalar=False), keys[0], refusal)
     x, keys = truths_as_axes(x, keys, _view)
     if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
         return at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
@@ -38,6 +44,12 @@ def get(x: TracedArray, key: Any) -> TracedArray:
 
 def put(x: TracedArray, key: Any, value: Any) -> None:
     """Write to a view of `x`; everything that shares its memory sees it."""
+    if isinstance(value, Picked):
+        if not value.is_of(key, x.shape):
+            raise value.refusal
+        chosen: Any = np.where(value.mask, value.every.astype(x.dtype), x)
+        write(x.tape, x.memory, x.path, chosen.value)
+        return None
     given = operand(value)
     keys = tuple(array_key(k) for k in _keys(key))
     if sum(_is_computed_mask(k) for k in keys) == 1:

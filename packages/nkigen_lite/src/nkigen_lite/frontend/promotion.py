@@ -101,15 +101,14 @@ def asked_dtype(given: Any) -> tuple[np.dtype, DType]:
 
 
 def _named(name: str) -> Any:
-    """A format by its name, else what NumPy calls so: float64, i8, d."""
-    try:
-        return resolve(name)
-    except (ValueError, TypeError):
-        pass
-    try:
-        return np.dtype(name)
-    except TypeError:
-        return name
+    """A format by its name, else what NumPy calls so (float64, i8, d); the name where neither
+    knows it."""
+    for known in (resolve, np.dtype):
+        try:
+            return known(name)
+        except (ValueError, TypeError):
+            continue  # refused by `_format`, with near names, if it is nobody's
+    return name
 
 
 def _format(given: Any) -> DType:

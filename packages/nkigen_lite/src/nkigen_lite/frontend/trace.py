@@ -12,6 +12,7 @@ from nkigen_lite.frontend import functions  # gives TracedArray its methods
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.calls import numpys_refusals
 from nkigen_lite.frontend.memory import Memory
+from nkigen_lite.frontend.picked import Picked
 from nkigen_lite.frontend.promotion import traced
 from nkigen_lite.frontend.tape import Tape
 from nkigen_lite.ir import Graph
@@ -80,6 +81,9 @@ def _outputs(tape: Tape, result: Any, place: Place | None) -> tuple[str, ...]:
             "the function returns no arrays", expected="an array or a tuple of arrays",
             got=type(result).__name__, place=place,
         )  # fmt: skip
+    for picked in results:
+        if isinstance(picked, Picked):
+            raise picked.refusal
     try:
         return tuple(traced(tape, r).value for r in map(_flat, results))
     except KernelError as refused:

@@ -190,14 +190,13 @@ def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...], dtype: Any = Non
 
 def _operation(tape: Tape, op: str, values: list[str], makes: np.dtype) -> str:
     dtype = tape.spec(values[0]).dtype
+    if (op in _WHOLE and not dtype.is_float) or (op == "abs" and dtype is bool_):
+        return values[0]
+    if op == "reciprocal" and not dtype.is_float and dtype is not bool_:
+        return _whole_reciprocal(tape, values[0], dtype)
     if op in _LOGICAL:
         values = [cast_value(tape, v, bool_) for v in values]
-    elif (op in _WHOLE and not dtype.is_float) or (op == "abs" and dtype is bool_):
-        return values[0]
-    elif dtype is bool_:
-        op = _OF_BOOL.get(op, op)
-    elif op == "reciprocal" and not dtype.is_float:
-        return _whole_reciprocal(tape, values[0], dtype)
+    op = _OF_BOOL.get(op, op) if dtype is bool_ else op
     value = tape.emit(op, *values)
     return cast_value(tape, value, narrowed(makes))
 
@@ -312,17 +311,17 @@ def reflected(ufunc: np.ufunc) -> Callable[[TracedArray, Any], Any]:
     return lambda self, other: ufunc(other, self)
 
 
-_BINARY = {
+BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
     "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "matmul": np.matmul,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
     "rshift": np.right_shift,
 }  # fmt: skip
-_COMPARE = {
+COMPARE = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal,
 }  # fmt: skip
-_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 
 
 def _power(self: TracedArray, other: Any) -> Any:
@@ -332,10 +331,10 @@ def _power(self: TracedArray, other: Any) -> Any:
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    **{f"__{n}__": binary(f) for n, f in (_BINARY | _COMPARE).items()},
-    **{f"__r{n}__": reflected(f) for n, f in _BINARY.items()},
-    **{f"__i{n}__": in_place(f) for n, f in _BINARY.items()},
-    **{f"__{n}__": lambda self, ufunc=f: ufunc(self) for n, f in _UNARY.items()},
+    **{f"__{n}__": binary(f) for n, f in (BINARY | COMPARE).items()},
+    **{f"__r{n}__": reflected(f) for n, f in BINARY.items()},
+    **{f"__i{n}__": in_place(f) for n, f in BINARY.items()},
+    **{f"__{n}__": lambda self, ufunc=f: ufunc(self) for n, f in UNARY.items()},
     "__pow__": _power,
     "__divmod__": lambda self, other: (self // other, self % other),
     "__rdivmod__": lambda self, other: (other // self, other % self),

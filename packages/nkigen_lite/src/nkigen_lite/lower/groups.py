@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from neuroncore.targets import Target
@@ -162,21 +163,19 @@ class Planner:
         return self.plan
 
     def place(self, node: Node) -> None:
-        if node.op in ("constant", "iota"):
-            self.constant(node)
-        elif node.op == "matmul":
-            self.start(node, "a product of matrices")
-        elif node.record.kind is Kind.layout:
-            self.start(node, None, is_layout=True)
-        elif self.is_converted_by_dma(node) or (
-            node.record.kind is Kind.view and not self.may_join(node)
-        ):
-            self.view(node)
-        elif node.op in KNOWN:
-            self.refuse_dtypes(node)
-            self.join(node)
-        else:
-            raise cannot(node, "no instruction is chosen for this operation yet")
+        """The first way that is the node's: a constant, a product, arrays put together, another
+        look at one, a step of a group."""
+        for is_such, put in _WAYS:
+            if is_such(self, node):
+                put(self, node)
+                return
+        raise cannot(node, "no instruction is chosen for this operation yet")
+
+    def is_seen(self, node: Node) -> bool:
+        """Whether the node only looks at an array, and no group takes it."""
+        if self.is_converted_by_dma(node):
+            return True
+        return node.record.kind is Kind.view and not self.may_join(node)
 
     def view(self, node: Node) -> None:
         """Another look at an array; a reshape that no strides say is an array of its own."""
@@ -230,6 +229,7 @@ class Planner:
         return self.tried(node, number) is None
 
     def join(self, node: Node) -> None:
+        self.refuse_dtypes(node)
         number = self.ready_of(node)
         if number < 0 and self.plan.groups:
             number = len(self.plan.groups) - 1
@@ -369,6 +369,18 @@ class Planner:
         """How what the group reads lies in HBM; what groups write is in C order."""
         outside = group.axes.shapes.keys() - group.names
         return {v: self.plan.planned_source(v) for v in group.axes.shapes if v in outside}
+
+
+_WAYS: tuple[
+    tuple[Callable[[Planner, Node], bool], Callable[[Planner, Node], None]], ...
+] = (
+    (lambda _, n: n.op in ("constant", "iota"), Planner.constant),
+    (lambda _, n: n.op == "matmul", lambda p, n: p.start(n, "a product of matrices")),
+    (lambda _, n: n.record.kind is Kind.layout, lambda p, n: p.start(n, None, is_layout=True)),
+    (Planner.is_seen, Planner.view),
+    (lambda _, n: n.op in KNOWN, Planner.join),
+)  # fmt: skip
+"""What a node may be → what is done with it."""
 
 
 def plan_groups(graph: Graph, target: Target, across: bool = True) -> Plan:

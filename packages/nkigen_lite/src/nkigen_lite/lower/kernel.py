@@ -43,20 +43,22 @@ def lower(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
 
 
 def _lowered(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
-    """Long rows cut, or as they are; reductions apart, where they are too much at once."""
-    cut = in_shorter_rows(graph)
-    if cut is not graph:
+    """Long rows cut, or as they are; reductions apart, where they are too much at once: the first
+    that can be lowered, with a note why the others before it can not."""
+    every = [split_reductions(in_shorter_rows(graph)), split_reductions(graph)]
+    every.append(split_reductions(graph, apart=True))
+    refused: list[LoweringError] = []
+    for number, each in enumerate(every):
+        if each in every[:number]:
+            continue
         try:
-            return _fastest_plan(split_reductions(cut), target, nki)
-        except LoweringError:
-            pass
-    try:
-        return _fastest_plan(split_reductions(graph), target, nki)
-    except LoweringError:
-        apart = split_reductions(graph, apart=True)
-        if apart == split_reductions(graph):
-            raise
-        return _fastest_plan(apart, target, nki)
+            program, plan = _fastest_plan(each, target, nki)
+        except LoweringError as why:
+            refused.append(why)
+            continue
+        plan.notes.extend(f"otherwise refused: {why.what}" for why in refused)
+        return program, plan
+    raise refused[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +155,14 @@ class _Kernel:
             self.plan.strips.append(str(part))
             shape = (part.rows, part.turns)
             write_run(self.writer, self.plan, part.strip, shape, self.source, self.target)
-        elif part.products:
+            return
+        if part.products:
             self.products(part, stored | ({part.kept} if part.kept else set[str]()))
-        elif part.group is not None and part.group.is_layout:
+            return
+        assert part.group is not None, "a part of nothing"
+        if part.group.is_layout:
             self.arrays.join(part.group.nodes[0])
-        elif part.group is not None:
+        else:
             self.group(part.group, stored)
 
     def group(self, group: Group, stored: frozenset[str]) -> None:

@@ -1,0 +1,95 @@
+"""What a computed mask picks, on its way back: `x[x < 0] *= 0.1`.
+
+How many elements there are depends on values. What is done to each of them alone is done to all of
+the array, and only where the mask is set it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from nkigen_lite.errors import ArgumentError, DataDependentError
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.promotion import operand, shape_of
+from nkigen_lite.frontend.ufuncs import BINARY, COMPARE, UNARY
+
+
+class Picked:
+    """`x[mask]`: `every` is x with what was done to it, elsewhere too. `refusal` tells where it was
+    picked, and is raised for whatever needs its shape."""
+
+    __slots__ = ("every", "mask", "refusal", "was")
+
+    def __init__(self, every: TracedArray, mask: TracedArray, refusal: DataDependentError) -> None:
+        self.every, self.mask, self.refusal = every, mask, refusal
+        self.was = mask.memory.value
+
+    def is_of(self, mask: Any, shape: tuple[int, ...]) -> bool:
+        """Whether the same mask, which nothing was written to since, picks from this shape."""
+        return mask is self.mask and mask.memory.value == self.was and self.every.shape == shape
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any
+    ) -> Picked:
+        if method != "__call__" or ufunc.nout != 1 or ufunc.signature or keywords:
+            raise self.refusal
+        return Picked(ufunc(*map(self._beside, inputs)), self.mask, self.refusal)
+
+    def _beside(self, given: Any) -> Any:
+        """An operand for all of the array: of the same mask, or one number."""
+        if isinstance(given, Picked) and given.is_of(self.mask, self.every.shape):
+            return given.every
+        if isinstance(given, Picked) or shape_of(operand(given)):
+            raise self.refusal
+        return given
+
+    def into(self, ufunc: np.ufunc, other: Any) -> Picked:
+        """`x[mask] += y`: in x's dtype, if NumPy converts so far in place."""
+        made = ufunc(self, other).every
+        if not np.can_cast(made.dtype, self.every.dtype, "same_kind"):
+            raise ArgumentError(
+                f"np.{ufunc.__name__}: {made.dtype} results do not go into {self.every.dtype} "
+                "in place",
+                hint="x = np.where(mask, …, x), which has a wider dtype",
+            )  # fmt: skip
+        return Picked(made.astype(self.every.dtype), self.mask, self.refusal)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.refusal
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise self.refusal
+
+
+def _operator(ufunc: np.ufunc, is_reflected: bool = False) -> Callable[..., Picked]:
+    if is_reflected:
+        return lambda self, other: ufunc(other, self)
+    return lambda self, *others: ufunc(self, *others)
+
+
+def _in_place(ufunc: np.ufunc) -> Callable[[Picked, Any], Picked]:
+    return lambda self, other: self.into(ufunc, other)
+
+
+_BY_ELEMENT = {name: f for name, f in BINARY.items() if f is not np.matmul}
+_METHODS: dict[str, Callable[..., Any]] = {
+    **{f"__{n}__": _operator(f) for n, f in (_BY_ELEMENT | COMPARE | UNARY).items()},
+    **{f"__r{n}__": _operator(f, is_reflected=True) for n, f in _BY_ELEMENT.items()},
+    **{f"__i{n}__": _in_place(f) for n, f in _BY_ELEMENT.items()},
+    **dict.fromkeys(
+        (
+            "__array_function__", "__array__", "__bool__", "__len__", "__iter__", "__getitem__",
+            "__setitem__", "__float__", "__int__", "__index__", "__contains__", "__matmul__",
+            "__rmatmul__",
+        ),
+        Picked._refuse,
+    ),
+}  # fmt: skip
+
+for _name, _method in _METHODS.items():
+    setattr(Picked, _name, _method)
