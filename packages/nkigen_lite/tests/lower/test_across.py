@@ -123,7 +123,7 @@ def test_the_fastest_road_is_told_with_the_others():
     assert "each tile by ones on TensorE: " in explained
     assert "(not rows on partitions, added on VectorE: " in explained
     assert "reductions after the last tile: " in explained
-    assert "(not of rows: " in explained
+    assert "(not reductions of rows: " in explained
 
 
 def test_what_follows_a_reduction_of_columns_may_join_it():
