@@ -90,8 +90,9 @@ def modelled(modules: Mapping[str, ModuleType], name: Name) -> str:
     """ "yes", "op", "refused" or "no"; that a module misses a name is no answer."""
     value: object = modules.get(name.module)
     for part in name.name.split("."):
-        holds = part in vars(type(value)) or part in getattr(value, "__dict__", {})
-        if value is None or not holds:
+        owners = value.__mro__ if isinstance(value, type) else (value, type(value))
+        holds = any(part in getattr(owner, "__dict__", {}) for owner in owners)
+        if value is None or not holds or not hasattr(value, part):
             return "no"
         value = getattr(value, part)
     return {"Operation": "op", "Refused": "refused"}.get(type(value).__name__, "yes")

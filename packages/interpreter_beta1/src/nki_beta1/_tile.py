@@ -337,12 +337,18 @@ class Tile(NotAnArray, View):
         fixed = plain(View.derive(self, self.array, self.spec.start, self.spec.dtype))
         return View.at_offset(fixed, offset, what)
 
-    def _settle_static(self) -> None:
+    def along(self, array: np.ndarray, start: int) -> View:
+        return self.derive(array, start)
+
+    def ready(self, keeps_offset: bool = False) -> None:
         self.settle()  # `derive` sees to dynamic offsets
 
     ap, broadcast, expand_dim = map(later_method, ("ap", "broadcast", "expand_dim"))
     get_pattern, permute = later_method("get_pattern"), later_method("permute")
-    squeeze_dim = later_method("squeeze_dim")
+    squeeze_dim, slice = later_method("squeeze_dim"), later_method("slice")
+    select, vector_select = later_method("select"), later_method("vector_select")
+    rearrange, reshape_dim = later_method("rearrange"), later_method("reshape_dim")
+    flatten_dims = later_method("flatten_dims")
 
     # -- operators --------------------------------------------------------------------------------
 

@@ -169,7 +169,7 @@ def repeat(tile: View, shape: tuple[int, ...]) -> View:
     """The tile with free axes of extent 1 repeated, without copying."""
     for axis, count in enumerate(shape):
         if axis and tile.shape[axis] != count:
-            tile = tile.broadcast(axis, count)
+            tile = View.broadcast(tile, axis, count)
     return tile
 
 

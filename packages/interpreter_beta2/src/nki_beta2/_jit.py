@@ -19,7 +19,7 @@ from neuroncore.memory import IndexRules, View
 from neuroncore.observe import watching
 from neuroncore.options import Options
 from neuroncore.surface import version_tuple
-from nki_beta2._tensor import NkiTensor
+from nki_beta2._tensor import tensor_class
 
 _LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
 
@@ -50,7 +50,7 @@ class Language:
         choice = self.choice
         return NeuronCore(
             choice.target, choice.options, index_rules(self.version, choice.options),
-            watching(), NkiTensor,
+            watching(), tensor_class(choice.nki),
         )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from nki_beta2._jit import Language
 from nki_beta2._loops import loops
 from nki_beta2._operations import operations
 from nki_beta2._sizes import TileSize
-from nki_beta2._tensor import NkiTensor
+from nki_beta2._tensor import tensor_class
 from nki_dtypes import ALL, DType
 
 _BUFFERS = {
@@ -47,7 +47,7 @@ def language_contents(language: Language) -> dict[str, Any]:
         "ds": ds,
         "tile_size": TileSize(language),
         "NKIObject": NKIObject,
-        "NkiTensor": NkiTensor,
+        "NkiTensor": tensor_class(language.choice.nki),
         "MemoryRegion": Space,
     }
     if language.version == (0, 3):

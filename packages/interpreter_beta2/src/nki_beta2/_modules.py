@@ -15,7 +15,7 @@ from nki_beta2._isa import ENUMS, fill, isa_contents
 from nki_beta2._jit import Kernel, Language, make_jit
 from nki_beta2._language import NKIObject, language_contents
 from nki_beta2._refused import refused
-from nki_beta2._tensor import NkiTensor
+from nki_beta2._tensor import tensor_class
 from nki_dtypes import DType
 
 
@@ -49,7 +49,7 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
         "nki.isa.constants": dict(ENUMS),
         "nki.typing": {"tensor": _TensorAnnotation()}
         | ({"scalar": VirtualRegister} if language.version == (0, 2) else {}),
-        "nki.tensor": {"NkiTensor": NkiTensor},
+        "nki.tensor": {"NkiTensor": tensor_class(language.choice.nki)},
         "nki.dtype": dtypes,
         "nki.language.dtypes": dict(dtypes),
         "nki.compiler": {},  # what public code imports without naming anything in it

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
+from math import prod
 from typing import Any, NoReturn
+
+import numpy as np
 
 from neuroncore.engines import Space
 from neuroncore.errors import UnsupportedError
-from neuroncore.memory import View
+from neuroncore.memory import View, values
+from neuroncore.surface import VERSIONS, span
+from neuroncore.surface import version_tuple as numbers
 
 _OPERATORS = {
     "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__floordiv__": "//",
@@ -25,11 +31,27 @@ class NkiTensor(View):
 
     __slots__ = ()
 
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(
+            "a tensor bound to a storage handle", expected="nl.ndarray(shape, dtype, buffer)",
+            got=f"{type(self).__name__}(…)", rule="NKI: NkiTensor",
+        )  # fmt: skip
+
     @property
     def buffer(self) -> Space:
         """The memory; an argument's is nl.hbm, which is another name of nl.private_hbm."""
         space = self.spec.space
         return Space.private_hbm if space is Space.hbm else space
+
+    def is_indirect(self) -> bool:
+        """Whether an index of the device moves this view: no second one may."""
+        return self.spec.indirect is not None
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie one after the other; on chip, those of each partition."""
+        spec = self.spec
+        first = spec.shape[0] == 1 or spec.space.on_chip or spec.strides[0] == spec.free
+        return first and spec.free_is_contiguous
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise UnsupportedError(
@@ -109,3 +131,83 @@ for _name, _symbol in _OPERATORS.items():
     _reflected = f"__r{_name[2:]}"
     if _name not in ("__lt__", "__le__", "__gt__", "__ge__", "__neg__", "__invert__"):
         setattr(NkiTensor, _reflected, _refuse(_symbol))
+
+
+class AbsentMethodError(UnsupportedError, AttributeError):
+    """A method that another version has."""
+
+
+class _NotYet:
+    """Stands where a version lacks a method: reading it says which versions have it."""
+
+    def __init__(self, name: str, version: str, having: list[str]) -> None:
+        self.name, self.version, self.having = name, version, having
+
+    def __get__(self, tensor: Any, owner: type) -> NoReturn:
+        raise AbsentMethodError(
+            f"NkiTensor.{self.name} is not part of NKI {self.version}",
+            expected="reshape, view, ap, get_pattern and brackets",
+            got=self.name,
+            hint=f"it is part of NKI {span(self.having)}",
+            rule=f"NKI {self.version}: NkiTensor",
+        )
+
+
+def _reshape_0_2(self: NkiTensor, shape: Any) -> View:
+    """The same elements in another shape, or fewer: of each partition on chip, else of the tensor,
+    the first ones [NKI 0.2 language guide: the new tensor uses the same or less memory].
+    """
+    is_shape = isinstance(shape, (tuple, list)) and all(isinstance(n, int) for n in shape)
+    on_chip = self.spec.space.on_chip
+    if is_shape and 0 < prod(shape) < self.size and (not on_chip or shape[0] == self.shape[0]):
+        rows = self.shape[:1] if on_chip else ()
+        flat = View.reshape(self, (*rows, self.size // prod(rows)))
+        return View.reshape(flat[..., 0 : prod(shape) // prod(rows)], shape)
+    return View.reshape(self, shape)
+
+
+def _reshape_0_4(self: NkiTensor, new_shape: Any = None, shape: Any = None) -> View:
+    """The same elements in another shape; both names of the parameter are documented."""
+    return View.reshape(self, new_shape if shape is None else shape)
+
+
+def _is_identity(self: NkiTensor) -> bool:
+    """Whether this is the tensor as it was made: neither cut nor given a pattern."""
+    whole = self.array.nbytes == self.storage.flat.nbytes and self.array.flags.c_contiguous
+    return whole and self.spec.indirect is None
+
+
+def _sim_value(self: NkiTensor) -> np.ndarray:
+    """What the tensor holds now, as a NumPy array of its own."""
+    return values(self)
+
+
+_VIEWS_0_5 = (
+    "broadcast", "expand_dim", "flatten_dims", "indirect", "is_contiguous", "is_indirect",
+    "permute", "rearrange", "reshape_dim", "select", "slice", "squeeze_dim", "vector_select",
+)  # fmt: skip
+_SINCE = dict.fromkeys((*_VIEWS_0_5, "reinterpret_cast"), VERSIONS[VERSIONS.index("0.5") :])
+_SINCE |= dict.fromkeys(("is_identity", "sim_value", "device_value"), ("0.4",))
+_OWN: dict[str, dict[str, Any]] = {
+    "0.2": {"reshape": _reshape_0_2},
+    "0.4": {
+        "reshape": _reshape_0_4,
+        "is_identity": _is_identity,
+        "sim_value": property(_sim_value),
+        "device_value": property(lambda self: None, doc="None: no device holds it."),
+    },
+}
+
+
+@cache
+def tensor_class(version: str) -> type[NkiTensor]:
+    """NkiTensor as a version has it; isinstance tells tensors of all versions by NkiTensor."""
+    own: dict[str, Any] = {"__slots__": (), "__doc__": NkiTensor.__doc__}
+    own |= _OWN.get(version, {})
+    own["__module__"] = "nki.language"
+    for name, versions in _SINCE.items():
+        if version not in versions:
+            own[name] = _NotYet(name, version, list(versions))
+    if numbers(version) >= (0, 5):
+        own["reinterpret_cast"] = NkiTensor.view
+    return type("NkiTensor", (NkiTensor,), own)

@@ -204,7 +204,7 @@ def broadcast_to(x: View, shape: Any, dtype: Any = None) -> View:
 
 def expand_dims(x: View, axis: int) -> View:
     """A view of x with an axis of extent 1 at `axis`."""
-    return x.expand_dim(axis + x.ndim + 1 if axis < 0 else axis)
+    return View.expand_dim(x, axis + x.ndim + 1 if axis < 0 else axis)
 
 
 def _functions() -> dict[str, Callable[..., Any]]:

@@ -46,7 +46,7 @@ def load_transpose2d(src: View, dtype: Any = None) -> View:
     """A new SBUF tile with a slice in HBM whose two dimensions are exchanged."""
     _in_memory(src, "src", "load_transpose2d", "HBM", not src.spec.space.on_chip)
     _two_dimensions(src, "load_transpose2d")
-    return load(src.permute((1, 0)), dtype)
+    return load(View.permute(src, (1, 0)), dtype)
 
 
 def copy_before_0_6(x: View, dtype: Any = None) -> View:

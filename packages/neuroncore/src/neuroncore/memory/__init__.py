@@ -4,6 +4,7 @@ from neuroncore.memory.dynamic import Dynamic, dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import IndexRules, ds
 from neuroncore.memory.indirection import gathered, scatter
 from neuroncore.memory.pool import Pool, elements
+from neuroncore.memory.selecting import values
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.memory.storage import Storage
 from neuroncore.memory.view import View
@@ -25,5 +26,6 @@ __all__ = [
     "is_whole",
     "resolve_scalar",
     "scatter",
+    "values",
     "window",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,11 +19,13 @@ class Dynamic:
 
     The view's `array` is the window at index 0; row r lies `index[r] * stride` elements further.
     `limit` is the number of valid indices: the size of the indexed dimension of the base tensor.
+    `composes`: further views may be taken; they keep the offset.
     """
 
     index: View
     stride: int
     limit: int
+    composes: bool = field(default=False, kw_only=True)
 
 
 def resolve_scalar(view: View, skips: bool = False) -> View | None:

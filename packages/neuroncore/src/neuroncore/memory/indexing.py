@@ -51,10 +51,16 @@ def index(view: View, key: Any) -> View:
     while keep < least and dropped:  # the last integer dimension stays with size 1
         dropped.pop()
         keep += 1
+    if not on_chip and view.pinned and (0 in dropped or len(array) < len(view.array)):
+        raise AccessError(
+            "dimension 0 takes part in the indirection and is cut",
+            expected="the whole of dimension 0", got=f"{_show_item(items[0])} of {view.shape[0]}",
+            hint="cut the tensor that holds the indices", rule="NKI: NkiTensor.vector_select",
+        )  # fmt: skip
     if dropped:
         array = array.reshape([n for d, n in enumerate(array.shape) if d not in dropped])
     start = view.spec.start + (basic[0].start if on_chip else 0)
-    return view.derive(array, start)
+    return view.along(array, start)
 
 
 def _expand(view: View, key: tuple[Any, ...]) -> list[Any]:
@@ -130,6 +136,10 @@ def _integer(view: View, dim: int, item: Any) -> int:
         hint="an index that the device computes goes into .ap(scalar_offset= or vector_offset=)",
         rule=RULE,
     )
+
+
+def _show_item(item: Any) -> str:
+    return _show(item) if isinstance(item, slice) else repr(item)
 
 
 def _show(item: slice) -> str:

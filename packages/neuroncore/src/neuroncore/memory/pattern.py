@@ -148,31 +148,13 @@ def _index(
     dim: int,
     counts: tuple[int, ...],
 ) -> View | None:
-    is_register = hasattr(scalar_offset, "cell")
-    scalar_offset = getattr(scalar_offset, "cell", scalar_offset)
     if scalar_offset is not None and vector_offset is not None:
         raise AccessError("scalar_offset and vector_offset exclude each other", rule=RULE)
-    index = scalar_offset if vector_offset is None else vector_offset
-    if index is None:
+    given = scalar_offset if vector_offset is None else vector_offset
+    if given is None:
         return None
-    if not hasattr(index, "spec"):
-        raise AccessError(
-            f"a dynamic offset is a tensor in SBUF, not a {type(index).__name__}",
-            hint="a constant belongs into offset=",
-            rule=RULE,
-        )
-    index.settle()
-    wanted = (1, 1) if vector_offset is None else (counts[0], 1)
-    integer = index.spec.dtype.is_integer and index.spec.dtype.itemsize == 4
-    in_place = is_register or index.spec.space is Space.sbuf
-    if not in_place or not integer or index.size != prod(wanted):
-        raise AccessError(
-            "the index of a dynamic access does not fit",
-            expected=f"int32 or uint32 of shape {wanted} in SBUF"
-            + ("" if vector_offset is not None else ", or a register"),
-            got=repr(index.spec),
-            rule=RULE,
-        )
+    rows = None if vector_offset is None else counts[0]
+    index = dynamic_index(given, rows, RULE)
     if vector_offset is not None and (view.spec.space.on_chip or dim != 0):
         raise AccessError(
             "vector_offset indexes dimension 0 of an HBM tensor",
@@ -184,6 +166,34 @@ def _index(
             f"indirect_dim {dim} is not a dimension of the base tensor",
             expected=f"0 <= indirect_dim < {ndim}",
             rule=RULE,
+        )
+    return index
+
+
+def dynamic_index(given: Any, rows: int | None, rule: str) -> View:
+    """The tensor (rows, 1) that indices are read from; with None (1, 1), or that of a register.
+
+    Raises AccessError for anything else.
+    """
+    wanted = (rows or 1, 1)
+    is_register = rows is None and hasattr(given, "cell")
+    index = given.cell if is_register else given
+    if not hasattr(index, "spec"):
+        raise AccessError(
+            f"a dynamic offset is a tensor in SBUF, not a {type(index).__name__}",
+            hint="a constant belongs into offset=",
+            rule=rule,
+        )
+    index.settle()
+    integer = index.spec.dtype.is_integer and index.spec.dtype.itemsize == 4
+    in_place = is_register or index.spec.space is Space.sbuf
+    if not in_place or not integer or index.size != prod(wanted) or index.dynamic is not None:
+        raise AccessError(
+            "the index of a dynamic access does not fit",
+            expected=f"int32 or uint32 of shape {wanted} in SBUF"
+            + (", or a register" if rows is None else ""),
+            got=repr(index.spec),
+            rule=rule,
         )
     return index
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from neuroncore._dtype import as_dtype
 from neuroncore.engines import Space
 from neuroncore.errors import AccessError, ShapeError
+from neuroncore.memory import selecting, shaping
 from neuroncore.memory.dynamic import Dynamic
 from neuroncore.memory.indexing import index
 from neuroncore.memory.indirection import indirect_view
@@ -22,7 +24,7 @@ from nki_dtypes import DType
 if TYPE_CHECKING:
     from neuroncore.core import NeuronCore
 
-VIEW_RULE = "NKI: NkiTensor views"
+_Slices = tuple[slice, ...]
 _PSUM = Space.psum  # looking a member up in its Enum costs 60 ns
 
 
@@ -133,7 +135,7 @@ class View:
         those of another, like views as another dtype, have an array of their own.
         """
         core, array = self.core, self.array
-        memo = _ints((id(array),), key)
+        memo = None if self.dynamic else _ints((id(array),), key)
         known = core.cuts.get(memo) if memo else None
         if known is None:
             found = self._index(key)
@@ -147,7 +149,7 @@ class View:
         view.storage, view.core, view.dynamic = self.storage, core, None
         return view
 
-    def _slice_spec(self, array: np.ndarray, key: tuple[slice, ...]) -> Spec:
+    def _slice_spec(self, array: np.ndarray, key: _Slices) -> Spec:
         spec, starts = self.spec, [item.start or 0 for item in key]
         if not spec.space.on_chip:
             return spec.but(shape=array.shape)
@@ -159,7 +161,7 @@ class View:
         return spec.but(shape=array.shape, start=spec.start + starts[0], bank_offset=bank_offset)
 
     def _index(self, key: Any) -> View:
-        self._settle_static()
+        self.ready(keeps_offset=True)
         return index(self, key)
 
     def reshape(self, shape: tuple[int, ...] | list[int]) -> View:
@@ -167,90 +169,66 @@ class View:
 
         Raises ShapeError when counts differ or the layout cannot be expressed as a view.
         """
-        self._settle_static()
-        wanted = _sizes(shape)
-        if prod(wanted) != self.size:
-            raise ShapeError(
-                f"reshape of {self.shape} to {wanted} changes the element count",
-                expected=f"{self.size} elements",
-                got=f"{prod(wanted)} elements",
-                rule=VIEW_RULE,
-            )
-        self._keeps_partition(wanted[0] if wanted else 0, f"reshape to {wanted}")
-        array = self.array.reshape(wanted)
-        if array.size and not np.shares_memory(array, self.array):
-            raise ShapeError(
-                f"reshape of {self.shape} to {wanted} would have to move elements",
-                got=f"strides {self.strides}",
-                hint="copy the tensor first, or use .ap with an explicit pattern",
-                rule=VIEW_RULE,
-            )
-        return self.derive(array, self.spec.start)
+        self.ready(keeps_offset=True)
+        return shaping.reshape(self, shape)
+
+    def reshape_dim(self, dim: int, shape: tuple[int, ...] | list[int]) -> View:
+        """Split dimension `dim` into several; one of their sizes may be -1."""
+        self.ready(keeps_offset=True)
+        return shaping.reshape_dim(self, dim, shape)
+
+    def flatten_dims(self, start_dim: int, end_dim: int) -> View:
+        """Merge the dimensions from `start_dim` to `end_dim`, that one included."""
+        self.ready(keeps_offset=True)
+        return shaping.flatten_dims(self, start_dim, end_dim)
+
+    def rearrange(
+        self, src_pattern: Any, dst_pattern: Any, fixed_sizes: Mapping[str, int] | None = None
+    ) -> View:
+        """Split, reorder and merge by name: ("b", ("h", "w")) to ("b", "w", "h"), {"h": 4}."""
+        self.ready(keeps_offset=True)
+        return shaping.rearrange(self, src_pattern, dst_pattern, fixed_sizes)
 
     def view(self, dtype: Any) -> View:
         """The same bytes as another dtype; the last dimension scales with the item size."""
-        self._settle_static()
+        self.ready()
         to = as_dtype(dtype)
         check_has_bits(self, to)
         if self.spec.strides[-1] != 1 and to.itemsize != self.dtype.itemsize:
             raise ShapeError(
                 f"view as {to} needs a contiguous last dimension",
                 got=f"strides {self.strides}",
-                rule=VIEW_RULE,
+                rule=shaping.RULE,
             )
         if (self.shape[-1] * self.dtype.itemsize) % to.itemsize:
             raise ShapeError(
                 f"view as {to} does not divide the last dimension",
                 expected=f"a multiple of {to.itemsize} bytes",
                 got=f"{self.shape[-1] * self.dtype.itemsize} bytes",
-                rule=VIEW_RULE,
+                rule=shaping.RULE,
             )
         array = self.array if to is self.spec.dtype else self.array.view(to.storage)
         return self.derive(array, self.spec.start, dtype=to)
 
     def broadcast(self, dim: int, size: int) -> View:
         """Repeat a size-1 free dimension `size` times without copying (stride 0)."""
-        self._settle_static()
-        self._has_dim(dim)
-        if self.shape[dim] != 1 or (dim == 0 and self.spec.space.on_chip):
-            raise ShapeError(
-                f"cannot broadcast dimension {dim} of shape {self.shape}",
-                expected="a free dimension of size 1",
-                rule=VIEW_RULE,
-            )
-        shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
-        return self.derive(np.broadcast_to(self.array, shape), self.spec.start)
+        self.ready(keeps_offset=True)
+        return shaping.broadcast(self, dim, size)
 
     def permute(self, dims: tuple[int, ...]) -> View:
         """Reorder dimensions; the partition dimension stays first on chip."""
-        self._settle_static()
-        if sorted(dims) != list(range(self.ndim)) or (self.spec.space.on_chip and dims[0] != 0):
-            raise ShapeError(
-                f"cannot permute shape {self.shape} by {tuple(dims)}",
-                expected="a permutation of all dimensions"
-                + (" with 0 first" if self.spec.space.on_chip else ""),
-                rule=VIEW_RULE,
-            )
-        return self.derive(self.array.transpose(dims), self.spec.start)
+        self.ready(keeps_offset=True)
+        return shaping.permute(self, dims)
 
     def expand_dim(self, dim: int) -> View:
         """Insert a dimension of size 1 before `dim`."""
-        self._settle_static()
-        self._has_dim(dim, self.ndim + 1)
-        self._keeps_partition(self.shape[0] if dim else 1, f"expand_dim({dim})")
-        return self.derive(np.expand_dims(self.array, dim), self.spec.start)
+        self.ready(keeps_offset=True)
+        return shaping.expand_dim(self, dim)
 
     def squeeze_dim(self, dim: int) -> View:
         """Drop a dimension of size 1."""
-        self._settle_static()
-        self._has_dim(dim)
-        if self.shape[dim] != 1 or (dim == 0 and self.spec.space.on_chip):
-            raise ShapeError(
-                f"cannot squeeze dimension {dim} of shape {self.shape}",
-                expected="a free dimension of size 1",
-                rule=VIEW_RULE,
-            )
-        return self.derive(self.array.squeeze(dim), self.spec.start)
+        self.ready(keeps_offset=True)
+        return shaping.squeeze_dim(self, dim)
 
     def ap(
         self,
@@ -267,10 +245,27 @@ class View:
         and `vector_offset` (P, 1) add index · prod(base.shape[indirect_dim + 1:]) at run time.
         Raises AccessError for a pattern that leaves the tensor or strides over partitions.
         """
-        self._settle_static()
+        self.ready()
         return access_pattern(
             self, pattern, offset, scalar_offset, vector_offset, indirect_dim, dtype
         )
+
+    def slice(self, dim: int, start: int, end: int, step: int = 1) -> View:
+        """Elements start, start + step, … before `end` of one dimension."""
+        return selecting.slice_dim(self, dim, start, end, step)
+
+    def select(self, dim: int, index: Any) -> View:
+        """One element of dimension `dim`, which goes; `index` is an int, or known to the device: a
+        (1, 1) tensor in SBUF or a register.
+
+        Raises AccessError for an index outside, for a second index of the device, and for one that
+        would select partitions.
+        """
+        return selecting.select(self, dim, index)
+
+    def vector_select(self, dim: int, vector_offset: View) -> View:
+        """Rows of an HBM tensor at the indices in `vector_offset` (P, 1): (P, …)."""
+        return selecting.vector_select(self, dim, vector_offset)
 
     def indirect(self, index: View, num_elem: int | None = None) -> View:
         """(P, num_elem): free elements at the offsets in `index` (P, K), a snake over groups of 16
@@ -278,7 +273,7 @@ class View:
 
         Raises AccessError for an index that does not fit; offsets are looked at when it is used.
         """
-        self._settle_static()
+        self.ready()
         return indirect_view(self, index, num_elem)
 
     # -- making views -----------------------------------------------------------------------------
@@ -307,6 +302,10 @@ class View:
             bank_offset=view.bank_offset() if self.spec.space is Space.psum else 0,
         )
         return view
+
+    def along(self, array: np.ndarray, start: int) -> View:
+        """A view of the same elements, through `array`, that keeps the dynamic offset."""
+        return self.derive(array, start, dynamic=self.dynamic, indirect=self.spec.indirect)
 
     def bank_offset(self) -> int:
         """The byte in its PSUM bank at which this view begins."""
@@ -345,14 +344,27 @@ class View:
                 rule="NKI: NkiTensor.ap",
             )
 
-    def _settle_static(self) -> None:
-        """Ready for a further view; raises AccessError where that would forget a dynamic offset."""
-        if self.spec.indirect:
+    @property
+    def pinned(self) -> bool:
+        """Whether no view may move, split or merge dimension 0."""
+        if self.spec.space.on_chip:
+            return True
+        moved = self.spec.indirect
+        composes = self.dynamic is not None and self.dynamic.composes
+        return composes and moved is not None and moved.kind == "vector"
+
+    def ready(self, keeps_offset: bool = False) -> None:
+        """Ready for a further view; raises AccessError where that would forget a dynamic offset.
+
+        `keeps_offset`: the view carries it on, if it is one that views compose with.
+        """
+        composes = keeps_offset and self.dynamic is not None and self.dynamic.composes
+        if self.spec.indirect and not composes:
             raise AccessError(
                 "no further view can be taken of a view with a dynamic offset",
                 got=repr(self.spec),
                 hint="put the whole access into the pattern of .ap",
-                rule=VIEW_RULE,
+                rule=shaping.RULE,
             )
         self.settle()
 
@@ -367,14 +379,14 @@ class View:
         elif self.storage.fresh:
             self.storage.poison(zero=self.core.options.uninitialized == "zero")
 
-    def settle_outside(self, box: tuple[slice, ...]) -> None:
+    def settle_outside(self, box: _Slices) -> None:
         """As settle, for a whole tensor of which the next instruction writes all inside `box`."""
         self.spec = self.spec.settled
         if not self.storage.fresh:
             return
         self.storage.fresh = False
         value = self.storage.undefined(zero=self.core.options.uninitialized == "zero")
-        before: tuple[slice, ...] = ()
+        before: _Slices = ()
         for inside, extent in zip(box, self.shape, strict=True):
             if inside.start > 0:
                 self.array[(*before, slice(0, inside.start))] = value
@@ -386,27 +398,6 @@ class View:
         """Note that the next instruction writes all of this fresh memory: no poison needed."""
         self.spec = self.spec.settled
         self.storage.fresh = False
-
-    def _has_dim(self, dim: int, count: int | None = None) -> None:
-        count = self.ndim if count is None else count
-        if dim not in range(count):
-            raise ShapeError(
-                f"there is no dimension {dim!r}",
-                expected=f"0 <= dim < {count}",
-                got=f"{dim!r} for shape {self.shape}",
-                operand="dim",
-                position=0,
-                rule=VIEW_RULE,
-            )
-
-    def _keeps_partition(self, partitions: int, what: str) -> None:
-        if self.spec.space.on_chip and partitions != self.shape[0]:
-            raise ShapeError(
-                f"{what} changes the partition dimension of shape {self.shape}",
-                expected=f"{self.shape[0]} partitions first",
-                got=f"{partitions} partitions",
-                rule=VIEW_RULE,
-            )
 
     def __repr__(self) -> str:
         name = f"{self.name}: " if self.name else ""
@@ -435,15 +426,3 @@ def _ints(head: tuple[Any, ...], key: Any) -> tuple[Any, ...] | None:
         else:
             return None
     return tuple(parts)
-
-
-def _sizes(shape: tuple[int, ...] | list[int]) -> tuple[int, ...]:
-    if isinstance(shape, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in shape):
-        return tuple(int(n) for n in shape)
-    raise ShapeError(
-        "a shape is a tuple of ints",
-        got=repr(shape)[:80],
-        operand="shape",
-        position=0,
-        rule=VIEW_RULE,
-    )
