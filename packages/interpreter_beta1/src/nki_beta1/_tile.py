@@ -12,6 +12,7 @@ from neuroncore.engines import HBM, Space
 from neuroncore.errors import AccessError, ShapeError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import Dynamic, View
+from neuroncore.results import described
 from nki_beta1 import _elementwise as elementwise
 from nki_beta1._access import Access, access
 from nki_beta1._assign import add_to, assign, update, without_ones
@@ -384,6 +385,9 @@ class Tile(NotAnArray, View):
 
     def __abs__(self) -> Any:
         return elementwise.unary("abs", self)
+
+    def __str__(self) -> str:
+        return described(self)
 
     def __repr__(self) -> str:
         return f"<tile {self.shape}, {self.dtype}, {self.buffer.name.upper()}>"

@@ -10,7 +10,8 @@ import numpy as np
 
 from neuroncore.engines import Space
 from neuroncore.errors import UnsupportedError
-from neuroncore.memory import View, values
+from neuroncore.memory import View
+from neuroncore.results import described, shown
 from neuroncore.surface import VERSIONS, span
 from neuroncore.surface import version_tuple as numbers
 
@@ -52,6 +53,9 @@ class NkiTensor(View):
         spec = self.spec
         first = spec.shape[0] == 1 or spec.space.on_chip or spec.strides[0] == spec.free
         return first and spec.free_is_contiguous
+
+    def __str__(self) -> str:
+        return described(self)
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise UnsupportedError(
@@ -179,7 +183,9 @@ def _is_identity(self: NkiTensor) -> bool:
 
 def _sim_value(self: NkiTensor) -> np.ndarray:
     """What the tensor holds now, as a NumPy array of its own."""
-    return values(self)
+    self.settle()
+    self.core.need_values()
+    return shown(self)
 
 
 _VIEWS_0_5 = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -134,6 +135,32 @@ def execute(
             watcher.ended(results[0] if results else None)
     given.write_back()
     return export(results[0], check_result) if results else None
+
+
+def tensors_by_name(
+    body: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Iterator[tuple[str, View]]:
+    """The tensors among a launch's arguments, named as the parameters of `body`; those inside of
+    tuples and dicts have the place there behind it.
+    """
+    try:
+        bound = inspect.signature(body).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        bound = {f"x{i}": value for i, value in enumerate(args)} | dict(kwargs)
+    for name, value in bound.items():
+        yield from tensors_in(value, name)
+
+
+def tensors_in(value: Any, path: str) -> Iterator[tuple[str, View]]:
+    """The tensors in a value, each with `path` and its place behind that as a name."""
+    if isinstance(value, View):
+        yield path, value
+    elif isinstance(value, (tuple, list)):
+        for i, element in enumerate(value):
+            yield from tensors_in(element, f"{path}_{i}")
+    elif isinstance(value, dict):
+        for key, element in value.items():
+            yield from tensors_in(element, f"{path}_{key}")
 
 
 @contextmanager

@@ -56,6 +56,9 @@ def _after_futures(body: list[ast.stmt]) -> int:
     return at
 
 
+_DEBUGGERS = ("breakpoint", "set_trace")
+
+
 class _Wrapper(ast.NodeTransformer):
     """Wraps the loaded expressions inside function bodies, and the iterables of their loops."""
 
@@ -74,6 +77,12 @@ class _Wrapper(ast.NodeTransformer):
         if node.value is not None:
             node.value = self.visit(node.value)
         return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """A call whose value nobody takes; a debugger stands in whoever called it, not in us."""
+        called = node.value.func if isinstance(node.value, ast.Call) else None
+        name = getattr(called, "id", getattr(called, "attr", ""))
+        return node if name in _DEBUGGERS else self.generic_visit(node)
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         node.guard = self.visit(node.guard) if node.guard is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from bdb import BdbQuit
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,9 @@ from neuroncore.observe import watched_by
 from neuroncore.options import Options
 from nki_runtime._check import Checker
 from nki_runtime._choice import DEFAULT_BACKEND
+from nki_runtime._compare import compare, role_here
 from nki_runtime._detect import detect_languages
+from nki_runtime._dump import Dumper
 from nki_runtime._function import function_of
 from nki_runtime._instrument import instrumented
 from nki_runtime._recorder import Recorder
@@ -38,12 +41,14 @@ examples:
   nki-run --record facts.json softmax.py      what nki-migrate --facts may rest edits on
   nki-run --trace softmax.pftrace softmax.py  where the time of its kernels would go
   nki-run --check memory,capacity softmax.py  what runs here and may fail on a device
+  nki-run --dump tensors softmax.py           what every tensor of its kernels held, as .npz files
+  nki-run --compare precise=0 softmax.py      the first instruction whose result that changes
 
 Everything after SCRIPT or MODULE goes to the program. After FILE.py:FUNCTION or MODULE:FUNCTION
 come its arguments, by name or in order: DTYPE[SHAPE] is an array of standard normal numbers (the
 same ones each time), FILE.npy what it holds, all else a Python number or text. The exit code is the
-program's: 1 after an error in a kernel, or where --check found one; 2 for a mistake in the options
-of nki-run itself.
+program's: 1 after an error in a kernel, or where --check or --compare found something; 2 for a
+mistake in the options of nki-run itself.
 Where an option is left out, NKI_RUNTIME, NKI_RUNTIME_VERSION, NEURON_PLATFORM_TARGET_OVERRIDE,
 NKI_PRECISE_FP and NKI_SIMULATOR are read.
 """
@@ -115,6 +120,24 @@ def make_parser() -> argparse.ArgumentParser:
         type=Path,
         help="estimate the time of every kernel and write the timelines for ui.perfetto.dev",
     )
+    parser.add_argument(
+        "--dump",
+        metavar="DIR",
+        type=Path,
+        help="write what every tensor of the kernels held, by variable or name=, as .npz files",
+    )
+    parser.add_argument(
+        "--compare",
+        metavar="NAME=VALUE",
+        help="run twice, as it is and with nki=, target= or an option changed, and name the first "
+        "instruction whose result departs",
+    )
+    parser.add_argument(
+        "--bound",
+        metavar="ULPS",
+        type=float,
+        help="what --compare allows, in units of the last place of the result's dtype (default 1)",
+    )
     for flag, meaning in _NOT_BUILT.items():
         parser.add_argument(flag, action=_NotBuilt, nargs="?", metavar="…", help=meaning)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -127,31 +150,68 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser()
     given = parser.parse_args(argv)
     program, args = _program(parser, given)
-    enter(program)
     try:
-        checker = Checker(given.check)
-        tracer = None if given.trace is None else Tracer(given.trace)
+        if given.compare is not None:
+            return _compare(parser, given)
+        enter(program)
+        watching = _Watching(parser, given)
         _switch(given, program)
     except KernelError as mistake:
         parser.exit(2, f"nki-run: {render_usage(mistake)}\n")
-    if given.check is not None:
-        checker.begin(program.source(), settle().nki)
-    if tracer is not None:
-        tracer.begin()
+    watching.begin(program)
     try:
         status = _run(parser, given, program, args)
     except SystemExit as stop:
-        if _finish(checker, tracer) and not stop.code:
+        if watching.finish() and not stop.code:
             raise SystemExit(1) from None
         raise
-    has_errors = _finish(checker, tracer)
+    has_errors = watching.finish()
     return status or int(has_errors)
 
 
-def _finish(checker: Checker, tracer: Tracer | None) -> bool:
-    """Print what was found and write what was asked for; whether something is wrong."""
-    has_findings = checker.finish()
-    return (tracer is not None and tracer.finish()) or has_findings
+class _Watching:
+    """Who looks at the kernels of the run. Raises LaunchError for what cannot be watched so."""
+
+    def __init__(self, parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+        if given.bound is not None:
+            parser.error("--bound is what --compare allows: name what to compare with")
+        self.checker = Checker(given.check) if given.check is not None else None
+        self.tracer = None if given.trace is None else Tracer(given.trace)
+        self.dumper = None if given.dump is None else Dumper(given.dump)
+        self.role = role_here()
+
+    def begin(self, program: Program) -> None:
+        """Watch from now on."""
+        if self.checker is not None:
+            self.checker.begin(program.source(), settle().nki)
+        for watcher in (self.tracer, self.dumper, self.role):
+            if watcher is not None:
+                watcher.begin()
+
+    def finish(self) -> bool:
+        """Print what was found and write what was asked for; whether something is wrong."""
+        has_findings = self.checker is not None and self.checker.finish()
+        is_short = self.tracer is not None and self.tracer.finish()
+        if self.role is not None:
+            self.role.finish()
+        return is_short or has_findings
+
+
+def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Run the program twice with the options of this command line."""
+    for name in ("record", "check", "trace", "dump"):
+        if getattr(given, name) is not None:
+            parser.error(f"--compare and --{name} exclude each other: run them one by one")
+    bound = 1.0 if given.bound is None else given.bound
+    if not bound >= 0:
+        parser.error(f"--bound {bound:g}: expected a number of ulps, 0 or more")
+    options = [] if given.backend == "auto" else ["--backend", given.backend]
+    for name in ("nki", "target"):
+        options += [] if getattr(given, name) is None else [f"--{name}", getattr(given, name)]
+    options += [word for text in given.option for word in ("--option", text)]
+    options += ["--shadow"] * given.shadow
+    program = given.script if given.module is None else ["-m", *given.module, *given.script]
+    return compare(options, program, given.compare, bound)
 
 
 def _run(
@@ -167,6 +227,9 @@ def _run(
     except KeyboardInterrupt as stop:
         report(stop)
         return 130  # as a shell reports SIGINT
+    except BdbQuit:
+        sys.stderr.write("nki-run: left the debugger; the program did not end\n")
+        return 1
     except Exception as error:
         report(error)
         return 1

@@ -2,9 +2,8 @@
 
 from neuroncore.memory.dynamic import Dynamic, dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import IndexRules, ds
-from neuroncore.memory.indirection import gathered, scatter
+from neuroncore.memory.indirection import gathered, offsets_of, scatter, window_of
 from neuroncore.memory.pool import Pool, elements
-from neuroncore.memory.selecting import values
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.memory.storage import Storage
 from neuroncore.memory.view import View
@@ -24,8 +23,9 @@ __all__ = [
     "gathered",
     "is_gathered",
     "is_whole",
+    "offsets_of",
     "resolve_scalar",
     "scatter",
-    "values",
     "window",
+    "window_of",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroncore.errors import AccessError, UnsupportedError
+from neuroncore.errors import AccessError
 from neuroncore.memory.dynamic import Dynamic
 from neuroncore.memory.pattern import dynamic_index
 from neuroncore.memory.shaping import has_dim
@@ -92,14 +92,3 @@ def _only_once(view: View, rule: str) -> None:
 
 def _at(dim: int, item: Any) -> tuple[Any, ...]:
     return (slice(None),) * dim + (item,)
-
-
-def values(view: View) -> np.ndarray:
-    """What a static view holds now, as a NumPy array of its own."""
-    if view.spec.indirect is not None:
-        raise UnsupportedError(
-            "the values of an indirect view", expected="a static view", got=repr(view)
-        )
-    view.settle()
-    view.core.need_values()
-    return np.array(view.array)

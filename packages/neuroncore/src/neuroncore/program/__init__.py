@@ -10,6 +10,7 @@ from neuroncore.program.execute import execute_program
 from neuroncore.program.findings import Finding
 from neuroncore.program.liveness import Life, Peak, lives, peaks
 from neuroncore.program.lowering import without_division
+from neuroncore.program.naming import assigned_name
 from neuroncore.program.nodes import (
     Access,
     Allocate,
@@ -50,6 +51,7 @@ __all__ = [
     "Statement",
     "access_at",
     "accesses",
+    "assigned_name",
     "call_effects",
     "calls",
     "capture",

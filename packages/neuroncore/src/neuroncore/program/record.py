@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +12,7 @@ from neuroncore._caret import Place
 from neuroncore.core import NeuronCore
 from neuroncore.errors import UnsupportedError
 from neuroncore.instructions._psum import mark_written, written_part
-from neuroncore.launch import running
+from neuroncore.launch import running, tensors_by_name, tensors_in
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 from neuroncore.options import Options
@@ -27,18 +26,6 @@ from nki_dtypes import cast
 
 BETA1 = (0, 1)
 OFFSETS_KEPT = 1 << 16
-
-
-def _views(value: Any, path: str) -> Iterator[tuple[str, View]]:
-    """The tensors in an argument with a name for each."""
-    if isinstance(value, View):
-        yield path, value
-    elif isinstance(value, (tuple, list)):
-        for i, element in enumerate(value):
-            yield from _views(element, f"{path}_{i}")
-    elif isinstance(value, dict):
-        for key, element in value.items():
-            yield from _views(element, f"{path}_{key}")
 
 
 class Recorder(Watcher):
@@ -88,26 +75,15 @@ class Recorder(Watcher):
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         if self._returned or self._parameters:
             raise UnsupportedError("capture of more than one launch")
-        if self.kernel is None:
-            self.kernel = running("a recorder").body
-        for name, view in self._arguments(args, kwargs):
+        kernel: Any = self.kernel or running("a recorder").body
+        self.kernel = kernel
+        for name, view in tensors_by_name(kernel, args, kwargs):
             tensor = self._tensors[id(view.storage)]
             tensor.is_gathered = False
             tensor.parameter = name
             tensor.look = self._look(("parameter", name))
             self._parameters.append(tensor)
             self.core = view.core
-
-    def _arguments(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Iterator[tuple[str, View]]:
-        kernel: Any = self.kernel
-        try:
-            bound = inspect.signature(kernel).bind(*args, **kwargs).arguments
-        except (TypeError, ValueError):
-            bound = {f"x{i}": value for i, value in enumerate(args)} | dict(kwargs)
-        for name, value in bound.items():
-            yield from _views(value, name)
 
     def allocated(self, storage: Storage) -> None:
         shape, dtype, space, address = storage.shape, storage.dtype, storage.space, storage.address
@@ -263,7 +239,7 @@ class Recorder(Watcher):
     def returned(self, value: Any) -> None:
         if not self._returned:
             self._returned = True
-            self._notes.results += [self._result(view) for _, view in _views(value, "result")]
+            self._notes.results += [self._result(view) for _, view in tensors_in(value, "result")]
 
     def _result(self, view: View) -> NotedTensor:
         tensor = self._tensors[id(view.storage)]
