@@ -132,6 +132,13 @@ def test_a_named_instruction_leaves_what_it_gave(nki_run, tmp_path):
         assert np.array_equal(found["more"], found["sum1"])
 
 
+def test_both_cores_are_dumped(nki_run, tmp_path):
+    nki_run(KERNEL + "scaled[2](X)\n", "--dump", "tensors")
+
+    with np.load(tmp_path / "tensors" / "scaled.npz") as found:
+        assert {"tile", "tile.1"} <= {*found}
+
+
 def test_a_folder_that_cannot_be_made_is_a_usage_error(nki_run, tmp_path):
     done = nki_run(KERNEL, "--dump", "no/such/folder")
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.errors import LaunchError
-from neuroncore.launch import RUNNING, tensors_by_name
+from neuroncore.launch import RUNNING, running, tensors_by_name
 from neuroncore.memory import Storage
 from neuroncore.observe import Event, Watcher, watch_everywhere
 from neuroncore.program import assigned_name
@@ -37,7 +37,9 @@ class Dumper(Watcher):
         except OSError as reason:
             raise LaunchError(f"--dump {folder}: {reason.strerror}", expected="a folder") from None
         self.folder = folder
-        self._now = _Launch()
+        self._launches: dict[int, _Launch] = {}
+        """Those that run, by id of their core."""
+        self._last = threading.local()
         self._counts: dict[str, int] = {}
         self._lock = threading.Lock()
 
@@ -46,27 +48,31 @@ class Dumper(Watcher):
         watch_everywhere(self)
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        self._now.clear()  # what a launch that ended in an error has left
-        launch = RUNNING.get()
-        if launch is not None and launch.body is not None:
-            self._now.tensors += [
-                (name, view.storage) for name, view in tensors_by_name(launch.body, args, kwargs)
-            ]
+        launch = running("a dump")
+        self._launches.pop(getattr(self._last, "key", 0), None)  # one that ended in an error
+        self._last.key = id(launch.core)
+        now = self._launches[id(launch.core)] = _Launch()
+        if launch.body is not None:
+            named = tensors_by_name(launch.body, args, kwargs)
+            now.tensors += [(name, view.storage) for name, view in named]
 
     def allocated(self, storage: Storage) -> None:
         if RUNNING.get() is not None:  # else it is an argument
-            self._now.tensors.append((None, storage))
+            self._now().tensors.append((None, storage))
+
+    def _now(self) -> _Launch:
+        """What is known of the launch; its programs may run in several threads."""
+        return self._launches[id(running("a dump").core)]
 
     def did(self, event: Event) -> None:
         if event.name is not None:
             for array in result_arrays(event).values():
-                self._now.named.append((event.name, widened(array)))
+                self._now().named.append((event.name, widened(array)))
 
     def ended(self, value: Any) -> None:
-        launch = RUNNING.get()
-        kernel = launch.kernel if launch else ""
-        arrays = self._arrays()
-        self._now.clear()
+        launch = running("a dump")
+        kernel = launch.kernel
+        arrays = _arrays(self._launches.pop(id(launch.core)))
         with self._lock:
             count = self._counts[kernel] = self._counts.get(kernel, -1) + 1
             stem = re.sub(r"\W", "_", kernel) or "kernel"
@@ -74,27 +80,25 @@ class Dumper(Watcher):
             write_whole(file, lambda aside: _save(aside, arrays))
         sys.stderr.write(f"nki-run: --dump: {file}: {', '.join(arrays)}\n")
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        found: dict[str, np.ndarray] = {}
-        for given, storage in self._now.tensors:
-            if not storage.fresh:
-                name = given or storage.name or assigned_name(storage.place) or "tensor"
-                _add(found, name, widened(storage.flat.reshape(storage.shape)))
-        for name, array in self._now.named:
-            _add(found, name, array)
-        return found
 
-
-class _Launch(threading.local):
-    """The kernel that a thread is running."""
+class _Launch:
+    """What a launch has made so far."""
 
     def __init__(self) -> None:
         self.tensors: list[tuple[str | None, Storage]] = []
         """Each with its name, if it is an argument."""
         self.named: list[tuple[str, np.ndarray]] = []
 
-    def clear(self) -> None:
-        self.tensors, self.named = [], []
+
+def _arrays(launch: _Launch) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for given, storage in launch.tensors:
+        if not storage.fresh:
+            name = given or storage.name or assigned_name(storage.place) or "tensor"
+            _add(found, name, widened(storage.flat.reshape(storage.shape)))
+    for name, array in launch.named:
+        _add(found, name, array)
+    return found
 
 
 def _add(found: dict[str, np.ndarray], name: str, array: np.ndarray) -> None:
