@@ -1,15 +1,18 @@
 """The search of tile programs: how long it takes, how much it holds, what a program costs.
 
-    [NKI_AUTOTUNE_CHECKOUT=DIR] python benchmarks/gym.py
+    [NKI_AUTOTUNE_CHECKOUT=DIR] python benchmarks/gym.py [schedules] [--wall S | --cpu S]
 
-A checkout of awslabs/nki-autotune, with its history, is measured beside. One BLAS thread, CPU time.
+Everything, which takes some ten minutes, or the searched schedules alone. A checkout of
+awslabs/nki-autotune, with its history, is measured beside. One BLAS thread, CPU time.
 Best of three where a line says so. The space of 2 x 2 x 2 tiles is counted in a process of its own,
 whose peak is that of the search. Visits are steps of random walks over 8 x 8 x 8 tiles of 1024³,
 each certified. The pipeline is 100 programs of 256³, ten or more steps from the root: searched,
 certified by the checker, rolled, verified, written as source, executed, and compared to the bit.
 
-Schedules are those of examples/gym, from the naive kernel on trn2, searched for 60 seconds of the
-process's own time each, which is the wall's where nobody else computes, and proved.
+Schedules are those of examples/gym, from the naive kernel on trn2, searched for 60 seconds each and
+proved: by the wall's clock, or (`--cpu`) by the process's own, where others compute beside. What
+the binding resource needs bounds how many times faster than the naive kernel a schedule can be.
+Steps of loop schedules, and those by hand, are of gym_loops.py.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
+import argparse
 import json
 import runpy
 import subprocess
@@ -31,12 +35,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import gym_loops
 import numpy as np
+from packages.nkigym.tests.loop_functions import REAL, matmul
+from packages.nkigym.tests.loop_running import scheduled
+from packages.nkigym.tests.loop_schedules import MATMUL
 
 import nki_runtime
 from neuroncore.program import check, emit, reroll
+from neuroncore.timeline import estimate
 from nkigym import Space, certificate, matmul_root, space_of
 from nkigym.lower import lower
+from nkigym.naive import naive
 from nkigym.search import Budget, LoopSpace, Plan, Rooflines, search
 from nkigym.space import Node, Walk, descend, walk
 from nkigym.tuning import problem, prove
@@ -53,11 +63,27 @@ WANTED = {
 """How much faster than the naive kernel, and the ratio to the binding resource's least time."""
 
 
+_AsWritten = argparse.RawDescriptionHelpFormatter
+
+
 def main() -> None:
     """Every line: what, how much, what it may be. `schedules` prints those alone."""
-    if sys.argv[1:2] == ["schedules"]:
-        _print_schedules(*map(float, sys.argv[2:3]))
-        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_AsWritten)
+    parser.add_argument("part", nargs="?", choices=("all", "schedules"), default="all")
+    clocks = parser.add_mutually_exclusive_group()
+    clocks.add_argument("--wall", type=float, metavar="SECONDS", default=60.0, help="(default: 60)")
+    clocks.add_argument("--cpu", type=float, metavar="SECONDS")
+    given = parser.parse_args()
+    if given.part == "all":
+        _print_programs()
+    if given.cpu is None:
+        _print_schedules(given.wall, time.monotonic)
+    else:
+        _print_schedules(given.cpu, time.process_time)
+
+
+def _print_programs() -> None:
+    """Everything but the searched schedules."""
     for arguments in ("2,2,2", "2,2,2 --reduced", "1,3,2", "1,2,3", "1,1,4"):
         found = _enumerated(*arguments.split())
         print(
@@ -73,6 +99,8 @@ def main() -> None:
     print(f"descent, 8x8x8: {seconds:.2f} s from 1,601 to {left} statements (at most 1)")
     _print_rolling()
     _print_pipeline()
+    _print_price()
+    gym_loops.main()
     if os.environ.get("NKI_AUTOTUNE_CHECKOUT"):
         _print_peer()
 
@@ -153,16 +181,27 @@ def _print_pipeline() -> None:
     )
 
 
-def _print_schedules(seconds: float = 60) -> None:
-    """The fastest schedule of each example, against what its resources need and what was wanted."""
-    print("| kernel | naive µs | best µs | times | binding | ratio | wanted | candidates | steps |")
-    print("|---|---|---|---|---|---|---|---|---|")
+def _print_price() -> None:
+    """Of a matmul of 2048³, naive and as scheduled by hand."""
+    start = naive(matmul, *REAL[matmul])
+    for name, program in {"naive": start, "scheduled": scheduled(start, MATMUL)[0]}.items():
+        seconds = min(_timed(lambda p=program: estimate(p, verified=True))[0] for _ in range(9))
+        print(f"price of a matmul, {name}: {seconds * 1e6:.0f} µs (at most 200), best of nine")
+
+
+def _print_schedules(seconds: float, clock: Callable[[], float]) -> None:
+    """The fastest schedule of each example, against what its resources need and what was wanted.
+
+    `at most`: what is the naive kernel's time, over what the binding resource of the winner needs.
+    """
+    print("| kernel | naive µs | best µs | times | at most | binding | ratio | TensorE's peak "
+          "| wanted | candidates | steps |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name, wanted in WANTED.items():
         example = runpy.run_path(str(EXAMPLES / f"{name}.py"))
         asked = problem(example[name], example["SPECS"], None, None)
         space = LoopSpace(asked.root)
-        plan = Plan("evolutionary", Budget(seconds=seconds))
-        outcome = search(space, plan, clock=time.process_time)
+        outcome = search(space, Plan("descent", Budget(seconds=seconds)), clock=clock)
         schedule = [space.write_step(step) for step in outcome.best.schedule()]
         prove(asked.root, outcome.best.state, schedule, asked.smaller)
         needed = Rooflines(asked.root.target, asked.root.nki).of(outcome.best.state)
@@ -170,7 +209,8 @@ def _print_schedules(seconds: float = 60) -> None:
         before, after = outcome.report.root_ns, outcome.report.best_ns
         print(
             f"| {name} | {before / 1e3:,.1f} | {after / 1e3:,.1f} | {before / after:.2f} | "
-            f"{binding} | {after / needed[binding]:.2f} | {wanted} | "
+            f"{before / needed[binding]:.2f} | {binding} | {after / needed[binding]:.2f} | "
+            f"{estimate(outcome.best.state).mfu:.1%} | {wanted} | "
             f"{outcome.report.candidates:,} | {len(schedule)} |",
             flush=True,
         )

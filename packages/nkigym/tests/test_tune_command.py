@@ -16,11 +16,17 @@ import pytest
 from packages.nkigym.tests.tuning_kernels import KERNEL
 
 import nki_runtime
+import nkigym
+from nkigym import matmul_root, space_of
 from nkigym.cli import main
 from nkigym.cli.progress import Progress, line
 from nkigym.naive import naive
-from nkigym.search import Budget, Seen
+from nkigym.search import Budget, Seen, TileSpace
+from nkigym.space import KNOWN
 from nkigym.store import Store, StoreError
+from nkigym.tiles import print_tiles
+from nkigym.tuning import ProofError
+from nkigym.tuning.proof import prove_tiles
 
 HERE = Path(__file__).with_name("tuning_kernels.py")
 TWO = ["--spec", "x=f32[512,256]", "--spec", "f32[512,256]"]
@@ -102,6 +108,62 @@ def test_a_kernel_is_tuned_from_what_it_does(tmp_path, capsys):
     x = np.arange(1024 * 512, dtype=np.float32).reshape(1024, 512) % 7
     with nki_runtime.use(nki="0.6"):
         assert (runpy.run_path(str(found))["doubled"](x) == 2 * x).all()
+
+
+def test_a_tile_program_is_tuned_stored_replayed_and_exported(tmp_path, capsys):
+    text, store, out = tmp_path / "root.tiles", tmp_path / "found.db", tmp_path / "found.py"
+    text.write_text(print_tiles(matmul_root(2, 2, 2)), "utf-8")
+
+    assert main(["tune", str(text), "--budget", "60", "--store", str(store)]) == 0
+    printed = capsys.readouterr().out
+    for part in (
+        "tile programs of f: 29 statements, 16 opportunities at the root",
+        "value numbers: ok, every atom of the output is that of matmul",
+        "executed, real size: ok, 65,536 elements of 1 outputs equal to the bit",
+    ):
+        assert part in printed
+
+    assert main(["show", str(store)]) == 0
+    assert "f on trn2, NKI 0.6: " in capsys.readouterr().out
+    assert main(["best", str(store), "--output-format", "json"]) == 0
+    (best,) = json.loads(capsys.readouterr().out)
+    assert all(step[0].split()[0] in ("merge", "reuse", "widen") for step in best["schedule"])
+    assert main(["replay", str(store)]) == 0
+    assert "price: ok" in capsys.readouterr().out
+    assert main(["export", str(store), "-o", str(out)]) == 0
+    a = np.arange(256 * 256, dtype=np.float32).reshape(256, 256)
+    a, b = a % 7, a % 5
+    with nki_runtime.use(nki="0.6"):
+        assert (runpy.run_path(str(out))["f"](a, b) == a.T @ b).all()
+
+
+def test_a_search_of_tile_programs_remembers_prices(tmp_path):
+    root, store = matmul_root(1, 2, 2), tmp_path / "found.db"
+
+    first = nkigym.tune(root, budget=40, store=store)
+    again = nkigym.tune(root, budget=40, store=store)
+
+    assert first.report.remembered < again.report.remembered == again.report.priced
+    assert again.schedule == first.schedule
+
+
+@pytest.mark.parametrize("options", [["--spec", "f32[2,2]"], ["--engines", "vector"]])
+def test_what_a_tile_program_says_itself_is_refused(options, tmp_path, capsys):
+    text = tmp_path / "root.tiles"
+    text.write_text(print_tiles(matmul_root(1, 1, 2)), "utf-8")
+
+    assert main(["tune", str(text), "--budget", "5", *options]) != 0
+
+    assert "a tile program says its shapes and engines itself" in capsys.readouterr().err
+
+
+def test_a_tile_program_that_stores_something_else_fails_its_proof():
+    root = matmul_root(1, 2, 2)
+    space = TileSpace(space_of(root, tuple(KNOWN)))
+    step = space.steps(space.root)[0]
+
+    with pytest.raises(ProofError, match="replay: FAILED"):
+        prove_tiles(root, space, space.root, [space.write_step(step)])
 
 
 def test_a_kernel_that_does_not_run_on_such_arguments_is_said(tmp_path, capsys):

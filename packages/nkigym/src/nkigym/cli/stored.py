@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.errors import LaunchError
-from neuroncore.program import Program, emit, parse_program
+from neuroncore.program import Program, emit
 from neuroncore.timeline import estimate
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.store import Problem, Store, Stored
-from nkigym.tuning import Check, prove, replayed
+from nkigym.tuning import Check
+from nkigym.tuning.subject import Subject, stored_subject
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
@@ -84,11 +85,11 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 def replay(given: argparse.Namespace) -> int:
     """The fastest schedule, taken, proved and priced anew; 1 where it does not hold."""
-    result, root, winner = _fastest(given)
-    price = estimate(winner).total_ns
+    result, asked, state = _fastest(given)
+    price = estimate(asked.kernel(state)).total_ns
     same = price == result.price_ns
     checks = (
-        *prove(root, winner, result.schedule, lambda: iter(())),
+        *asked.prove(state, result.schedule),
         Check("price", same, f"{_us(price)}" if same else f"{_us(price)}, not as stored"),
     )
     for each in checks:
@@ -110,8 +111,8 @@ def export(given: argparse.Namespace) -> int:
     """The fastest program as source, as text, or its schedule."""
     if given.output is not None:
         check_place(given.output, given.force)
-    result, _, winner = _fastest(given)
-    text = _WHAT[given.what](result, winner)
+    result, asked, state = _fastest(given)
+    text = _WHAT[given.what](result, asked.kernel(state))
     if given.output is None:
         print(text, end="")
     else:
@@ -155,15 +156,15 @@ def _chosen(store: Store, wanted: str | None) -> Problem:
     return found[0]
 
 
-def _fastest(given: argparse.Namespace) -> tuple[Stored, Program, Program]:
-    """A kernel's fastest result, the program it begins with, and where it leads."""
+def _fastest(given: argparse.Namespace) -> tuple[Stored, Subject, Any]:
+    """A kernel's fastest result, what it begins with, and the state where it leads."""
     with Store(given.store, create=False) as store:
         problem = _chosen(store, given.kernel)
         found = store.best(problem.key)
     if not found:
         raise LaunchError(f"nothing was found for {problem.name} yet")
-    root = parse_program(found[0].program, str(given.store))
-    return found[0], root, replayed(root, found[0].schedule)
+    asked = stored_subject(found[0].program, problem.target, str(given.store))
+    return found[0], asked, asked.replayed(found[0].schedule)
 
 
 def _us(nanoseconds: float | None) -> str:

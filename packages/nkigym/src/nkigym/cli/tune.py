@@ -17,6 +17,7 @@ from nkigym.cli.progress import Progress
 from nkigym.cli.tuned import FORMATS, headed
 from nkigym.cli.writing import check_place, write_kernel
 from nkigym.search import STRATEGIES, Budget, BudgetError, Settings, parse_budget
+from nkigym.tiles import TileProgram, parse_tiles
 from nkigym.tuning import tune
 
 
@@ -25,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("kernel", metavar="MODULE:FUNCTION|FILE",
         help="a NumPy function or an @nki.jit kernel (module or FILE.py), or a file with a kernel "
-        "program")  # fmt: skip
+        "program or a tile program")  # fmt: skip
     add("--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
         help="an argument's shape and format, such as 'x=f32[512,64]'; once for each")  # fmt: skip
     add("--target", choices=("trn1", "trn2", "trn3"), help="(default: trn2, or the program's)")
@@ -83,14 +84,19 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _kernel(given: argparse.Namespace) -> tuple[Program | Callable[..., Any], list[Any]]:
+def _kernel(
+    given: argparse.Namespace,
+) -> tuple[Program | TileProgram | Callable[..., Any], list[Any]]:
     """What is named, and its specs in order."""
     file = Path(given.kernel)
     if ":" not in given.kernel and file.is_file() and file.suffix != ".py":
         try:
-            return parse_program(file.read_text("utf-8"), str(file)), list(given.spec)
+            text = file.read_text("utf-8")
         except UnicodeDecodeError:
             raise LaunchError(f"{file} holds no text") from None
+        if text.startswith("def "):
+            return parse_tiles(text), list(given.spec)
+        return parse_program(text, str(file)), list(given.spec)
     from nkigen_lite.cli.function import find_function, match_specs, parse_name
 
     with _language(given):

@@ -11,6 +11,7 @@ from nkigym.lower.lowering import LoweringError
 from nkigym.search.pricing import Machine, digest
 from nkigym.search.space import Applied, Kinds, RefusedStepError
 from nkigym.space import Node, Space, Step
+from nkigym.tiles import TileProgram
 
 KINDS = Kinds(
     first=("reuse", "merge loads", "reuse calls", "widen calls", "merge calls", "merge stores")
@@ -79,6 +80,10 @@ class TileSpace:
 
     def digest(self, state: Node) -> str:
         return digest(self.kernel(state))
+
+    def tile_program(self, state: Node) -> TileProgram:
+        """A state as statements."""
+        return self._space.tile_program(state)
 
     def kernel(self, state: Node) -> Program:
         """The kernel program of a state. Raises LoweringError where there is none."""

@@ -9,6 +9,7 @@ from hashlib import sha256
 from neuroncore.program import Program, print_program
 from neuroncore.work import costs
 from nkigym.store.store import Problem
+from nkigym.tiles import TileProgram, print_tiles
 
 
 def problem_of(program: Program) -> Problem:
@@ -29,6 +30,17 @@ def problem_of(program: Program) -> Problem:
     key = f"sha256:{sha256(content.encode()).hexdigest()}"
     text = print_program(program)
     return Problem(key, program.name, program.target, program.nki, costs_version(), text)
+
+
+def problem_of_tiles(program: TileProgram, kernel: Program) -> Problem:
+    """A tile program to search from, which is known by its text; `kernel` is what it is lowered to.
+
+    Its steps are others than those of the kernel, so they share no key.
+    """
+    text = print_tiles(program)
+    content = json.dumps([text, kernel.target, kernel.nki, costs_version()])
+    key = f"sha256:{sha256(content.encode()).hexdigest()}"
+    return Problem(key, program.name, kernel.target, kernel.nki, costs_version(), text)
 
 
 @cache

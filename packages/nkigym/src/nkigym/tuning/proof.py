@@ -17,8 +17,12 @@ from neuroncore.program import (
     parse_program,
     print_program,
 )
-from nkigym.checker import check_kernels, check_step
+from nkigym.checker import check_kernels, check_step, check_tiles
+from nkigym.checker.functions import FUNCTIONS
 from nkigym.loops import Refused, Step, apply, certify
+from nkigym.search import RefusedStepError, ScheduleError, TileSpace
+from nkigym.space import KNOWN, space_of
+from nkigym.tiles import TileProgram, parse_tiles, print_tiles
 from nkigym.tuning.errors import ProofError
 from nkigym.tuning.running import difference, integers, run_program, run_source
 
@@ -51,13 +55,17 @@ def prove(
 
     Raises ProofError with the checks where one fails.
     """
-    checks = (
+    return _held((
         _replays(root, winner, schedule),
         _is_legal(winner),
         _is_certified(root, schedule),
         *_small(root, winner, schedule, smaller),
         _executes("real size", root, winner),
-    )
+    ))  # fmt: skip
+
+
+def _held(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    """The checks. Raises ProofError with them where one fails."""
     if any(each.passed is False for each in checks):
         raise ProofError(
             "the winner is not what was found", got="\n".join(map(str, checks)),
@@ -72,6 +80,46 @@ def replayed(root: Program, schedule: Sequence[Any]) -> Program:
     for given in schedule:
         program = apply(program, Step.from_json(given))
     return program
+
+
+def prove_tiles(
+    root: TileProgram, space: TileSpace, state: Any, schedule: Sequence[Any]
+) -> tuple[Check, ...]:
+    """The same of a tile program: replayed from its text, numbered by the checker, executed.
+
+    Raises ProofError with the checks where one fails.
+    """
+    kernel = space.kernel(state)
+    fresh = TileSpace(space_of(parse_tiles(print_tiles(root)), tuple(KNOWN)), kernel.target)
+    again = fresh.tile_program(replayed_tiles(fresh, schedule))
+    same = print_tiles(again) == print_tiles(space.tile_program(state))
+    return _held((
+        Check("replay", same, f"{len(schedule)} steps from the text lead to the same text"),
+        _is_legal(kernel),
+        _is_the_function(root, space.tile_program(state)),
+        _executes("real size", space.kernel(space.root), kernel),
+    ))  # fmt: skip
+
+
+def replayed_tiles(space: TileSpace, schedule: Sequence[Any]) -> Any:
+    """The state after a schedule as JSON. Raises ScheduleError at the first step that fails."""
+    state = space.root
+    for number, given in enumerate(schedule):
+        try:
+            state = space.apply(state, space.read_step(given)).state
+        except (RefusedStepError, ValueError) as wrong:
+            raise ScheduleError(f"step {number} cannot be taken", got=str(wrong)) from None
+    return state
+
+
+def _is_the_function(root: TileProgram, winner: TileProgram) -> Check:
+    """By value numbers of the statements alone, where the checker knows what the root is."""
+    for name in FUNCTIONS:
+        if not check_tiles(root, name):
+            wrong = check_tiles(winner, name)
+            said = str(wrong[0]) if wrong else f"every atom of the output is that of {name}"
+            return Check("value numbers", not wrong, said)
+    return Check("value numbers", None, "it is no function that the checker knows")
 
 
 def _replays(root: Program, winner: Program, schedule: Sequence[Any]) -> Check:

@@ -12,7 +12,6 @@ from neuroncore.program import Program, emit
 from nkigym.search import (
     Budget,
     Constraints,
-    LoopSpace,
     Node,
     Plan,
     Report,
@@ -22,9 +21,10 @@ from nkigym.search import (
     search,
 )
 from nkigym.search.explorer import Watcher
-from nkigym.store import Recorder, Result, Store, StoreError, problem_of
-from nkigym.tuning.problem import allowed, problem
-from nkigym.tuning.proof import Check, prove
+from nkigym.store import Recorder, Result, Store, StoreError
+from nkigym.tiles import TileProgram
+from nkigym.tuning.proof import Check
+from nkigym.tuning.subject import Subject, subject
 from nkigym.tuning.text import text
 
 
@@ -82,7 +82,7 @@ class Tuned:
 
 
 def tune(
-    function: Program | Callable[..., Any],
+    function: Program | TileProgram | Callable[..., Any],
     *specs: Any,
     target: str | None = None,
     nki: str | None = None,
@@ -96,7 +96,8 @@ def tune(
     store: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> Tuned:
-    """The fastest schedule of a kernel program, or of a NumPy function for arguments like `specs`.
+    """The fastest schedule of a kernel program, of a tile program, or of a NumPy function or an
+    `@nki.jit` kernel for arguments like `specs`.
 
     budget: time ("60s") or candidates (1000). With candidates the search finds the same each time;
     with a time, `report.candidates` is the number that finds the same. Proving the winner comes on
@@ -108,20 +109,20 @@ def tune(
     spent = budget if isinstance(budget, Budget) else parse_budget(str(budget))
     constraints = Constraints(min_depth, max_depth)
     plan = Plan(strategy, spent, seed, constraints, settings or Settings())
-    asked = problem(function, specs, target, nki)
-    space = LoopSpace(asked.root, allowed(asked.root, engines))
+    asked = subject(function, specs, target, nki, engines)
+    space = asked.space
     if store is None:
         outcome, kept = search(space, plan, watcher=watcher), None
     else:
         with Store(store) as opened:
-            kept = _Kept(opened, space)
+            kept = _Kept(opened, asked)
             try:
                 outcome = search(space, plan, kept.prices, kept.found, watcher)
             finally:
                 kept.recorder.flush()
             kept.close(outcome.report)
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
-    winner = outcome.best.state
+    winner = asked.kernel(outcome.best.state)
     rooflines = Rooflines(asked.root.target, asked.root.nki)
     return Tuned(
         asked.root,
@@ -129,7 +130,7 @@ def tune(
         emit(winner),
         schedule,
         outcome.report,
-        prove(asked.root, winner, schedule, asked.smaller),
+        asked.prove(outcome.best.state, schedule),
         rooflines.of(winner),
         rooflines.of(asked.root),
         kept.recorder.trouble if kept else None,
@@ -140,12 +141,12 @@ def tune(
 class _Kept:
     """A search's way to its store."""
 
-    def __init__(self, store: Store, space: LoopSpace) -> None:
-        self.problem = problem_of(space.root)
+    def __init__(self, store: Store, asked: Subject) -> None:
+        self.problem = asked.known()
         self.prices = store.prices(self.problem.key)
         self.recorder = Recorder(store, self.problem)
         self.faster_ns: float | None = None
-        self._space, self._store = space, store
+        self._space, self._store = asked.space, store
 
     def found(self, node: Node) -> None:
         """A candidate was priced."""

@@ -1,0 +1,85 @@
+"""What is tuned, as a search, a store and a proof see it: loop schedules, or tile programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuroncore.program import Program, parse_program
+from nkigym.search import ConstraintError, LoopSpace, SearchSpace, TileSpace
+from nkigym.space import KNOWN, space_of
+from nkigym.store import Problem as Known
+from nkigym.store import problem_of
+from nkigym.store.keys import problem_of_tiles
+from nkigym.tiles import TileProgram, parse_tiles
+from nkigym.tuning.problem import Problem, allowed, problem
+from nkigym.tuning.proof import Check, prove, prove_tiles, replayed, replayed_tiles
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A space, the kernel to begin with, and what is asked of it."""
+
+    root: Program
+    space: SearchSpace[Any, Any]
+    kernel: Callable[[Any], Program]
+    """Of a state of the space."""
+    known: Callable[[], Known]
+    """What a store knows it by."""
+    replayed: Callable[[Sequence[Any]], Any]
+    """The state after a schedule as JSON."""
+    prove: Callable[[Any, Sequence[Any]], tuple[Check, ...]]
+    """Every check of a state and of the schedule that is said to lead to it. Raises ProofError."""
+
+
+def subject(
+    given: Program | TileProgram | Callable[..., Any],
+    specs: Sequence[Any],
+    target: str | None,
+    nki: str | None,
+    engines: Sequence[str] | None,
+) -> Subject:
+    """What is given, for a target and a version (None: its own, or the newest).
+
+    Raises ConstraintError and what `problem` raises.
+    """
+    if not isinstance(given, TileProgram):
+        asked = problem(given, specs, target, nki)
+        return _of_loops(asked, allowed(asked.root, engines))
+    if specs or engines is not None:
+        raise ConstraintError(
+            "a tile program says its shapes and engines itself", expected="no specs, no engines"
+        )
+    space = TileSpace(space_of(given, tuple(KNOWN)), target or "trn2")
+    root = space.kernel(space.root)
+    if nki not in (None, root.nki):
+        raise ConstraintError(
+            "tile programs are lowered for one version", expected=f"NKI {root.nki}", got=nki
+        )
+    return Subject(
+        root,
+        space,
+        space.kernel,
+        lambda: problem_of_tiles(given, root),
+        lambda schedule: replayed_tiles(space, schedule),
+        lambda state, schedule: prove_tiles(given, space, state, schedule),
+    )
+
+
+def stored_subject(text: str, target: str, where: str) -> Subject:
+    """What a store has kept the text of."""
+    if text.startswith("def "):
+        return subject(parse_tiles(text), (), target, None, None)
+    return _of_loops(Problem(parse_program(text, where)), None)
+
+
+def _of_loops(asked: Problem, engines: frozenset[str] | None) -> Subject:
+    return Subject(
+        asked.root,
+        LoopSpace(asked.root, engines),
+        lambda state: state,
+        lambda: problem_of(asked.root),
+        lambda schedule: replayed(asked.root, schedule),
+        lambda state, schedule: prove(asked.root, state, schedule, asked.smaller),
+    )
