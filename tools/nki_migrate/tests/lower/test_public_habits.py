@@ -65,6 +65,30 @@ def kernel(a):
 """
 
 
+NUMBERS = """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((8, 16), dtype=nl.float32, buffer=nl.shared_hbm)
+    ip, jf = nl.arange(8)[:, None], nl.arange(16)[None, :]
+    for i in nl.affine_range(1):
+        numbers = nisa.iota(3 * ip - 2 * jf + i + 5, dtype=nl.int32)
+        nl.store(out[ip, jf], nl.copy(numbers, dtype=nl.float32))
+    return out
+"""
+
+SELECTION = """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((8, 16), dtype=nl.float32, buffer=nl.shared_hbm)
+    ip, jf = nl.mgrid[0:8, 0:16]
+    tile = nl.load(a[ip, jf], dtype=nl.float32)
+    later = 2 * ip + 1 < jf
+    early = nisa.affine_select(pred=later, on_true_tile=tile, on_false_value=-1.0)
+    nl.store(out[ip, jf], nisa.affine_select(ip <= jf - 3, early, 0.5))
+    return out
+"""
+
+
 def new_text(text: str) -> str:
     result = migrate_source(HEAD + text, "k.py", Request())
     assert [f.message for f in result.findings if not f.applied and f.severity != "note"] == []
@@ -81,6 +105,7 @@ def run(path: Path, text: str, arrays: tuple[np.ndarray, ...], **backend) -> np.
 
 
 A = np.arange(128, dtype=np.float32).reshape(8, 16) % 7 + 1
+P, F = np.indices((8, 16), np.float32)
 COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
 
 
@@ -91,8 +116,10 @@ COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
         (OPTIONAL_TENSOR, (A,), A * 2),
         (LIST_OF_TILES, (A,), A),
         (COLUMN_OPERAND, (A,), A.max(1, keepdims=True) - A + A * A.max(1, keepdims=True)),
+        (NUMBERS, (A,), 3 * P - 2 * F + 5),
+        (SELECTION, (A,), np.where(P <= F - 3, np.where(2 * P + 1 < F, A, -1.0), 0.5)),
     ],
-    ids=["tensor given", "tensor left out", "list of tiles", "column"],
+    ids=["tensor given", "tensor left out", "list of tiles", "column", "numbers", "selection"],
 )
 def test_old_and_new_give_what_numpy_gives(text, arrays, expected, tmp_path):
     old = run(tmp_path / "old.py", HEAD + text, arrays, backend="beta1")
@@ -138,3 +165,26 @@ def kernel(a, b):
 """)
 
     assert "perf_mode=nisa.matmul_perf_mode.double_row" in after
+
+
+@pytest.mark.parametrize("name", ["benchmark", "profile", "baremetal"])
+def test_a_name_of_the_old_harness_stops_no_import(name):
+    text = f"from neuronxcc.nki import {name}\n\ndef main(k):\n    return {name}(warmup=1)(k)\n"
+
+    assert "import" not in migrate_source(text, "k.py", Request()).after
+
+
+def test_a_parameter_that_is_rebound_keeps_its_own_rank():
+    after = new_text("""
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((4, 2, 16), dtype=a.dtype, buffer=nl.shared_hbm)
+    n, m, f, g = a.shape
+    a = a.reshape((n * m, f, g))
+    for i in nl.affine_range(1):
+        tile = nl.load(a[0:4, 0:2, 0:16])
+        nl.store(out[0:4, 0:2, 0:16], tile)
+    return out
+""")
+
+    assert "n, m, f, g = a.shape" in after

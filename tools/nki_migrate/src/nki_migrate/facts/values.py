@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -171,11 +172,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Mask(Value):
-    """A conjunction of bounds and of predicates on numbers; `opaque` says why it is neither."""
+    """A conjunction of bounds and of predicates on numbers; `opaque` says why it is neither.
+
+    `relation` of a single comparison: its operator, and left minus right, compared with zero.
+    """
 
     bounds: tuple[Bound, ...] = ()
     predicates: tuple[str, ...] = ()
     opaque: str | None = None
+    relation: tuple[type[ast.cmpop], Index] | None = None
 
 
 @dataclass(frozen=True, slots=True)

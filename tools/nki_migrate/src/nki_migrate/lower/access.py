@@ -138,6 +138,8 @@ def _note_rank(ctx: Context, base: Tensor, values: list[Value | ast.Slice]) -> N
     name = base.storage.name
     if base.dims is not None or base.storage.flat_name != name or len(values) < 2:
         return
+    if base.storage.mentions is None:  # `x = x.reshape(…)`: the name, but not the parameter
+        return
     if any(isinstance(v, ast.Slice | Index) or _is_ds(v) for v in values):
         ctx.seen.ranks[name] = max(len(values), ctx.seen.ranks.get(name, 0))
 

@@ -14,7 +14,7 @@ from nki_migrate.facts.values import (
 from nki_migrate.lower.context import Context
 from nki_migrate.lower.source_text import as_number, text_of
 
-__all__ = ["index_arithmetic", "number_arithmetic"]
+__all__ = ["index_arithmetic", "number_arithmetic", "relation_of"]
 
 
 _LEVELS: dict[type[ast.operator], int] = {
@@ -62,6 +62,8 @@ def index_arithmetic(ctx: Context, node: ast.BinOp, left: Value, right: Value) -
         return Unknown(f"`{text}` divides an index tensor", "NKI1156")
     if isinstance(left, Index) and isinstance(right, Index) and isinstance(node.op, ast.Add):
         return _sum_of_indices(ctx, left, right, text)
+    if isinstance(left, Index) and isinstance(right, Index) and isinstance(node.op, ast.Sub):
+        return _difference(ctx, left, right, text)
     index, other = (left, right) if isinstance(left, Index) else (right, left)
     number = as_number(ctx, other)
     if not isinstance(index, Index) or number is None:
@@ -76,6 +78,36 @@ def index_arithmetic(ctx: Context, node: ast.BinOp, left: Value, right: Value) -
             terms = tuple((a, c * number) for a, c in index.terms)
             return Index(index.extents, terms, index.offset * number)
     return Unknown(f"`{text}` is not affine in the index tensor", "NKI1150")
+
+
+def relation_of(
+    ctx: Context, left: Value, operator: ast.cmpop, right: Value
+) -> tuple[type[ast.cmpop], Index] | None:
+    """`left < right` as (less, left - right); None if that is not affine in index tensors."""
+    sides = [side for side in (left, right) if isinstance(side, Index)]
+    if not sides:
+        return None
+    one, other = (_as_index(ctx, side, len(sides[0].extents)) for side in (left, right))
+    if one is None or other is None:
+        return None
+    difference = _difference(ctx, one, other, "")
+    return (type(operator), difference) if isinstance(difference, Index) else None
+
+
+def _difference(ctx: Context, a: Index, b: Index, text: str) -> Value:
+    """i - j with the extents of both."""
+    terms = tuple((axis, c * Sym.number(-1)) for axis, c in b.terms)
+    both = _sum_of_indices(ctx, a, Index(b.extents, terms, Sym.number(0)), text)
+    if not isinstance(both, Index):
+        return both
+    return Index(both.extents, both.terms, a.offset - b.offset)
+
+
+def _as_index(ctx: Context, value: Value, rank: int) -> Index | None:
+    if isinstance(value, Index):
+        return value
+    number = as_number(ctx, value)
+    return None if number is None else Index((Sym.number(1),) * rank, (), number)
 
 
 def _sum_of_indices(ctx: Context, a: Index, b: Index, text: str) -> Value:

@@ -131,7 +131,7 @@ _RULE_OF_MISSING = {
     "nl.dropout": "NKI1236", "nl.mod": "NKI1236", "nl.fmod": "NKI1236", "nl.floor": "NKI1236",
     "nl.ceil": "NKI1236", "nl.trunc": "NKI1236", "nl.expand_dims": "NKI1235",
     "nisa.builtin_custom_op": "NKI1199", "nisa.tensor_copy_dynamic_src": "NKI1273",
-    "nisa.tensor_copy_dynamic_dst": "NKI1273", "nisa.iota": "NKI1191",
+    "nisa.tensor_copy_dynamic_dst": "NKI1273",
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nki_migrate.facts.values import Parameter
+from nki_migrate.facts.values import Parameter, Tensor
 from nki_migrate.lower.context import Context
 from nki_migrate.lower.evaluate import value_of
 from nki_migrate.lower.joins import join_branches
@@ -30,7 +30,13 @@ def test_presence(ctx: Context, test: ast.expr) -> None:
 
 def _is_optional_tensor(ctx: Context, name: str) -> bool:
     value = ctx.scope.values.get(name)
-    if not isinstance(value, Parameter) or value.name != name or name not in ctx.before.tensors:
+    if isinstance(value, Tensor):
+        is_own = value.dims is None and value.storage.mentions is not None
+        is_tensor = is_own and value.storage.name == name
+    else:
+        is_own = isinstance(value, Parameter) and value.name == name
+        is_tensor = is_own and name in ctx.before.tensors
+    if not is_tensor:
         return False
     arguments = ctx.function.node.args
     places = [*arguments.posonlyargs, *arguments.args]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from nki_migrate.facts.dtypes import NUMPY_NAMES, DType
 from nki_migrate.facts.symbols import Poly
@@ -28,7 +29,7 @@ from nki_migrate.facts.values import (
 )
 from nki_migrate.lower import masks
 from nki_migrate.lower.access import access, as_tensor, dimension
-from nki_migrate.lower.arithmetic import index_arithmetic, number_arithmetic
+from nki_migrate.lower.arithmetic import index_arithmetic, number_arithmetic, relation_of
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.observations import refined
 from nki_migrate.lower.scopes import SCOPED, stays_inside
@@ -321,6 +322,9 @@ def _comparison(ctx: Context, node: ast.Compare) -> Value:
         result: Value = Mask()
         for a, op, b in zip(values, node.ops, values[1:], strict=False):
             result = masks.conjoin(result, masks.compare(a, op, b, text_of(ctx, node)))
+        if isinstance(result, Mask) and len(values) == 2:
+            relation = relation_of(ctx, values[0], node.ops[0], values[1])
+            return replace(result, relation=relation)
         return result
     return Unknown(text_of(ctx, node))
 

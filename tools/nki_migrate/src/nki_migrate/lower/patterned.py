@@ -1,0 +1,111 @@
+"""Instructions with an affine pattern over partition and free axes (NKI1191, NKI1192).
+
+value(p, f…) = offset + channel_multiplier · p + Σ step · f, the pattern being [[step, count], …]
+over the free axes.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from nki_migrate.facts.values import Index, Mask, Sym, Tensor
+from nki_migrate.lower.access import as_tensor
+from nki_migrate.lower.context import Cannot, Context, is_none
+from nki_migrate.lower.destination import Target, destination, emit, valid_limits
+from nki_migrate.lower.evaluate import as_dtype, value_of
+from nki_migrate.lower.masks import Region
+from nki_migrate.lower.operators import copy_into
+from nki_migrate.lower.signatures import CallSite
+from nki_migrate.lower.source_text import text_of
+from nki_migrate.lower.views import own_dtype
+
+__all__ = ["lower_affine_select", "lower_iota"]
+
+_ZERO = Sym.number(0)
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
+
+
+def lower_iota(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nisa.iota(expr, dtype)`: the numbers of an index expression as a tile."""
+    _without_mask(ctx, site)
+    index = value_of(ctx, site.arguments["expr"])
+    if not isinstance(index, Index) or len(index.extents) < 2:
+        raise Cannot("NKI1191", "the numbers are not affine in index tensors", site.node)
+    ctx.report("NKI1191", site.node, "`nisa.iota` takes a destination and a pattern")
+    dtype = as_dtype(ctx, site.get("dtype"))
+    dst = destination(ctx, target, index.extents, dtype, "sbuf", site.node, hint="numbers")
+    arguments = _pattern(ctx, index, index.extents)
+    emit(ctx, "iota", dst, arguments, None, rank=len(index.extents))
+    return dst
+
+
+def lower_affine_select(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nisa.affine_select(pred, tile, number)`: `L < R` is `L - R` compared with zero."""
+    _without_mask(ctx, site)
+    predicate = value_of(ctx, site.arguments["pred"])
+    if not isinstance(predicate, Mask) or predicate.relation is None:
+        raise Cannot("NKI1192", "the predicate is not one comparison of index tensors", site.node)
+    node = site.arguments["on_true_tile"]
+    tile = as_tensor(ctx, value_of(ctx, node))
+    if tile is None or tile.shape is None:
+        raise Cannot("NKI1192", "the shape of the selected tile is not known", node)
+    operator, difference = predicate.relation
+    if len(difference.extents) != len(tile.shape):
+        raise Cannot("NKI1192", "predicate and tile have different numbers of axes", site.node)
+    _check_extents(ctx, difference, tile, site)
+    limits = valid_limits(ctx, tile)
+    if any(axis > 0 for axis in limits):
+        raise Cannot("NKI1192", "a tile that is filled in part along a free axis", site.node)
+    ctx.report("NKI1192", site.node, "`nisa.affine_select` takes a destination and a pattern")
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, tile)
+    if tile.buffer == "psum":  # 0.1 copied it first
+        tile = copy_into(ctx, site.node, tile, tile.dtype, None, None)
+    assert tile.shape is not None
+    other = text_of(ctx, _number(ctx, site))
+    dst = destination(ctx, target, tile.shape, dtype, "sbuf", site.node, hint="selected")
+    arguments: list[tuple[str, Tensor | str]] = [
+        *_pattern(ctx, difference, tile.shape),
+        ("on_true_tile", tile),
+        ("on_false_value", other),
+        ("cmp_op", f"{ctx.alias('nl')}.{_COMPARISONS[operator]}"),
+    ]
+    emit(ctx, "affine_select", dst, arguments, Region(limits, []), rank=len(tile.shape))
+    return dst
+
+
+def _number(ctx: Context, site: CallSite) -> ast.expr:
+    node = site.arguments["on_false_value"]
+    if isinstance(value_of(ctx, node), Tensor):
+        raise Cannot("NKI1192", "the other value is a tile", node)
+    return node
+
+
+def _without_mask(ctx: Context, site: CallSite) -> None:
+    node = site.get("mask")
+    if node is not None and not is_none(value_of(ctx, node)):
+        raise Cannot("NKI1172", f"a mask on `{site.name}`", node)
+
+
+def _check_extents(ctx: Context, index: Index, tile: Tensor, site: CallSite) -> None:
+    for axis, size in enumerate(tile.shape or ()):
+        extent = index.extents[axis]
+        if extent.value != 1 and not ctx.facts.same(extent.poly, size.poly):
+            text = f"axis {axis} of the predicate is {extent.text}, of the tile {size.text}"
+            raise Cannot("NKI1192", text, site.node)
+
+
+def _pattern(ctx: Context, index: Index, shape: tuple[Sym, ...]) -> list[tuple[str, Tensor | str]]:
+    steps = dict(index.terms)
+    pairs = [
+        f"[{ctx.spell(steps.get(axis, _ZERO))}, {ctx.spell(size)}]"
+        for axis, size in enumerate(shape)
+        if axis
+    ]
+    return [
+        ("pattern", f"[{', '.join(pairs)}]"),
+        ("offset", ctx.spell(index.offset)),
+        ("channel_multiplier", ctx.spell(steps.get(0, _ZERO))),
+    ]
