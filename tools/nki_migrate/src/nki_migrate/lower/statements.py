@@ -231,6 +231,9 @@ def _assign_tuple(
             bind_unknown(ctx, t)
     if isinstance(found, Grid):
         ctx.removable[statement] = {n for n in names if n}
+    elif isinstance(value, ast.Tuple) and all(isinstance(i, Index) for i in items) and all(names):
+        ctx.report("NKI1150", statement, "index tensors become slices where they are used")
+        ctx.removable[statement] = {n for n in names if n}
     return False
 
 
