@@ -107,7 +107,8 @@ def _first_line(function: Function) -> int:
 
 def _steps(run: Run, index: FileIndex, forced: str | None) -> tuple[tuple[str, str], ...]:
     starts = set(run.starts.values())
-    if any(i.is_beta1 for i in index.imports):
+    todo = f"{MARK}NKI1"
+    if any(i.is_beta1 for i in index.imports) or any(todo in x for x in index.source.lines):
         starts.add("0.1")
     if run.project is not None and any(_loops(run, x) for x in index.foreign_launches):
         starts.add("0.1")

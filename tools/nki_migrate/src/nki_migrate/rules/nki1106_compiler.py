@@ -11,14 +11,31 @@ from nki_migrate.rules.rule import Example, Rule, Site
 
 __all__ = ["RULE"]
 
+_TODO = "# TODO(nki-migrate NKI1106)"
 
-def _check(node: ast.Attribute, site: Site) -> Iterator[Finding]:
+
+def _check(node: ast.Attribute | ast.Assign, site: Site) -> Iterator[Finding]:
+    if isinstance(node, ast.Assign):
+        yield from _emptied(node, site)
+        return
     name = site.canonical(node) or ""
     parent = site.index.parent(node)
     if not name.startswith("ncc.") or isinstance(parent, ast.Attribute):
         return
     if site.function_of(node) is None and not _is_decorator(node, site):
         message = f"`{site.source(node)}` is gone with `nki.compiler`"
+        if isinstance(parent, ast.Assign) and site.index.parent(parent) is site.index.source.tree:
+            empty = f"{message}: None lets the file be imported"
+            yield site.finding("NKI1106", node, empty, edits=[site.replace(node, "None")])
+        yield site.finding("NKI1106", node, message, safety=Safety.MANUAL)
+
+
+def _emptied(node: ast.Assign, site: Site) -> Iterator[Finding]:
+    """What an earlier run put None in for is still to do."""
+    lines = site.index.source.lines
+    above = lines[node.lineno - 2] if node.lineno > 1 else ""
+    if isinstance(node.value, ast.Constant) and node.value.value is None and _TODO in above:
+        message = above.partition(": ")[2].strip()
         yield site.finding("NKI1106", node, message, safety=Safety.MANUAL)
 
 
@@ -39,7 +56,7 @@ _GOOD = """
 import nki
 
 # TODO(nki-migrate NKI1106): `nki.compiler.sbuf.mod_alloc` is gone with `nki.compiler`
-allocate = nki.compiler.sbuf.mod_alloc
+allocate = None
 """
 
 RULE = Rule(
@@ -53,9 +70,12 @@ Old: `nki.compiler.sbuf.mod_alloc(…)`, `nki.compiler.no_reorder()`
 
 New: `address=` of an allocation, `nl.no_reorder()` from 0.3 on; by hand
 
+A name that the module gives to such a function becomes None, so that the kernels that do without it
+can still be imported; a call of it then fails by name.
+
 Decorators of `nki.compiler` are removed (NKI1114); allocators inside kernels are NKI1143.
 """,
     examples=(Example.of(_BAD, _GOOD),),
-    nodes=(ast.Attribute,),
+    nodes=(ast.Attribute, ast.Assign),
     check=_check,
 )
