@@ -6,7 +6,6 @@ import ast
 
 from nki_migrate.facts.values import (
     Parameter,
-    Ref,
     Seq,
     ShapeOf,
     Storage,
@@ -16,6 +15,7 @@ from nki_migrate.facts.values import (
     Value,
 )
 from nki_migrate.lower.access import as_tensor
+from nki_migrate.lower.allocation import memory_of
 from nki_migrate.lower.context import Cannot, Context, call_text
 from nki_migrate.lower.destination import Target, note_write
 from nki_migrate.lower.evaluate import as_dtype, value_of
@@ -25,13 +25,8 @@ from nki_migrate.lower.views import own_dtype
 
 __all__ = ["create", "create_filled", "create_like"]
 
-_BUFFERS = {
-    "nl.sbuf": "sbuf", "nl.psum": "psum", "nl.hbm": "hbm", "nl.shared_hbm": "hbm",
-    "nl.private_hbm": "hbm",
-}  # fmt: skip
-_STRINGS = {"sbuf": "nl.sbuf", "psum": "nl.psum", "hbm": "nl.hbm", "shared_hbm": "nl.shared_hbm",
-            "private_hbm": "nl.private_hbm"}  # fmt: skip
-
+_KNOWN = {"shape", "dtype", "buffer", "name", "fill_value", "mask", "lazy_initialization", "engine"}
+_ONE = Sym.number(1)
 _WRITES_ALL = "the matmuls write every element of the tile"
 
 
@@ -40,6 +35,8 @@ def create(ctx: Context, site: CallSite, target: Target | None) -> Value:
     made = _Creation(ctx, site)
     if made.blocks:
         return made.emit_blocks(target, fill=None)
+    if site.get("lazy_initialization") is not None:
+        return made.emit_tile(target, None)
     made.write_out_buffer()
     return made.kept(target)
 
@@ -72,7 +69,7 @@ def create_like(ctx: Context, site: CallSite, fill: str | None, target: Target |
     dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
     from nki_migrate.lower.destination import destination, emit, whole_shape
 
-    buffer = _buffer(ctx, site) if site.get("buffer") else (source.buffer or "sbuf")
+    buffer = memory_of(ctx, site).buffer if site.get("buffer") else (source.buffer or "sbuf")
     dst = destination(
         ctx, target, whole_shape(ctx, source), dtype, buffer, site.node, hint=f"{name}_like"
     )
@@ -81,35 +78,19 @@ def create_like(ctx: Context, site: CallSite, fill: str | None, target: Target |
     return dst
 
 
-def _buffer(ctx: Context, site: CallSite) -> str:
-    node = site.get("buffer")
-    if node is None:
-        return "sbuf"
-    if isinstance(node, ast.Constant) and node.value in _STRINGS:
-        canonical = _STRINGS[node.value]
-        ctx.report("NKI1144", node, f"buffers are objects: `{canonical}`")
-        ctx.rewrites[node] = f"{ctx.alias('nl')}.{canonical[3:]}"
-        return _BUFFERS[canonical]
-    value = value_of(ctx, node)
-    if isinstance(value, Ref) and value.name in _BUFFERS:
-        return _BUFFERS[value.name]
-    if isinstance(value, Ref) or "alloc" in text_of(ctx, node):
-        raise Cannot("NKI1143", "a tensor with an address of its own (direct allocation)", node)
-    raise Cannot("NKI1138", "a buffer that is not known here", node)
-
-
 class _Creation:
     """One allocation call, understood."""
 
     def __init__(self, ctx: Context, site: CallSite) -> None:
         self.ctx, self.site, self.node = ctx, site, site.node
-        unknown = set(site.arguments) - {"shape", "dtype", "buffer", "name", "fill_value", "mask"}
+        unknown = set(site.arguments) - _KNOWN
         if unknown:
             raise Cannot("NKI1143", f"`{site.name}` with {', '.join(sorted(unknown))}=", site.node)
         self.shape_node = site.arguments.get("shape")
         if self.shape_node is None:
             raise Cannot("NKI1138", f"`{site.name}` without a shape", site.node)
-        self.buffer = _buffer(ctx, site)
+        memory = memory_of(ctx, site)
+        self.buffer, self.ring = memory.buffer, memory.ring
         shape = value_of(ctx, self.shape_node)
         self.dtype = as_dtype(ctx, site.get("dtype"))
         self.shape, self.partition = self._understand(shape)
@@ -194,7 +175,7 @@ class _Creation:
                 )
             from nki_migrate.lower.views import spell
 
-            ctx.emit_call(f"{nisa}.memset", [("dst", spell(ctx, view)), ("value", fill)], [])
+            ctx.emit_call(f"{nisa}.memset", [("dst", spell(ctx, view)), *self._filling(fill)], [])
             if view.buffer != "psum":  # zeros of PSUM may yet prove needless (NKI1136)
                 note_write(ctx, view, {}, "other")
         return view
@@ -228,7 +209,8 @@ class _Creation:
             order = (b, *range(b), *range(b + 1, len(self.shape)))
             ctx.emit(f"{target.name} = {self._allocation(tuple(self.shape[i] for i in order))}")
             if fill is not None:
-                ctx.emit(f"{ctx.alias('nisa')}.memset(dst={target.name}, value={fill})")
+                filling = [("dst", target.name), *self._filling(fill)]
+                ctx.emit_call(f"{ctx.alias('nisa')}.memset", filling, [])
         else:
             ctx.report("NKI1131", self.node, "block dimensions become a list of tiles")
             self._emit_list(target.name, fill)
@@ -237,22 +219,57 @@ class _Creation:
             note_write(ctx, tensor, {}, "other")
         return tensor
 
+    def _filling(self, fill: str) -> list[tuple[str, str]]:
+        engine = self.site.get("engine")
+        given = [] if engine is None else [("engine", text_of(self.ctx, engine))]
+        return [("value", fill), *given]
+
     def _emit_list(self, name: str, fill: str | None) -> None:
+        """The tiles; where blocks share them (`ring`) first those, then the list of blocks."""
+        ctx, b, ring = self.ctx, self.blocks, self.ring
+        assert self.shape is not None
+        blocks = self.shape[:b]
+        if ring is not None:
+            ring = ring or (_ONE,) * b
+            if len(ring) != b:
+                raise Cannot("NKI1143", "a count of tiles for other dimensions", self.node)
+        if ring is None or all(
+            ctx.facts.same(r.poly, s.poly) for r, s in zip(ring, blocks, strict=True)
+        ):
+            self._emit_tiles(name, blocks, fill)
+            return
+        shared = ctx.fresh_name(f"{name}_buffers")
+        self._emit_tiles(shared, ring, fill)
+        lists = [name, *(ctx.fresh_name(f"{name}_row") for _ in range(b - 1))]
+        counters = [ctx.fresh_name(f"i_{name}") for _ in range(b)]
+        for depth in range(b):
+            pad = "    " * depth
+            ctx.emit(f"{pad}{lists[depth]} = []")
+            ctx.emit(f"{pad}for {counters[depth]} in range({ctx.spell(blocks[depth])}):")
+        places = "".join(
+            "[0]" if r.value == 1 else f"[{c} % {ctx.spell(r, 2)}]"
+            for c, r in zip(counters, ring, strict=True)
+        )
+        ctx.emit("    " * b + f"{lists[-1]}.append({shared}{places})")
+        for depth in range(b - 1, 0, -1):
+            ctx.emit("    " * depth + f"{lists[depth - 1]}.append({lists[depth]})")
+
+    def _emit_tiles(self, name: str, sizes: tuple[Sym, ...], fill: str | None) -> None:
         ctx, b = self.ctx, self.blocks
         assert self.shape is not None
         lists = [name, *(ctx.fresh_name(f"{name}_row") for _ in range(b - 1))]
         for depth in range(b):
             pad = "    " * depth
             ctx.emit(f"{pad}{lists[depth]} = []")
-            ctx.emit(f"{pad}for _ in range({ctx.spell(self.shape[depth])}):")
+            ctx.emit(f"{pad}for _ in range({ctx.spell(sizes[depth])}):")
         pad = "    " * b
         tile = self._allocation(self.shape[b:])
         if fill is None:
             lines = [f"{lists[-1]}.append({tile})"]
         else:
             fresh = ctx.fresh_name(f"{name}_tile")
-            nisa = ctx.alias("nisa")
-            lines = [f"{fresh} = {tile}", f"{nisa}.memset(dst={fresh}, value={fill})"]
+            filling = [("dst", fresh), *self._filling(fill)]
+            lines = [f"{fresh} = {tile}", call_text(f"{ctx.alias('nisa')}.memset", filling, 60)]
             lines.append(f"{lists[-1]}.append({fresh})")
         for line in lines:
             ctx.emit(pad + line.replace("\n", "\n" + pad))

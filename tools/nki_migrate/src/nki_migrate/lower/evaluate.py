@@ -312,6 +312,8 @@ def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
 def _comparison(ctx: Context, node: ast.Compare) -> Value:
     values = [value_of(ctx, x) for x in (node.left, *node.comparators)]
     values = [v if isinstance(v, Index) else as_number(ctx, v) or v for v in values]
+    if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+        return Unknown(text_of(ctx, node))  # of objects, not of what tiles hold
     if len(values) == 2 and isinstance(values[0], Tensor):
         from nki_migrate.lower.operators import comparison_operator
 

@@ -104,6 +104,8 @@ def _tensor(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Va
     if isinstance(value, Parameter):
         from nki_migrate.lower.access import as_tensor
 
+        if _has_rank(seen) and seen.rank is not None:
+            ctx.before.ranks[value.name] = seen.rank  # what subscripts told was a lower bound
         tensor = as_tensor(ctx, value)
         assert tensor is not None
         filled = _filled(ctx, tensor, seen)
@@ -134,14 +136,25 @@ def _may_be_list(seen: Observation) -> bool:
     return seen.memory != "hbm" and (seen.rank is None or seen.rank > 2)
 
 
+def _has_rank(seen: Observation) -> bool:
+    return bool(seen.rank) and not _may_be_list(seen)
+
+
+def _text_here(ctx: Context, storage: Storage) -> str | None:
+    try:
+        return home(ctx, storage)
+    except Cannot:
+        return None
+
+
 def _filled(ctx: Context, tensor: Tensor, seen: Observation) -> Tensor:
     storage = tensor.storage
-    if tensor.dims is None and tensor.shape is None and seen.rank and not _may_be_list(seen):
-        text = home(ctx, storage)
+    text = _text_here(ctx, storage)
+    if text and tensor.dims is None and tensor.shape is None and _has_rank(seen):
         mentions = ctx.mentioned(text)
         shape = tuple(
             Sym(Poly.atom(f"{text}.shape[{k}]"), f"{text}.shape[{k}]", names=mentions)
-            for k in range(seen.rank)
+            for k in range(seen.rank or 0)
         )
         ctx.facts.positive |= {s.text for s in shape}
         storage.shape = shape

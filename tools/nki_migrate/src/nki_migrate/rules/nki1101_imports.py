@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.rules.private_imports import check_private_import, check_private_names, left
 from nki_migrate.rules.rule import Example, Rule, Site
 
 __all__ = ["RULES"]
@@ -40,7 +41,7 @@ def _check_import(node: ast.Import, site: Site) -> Iterator[Finding]:
         return
     private = [a for a in old if a.name == "neuronxcc" or _is_private(a.name)]
     if private:
-        yield _left(node, site, private[0].name)
+        yield from check_private_import(node, private[0], site)
         return
     texts = [_import_text(a) if a in old else site.source(a) for a in node.names]
     kept = [t for a, t in zip(node.names, texts, strict=True) if not _is_dead(a, site)]
@@ -69,7 +70,7 @@ def _is_used(name: str, site: Site) -> bool:
 def _check_from(node: ast.ImportFrom, site: Site) -> Iterator[Finding]:
     module = node.module or ""
     if module != "neuronxcc" and _is_private(module):
-        yield _left(node, site, module)
+        yield from check_private_names(node, module, site)
         return
     if module == "neuronxcc":
         yield from _check_top(node, site)
@@ -104,20 +105,11 @@ def _goes(alias: ast.alias, module: str, site: Site) -> bool:
 def _check_top(node: ast.ImportFrom, site: Site) -> Iterator[Finding]:
     """`from neuronxcc import nki`."""
     if [a.name for a in node.names] != ["nki"]:
-        yield _left(node, site, "neuronxcc")
+        yield left(node, site, "neuronxcc")
         return
     alias = node.names[0].asname
     text = "import nki" if alias in {None, "nki"} else f"import nki as {alias}"
     yield site.finding("NKI1101", node, "the namespace is `nki`", edits=[site.replace(node, text)])
-
-
-def _left(node: ast.stmt, site: Site, path: str) -> Finding:
-    return site.finding(
-        "NKI1107",
-        node,
-        f"`{path}` has no counterpart under `nki`; the NKI Library may hold a replacement",
-        safety=Safety.MANUAL,
-    )
 
 
 def _check_missing(tree: ast.Module, site: Site) -> Iterator[Finding]:
@@ -252,7 +244,9 @@ Old: `from neuronxcc.nki._private_kernels.mlp import …`, `import neuronxcc.nki
 
 New: the NKI Library, or nothing
 
-Reported at the import; the kernels that use the names stay as they are.
+Reported at the import; the kernels that use the names stay as they are. An import that nothing
+needs any more goes: of `nki.compiler` for decorators (NKI1114) or addresses (NKI1143), of a type
+that only annotates. The enumerations of `neuronxcc.nki.isa.constants` are in `nki.isa`.
 """,
     ),
 )

@@ -50,7 +50,7 @@ import numpy as np
 @nki.jit
 def kernel(x):
     identity = nl.shared_constant(np.identity(128).astype(nl.bfloat16))
-"""  # noqa: E501
+"""
 
 RULE = Rule(
     id="NKI1145",

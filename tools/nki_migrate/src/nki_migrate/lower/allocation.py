@@ -1,0 +1,107 @@
+"""Where a tensor is to lie: `buffer=`, and what becomes of an address of its own.
+
+From 0.2 on the compiler places tiles by itself. An address goes; what it said about reuse stays:
+block i of `mod_alloc(num_free_tiles=(k,))` was tile i modulo k, and the list of tiles is made so.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from nki_migrate.facts.values import Ref, Seq, Sym
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.evaluate import value_of
+from nki_migrate.lower.signatures import CallSite
+from nki_migrate.lower.source_text import as_number, text_of
+
+__all__ = ["Memory", "memory_of"]
+
+BUFFERS = {
+    "nl.sbuf": "sbuf", "nl.psum": "psum", "nl.hbm": "hbm", "nl.shared_hbm": "hbm",
+    "nl.private_hbm": "hbm",
+}  # fmt: skip
+_STRINGS = {"sbuf": "nl.sbuf", "psum": "nl.psum", "hbm": "nl.hbm", "shared_hbm": "nl.shared_hbm",
+            "private_hbm": "nl.private_hbm"}  # fmt: skip
+_RINGS = {
+    "ncc.sbuf.mod_alloc": ("num_free_tiles", "num_par_tiles"),
+    "ncc.psum.mod_alloc": ("num_bank_tiles", "num_free_tiles", "num_par_tiles"),
+}
+_WAYS = (["mod_alloc"], ["auto_alloc"], ["alloc"])
+_PLACED = "a tensor with an address of its own (direct allocation)"
+_GOES = "the compiler places tiles: the address goes"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Where a tensor lies; `ring` is how many tiles its blocks share, per block dimension."""
+
+    buffer: str
+    ring: tuple[Sym, ...] | None = None
+
+
+def memory_of(ctx: Context, site: CallSite) -> Memory:
+    """What `buffer=` says. Raises Cannot for what is not known here."""
+    node = site.get("buffer")
+    if node is None:
+        return Memory("sbuf")
+    if isinstance(node, ast.Constant) and node.value in _STRINGS:
+        canonical = _STRINGS[node.value]
+        ctx.report("NKI1144", node, f"buffers are objects: `{canonical}`")
+        ctx.rewrites[node] = f"{ctx.alias('nl')}.{canonical[3:]}"
+        return Memory(BUFFERS[canonical])
+    placed = ctx.index.canonical(node.func) if isinstance(node, ast.Call) else None
+    if placed is not None and placed.startswith("ncc."):
+        return _placed(ctx, node, placed)  # type: ignore[arg-type]
+    value = value_of(ctx, node)
+    if isinstance(value, Ref) and value.name in BUFFERS:
+        return Memory(BUFFERS[value.name])
+    seen = _seen(ctx, site.node)
+    if seen is not None and _is_made_here(ctx, node):
+        ctx.report("NKI1143", node, _GOES)
+        ctx.rewrites[node] = f"{ctx.alias('nl')}.{seen}"
+        return Memory(seen)
+    if isinstance(value, Ref) or "alloc" in text_of(ctx, node):
+        raise Cannot("NKI1143", _PLACED, node)
+    raise Cannot("NKI1138", "a buffer that is not known here", node)
+
+
+def _seen(ctx: Context, node: ast.Call) -> str | None:
+    """Where the runs put the tensor."""
+    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    if seen is None or seen.memory not in {"sbuf", "psum"}:
+        return None
+    ctx.basis.append(f"observed in {len(seen.runs)} run(s): the tensor is in {seen.memory}")
+    return seen.memory
+
+
+def _is_made_here(ctx: Context, node: ast.expr) -> bool:
+    """Whether the buffer is what a call gives, not what the caller of the kernel passes."""
+    return isinstance(node, ast.Call) or (
+        isinstance(node, ast.Name) and node.id not in ctx.function.parameters
+    )
+
+
+def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
+    buffer = canonical.split(".")[1]
+    if buffer not in {"sbuf", "psum"} or canonical.split(".")[2:] not in _WAYS:
+        raise Cannot("NKI1143", _PLACED, node)
+    given = {k.arg: k.value for k in node.keywords}
+    rings = [_ring(ctx, given[k]) for k in _RINGS.get(canonical, ()) if k in given]
+    rings = [r for r in rings if r and any(size.value != 1 for size in r)]
+    if len(rings) > 1 or (canonical in _RINGS and (None in given or node.args)):
+        raise Cannot("NKI1143", "tiles counted in more than one direction", node)
+    ctx.report("NKI1143", node, _GOES)
+    ctx.rewrites[node] = f"{ctx.alias('nl')}.{buffer}"
+    if canonical not in _RINGS:  # a function placed each block: where, nobody has to know
+        return Memory(buffer)
+    return Memory(buffer, rings[0] if rings else ())
+
+
+def _ring(ctx: Context, node: ast.expr) -> tuple[Sym, ...]:
+    value = value_of(ctx, node)
+    items = value.items if isinstance(value, Seq) else (value,)
+    sizes = [as_number(ctx, item) for item in items]
+    if any(size is None for size in sizes):
+        raise Cannot("NKI1143", "a number of tiles that is not known here", node)
+    return tuple(size for size in sizes if size is not None)
