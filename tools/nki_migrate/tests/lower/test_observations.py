@@ -213,3 +213,35 @@ def test_a_whole_number_of_unknown_origin_keeps_its_own_words(migrated):
 
     assert _open(result) == []
     assert "0:sizes.rows" in result.after
+
+
+POOL = """\
+class Pool:
+    def __init__(self):
+        self.at = 0
+
+    def take(self, size):
+        found = nki.compiler.sbuf.mod_alloc(base_addr=self.at)
+        self.at += size
+        return found
+
+pool = Pool()
+
+@nki.jit
+def kernel(x):
+    tile = nl.ndarray((nl.par_dim(128), 64), dtype=x.dtype, buffer=pool.take(256))
+    tile[...] = nl.load(x)
+    out = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, tile)
+    return out
+"""
+
+
+def test_a_buffer_of_the_program_s_own_is_where_the_run_had_it(migrated):
+    result = migrated(POOL, (_array(128, 64),))
+
+    assert "tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)" in result.after
+
+
+def test_without_a_run_it_stays(migrated):
+    assert any("buffer" in message for message in _open(migrated(POOL)))

@@ -17,7 +17,16 @@ from typing import Any
 
 from nki_migrate.index.source import Source, Span
 
-__all__ = ["SCHEMA", "FactsError", "FileFacts", "Observation", "Observed", "Seen", "read_facts"]
+__all__ = [
+    "SCHEMA",
+    "FactsError",
+    "FileFacts",
+    "Observation",
+    "Observed",
+    "Seen",
+    "facts_of",
+    "read_facts",
+]
 
 SCHEMA = "nki-facts/1"
 _KERNEL_KEYS = {"file", "kernel", "runs", "expressions"}

@@ -27,6 +27,7 @@ _RINGS = {
     "ncc.sbuf.mod_alloc": ("num_free_tiles", "num_par_tiles"),
     "ncc.psum.mod_alloc": ("num_bank_tiles", "num_free_tiles", "num_par_tiles"),
 }
+_ADDRESSES = ("base_addr", "base_bank", "base_partition")
 _WAYS = (["mod_alloc"], ["auto_alloc"], ["alloc"])
 _PLACED = "a tensor with an address of its own (direct allocation)"
 _GOES = "the compiler places tiles: the address goes"
@@ -93,6 +94,8 @@ def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
         raise Cannot("NKI1143", "tiles counted in more than one direction", node)
     ctx.report("NKI1143", node, _GOES)
     ctx.rewrites[node] = f"{ctx.alias('nl')}.{buffer}"
+    counted = (v for k, v in given.items() if k in _ADDRESSES)
+    ctx.addresses |= {n.id for v in counted for n in ast.walk(v) if isinstance(n, ast.Name)}
     if canonical not in _RINGS:  # a function placed each block: where, nobody has to know
         return Memory(buffer)
     return Memory(buffer, rings[0] if rings else ())

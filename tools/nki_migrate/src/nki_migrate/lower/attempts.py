@@ -112,8 +112,17 @@ def _keep(ctx: Context, statement: ast.stmt, change: Change) -> None:
         return
     text = text_of(ctx, statement)
     if text != ctx.index.source.segment(statement):
-        change.lines = [*ctx.out, text]
+        change.lines = [*ctx.out, _from_column_one(text, statement.col_offset)]
         change.before = []
+
+
+def _from_column_one(text: str, column: int) -> str:
+    """A statement's text as it would stand outside of any block."""
+    if "\n" not in text or '"""' in text or "'''" in text:
+        return text
+    first, *rest = text.split("\n")
+    pad = " " * column
+    return "\n".join([first, *(x.removeprefix(pad) for x in rest)])
 
 
 def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:

@@ -119,6 +119,7 @@ class Context:
         self.sizes: dict[str, Mapping[int, tuple[int, ...]]] = {}  # atom → what it was, per run
         self.kinds: dict[str, type] = {}  # atom of a parameter → int or float, as observed
         self.seen_dtypes: dict[str, Mapping[int, str]] = {}  # `x.dtype` → what it was, per run
+        self.addresses: set[str] = set()  # variables that counted addresses of tiles
         self.guards: list[set[str]] = [set()]  # asserts written, per block
         self.aliased: set[int] = set()
         self._first: dict[str, int] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -11,10 +10,11 @@ from nki_migrate.facts.observed import FileFacts
 from nki_migrate.facts.values import Unknown, Value
 from nki_migrate.findings import Finding, Safety, Severity
 from nki_migrate.index import FileIndex, Function, Launch
-from nki_migrate.lower.context import Cannot, Context, Seen, identifiers
+from nki_migrate.lower.context import Cannot, Context, Seen
+from nki_migrate.lower.dead_lines import remove_address_lines, remove_dead_lines
 from nki_migrate.lower.grid import GridPlan, Launches, bind_grid, plan_grid
 from nki_migrate.lower.passed import parameter_value
-from nki_migrate.lower.plan import Change, Loops, statements_in_order
+from nki_migrate.lower.plan import Change, Loops
 from nki_migrate.lower.statements import walk_body
 from nki_migrate.request import Request
 
@@ -62,7 +62,8 @@ def lower_function(
         if ctx.seen.unlike <= seen.unlike:
             break
         seen.unlike |= ctx.seen.unlike
-    _remove_dead_lines(ctx)
+    remove_dead_lines(ctx)
+    remove_address_lines(ctx)
     result = Lowered(ctx.changes, ctx.findings, arguments=ctx.seen.arguments)
     if refusal is not None:
         result.findings.append(refusal)
@@ -105,46 +106,6 @@ def _pass(ctx: Context, grid: GridPlan | None, calls: list[tuple[Value, ...]] | 
         ctx.seen.ranks[name] = max(count, ctx.seen.ranks.get(name, 0))
     ctx.seen.folds |= ctx.before.folds
     return ctx
-
-
-def _remove_dead_lines(ctx: Context) -> None:
-    """Assignments of index tensors and masks go when nothing mentions them any more."""
-    mentions = {s: _mentioned(ctx, s) for s in statements_in_order(ctx.function.node.body)}
-    alive = dict(ctx.removable)
-    while True:
-        count = Counter(name for names in mentions.values() for name in names)
-        gone = [
-            s for s, names in alive.items() if all(count[n] == (n in mentions[s]) for n in names)
-        ]
-        if not gone:
-            return
-        for statement in gone:
-            del alive[statement], mentions[statement]
-            ctx.changes[statement] = Change(lines=[])
-
-
-def _mentioned(ctx: Context, statement: ast.stmt) -> set[str]:
-    """Names that a statement reads in its new form."""
-    change = ctx.changes.get(statement)
-    if change is None:
-        return _own_names(statement)
-    names = identifiers("\n".join([*change.before, *(change.lines or ()), change.header or ""]))
-    if change.lines is None and change.header is None:
-        names |= _own_names(statement)
-    return names
-
-
-def _own_names(statement: ast.stmt) -> set[str]:
-    """Names read by a statement itself, not by statements inside it."""
-    found, queue = set[str](), list[ast.AST](ast.iter_child_nodes(statement))
-    while queue:
-        node = queue.pop()
-        if isinstance(node, ast.stmt | ast.ExceptHandler):
-            continue
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        queue += ast.iter_child_nodes(node)
-    return found
 
 
 def _drop_renamed_ids(ctx: Context, grid: GridPlan) -> None:

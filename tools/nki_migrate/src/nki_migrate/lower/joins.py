@@ -59,10 +59,24 @@ def join_branches(ctx: Context, then: Scope, otherwise: Scope) -> None:
         other = ctx.scope.values.get(name)
         if other is value or _same(value, other):
             continue
-        if isinstance(value, Tensor) and isinstance(other, Tensor) and _alike(ctx, value, other):
+        tiles = isinstance(value, Tensor) and isinstance(other, Tensor)
+        if tiles and (_alike(ctx, value, other) or _both_lists(ctx, value, other)):
             _merge(ctx, name, value, other)
         else:
             _forget(ctx, name, value)
+
+
+def _both_lists(ctx: Context, a: Tensor, b: Tensor) -> bool:
+    """Whether both are lists of as many tiles of one shape; their dtypes may differ."""
+    one, other = a.storage, b.storage
+    return (
+        a.dims is b.dims is None
+        and one.blocks == other.blocks > 0
+        and not (one.folded or other.folded)
+        and one.buffer == other.buffer
+        and not (one.valid or other.valid)
+        and _same_shapes(ctx, a, b)
+    )
 
 
 def _stored(loop: ast.AST) -> dict[str, bool]:
@@ -81,10 +95,12 @@ def _merge(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
         ctx.aliased.add(tensor.storage.site)
         ctx.use(tensor, "op")
     one = a.storage
+    other = b.storage.dtype
+    dtype = one.dtype if one.dtype is None or (other and one.dtype.key == other.key) else None
     storage = Storage(
-        name, a.shape, one.dtype, one.buffer, one.loops, one.site, valid=dict(one.valid),
+        name, a.shape, dtype, one.buffer, one.loops, one.site, valid=dict(one.valid),
         written=True, is_value=one.is_value if one.is_value == b.storage.is_value else None,
-        like=one.like,
+        like=one.like, blocks=one.blocks,
     )  # fmt: skip
     tensor = Tensor(storage, a.shape)
     ctx.scope.bind(name, tensor)

@@ -21,7 +21,7 @@ from nki_migrate.lower.instructions import flat_size
 from nki_migrate.lower.operators import copy_into
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import text_of
-from nki_migrate.lower.views import covers_tile, spell
+from nki_migrate.lower.views import covers_tile, own_dtype, spell
 
 __all__ = ["lower_nc_matmul", "lower_nc_transpose", "lower_nl_matmul", "lower_nl_transpose"]
 
@@ -98,7 +98,9 @@ def _product(
             site.node,
             "a product that replaces what its tile holds gets a tile of its own",
         )
-        dst = temporary(ctx, "product", shape, float32(ctx), "psum", site.node)
+        view = target.view
+        dtype = own_dtype(ctx, view) if view.buffer == "psum" else float32(ctx)
+        dst = temporary(ctx, "product", shape, dtype, "psum", site.node)
         _emit(ctx, dst, stationary, moving, extra)
         emit(ctx, "tensor_copy", target.view, [("src", dst)], None, rank=2)
         return target.view

@@ -108,6 +108,8 @@ def _tensor(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Va
             ctx.before.ranks[value.name] = seen.rank  # what subscripts told was a lower bound
         tensor = as_tensor(ctx, value)
         assert tensor is not None
+        if _has_rank(seen) and not tensor.storage.basis:
+            tensor.storage.basis = _say(ctx, f"`{value.name}` has {seen.rank} dimensions", seen)
         filled = _filled(ctx, tensor, seen)
         for name, bound in list(ctx.scope.values.items()):
             if bound is tensor:

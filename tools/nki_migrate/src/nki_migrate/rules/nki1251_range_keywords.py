@@ -11,7 +11,7 @@ from nki_migrate.rules.rule import Example, Rule, Site
 __all__ = ["RULE"]
 
 _RANGES = {"nl.affine_range", "nl.sequential_range", "nl.static_range"}
-_GONE = ("multi_buffer", "precise_schedule")
+_GONE = ("multi_buffer", "precise_schedule", "directives")
 
 
 def _check(node: ast.Call, site: Site) -> Iterator[Finding]:
