@@ -51,7 +51,7 @@ def memory_of(ctx: Context, site: CallSite) -> Memory:
         ctx.report("NKI1144", node, f"buffers are objects: `{canonical}`")
         ctx.rewrites[node] = f"{ctx.alias('nl')}.{canonical[3:]}"
         return Memory(BUFFERS[canonical])
-    placed = ctx.index.canonical(node.func) if isinstance(node, ast.Call) else None
+    placed = _function(ctx, node.func) if isinstance(node, ast.Call) else None
     if placed is not None and placed.startswith("ncc."):
         return _placed(ctx, node, placed)  # type: ignore[arg-type]
     value = value_of(ctx, node)
@@ -65,6 +65,13 @@ def memory_of(ctx: Context, site: CallSite) -> Memory:
     if isinstance(value, Ref) or "alloc" in text_of(ctx, node):
         raise Cannot("NKI1143", _PLACED, node)
     raise Cannot("NKI1138", "a buffer that is not known here", node)
+
+
+def _function(ctx: Context, node: ast.expr) -> str | None:
+    """The canonical name of what is called, also under a name that the module gives it."""
+    if isinstance(node, ast.Name) and node.id not in ctx.scope.values:
+        node = ctx.index.constant(node.id) or node
+    return ctx.index.canonical(node)
 
 
 def _seen(ctx: Context, node: ast.Call) -> str | None:

@@ -71,7 +71,7 @@ def check_private_names(node: ast.ImportFrom, module: str, site: Site) -> Iterat
         yield site.finding("NKI1107", node, "enumerations are in `nki.isa`", edits=[edit])
         return
     annotated = [_annotations(name, site) for name in names]
-    if "*" in names or any(a is None for a in annotated):
+    if "*" in names or any(a is None for a in annotated) or not any(annotated):
         yield left(node, site, module)
         return
     edits = [edit for found in annotated for edit in found or ()]
