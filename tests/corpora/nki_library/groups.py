@@ -103,13 +103,9 @@ def _pytest(checkout: Path, file: str, folder: Path, record: Path, limits: Limit
         *("--test-mode", "simulation", "--output-directory", str(folder / "artifacts")),
         *("--force-local-cleanup", "-q", "--tb=short", file),
     )
-    search = (CHILD, checkout / "src", checkout)
-    env = {
-        **ONE_THREAD,
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, search)),
-        "PYTHONDONTWRITEBYTECODE": "1",
+    env = child_environment(checkout) | {
         "NKI_LIBRARY_RECORD": str(record),
+        "NKI_LIBRARY_SMALLEST_FIRST": str(int(limits.seconds is not None)),
         "NKI_LIBRARY_BYTES": str(int((limits.gibibytes or 0) * 2**30)),
     }
     try:
@@ -123,6 +119,17 @@ def _pytest(checkout: Path, file: str, folder: Path, record: Path, limits: Limit
     said = (done.stdout + done.stderr).strip().splitlines()
     errors = [line for line in said if "Error" in line]
     return f"exit status {done.returncode}: {(errors or said or ['nothing said'])[-1].strip()}"
+
+
+def child_environment(checkout: Path) -> dict[str, str]:
+    """What a process needs to import the library, its harness and the stand-ins."""
+    search = (CHILD, checkout / "src", checkout)
+    return {
+        **ONE_THREAD,
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, search)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 def commit_of(checkout: Path) -> str:

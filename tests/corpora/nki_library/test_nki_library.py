@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.corpora.nki_library.__main__ import main
+from tests.corpora.nki_library.fp8 import table
 from tests.corpora.nki_library.groups import GROUPS, run_group, without_folders
 from tests.corpora.nki_library.record import (
     Outcome,
@@ -97,6 +98,15 @@ def test_groups_that_are_not_run_again_keep_their_rows_and_their_date():
 
 def test_rows_of_another_commit_are_not_kept():
     assert kept_rows(tables(Result("rope", 1)), "1edc7bb", ["rope", "cumsum"]) == {}
+
+
+def test_the_table_of_codes_says_how_many_differ_and_how_far():
+    far = {"different": 12, "ulps": 1, "factor_ulps": 3}
+    same = {"different": 0, "ulps": 0, "factor_ulps": None}
+
+    text = table([{"case": ["ROW", True, "float16", 0.5], "once": far, "stored": same}], "d2ad3a5")
+
+    assert text.splitlines()[-1] == "| ROW | yes | float16 | 0.5 | 12 | 1 | 0 | 0 |  |"
 
 
 def test_a_reason_names_no_folder_of_this_machine():

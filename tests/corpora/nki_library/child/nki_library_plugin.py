@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import resource
 from collections.abc import Sequence
+from math import prod
 from pathlib import Path
 
 import nki_library_stand_ins
@@ -25,6 +27,17 @@ def pytest_load_initial_conftests() -> None:
     if most:
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))  # a MemoryError of the test
     nki_library_stand_ins.set_up()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("NKI_LIBRARY_SMALLEST_FIRST") == "1":
+        items.sort(key=lambda item: _size(item.name))
+
+
+def _size(name: str) -> int:
+    """The product of the whole numbers among a test's parameters: about what it computes."""
+    return prod(int(n) or 1 for n in re.findall(r"(?<![\d.])\d+(?![\d.])", name.partition("[")[2]))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
