@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neuroncore.errors import UnsupportedError
-from neuroncore.program import calls, capture, execute_program, parse_program
+from neuroncore.errors import LaunchError, UnsupportedError
+from neuroncore.program import calls, capture, emit, execute_program, parse_program
 from nki_runtime import use
 
 KERNELS = Path(__file__).parent / "kernels.py"
@@ -185,6 +186,24 @@ def test_an_index_into_a_reshaped_tensor_moves_by_its_dimensions(kernels, shape,
         return
     program = capture(kernels.row_of_a_reshaped, table, number, shape, dim)
     assert np.array_equal(execute_program(program, [table, number])[0], expected)
+
+
+def test_a_kernel_without_a_name_of_pythons_makes_a_program_that_parses_back(kernels):
+    def odd(x):
+        return kernels.results_of_a_loop(x)
+
+    odd.__name__ = "class"
+    for kernel in (odd, lambda x: odd(x), functools.partial(odd)):
+        program = capture(kernel, random(128, 64))
+        assert program.name == "kernel"
+        assert parse_program(str(program)) == program
+        assert "def kernel(" in emit(program, "0.6")
+
+
+@pytest.mark.parametrize("what", [None, "rows_doubled", object(), dict, print, max])
+def test_what_is_no_kernel_is_not_captured(what):
+    with pytest.raises(LaunchError, match="capture takes a kernel"):
+        capture(what, np.ones((4, 8), np.float32))
 
 
 def test_what_a_program_cannot_say_is_refused(kernels):

@@ -236,7 +236,7 @@ def test_unknown_targets_modes_and_kernels_are_refused(kernels):
         estimate(kernels.rows_doubled[2], X)
 
 
-@pytest.mark.parametrize("what", [type, dict, list, pytest.Item, max])
+@pytest.mark.parametrize("what", [type, dict, list, pytest.Item, max, print])
 def test_classes_and_functions_without_known_parameters_are_no_kernels(what):
     for ask in (estimate, program_of):
         with pytest.raises(LaunchError, match="this is no kernel") as raised:

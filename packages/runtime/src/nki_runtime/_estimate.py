@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from neuroncore.collection import no_collection
-from neuroncore.errors import LaunchError, UnsupportedError, ValuesNeededError
+from neuroncore.errors import UnsupportedError, ValuesNeededError
+from neuroncore.kernels import expect_kernel
 from neuroncore.observe import watched_by
 from neuroncore.program import Program, Recorder, check
 from neuroncore.targets import resolve_target
@@ -15,7 +16,7 @@ from neuroncore.timeline import Timeline
 from neuroncore.timeline import estimate as play
 from nki_runtime._aliases import refuse_aliases
 from nki_runtime._arrays import Conversion
-from nki_runtime._simulate import has_parameters, kind_of, language_of
+from nki_runtime._simulate import language_of
 from nki_runtime._specs import Zeros, by_parameter, no_tensor
 from nki_runtime.neuron import NEURON
 
@@ -58,13 +59,11 @@ def program_of(
     Arguments, how the kernel runs and what is raised are as for `estimate`. LaunchError also where
     two parameters share memory and the kernel writes one: its program says they are two tensors.
     """
-    if not has_parameters(kernel):
-        raise LaunchError(
-            "this is no kernel",
-            expected="a function, or what nki.jit made of one",
-            got=kind_of(kernel),
-            hint="what takes programs needs none: neuroncore.timeline.estimate, tokenplan.analyse",
-        )
+    expect_kernel(
+        kernel,
+        "this is no kernel",
+        hint="what takes programs needs none: neuroncore.timeline.estimate, tokenplan.analyse",
+    )
     with no_collection():  # until everything is gone that was needed on the way
         return _program_of(kernel, arrays_or_specs, target, kwargs)
 

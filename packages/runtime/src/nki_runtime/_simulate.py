@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 from neuroncore.backend import Backend, Choice
-from neuroncore.errors import LaunchError
+from neuroncore.kernels import expect_kernel
 from nki_runtime._arrays import Conversion
 from nki_runtime._choice import Wish
 from nki_runtime._use import current, settle
@@ -48,29 +47,8 @@ def simulate(kernel: Any) -> Simulation:
     A kernel runs in the language that decorated it; a plain function runs in the one in force.
     Raises LaunchError for what can't be called, a class, a function without known parameters.
     """
-    if not has_parameters(kernel):
-        raise LaunchError(
-            "simulate takes a kernel",
-            expected="a function, or what nki.jit made of one",
-            got=kind_of(kernel),
-        )
+    expect_kernel(kernel, "simulate takes a kernel")
     return Simulation(kernel)
-
-
-def has_parameters(value: Any) -> bool:
-    """Whether it may be a kernel: it is called, it is no class, and says what it takes."""
-    if not callable(value) or isinstance(value, type):
-        return False
-    try:
-        inspect.signature(value)
-    except (TypeError, ValueError):  # some of Python's own functions
-        return False
-    return True
-
-
-def kind_of(value: Any) -> str:
-    """What errors call something that is no kernel: its type, of a class or function itself."""
-    return repr(value)[:80] if callable(value) else type(value).__name__
 
 
 def language_of(kernel: Any) -> tuple[Backend, Choice]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.errors import UnsupportedError
+from neuroncore.kernels import expect_kernel
 from neuroncore.observe import watched_by
 from neuroncore.options import Options
 from neuroncore.program.execute import execute_program
@@ -24,8 +25,11 @@ def capture(kernel: Callable[..., Any], *args: Any, rolled: bool = True, **kwarg
 
     The arrays are run on copies, and the program is run once for proof: it must give the kernel's
     results, byte for byte. Raises UnsupportedError where it does not: a language may move data
-    without an instruction (a mask that is no rectangle, zeros in HBM), which a program cannot say.
+    without an instruction (a mask that is no rectangle, zeros in HBM), which a program cannot say;
+    LaunchError for what is no kernel. A kernel whose name is none that Python can define (a lambda)
+    is called `kernel`.
     """
+    expect_kernel(kernel, "capture takes a kernel")
     given = [a.copy() for a in _arrays((args, kwargs))]
     args, kwargs = _copied(args), _copied(kwargs)
     recorder = Recorder(kernel)

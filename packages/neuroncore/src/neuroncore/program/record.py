@@ -12,6 +12,7 @@ from neuroncore._caret import Place
 from neuroncore.core import NeuronCore
 from neuroncore.errors import UnsupportedError
 from neuroncore.instructions._psum import mark_written, written_part
+from neuroncore.kernels import name_of
 from neuroncore.launch import running, tensors_by_name, tensors_in
 from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
@@ -264,7 +265,7 @@ class Recorder(Watcher):
             raise self._refused
         rows, forms, pinned = self._notes.as_rows()
         program = Program(
-            getattr(self.kernel, "__name__", "kernel"),
+            name_of(self.kernel),
             tuple(forms.buffers[t.number] for t in self._parameters),
             loops_in(rows, forms, pinned) if rolled else forms.nodes(rows),
             tuple(forms.buffers[t.which].name for t in self._notes.results),
