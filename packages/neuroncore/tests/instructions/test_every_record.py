@@ -17,6 +17,8 @@ from neuroncore.surface import VERSIONS, signature, version_tuple
 from neuroncore.targets import TARGETS
 from nki_dtypes import ALL
 
+from .limit_pairs import PAIRS, call_of, pair_of
+
 RECORDS = pytest.mark.parametrize("record", INSTRUCTIONS.values(), ids=lambda r: r.name)
 EXAMPLES = pytest.mark.parametrize(
     ("record", "example"),
@@ -100,6 +102,26 @@ def test_a_broken_limit_says_what_is_wrong_what_was_expected_and_which_rule(reco
     assert violation.expected
     assert f"[{violation.rule}]" in text
     assert violation.operand in {*record.operands, *record.attrs}
+
+
+@LIMITS
+def test_a_limit_lies_between_two_calls_that_are_one_step_apart(record, limit):
+    """What is just inside is legal, what is just outside breaks this limit."""
+    number = record.limits.index(limit)
+    pair = pair_of(record, number)
+
+    assert pair is not None, f"PAIRS wants calls inside and outside of ({record.name!r}, {number})"
+    inside, outside = pair
+    assert check(call_of(record, inside)) == []
+    broken = list(limit.check(call_of(record, outside)))
+    assert broken
+    assert all(violation in check(call_of(record, outside)) for violation in broken)
+
+
+def test_pairs_are_of_limits_that_there_are():
+    counts = {r.name: len(r.limits) for r in INSTRUCTIONS.values()}
+
+    assert all(number < counts.get(name, 0) for name, number in PAIRS)
 
 
 # -- effects, work, engines -----------------------------------------------------------------------

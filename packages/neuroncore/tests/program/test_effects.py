@@ -20,7 +20,7 @@ def p(x: float32[256, 512], rows: int32[32, 1]):
             acc = buffer(float32[128, 128], psum)
             dma_copy(dst=t[:, :], src=x[128*i : 128*i + 128, 128*j : 128*j + 128])
             nc_matmul(dst=acc[:, :], stationary=t[:, :], moving=t[:, :])
-            activation(dst=t[:, :], data=acc[:, :], op=exp, reduce_cmd=reset_reduce)
+            activation(dst=t[:, :], data=acc[:, :], op=exp, scale=1.0, reduce_cmd=reset_reduce)
             dma_copy(dst=out[128*i : 128*i + 128, 128*j : 128*j + 128], src=t[:, :])
     return out
 """)

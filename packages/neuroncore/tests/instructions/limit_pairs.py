@@ -1,0 +1,166 @@
+"""For every limit of every record two calls one step apart: inside and outside.
+
+A step is one element more or less in one dimension or number, or one operand or attribute that is
+another. It is looked for around the limit's own counterexample and around the record's first
+example; what neither shows stands in PAIRS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from neuroncore.engines import Engine
+from neuroncore.instructions import Call, Instruction, check
+from neuroncore.instructions._example import example_call
+from neuroncore.instructions.dma_transpose import _gathering
+
+Changes = Mapping[str, Any]
+
+_BF16_ROWS = {"dst": "bfloat16[128, 16] sbuf"}
+
+
+def _rows(dtype: str, width: int, rows: int, index: str) -> Any:
+    return _gathering(f"{dtype}[64, {width}] hbm", index, rows)
+
+
+def _of_sizes(*shapes: tuple[str, str]) -> Changes:
+    return {name: f"float32[{shape}]" + (" psum" if name == "dst" else " sbuf")
+            for name, shape in shapes}  # fmt: skip
+
+
+PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
+    ("dma_copy", 6): ({"target": "trn3", "priority": 3}, {"target": "trn3", "priority": 4}),
+    ("dma_transpose", 10): (
+        _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "uint32[16, 1] sbuf")},
+        {"dst": "float32[128, 16] sbuf", "src": _rows("float32", 128, 16, "uint32[16, 1] sbuf")},
+    ),
+    ("dma_transpose", 12): (
+        {"dst": "bfloat16[8, 16] sbuf", "src": _rows("bfloat16", 8, 16, "uint32[16, 1] sbuf")},
+        {"dst": "bfloat16[8, 15] sbuf", "src": _rows("bfloat16", 8, 15, "uint32[15, 1] sbuf")},
+    ),
+    ("dma_transpose", 13): (
+        {"dst": "bfloat16[8, 32] sbuf", "src": _rows("bfloat16", 8, 32, "uint32[32, 1] sbuf")},
+        {"dst": "bfloat16[8, 32] sbuf", "src": _rows("bfloat16", 8, 32, "uint32[16, 2] sbuf")},
+    ),
+    ("dma_transpose", 14): (
+        _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "uint32[16, 1] sbuf")},
+        _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "int32[16, 1] sbuf")},
+    ),
+    ("dma_transpose", 16): ({"target": "trn3", "priority": 3}, {"target": "trn3", "priority": 4}),
+    ("local_gather", 4): (
+        {"num_valid_indices": 16, "dst": "float32[16, 16, 2] sbuf"},
+        {"num_valid_indices": 17, "dst": "float32[16, 17, 2] sbuf"},
+    ),
+    ("nc_match_replace8", 3): (
+        {"data": "float32[1, 16384] sbuf", "dst": "float32[1, 16384] sbuf"},
+        {"data": "float32[1, 16385] sbuf", "dst": "float32[1, 16385] sbuf"},
+    ),
+    ("nc_matmul", 1): (
+        _of_sizes(("moving", "4, 512"), ("dst", "3, 512")),
+        _of_sizes(("moving", "4, 513"), ("dst", "3, 513")),
+    ),
+    ("nc_matmul", 2): (
+        _of_sizes(("stationary", "4, 128"), ("dst", "128, 5")),
+        {"stationary": "float32[4, 129] sbuf"},
+    ),
+    ("nc_matmul", 4): (
+        _of_sizes(("moving", "4, 512"), ("dst", "3, 512")),
+        _of_sizes(("moving", "4, 513"), ("dst", "3, 513")),
+    ),
+    ("nc_matmul", 7): (
+        {"stationary": "float8_e4m3[4, 3] sbuf", "moving": "float8_e4m3[4, 5] sbuf"},
+        {"stationary": "float8_e4m3fn[4, 3] sbuf", "moving": "float8_e4m3[4, 5] sbuf"},
+    ),
+    ("nc_matmul", 10): (
+        {"tile_position": (32, 0), "tile_size": (32, 128)},
+        {"tile_position": (16, 0), "tile_size": (32, 128)},
+    ),
+    ("nonzero_with_count", 2): (
+        {"index_offset": 2**31 - 4}, {"index_offset": 2**31 - 3},
+    ),
+    ("rand_set_state", 4): (
+        {"src_seeds": "uint32[4, 24] sbuf", "engine": Engine.vector, "target": "trn3"},
+        {"src_seeds": "uint32[4, 24] psum", "engine": Engine.vector, "target": "trn3"},
+    ),
+    ("range_select", 8): ({"range_start": 2**24 - 4}, {"range_start": 2**24 - 3}),
+    ("tensor_copy_dynamic_dst", 3): ({}, {"dst": "float32[2, 2] sbuf"}),
+    ("tensor_copy_dynamic_src", 0): ({}, {"dst": "float32[3, 2] sbuf"}),
+    ("tensor_copy_dynamic_src", 1): ({}, {"dst": "float32[2, 3] sbuf"}),
+    ("tensor_copy_dynamic_src", 3): ({}, {"src": "float32[2, 2] sbuf"}),
+}  # fmt: skip
+"""(record, number of the limit): inside, outside."""
+
+_SHAPE = re.compile(r"\[([^\]]*)\]")
+
+
+def call_of(record: Instruction, changes: Changes) -> Call:
+    return example_call(record, record.examples[0], **changes).call
+
+
+def pair_of(record: Instruction, number: int) -> tuple[Changes, Changes] | None:
+    """Changes of the first example that lie just inside and just outside of a limit."""
+    if (record.name, number) in PAIRS:
+        return PAIRS[record.name, number]
+    breaks = record.limits[number].breaks
+    for inside in _steps(record, breaks):
+        if _is_inside(record, inside):
+            return inside, breaks
+    for outside in _steps(record, _as_text(record, breaks)):
+        if _is_outside(record, number, outside):
+            return {}, outside
+    if not _is_a_size(record, breaks):
+        for left_out in breaks:
+            inside = {name: value for name, value in breaks.items() if name != left_out}
+            if _is_inside(record, inside):
+                return inside, breaks
+    return None
+
+
+def _steps(record: Instruction, changes: Changes) -> Iterator[Changes]:
+    """The same changes with one dimension or number one more or less."""
+    for name, value in changes.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            yield from ({**changes, name: value + step} for step in (-1, 1))
+        if not isinstance(value, str) or name not in record.operands:
+            continue
+        found = _SHAPE.search(value)
+        sizes = [int(n) for n in found[1].split(",")] if found else []
+        for at, step in product(range(len(sizes)), (-1, 1)):
+            if found and sizes[at] + step >= 1:
+                shape = ", ".join(str(n + step * (i == at)) for i, n in enumerate(sizes))
+                text = f"{value[: found.start(1)]}{shape}{value[found.end(1) :]}"
+                yield {**changes, name: text}
+
+
+def _is_inside(record: Instruction, changes: Changes) -> bool:
+    return not check(call_of(record, changes))
+
+
+def _is_outside(record: Instruction, number: int, changes: Changes) -> bool:
+    return bool(list(record.limits[number].check(call_of(record, changes))))
+
+
+def _as_text(record: Instruction, names: Changes) -> Changes:
+    """The tiles of the first example that have one of these names, as text."""
+    tiles = {n: spec for n, spec in call_of(record, {}).tiles.items() if n in names}
+    return {
+        name: f"{spec.dtype}[{', '.join(map(str, spec.shape))}] {spec.space.name}"
+        for name, spec in tiles.items()
+        if spec.indirect is None
+    }
+
+
+def _is_a_size(record: Instruction, breaks: Changes) -> bool:
+    """Whether numbers alone make the counterexample one: ranks, dtypes and memories stay."""
+    given, mine = call_of(record, {}).tiles, call_of(record, breaks).tiles
+
+    def alike(name: str) -> bool:
+        if name not in given or name not in mine:
+            return type(breaks[name]) is int
+        one, other = given[name], mine[name]
+        return (one.rank, one.dtype, one.space) == (other.rank, other.dtype, other.space)
+
+    return all(map(alike, breaks))
