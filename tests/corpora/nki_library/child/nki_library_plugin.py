@@ -32,7 +32,7 @@ def pytest_load_initial_conftests() -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if os.environ.get("NKI_LIBRARY_SMALLEST_FIRST") == "1":
-        items.sort(key=lambda item: _size(item.name))
+        items.sort(key=lambda item: (item.get_closest_marker("skip") is None, _size(item.name)))
 
 
 def _size(name: str) -> int:
