@@ -13,10 +13,10 @@ def _index_refused(kernel: Callable[[Any], Any], in_tensor: Any) -> Any:
     try:
         kernel(in_tensor)
     except Exception as error:
-        number = re.search(r"index (\d+) \(row \d+ of the index tile", str(error))
+        number = re.search(r"index (\d+) \(row \d+ of the index|row \d+ is (\d+)", str(error))
         if number is None:
             raise
-        return np.asarray([int(number[1])])
+        return np.asarray([int(number[1] or number[2])])
     raise AssertionError("the index outside was accepted")
 
 

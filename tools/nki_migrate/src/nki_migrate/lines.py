@@ -30,6 +30,15 @@ class LineMap:
                     self._same |= {j + 1} if old[i1 + (j - j1)] == new[j] else set()
                 else:
                     self._line[j + 1] = min(i1 + (j - j1), max(i2 - 1, i1)) + 1
+            if tag == "replace":
+                self._map_headers(words[i1:i2], i1, others[j1:j2], j1)
+
+    def _map_headers(self, old: list[str], i1: int, new: list[str], j1: int) -> None:
+        """Loops keep their variable where the range is written anew."""
+        one, other = ([_loop(w) or f"{n}" for n, w in enumerate(ws)] for ws in (old, new))
+        other = [w if w.startswith("for ") else f"-{w}" for w in other]
+        for i, j, size in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks():
+            self._line |= {j1 + j + k + 1: i1 + i + k + 1 for k in range(size)}
 
     def line(self, line: int) -> int:
         """The original line."""
@@ -53,3 +62,8 @@ class LineMap:
 
     def _edit(self, edit: Edit) -> Edit:
         return replace(edit, line=self.line(edit.line), end_line=self.line(edit.end_line))
+
+
+def _loop(line: str) -> str:
+    """`for i in` of a loop's first line."""
+    return line.partition(" in ")[0] if line.startswith("for ") else ""

@@ -89,6 +89,21 @@ def kernel(a):
 """
 
 
+PICKED_ROWS = """
+@nki.jit
+def kernel(a):
+    n, m = a.shape
+    out = nl.ndarray((n, m), dtype=a.dtype, buffer=nl.shared_hbm)
+    ip, jf = nl.arange(4)[:, None], nl.arange(8)[None, :]
+    for i in nl.affine_range(2):
+        rows = nisa.iota(7 - 2 * ip - i, dtype=nl.int32)
+        for j in nl.affine_range(2):
+            tile = nl.load(a[rows[ip, 0], j * 8 + jf])
+            nl.store(out[rows[ip, 0], 8 - 8 * j + jf], tile, mask=ip < 4)
+    return out
+"""
+
+
 def new_text(text: str) -> str:
     result = migrate_source(HEAD + text, "k.py", Request())
     assert [f.message for f in result.findings if not f.applied and f.severity != "note"] == []
@@ -118,8 +133,12 @@ COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
         (COLUMN_OPERAND, (A,), A.max(1, keepdims=True) - A + A * A.max(1, keepdims=True)),
         (NUMBERS, (A,), 3 * P - 2 * F + 5),
         (SELECTION, (A,), np.where(P <= F - 3, np.where(2 * P + 1 < F, A, -1.0), 0.5)),
+        (PICKED_ROWS, (A,), np.roll(A, 8, axis=1)),
     ],
-    ids=["tensor given", "tensor left out", "list of tiles", "column", "numbers", "selection"],
+    ids=[
+        *("tensor given", "tensor left out", "list of tiles", "column", "numbers", "selection"),
+        "picked rows",
+    ],
 )
 def test_old_and_new_give_what_numpy_gives(text, arrays, expected, tmp_path):
     old = run(tmp_path / "old.py", HEAD + text, arrays, backend="beta1")

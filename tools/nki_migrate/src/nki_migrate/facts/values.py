@@ -213,6 +213,7 @@ class Storage:
     like: str | None = None  # of unknown rank: tensors with the same word have the same shape
     mentions: frozenset[tuple[str, int]] | None = None  # (name, version) in a name not made here
     basis: str = ""  # the observed fact that says what it is
+    gather: object = None  # `lower.gathers.Gather`: rows of another tensor that a tile picks
 
 
 @dataclass(frozen=True, slots=True)

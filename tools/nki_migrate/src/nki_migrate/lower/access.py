@@ -24,6 +24,7 @@ from nki_migrate.facts.values import (
     Value,
 )
 from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.gathers import gathered
 
 __all__ = ["access", "as_tensor", "dimension", "view_of"]
 
@@ -110,6 +111,10 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
     if base.shape is not None and len(values) > len(base.shape):
         rank = len(base.shape)
         raise Cannot("NKI1157", f"{len(values)} indices for a tensor of rank {rank}", node)
+    if base.storage.gather is not None:
+        raise Cannot("NKI1271", "part of an access whose rows a tile picks", node)
+    if (picked := gathered(ctx, base, values, node)) is not None:
+        return picked
     if any(isinstance(v, Index) for v in values):
         return _advanced(ctx, base, values, node)
     try:

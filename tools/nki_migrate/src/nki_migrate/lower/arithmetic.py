@@ -74,6 +74,9 @@ def index_arithmetic(ctx: Context, node: ast.BinOp, left: Value, right: Value) -
             return Index(index.extents, index.terms, offset)
         case ast.Sub() if index is left:
             return Index(index.extents, index.terms, index.offset - number)
+        case ast.Sub():
+            terms = tuple((a, c * Sym.number(-1)) for a, c in index.terms)
+            return Index(index.extents, terms, number - index.offset)
         case ast.Mult():
             terms = tuple((a, c * number) for a, c in index.terms)
             return Index(index.extents, terms, index.offset * number)

@@ -100,7 +100,8 @@ def broadcast_partitions(
 ) -> Tensor:
     """A (1, F) row in all partitions: read again from HBM with partition stride 0 (NKI1164)."""
     origin = row.storage.loaded_from
-    if origin is None or row.dims is not None or origin.shape is None:
+    picked = origin is not None and origin.storage.gather is not None
+    if origin is None or picked or row.dims is not None or origin.shape is None:
         raise Cannot(
             "NKI1164",
             f"`{row.storage.name}` has one partition and does not come straight from a load:"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Const, Parameter, Sym, Tensor, Value
 from nki_migrate.lower.access import as_tensor
-from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.context import Cannot, Context, is_none
 from nki_migrate.lower.destination import (
     Target,
     cut,
@@ -174,6 +174,11 @@ def lower_dma_copy(ctx: Context, site: CallSite, target: Target | None) -> Value
     dst_node, src_node = site.get("dst"), site.get("src")
     if dst_node is None or src_node is None:
         raise Cannot("NKI1276", "a dma_copy without dst or src", site.node)
+    combined = site.get("dst_rmw_op")
+    if combined is not None and not is_none(value_of(ctx, combined)):
+        raise Cannot(
+            "NKI1276", "`dst_rmw_op` is gone from 0.3 on: see nisa.dma_compute (NKI2007)", combined
+        )
     dst, src = (as_tensor(ctx, value_of(ctx, n)) for n in (dst_node, src_node))
     if (dst is None or src is None) and "mask" not in site.arguments:
         return Const(None, "as it is")  # already 0.2's form

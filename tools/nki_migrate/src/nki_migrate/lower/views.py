@@ -16,6 +16,7 @@ from nki_migrate.facts.values import (
     Tensor,
 )
 from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.gathers import Gather, spell_gathered
 
 __all__ = [
     "Limits",
@@ -105,6 +106,10 @@ def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
     """The view as 0.2 text, cut to `limits` elements on the given axes."""
     limits = limits or {}
     storage = tensor.storage
+    if isinstance(storage.gather, Gather):
+        if tensor.dims is not None:
+            raise Cannot("NKI1271", "part of an access whose rows a tile picks")
+        return spell_gathered(ctx, storage.gather, limits)
     if not limits and tensor.dims is not None:
         for name, what in ctx.scope.held.items():
             if what is tensor and ctx.scope.held.get(storage.name) is not storage:

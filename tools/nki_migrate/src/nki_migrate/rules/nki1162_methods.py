@@ -68,7 +68,7 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -
     """0.2 has `.reshape`; in HBM the storage under it stays the same."""
     tensor = _tensor(ctx, base, node)
     shape = _shape(ctx, node)
-    if tensor.dims is not None or tensor.storage.blocks:
+    if tensor.dims is not None or tensor.storage.blocks or tensor.storage.gather is not None:
         raise Cannot("NKI1162", "a reshape of part of a tensor", node)
     if any(k.arg != "shape" for k in node.keywords):
         raise Cannot("NKI1162", "arguments of a reshape that 0.2 does not take", node)
