@@ -192,8 +192,11 @@ def test_a_kernel_without_a_name_of_pythons_makes_a_program_that_parses_back(ker
     def odd(x):
         return kernels.results_of_a_loop(x)
 
-    odd.__name__ = "class"
-    for kernel in (odd, lambda x: odd(x), functools.partial(odd)):
+    def debug(x):
+        return odd(x)
+
+    odd.__name__, debug.__name__ = "class", "__debug__"
+    for kernel in (odd, debug, lambda x: odd(x), functools.partial(odd)):
         program = capture(kernel, random(128, 64))
         assert program.name == "kernel"
         assert parse_program(str(program)) == program

@@ -40,4 +40,9 @@ def name_of(kernel: Any) -> str:
     while isinstance(kernel, functools.partial):
         kernel = kernel.func
     name = getattr(kernel, "__name__", "")
-    return name if name.isidentifier() and not keyword.iskeyword(name) else "kernel"
+    return name if can_be_assigned(name) else "kernel"
+
+
+def can_be_assigned(name: str) -> bool:
+    """Whether Python takes it as the name of a variable or function."""
+    return name.isidentifier() and not keyword.iskeyword(name) and name != "__debug__"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import keyword
 import linecache
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from neuroncore._caret import Place
+from neuroncore.kernels import can_be_assigned
 from neuroncore.program.affine import Affine
 from neuroncore.program.nodes import (
     Access,
@@ -175,7 +175,7 @@ def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
 
 def _unused(wanted: str, taken: set[str]) -> str:
     """`wanted`, or with the first number that makes it new."""
-    base = wanted if wanted.isidentifier() and not keyword.iskeyword(wanted) else "tile"
+    base = wanted if can_be_assigned(wanted) else "tile"
     name, number = base, 1
     while name in taken:
         number += 1
