@@ -129,6 +129,23 @@ def _len(ctx: Context, node: ast.Call) -> Value | None:
     return None
 
 
+def _typed_number(ctx: Context, node: ast.Call) -> Value | None:
+    """`nl.int32(n)`, `nl.float32(n)`: 0.2 numbers carry no dtype, and a tile's own decides."""
+    number = as_number(ctx, value_of(ctx, node.args[0])) if len(node.args) == 1 else None
+    if number is None or node.keywords:
+        return None
+    is_float = ctx.index.canonical(node.func) == "nl.float32"
+    if number.is_float and not is_float:
+        return None  # rounds
+    ctx.report("NKI1147", node, "dtypes are no functions: the number itself")
+    ctx.rewrites[node] = text = text_of(ctx, node.args[0])
+    if is_float:
+        return Sym(Poly.atom(f"float {text}"), text, 0, True, number.names)
+    if number.value is not None:
+        return Sym.number(number.value)
+    return Sym(Poly.atom(ctx.atom("int32")), text, number.level, False, number.names)
+
+
 KNOWN_CALLS: dict[str, Callable[[Context, ast.Call], Value | None]] = {
     "nl.arange": _arange,
     "nl.ds": _ds,
@@ -142,4 +159,6 @@ KNOWN_CALLS: dict[str, Callable[[Context, ast.Call], Value | None]] = {
     "min": _opaque_number,
     "max": _opaque_number,
     "len": _len,
+    "nl.int32": _typed_number,
+    "nl.float32": _typed_number,
 }

@@ -38,9 +38,11 @@ __all__ = [
     "binary",
     "binary_operator",
     "comparison_operator",
+    "scalar_of",
     "to_float32",
     "two_tiles",
     "unary",
+    "with_number",
 ]
 
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")  # `n`, `config.scale`; not `x.shape[0]`
@@ -133,9 +135,9 @@ def binary(
     tile = a or b
     if tile is None:
         raise Cannot("NKI1220", f"`{op}` of values that are not known to be tiles", node)
-    scalar, text, is_float = _scalar(ctx, right if a is not None else left, node)
+    scalar, text, is_float = scalar_of(ctx, right if a is not None else left, node)
     own = own_dtype(ctx, tile)
-    dtype = dtype or _with_number(ctx, op, own, is_float)
+    dtype = dtype or with_number(ctx, op, own, is_float)
     guess = _floating(ctx, own, text, is_float)
     swapped = a is None
     if op == "divide" and not swapped:
@@ -151,7 +153,7 @@ def binary(
 _BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
 
 
-def _with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DType | None:
+def with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DType | None:
     if op in _BITWISE:
         return tile
     if op == "divide" and tile.is_float is False:
@@ -179,7 +181,7 @@ def _settled(ctx: Context, value: Value) -> Value:
     return value
 
 
-def _scalar(ctx: Context, value: Value, node: ast.AST) -> tuple[str, str, bool | None]:
+def scalar_of(ctx: Context, value: Value, node: ast.AST) -> tuple[str, str, bool | None]:
     """Its text as an operand of `/`, as an argument, and whether it is a float (None: unknown)."""
     if isinstance(value, Sym):
         spelled = ctx.spell(value) if not value.is_float else value.text

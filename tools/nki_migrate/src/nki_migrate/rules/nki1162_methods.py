@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nki_migrate.facts.values import Parameter, Seq, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import Dim, Parameter, Seq, Storage, Sym, Tensor, Value
 from nki_migrate.findings import Safety
 from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.fitting import broadcast_partitions
+from nki_migrate.lower.observations import guard, seen_one, seen_same
 from nki_migrate.lower.operators import copy_into
+from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
-from nki_migrate.lower.views import spell
+from nki_migrate.lower.views import own_dtype, spell, storage_dims
 from nki_migrate.rules.rule import Example, Rule
 
-__all__ = ["METHODS", "RULE", "broadcast_to"]
+__all__ = ["METHODS", "RULE", "broadcast_to", "lower_broadcast_to"]
 
 
 def _tensor(ctx: Context, base: Value, node: ast.Call) -> Tensor:
@@ -51,7 +53,46 @@ def broadcast_to(
         return tile
     if all(same[1:]) and tile.shape[0].value == 1:
         return broadcast_partitions(ctx, node, tile, shape)
-    raise Cannot("NKI1163", "a broadcast along free dimensions outside of arithmetic", node)
+    return _free_broadcast(ctx, node, tile, shape)
+
+
+def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> Tensor:
+    """A view with step 0 along the free axes of size one (NKI1163)."""
+    dims = storage_dims(tile)
+    assert tile.shape is not None
+    repeated = set()
+    for axis, (own, wish) in enumerate(zip(tile.shape, shape, strict=True)):
+        if ctx.facts.same(own.poly, wish.poly) or seen_same(ctx, own.poly, wish.poly):
+            continue
+        if axis == 0 or not (own.value == 1 or seen_one(ctx, own.poly)):
+            raise Cannot("NKI1163", "a broadcast along free dimensions that are not 1", node)
+        if own.value != 1:
+            guard(ctx, f"{ctx.spell(own)} == 1")
+        repeated.add(axis)
+    if dims is None or tile.storage.shape is None:
+        raise Cannot("NKI1163", "a broadcast of a tile of unknown shape", node)
+    if tile.storage.valid:
+        raise Cannot("NKI1163", "a broadcast of a tile that is filled in part", node)
+    ctx.report("NKI1163", node, "a broadcast is a view with step 0")
+    kept = tuple(Dim(d.offset, tuple(t for t in d.terms if t[0] not in repeated)) for d in dims)
+    return Tensor(tile.storage, shape, kept)
+
+
+def lower_broadcast_to(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.broadcast_to(x, shape=…)`: a tile of its own (NKI1235)."""
+    tile = as_tensor(ctx, value_of(ctx, site.arguments["src"]))
+    shape_node = site.get("shape")
+    if tile is None or shape_node is None:
+        raise Cannot(
+            "NKI1235", "a broadcast of something that is not known to be a tile", site.node
+        )
+    value = value_of(ctx, shape_node)
+    items = value.items if isinstance(value, Seq) else ()
+    sizes = tuple(n for v in items if (n := as_number(ctx, v)) is not None)
+    ctx.report("NKI1235", site.node, "a broadcast is a copy of a view")
+    wide = broadcast_to(ctx, site.node, tile, sizes if len(sizes) == len(items) else None)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, tile)
+    return copy_into(ctx, site.node, wide, dtype, None, target, hint="broadcast")
 
 
 def _broadcast(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
