@@ -207,3 +207,28 @@ def kernel(a):
 """)
 
     assert "n, m, f, g = a.shape" in after
+
+
+def test_a_tile_of_more_dimensions_than_an_instruction_takes_gets_a_todo():
+    text = """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((4, 64), dtype=nl.float32, buffer=nl.shared_hbm)
+    tile = nl.load(a[0:4, 0:64], dtype=nl.float32)
+    p, b, c, d, e, f = nl.mgrid[0:4, 0:2, 0:2, 0:2, 0:2, 0:4]
+    twice = nl.multiply(tile[p, b * 32 + c * 16 + d * 8 + e * 4 + f], 2.0)
+    return out
+"""
+    result = migrate_source(HEAD + text, "k.py", Request())
+
+    assert [f.message for f in result.findings if f.rule == "NKI1153" and not f.applied] == [
+        "a tile of 6 dimensions: an instruction takes at most 5"
+    ]
+
+
+def test_a_trace_decorator_is_jit_where_the_file_knows_nki():
+    text = "from neuronxcc.nki import trace\n\n@trace(debug=True)\ndef kernel(x):\n    pass\n"
+    after = migrate_source("import neuronxcc.nki as nki\n" + text, "k.py", Request()).after
+
+    assert after.startswith("import nki\n\n@nki.jit\n")
+    assert "from nki import trace" in migrate_source(text, "k.py", Request()).after

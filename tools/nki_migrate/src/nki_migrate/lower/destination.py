@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 Operand = Tensor | str
+VIEW_DIMENSIONS = 5  # NKI: NkiTensor views
 
 
 @dataclass(slots=True)
@@ -277,6 +278,9 @@ def emit(
 ) -> None:
     """Emit `nisa.f(dst=…, …)`, every tensor cut to the region."""
     limits = region.limits if region else {}
+    if dst.shape is not None and len(dst.shape) > VIEW_DIMENSIONS:
+        size = f"a tile of {len(dst.shape)} dimensions"
+        raise Cannot("NKI1153", f"{size}: an instruction takes at most {VIEW_DIMENSIONS}")
     arguments = [("dst", spell(ctx, dst, cut(dst, limits, rank)))]
     for name, operand in operands:
         if isinstance(operand, Tensor):

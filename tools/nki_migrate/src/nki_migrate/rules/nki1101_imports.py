@@ -80,7 +80,7 @@ def _check_from(node: ast.ImportFrom, site: Site) -> Iterator[Finding]:
     if removed_but_used:
         kept = [a for a in kept if a.name not in _REMOVED]
     if module == "neuronxcc.nki":
-        kept = [a for a in kept if a.name not in _HARNESS]
+        kept = [a for a in kept if a.name not in _HARNESS or _is_needed(a, site)]
     names = ", ".join(site.source(a) for a in kept)
     edit = (
         site.replace(node, f"from {_new(module)} import {names}")
@@ -100,6 +100,15 @@ def _check_from(node: ast.ImportFrom, site: Site) -> Iterator[Finding]:
 def _goes(alias: ast.alias, module: str, site: Site) -> bool:
     used = _is_used(alias.asname or alias.name, site)
     return not used and (alias.name in _REMOVED or module.endswith(".typing"))
+
+
+def _is_needed(alias: ast.alias, site: Site) -> bool:
+    """Whether a decorator by that name stays: nothing says how the file would write `nki.jit`."""
+    if site.index.alias_for("nki") is not None:
+        return False
+    decorators = [d for n in site.index.nodes for d in getattr(n, "decorator_list", ())]
+    used = {n.id for d in decorators for n in ast.walk(d) if isinstance(n, ast.Name)}
+    return (alias.asname or alias.name) in used
 
 
 def _check_top(node: ast.ImportFrom, site: Site) -> Iterator[Finding]:

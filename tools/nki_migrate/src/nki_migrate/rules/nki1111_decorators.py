@@ -78,7 +78,7 @@ def _harness_decorator(node: ast.expr, name: str, site: Site) -> Finding:
     if name in {"nki.benchmark", "nki.profile"}:
         message += "; measure with an external profiler"
     func = node.func if isinstance(node, ast.Call) else node
-    prefix = site.source(func).rpartition(".")[0]
+    prefix = site.source(func).rpartition(".")[0] or site.index.alias_for("nki")
     if not prefix:
         return site.finding("NKI1116", node, message, safety=Safety.MANUAL)
     return site.finding("NKI1116", node, message, edits=[site.replace(node, f"{prefix}.jit")])
