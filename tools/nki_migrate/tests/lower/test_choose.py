@@ -1,4 +1,4 @@
-"""`nl.where` and broadcasts, run before and after: the same numbers."""
+"""`nl.where`, broadcasts and transposes, run before and after: the same numbers."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ CHOICES = {
     ),
     "a column repeated": "c = nl.broadcast_to(nl.max(a, axis=1, keepdims=True), shape=(128, 64))",
     "a method": "d = nl.load(y[0:128, 0:1])\nc = nl.copy(d.broadcast_to((128, 64)))",
+    "a transpose into another dtype": (
+        "t = nl.ndarray((64, 128), dtype=nl.float32, buffer=nl.psum)\n"
+        "h = nl.copy(a, dtype=nl.bfloat16)\n"
+        "t[0:64, 0:128] = nisa.nc_transpose(h)\n"
+        "c = nl.copy(nisa.nc_transpose(nl.copy(t)))"
+    ),
     "a number with a dtype": "c = nl.multiply(a, nl.float32(0.5), dtype=nl.float32)",
 }
 
@@ -59,6 +65,14 @@ def test_old_and_new_give_the_same(lines, tmp_path):
     new = _run(result.after, tmp_path, "new_choice", backend="beta2", nki="0.6")
 
     np.testing.assert_array_equal(new, old)
+
+
+def test_a_float_of_the_module_makes_float32():
+    text = HEAD.replace("@nki.jit", "HALF = 0.5\nLOW = -1.0\n\n\n@nki.jit")
+    result = migrate_source(text + "    c = a * HALF\n    d = a + LOW\n", "k.py", Request())
+
+    assert "c = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)" in result.after
+    assert "d = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)" in result.after
 
 
 def test_a_mask_on_a_choice_is_left():

@@ -132,7 +132,7 @@ class FileIndex:
             if isinstance(s, ast.Assign)
             and any(isinstance(t, ast.Name) and t.id == name for t in s.targets)
         ]
-        numeric = (ast.Constant, ast.BinOp, ast.Attribute, ast.Name)
+        numeric = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.Attribute, ast.Name)
         return found[0] if len(found) == 1 and isinstance(found[0], numeric) else None
 
     def alias_for(self, short: str) -> str | None:

@@ -100,7 +100,9 @@ def _name(ctx: Context, node: ast.Name) -> Value:
         return _reference(ctx, node, canonical)
     constant = ctx.index.constant(node.id)
     number = as_number(ctx, value_of(ctx, constant)) if constant is not None else None
-    return Sym(number.poly, node.id) if number is not None else Unknown(node.id)
+    if number is None:
+        return Unknown(node.id)
+    return Sym(number.poly, node.id, is_float=number.is_float)
 
 
 def _reference(ctx: Context, node: ast.expr, canonical: str) -> Value:

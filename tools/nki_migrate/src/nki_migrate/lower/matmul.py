@@ -18,6 +18,7 @@ from nki_migrate.lower.destination import (
 )
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.instructions import flat_size
+from nki_migrate.lower.observations import unlike_dtypes
 from nki_migrate.lower.operators import copy_into
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import text_of
@@ -159,6 +160,8 @@ def lower_nc_transpose(ctx: Context, site: CallSite, target: Target | None) -> T
     dtype = as_dtype(ctx, site.get("dtype"))
     same = dtype is None or data.dtype is None or dtype.key == data.dtype.key
     direct = target is None or target.view is None or target.view.buffer == "psum"
+    if target is not None and target.view is not None and direct:
+        direct = not unlike_dtypes(ctx, own_dtype(ctx, target.view), own_dtype(ctx, data))
     if same and direct:
         return _transpose(ctx, site, data, target, extra)
     turned = _transpose(ctx, site, data, None, extra)

@@ -30,6 +30,7 @@ __all__ = [
     "seen_one",
     "seen_promotion",
     "seen_same",
+    "unlike_dtypes",
 ]
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[[\w., :+*/%-]*\])*")  # no call
@@ -72,7 +73,7 @@ def _number(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Va
             ctx.kinds[atom] = seen.kind
         _note_number(ctx, Poly.atom(atom), seen)
         return value
-    if not isinstance(value, Unknown) or seen.kind is not int or not value.text:
+    if not isinstance(value, Unknown) or seen.kind is None or not value.text:
         return value
     if not _NAMES.fullmatch(value.text):
         return value
@@ -80,8 +81,9 @@ def _number(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Va
     versions = ",".join(f"{n}@{v}" for n, v in sorted(names))
     poly = Poly.atom(f"{value.text} {versions}")
     _note_number(ctx, poly, seen)
-    _say(ctx, f"`{value.text}` is a whole number", seen)
-    return Sym(poly, value.text, names=names)
+    _say(ctx, f"`{value.text}` is of type {seen.kind.__name__}", seen)
+    ctx.kinds[str(poly.single_atom)] = seen.kind
+    return Sym(poly, value.text, is_float=seen.kind is float, names=names)
 
 
 def is_seen_float(ctx: Context, atom: str | None) -> bool | None:
@@ -262,6 +264,14 @@ def seen_promotion(ctx: Context, a: DType, b: DType, float32: str) -> DType | No
         if not one.is_known:
             guard(ctx, f"{ctx.dtype_text(one)} == {float32.replace(FLOAT32, name)}")
     return DType(float32.replace(FLOAT32, result.key), result.key)
+
+
+def unlike_dtypes(ctx: Context, a: DType, b: DType) -> bool:
+    """Whether two dtypes are known to differ, or did in a run."""
+    if a.is_known and b.is_known:
+        return a.key != b.key
+    x, y = _dtypes(ctx, a), _dtypes(ctx, b)
+    return any(x[run] != y[run] for run in x.keys() & y.keys())
 
 
 def is_seen_floating(ctx: Context, dtype: DType, float32: str) -> bool:
