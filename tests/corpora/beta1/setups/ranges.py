@@ -18,7 +18,7 @@ def at_least_and_less(module: Any, on_true: Any, bound0: Any, bound1: Any, range
     @nki.jit
     def caller(on_true: Any, bound0: Any, bound1: Any) -> Any:
         selected, reduced = module.nki_range_select_example(
-            on_true, bound0, bound1, np.greater_equal, np.less, range_start, np.float32
+            on_true, bound0, bound1, nl.greater_equal, nl.less, range_start, np.float32
         )
         out = nl.ndarray(on_true.shape, dtype=np.float32, buffer=nl.shared_hbm)
         nl.store(out, value=selected)
@@ -31,5 +31,5 @@ def at_least_and_less_chained(
     module: Any, on_true: Any, bound0: Any, bound1: Any, range_start: int
 ) -> Any:
     """The same three times, with one maximum over all."""
-    comparisons = (np.greater_equal, np.less)
+    comparisons = (nl.greater_equal, nl.less)
     return module.nki_range_select_chaining(on_true, bound0, bound1, *comparisons, range_start)

@@ -104,6 +104,29 @@ def kernel(a):
 """
 
 
+GRID_AS_INDEX = """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(a[nl.mgrid[0:8, 0:16]])
+    nl.store(out[nl.mgrid[0:8, 0:16]], value=tile)
+    return out
+"""
+
+IN_RANGE = """
+@nki.jit
+def kernel(a, low, high):
+    out = nl.ndarray(a.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    tile, first, behind = nl.load(a[0:8, 0:16]), nl.load(low[0:8, 0:1]), nl.load(high[0:8, 0:1])
+    chosen = nisa.range_select(
+        on_true_tile=tile, comp_op0=nl.greater_equal, comp_op1=nl.less, bound0=first, bound1=behind,
+        range_start=2, dtype=nl.float32,
+    )
+    nl.store(out, nl.maximum(chosen, -1.0, dtype=nl.float32))
+    return out
+"""
+
+
 def new_text(text: str) -> str:
     result = migrate_source(HEAD + text, "k.py", Request())
     assert [f.message for f in result.findings if not f.applied and f.severity != "note"] == []
@@ -121,6 +144,7 @@ def run(path: Path, text: str, arrays: tuple[np.ndarray, ...], **backend) -> np.
 
 A = np.arange(128, dtype=np.float32).reshape(8, 16) % 7 + 1
 P, F = np.indices((8, 16), np.float32)
+LOW, HIGH = np.full((8, 1), 4, np.float32), np.full((8, 1), 11, np.float32)
 COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
 
 
@@ -134,10 +158,12 @@ COLUMN = np.arange(8, dtype=np.float32).reshape(8, 1)
         (NUMBERS, (A,), 3 * P - 2 * F + 5),
         (SELECTION, (A,), np.where(P <= F - 3, np.where(2 * P + 1 < F, A, -1.0), 0.5)),
         (PICKED_ROWS, (A,), np.roll(A, 8, axis=1)),
+        (GRID_AS_INDEX, (A,), A),
+        (IN_RANGE, (A, LOW, HIGH), np.where((F + 2 >= LOW) & (F + 2 < HIGH), A, -1.0)),
     ],
     ids=[
         *("tensor given", "tensor left out", "list of tiles", "column", "numbers", "selection"),
-        "picked rows",
+        *("picked rows", "grid as index", "in range"),
     ],
 )
 def test_old_and_new_give_what_numpy_gives(text, arrays, expected, tmp_path):
@@ -232,3 +258,21 @@ def test_a_trace_decorator_is_jit_where_the_file_knows_nki():
 
     assert after.startswith("import nki\n\n@nki.jit\n")
     assert "from nki import trace" in migrate_source(text, "k.py", Request()).after
+
+
+def test_range_select_keeps_the_default_of_its_version():
+    assert "reduce_cmd=nisa.reduce_cmd.idle" in new_text(IN_RANGE)
+
+
+def test_bounds_of_sequences_have_two_rows():
+    after = new_text("""
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((1, 2, 16), dtype=nl.int32, buffer=nl.shared_hbm)
+    ids = nl.load(a[0:1, 0:16], dtype=nl.int32)
+    nl.store(out, nisa.sequence_bounds(segment_ids=ids))
+    return out
+""")
+
+    assert "nl.ndarray((1, 2, 16), dtype=nl.int32, buffer=nl.sbuf)" in after
+    assert "nisa.sequence_bounds(dst=" in after

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from nki_migrate.facts.values import (
     Const,
     Dim,
+    Grid,
     Index,
     Parameter,
     Ref,
@@ -103,6 +104,9 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
 
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     values = [p if isinstance(p, ast.Slice) else value_of(ctx, p) for p in parts]
+    if len(values) == 1 and isinstance(grid := values[0], Grid):  # `x[nl.mgrid[0:4, 0:8]]`
+        ctx.report("NKI1154", node, "a grid of index tensors becomes slices")
+        values = list(grid.axes)
     if any(isinstance(v, Const) and v.value is Ellipsis for v in values):
         values = _without_ellipsis(base, values, node)
         if values is None:

@@ -52,6 +52,7 @@ class Instruction:
     in_place: bool = True
     full_reduction: bool = False  # the mask's free axes do not limit the result
     hint: str = "result"
+    defaults: tuple[tuple[str, str], ...] = ()  # of 0.1, where those of 0.2 are others
 
 
 def product(sizes: tuple[Sym, ...]) -> Sym:
@@ -124,6 +125,13 @@ def _one_partition(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Sh
     return (_ONE, *data.shape[1:]) if data.shape is not None else (_ONE, flat_size(data))
 
 
+def _bounds(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
+    data = tiles["segment_ids"]
+    if data.shape is None:
+        raise Cannot("NKI1198", "bounds of segments of unknown shape", site.node)
+    return (data.shape[0], Sym.number(2), *data.shape[1:])
+
+
 INSTRUCTIONS: dict[str, Instruction] = {
     "activation": Instruction(("data",), ("bias", "scale", "reduce_res"), ("op", "reduce_op")),
     "activation_reduce": Instruction(
@@ -152,7 +160,13 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "bn_stats": Instruction(("data",), shape=_columns(6), in_place=False, full_reduction=True),
     "bn_aggr": Instruction(("data",), shape=_columns(2), in_place=False, full_reduction=True),
     "dropout": Instruction(("data",), ("prob",)),
-}
+    "range_select": Instruction(
+        ("on_true_tile",), ("bound0", "bound1", "reduce_res"),
+        ("comp_op0", "comp_op1", "reduce_op"), in_place=False,
+        defaults=(("reduce_cmd", "nisa.reduce_cmd.idle"),),
+    ),
+    "sequence_bounds": Instruction(("segment_ids",), shape=_bounds, in_place=False),
+}  # fmt: skip
 
 
 def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
@@ -172,6 +186,7 @@ def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     shape = how.shape(ctx, site, tiles) if how.shape else whole_shape(ctx, first)
     operands = [(k, _operand(ctx, site, how, tiles, k, v)) for k, v in site.arguments.items()]
     kept = [(k, o) for k, o in operands if k not in {"mask", "dtype"}]
+    kept += [(k, _of_isa(ctx, text)) for k, text in how.defaults if k not in site.arguments]
     if region is None:
         limits: dict[int, Sym] = {}
         for tile in tiles.values():
@@ -192,6 +207,10 @@ def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     rank = len(first.shape) if first.shape is not None else 2
     _emit_masked(ctx, name, dst, kept, region, rank, how)
     return dst
+
+
+def _of_isa(ctx: Context, text: str) -> str:
+    return text.replace("nisa.", f"{ctx.alias('nisa')}.", 1)
 
 
 def _broadcast(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> str | None:
