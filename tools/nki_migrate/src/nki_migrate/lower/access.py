@@ -103,6 +103,7 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
     from nki_migrate.lower.source_text import text_of
 
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    values: list[Value | ast.Slice]
     values = [p if isinstance(p, ast.Slice) else value_of(ctx, p) for p in parts]
     if len(values) == 1 and isinstance(grid := values[0], Grid):  # `x[nl.mgrid[0:4, 0:8]]`
         ctx.report("NKI1154", node, "a grid of index tensors becomes slices")

@@ -7,13 +7,13 @@ __all__ = ["RULE"]
 
 _BAD = """
 tile = nl.load(x[0:128, 0:512])
-bounds = nisa.sequence_bounds(segment_ids=tile)
+picked = nisa.local_gather(tile, tile, 1, 16)
 """
 _GOOD = """
 tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
 nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
-# TODO(nki-migrate NKI1198): `nisa.sequence_bounds` has no counterpart that this tool writes yet
-bounds = nisa.sequence_bounds(segment_ids=tile)
+# TODO(nki-migrate NKI1198): `nisa.local_gather` has no counterpart that this tool writes yet
+picked = nisa.local_gather(tile, tile, 1, 16)
 """
 
 RULE = Rule(
@@ -23,7 +23,7 @@ RULE = Rule(
     safety=Safety.MANUAL,
     title="instructions that are not translated yet",
     page="""\
-Old: `nisa.select_reduce(…)` and others
+Old: `nisa.local_gather(…)` and others
 
 New: `dst` first, else the same
 
