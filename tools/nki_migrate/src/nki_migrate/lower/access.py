@@ -109,9 +109,10 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
         ctx.report("NKI1154", node, "a grid of index tensors becomes slices")
         values = list(grid.axes)
     if any(isinstance(v, Const) and v.value is Ellipsis for v in values):
-        values = _without_ellipsis(base, values, node)
-        if values is None:
+        spread = _without_ellipsis(base, values, node)
+        if spread is None:
             return replace(base, written=base.written)
+        values = spread
     _note_rank(ctx, base, values)
     if base.shape is not None and len(values) > len(base.shape):
         rank = len(base.shape)
