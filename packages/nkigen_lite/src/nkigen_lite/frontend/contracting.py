@@ -17,6 +17,7 @@ from nkigen_lite.errors import (
 )
 from nkigen_lite.frontend import joining, views
 from nkigen_lite.frontend.arranging import diagonal
+from nkigen_lite.frontend.numbers import as_number
 from nkigen_lite.frontend.promotion import operand, shape_of, traced
 from nkigen_lite.frontend.tape import Tape
 
@@ -269,7 +270,7 @@ def _vecmat(tape: Tape, given: tuple[Any, ...]) -> Any:
 
 
 def _vecdot_ufunc(tape: Tape, given: tuple[Any, ...]) -> Any:
-    return _vecdot(*given)
+    return as_number(_vecdot(*given))
 
 
 _PRODUCTS = {"matvec": _matvec, "vecmat": _vecmat, "vecdot": _vecdot_ufunc}

@@ -21,6 +21,7 @@ from nkigen_lite.frontend import (
     copying,
     decimals,
     joining,
+    numbers,
     reduction_options,
     scanning,
     statistics,
@@ -179,7 +180,9 @@ def call_function(function: Function, args: tuple[Any, ...], kwargs: dict[str, A
     name = _name_of(function)
     if function not in FUNCTIONS:
         raise UnsupportedFunctionError(f"np.{name} is not translated", hint=nearest(name))
-    return called(FUNCTIONS[function], f"np.{name}", inspect.signature(function), args, kwargs)
+    theirs = inspect.signature(function)
+    result = called(FUNCTIONS[function], f"np.{name}", theirs, args, kwargs)
+    return numbers.as_numpy_has_it(name, args, result)
 
 
 def called(
@@ -261,7 +264,7 @@ def _of(ours: Function, name: str, positions: tuple[str, ...] = ()) -> Function:
                     f"ndarray.{name}: {keyword}= is not translated", operand=keyword
                 )
         bound(f"ndarray.{name}", ours, (self, *args), kwargs)
-        return ours(self, *args, **kwargs)
+        return numbers.like(self, ours(self, *args, **kwargs))
 
     return method
 
@@ -292,7 +295,7 @@ _METHODS: dict[str, Function | property] = {
     "fill": _of(_fill, "fill"),
     "reshape": _of(_method_reshape, "reshape"),
     "transpose": _of(_method_transpose, "transpose"),
-    "T": property(lambda self: views.transposed(self)),
+    "T": property(lambda self: numbers.like(self, views.transposed(self))),
     "mT": property(_matrix_transpose),
     **OPERATORS,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from nkigen_lite.errors import (
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.gathering import array_key, at_arrays, truths_as_axes, without_masks
 from nkigen_lite.frontend.memory import write
+from nkigen_lite.frontend.numbers import as_number
 from nkigen_lite.frontend.picked import Picked
 from nkigen_lite.frontend.promotion import fresh, operand, shape_of
 from nkigen_lite.frontend.scattering import as_element, fitted, put_at, put_where
@@ -36,10 +37,11 @@ def get(x: TracedArray, key: Any) -> TracedArray | Picked:
         return Picked(fresh(x.tape, x.value, x.dtype, scalar=False), keys[0], refusal)
     x, keys = truths_as_axes(x, keys, _view)
     if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
-        return at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
+        found = at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
+        return found if any(k is Ellipsis for k in keys) else as_number(found)
     view = _view(x, keys)
     is_number = len(keys) == x.ndim and all(_is_int(k) for k in keys)
-    return fresh(x.tape, view.value, x.dtype) if is_number else view
+    return as_number(view) if is_number else view
 
 
 def put(x: TracedArray, key: Any, value: Any) -> None:

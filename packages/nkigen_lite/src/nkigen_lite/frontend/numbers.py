@@ -1,0 +1,39 @@
+"""Which results of rank 0 are numbers: `y += 1` makes another number, but writes an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nkigen_lite.frontend.array import TracedArray
+from nkigen_lite.frontend.promotion import fresh
+
+_NUMBERS = frozenset({
+    "array_equal", "clip", "einsum", "inner", "kron", "linalg.vecdot", "nan_to_num", "nanmax",
+    "nanmin", "sinc", "take",
+})  # fmt: skip
+_ARRAYS = frozenset({"cross", "linalg.cross", "select", "where"})
+_LIKE_THEIR_ARRAY = frozenset({"reshape", "squeeze", "transpose"})
+
+
+def as_numpy_has_it(name: str, args: tuple[Any, ...], result: Any) -> Any:
+    """What np.`name` gave for `args`, a number or an array of rank 0 where NumPy gives one."""
+    if name in _NUMBERS:
+        return as_number(result)
+    if name in _LIKE_THEIR_ARRAY:
+        return like(args[0], result) if args else result
+    if name in _ARRAYS and isinstance(result, TracedArray) and result.is_scalar:
+        return fresh(result.tape, result.value, result.dtype, scalar=False)
+    return result
+
+
+def like(x: Any, result: Any) -> Any:
+    """A number where `x` is one: what its methods give."""
+    is_number = isinstance(x, TracedArray) and x.is_scalar
+    return as_number(result) if is_number else result
+
+
+def as_number(result: Any) -> Any:
+    """`result`, of rank 0 a number: a copy of what it holds now."""
+    if isinstance(result, TracedArray) and not result.ndim:
+        return fresh(result.tape, result.value, result.dtype)
+    return result
