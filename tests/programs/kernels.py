@@ -123,3 +123,16 @@ def row_of_a_reshaped(table, number, shape, dim):
     out = nl.ndarray((1, 8), dtype=table.dtype, buffer=nl.shared_hbm)
     nisa.dma_copy(dst=out, src=row)
     return out
+
+
+@nki.jit
+def difference_of_named(x, first, second):
+    """x - 5, both operands of the subtraction in tiles with these names."""
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    minuend = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf, name=first)
+    nisa.dma_copy(dst=minuend, src=x)
+    subtrahend = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf, name=second)
+    nisa.memset(subtrahend, value=5.0)
+    nisa.tensor_tensor(dst=minuend, data1=minuend, data2=subtrahend, op=nl.subtract)
+    nisa.dma_copy(dst=out, src=minuend)
+    return out

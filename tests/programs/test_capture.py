@@ -203,7 +203,40 @@ def test_a_kernel_without_a_name_of_pythons_makes_a_program_that_parses_back(ker
         assert "def kernel(" in emit(program, "0.6")
 
 
-@pytest.mark.parametrize("what", [None, "rows_doubled", object(), dict, print, max])
+class Nameless:
+    """Called like a kernel; its name is no text."""
+
+    __name__ = None
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def __call__(self, x):
+        return self.kernel(x)
+
+
+def test_a_kernel_whose_name_is_no_text_is_called_kernel(kernels):
+    assert capture(Nameless(kernels.results_of_a_loop), random(128, 64)).name == "kernel"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("\u00b5", "\u03bc"), ("s", "\u017f"), ("x", "\U0001d431")]
+)
+def test_names_that_python_reads_as_one_name_two_buffers(kernels, tmp_path, first, second):
+    """Python folds the micro sign into mu, the long s into s."""
+    x = random(128, 16)
+    program = capture(kernels.difference_of_named, x, first, second)
+
+    assert parse_program(str(program)) == program
+    assert np.array_equal(execute_program(program, [x])[0], x - 5)
+    path = tmp_path / "emitted.py"
+    path.write_text(emit(program, "0.6"), encoding="utf-8")
+    assert np.array_equal(runpy.run_path(str(path))[program.name](x), x - 5)
+
+
+@pytest.mark.parametrize(
+    "what", [None, "rows_doubled", object(), dict, print, max, np.add, str.join]
+)
 def test_what_is_no_kernel_is_not_captured(what):
     with pytest.raises(LaunchError, match="capture takes a kernel"):
         capture(what, np.ones((4, 8), np.float32))

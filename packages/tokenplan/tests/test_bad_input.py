@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from neuroncore.errors import LaunchError
+from neuroncore.program import Program
+from tokenplan import analyse
 from tokenplan.cli import main
 from tokenplan.codes import PAGES
 
@@ -250,3 +253,9 @@ def test_every_code_has_a_page(tokenplan, code):
 def test_an_unknown_code_is_a_mistake_in_the_options(tokenplan):
     said = tokenplan("explain-code", "E99")
     assert said.code == 2 and "invalid choice: 'E99'" in said.err
+
+
+@pytest.mark.parametrize("what", [None, 3, "k", [], print, Program])
+def test_what_is_no_program_is_not_analysed(what):
+    with pytest.raises(LaunchError, match="this is no program"):
+        analyse(what)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import keyword
-from types import BuiltinFunctionType
+import unicodedata
+from types import FunctionType, MethodType
 from typing import Any
+
+import numpy as np
 
 from neuroncore.errors import LaunchError
 
@@ -14,7 +17,7 @@ from neuroncore.errors import LaunchError
 def expect_kernel(value: Any, complaint: str, hint: str | None = None) -> None:
     """Raises LaunchError, which says `complaint`, unless `value` may be a kernel.
 
-    A kernel is called, is no class and none of Python's own functions, and says what it takes.
+    A kernel is called, is no class and no function written in C, and says what it takes.
     """
     if not _may_be_kernel(value):
         raise LaunchError(
@@ -26,11 +29,13 @@ def expect_kernel(value: Any, complaint: str, hint: str | None = None) -> None:
 
 
 def _may_be_kernel(value: Any) -> bool:
-    if not callable(value) or isinstance(value, (type, BuiltinFunctionType)):
+    if not callable(value) or isinstance(value, (type, np.ufunc)):
+        return False
+    if inspect.isroutine(value) and not isinstance(value, (FunctionType, MethodType)):
         return False
     try:
         inspect.signature(value)
-    except (TypeError, ValueError):  # some functions written in C
+    except (TypeError, ValueError):  # an object whose call is written in C
         return False
     return True
 
@@ -39,10 +44,14 @@ def name_of(kernel: Any) -> str:
     """The kernel's name where it is one that Python can define, else `kernel` (a lambda, say)."""
     while isinstance(kernel, functools.partial):
         kernel = kernel.func
-    name = getattr(kernel, "__name__", "")
-    return name if can_be_assigned(name) else "kernel"
+    return python_name(getattr(kernel, "__name__", None), "kernel")
 
 
-def can_be_assigned(name: str) -> bool:
-    """Whether Python takes it as the name of a variable or function."""
-    return name.isidentifier() and not keyword.iskeyword(name) and name != "__debug__"
+def python_name(wanted: Any, otherwise: str) -> str:
+    """`wanted` as Python reads it in a source (NFKC), where a source may define it.
+
+    Names that begin and end with two underscores are Python's own.
+    """
+    name = unicodedata.normalize("NFKC", wanted) if isinstance(wanted, str) else ""
+    is_pythons = keyword.iskeyword(name) or (name.startswith("__") and name.endswith("__"))
+    return name if name.isidentifier() and not is_pythons else otherwise

@@ -8,6 +8,7 @@ from time import process_time
 
 from neuroncore.collection import no_collection
 from neuroncore.program import Program, check
+from neuroncore.program.findings import need_program
 from tokenplan import claims as checks
 from tokenplan.aliases import with_aliases
 from tokenplan.claims import ClaimError
@@ -38,9 +39,11 @@ def analyse(
     may_alias: pairs of tensors that may share bytes, whose accesses all stay in order; without it
     two parameters are taken to be two tensors, and W2 says so.
 
-    Raises ProgramError for a program that breaks rules of the machine, ClaimError for a claim of a
-    loop, operation or tensor that is not there.
+    Raises ProgramError for a program that breaks rules of the machine, LaunchError for what is no
+    program, ClaimError for a claim of a loop, operation or tensor that is not there.
     """
+    if not isinstance(program, Kernel):
+        need_program(program)
     if budget < 1:
         raise ClaimError("a search needs a budget", expected="1 step or more", got=str(budget))
     with no_collection():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from neuroncore._caret import Place
-from neuroncore.kernels import can_be_assigned
+from neuroncore.kernels import python_name
 from neuroncore.program.affine import Affine
 from neuroncore.program.nodes import (
     Access,
@@ -175,7 +175,7 @@ def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
 
 def _unused(wanted: str, taken: set[str]) -> str:
     """`wanted`, or with the first number that makes it new."""
-    base = wanted if can_be_assigned(wanted) else "tile"
+    base = python_name(wanted, "tile")
     name, number = base, 1
     while name in taken:
         number += 1
