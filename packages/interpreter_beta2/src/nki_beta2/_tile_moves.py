@@ -180,7 +180,7 @@ def device_print(print_prefix: str, tensor: View) -> None:
     _in_memory(tensor, "tensor", "device_print", "SBUF or HBM", tensor.spec.space is not Space.psum)
     running("nl.device_print").core.need_values()
     tensor.settle()
-    print(print_prefix, tensor)
+    print(print_prefix, repr(tensor))
     print(tensor.array)
 
 
