@@ -238,3 +238,10 @@ def test_a_function_may_only_write_into_its_arguments():
 
     assert trace(step, p, g).run(p, g) is None
     assert p.tolist() == [1.0, 0.5, 0.0, -0.5]
+
+
+def test_truths_are_close_where_they_are_equal():
+    left, right = np.array([True, True, False]), np.array([True, False, False])
+    near = nkigen_lite.compile(np.isclose, left, right)
+
+    assert np.array_equal(near(left, right), np.isclose(left, right))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nkigen_lite.errors import (
+    ArgumentError,
     BroadcastError,
     DataDependentError,
     UnsupportedKeywordError,
@@ -156,7 +157,9 @@ def _roll(a: Array, shift: Any, axis: Any = None) -> Array:
         return np.reshape(_roll(a.flatten(), shift, 0), a.shape)
     shifts: dict[int, int] = {}
     for by, along in np.broadcast(shift, axis):
-        known = views.axis_of(int(along), a.ndim)
+        if not hasattr(by, "__index__"):
+            raise ArgumentError(f"np.roll: {by!r} is no shift", expected="an integer")
+        known = views.axis_of(along, a.ndim)
         shifts[known] = shifts.get(known, 0) + int(by)
     return np.copy(_rolled(a, list(shifts.items())))
 

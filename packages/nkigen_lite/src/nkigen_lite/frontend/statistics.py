@@ -177,6 +177,8 @@ def _finite(x: Array, dtype: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
 def _isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     given: list[Any] = [traced(joining.tape_of(a, b), v) for v in (a, b)]
     a, b = given
+    if b.dtype.kind == "b":  # of which NumPy takes no difference
+        b = b.astype(np.float32)
     near = np.abs(a - b) <= atol + rtol * np.abs(b)
     close = (near & np.isfinite(b)) | (a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
