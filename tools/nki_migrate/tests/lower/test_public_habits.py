@@ -276,3 +276,31 @@ def kernel(a):
 
     assert "nl.ndarray((1, 2, 16), dtype=nl.int32, buffer=nl.sbuf)" in after
     assert "nisa.sequence_bounds(dst=" in after
+
+
+def test_sums_of_blocks_that_share_a_psum_tile_are_left_to_a_human():
+    text = """
+import neuronxcc.nki.compiler as ncc
+
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((4, 128, 128), dtype=nl.float32, buffer=nl.shared_hbm)
+    x = nl.load(a[0:128, 0:128])
+    sums = nl.zeros((4, nl.par_dim(128), 128), dtype=nl.float32,
+                    buffer=ncc.psum.mod_alloc(base_bank=0, num_bank_tiles=(1,)))
+    for i in nl.affine_range(4):
+        for k in nl.affine_range(2):
+            sums[i] += nisa.nc_matmul(x, x)
+        nl.store(out[i], nl.copy(sums[i]))
+    return out
+"""
+    result = migrate_source(HEAD + text, "k.py", Request())
+
+    assert "NKI1182" in {f.rule for f in result.findings if not f.applied}
+    assert not result.kernels[0].complete
+    assert (
+        "sums_buffers"
+        in migrate_source(
+            HEAD + text.replace("+= nisa.nc_matmul(x, x)", "= nl.copy(x)"), "k.py", Request()
+        ).after
+    )

@@ -238,6 +238,7 @@ class _Creation:
         ):
             self._emit_tiles(name, blocks, fill)
             return
+        self._refuse_shared_sums()
         shared = ctx.fresh_name(f"{name}_buffers")
         self._emit_tiles(shared, ring, fill)
         lists = [name, *(ctx.fresh_name(f"{name}_row") for _ in range(b - 1))]
@@ -253,6 +254,18 @@ class _Creation:
         ctx.emit("    " * b + f"{lists[-1]}.append({shared}{places})")
         for depth in range(b - 1, 0, -1):
             ctx.emit("    " * depth + f"{lists[depth - 1]}.append({lists[depth]})")
+
+    def _refuse_shared_sums(self) -> None:
+        """0.1 began every block's sum anew; a tile that blocks share adds to the sum before."""
+        site = self.ctx.site(self.node)
+        if self.buffer == "psum" and "product" in self.ctx.before.uses.get(site, ()):
+            self.ctx.seen.uses.setdefault(site, set()).add("product")  # for the next pass
+            raise Cannot(
+                "NKI1182",
+                "blocks that share a PSUM tile and sum products in it: the first product of each"
+                " has to replace what is there",
+                self.node,
+            )
 
     def _emit_tiles(self, name: str, sizes: tuple[Sym, ...], fill: str | None) -> None:
         ctx, b = self.ctx, self.blocks

@@ -136,6 +136,7 @@ def _emit(
     cuts |= {1: right[1]} if 1 in right and len(moving.shape or ()) == 2 else {}
     ctx.use(stationary, "op")
     ctx.use(moving, "op")
+    ctx.use(dst, "product")
     arguments = [
         ("dst", spell(ctx, dst, cuts)),
         ("stationary", spell(ctx, stationary, {**rows, **_free(left)})),
