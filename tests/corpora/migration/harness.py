@@ -16,7 +16,7 @@ from typing import Any, Literal
 from tests.corpora.beta1.catalog import CorpusFile, Kernel
 from tests.corpora.beta1.sources import SourceError
 from tests.corpora.migration.fixing import Fixed, fix
-from tests.corpora.migration.layout import AT_IMPORT, Laid, lay_out
+from tests.corpora.migration.layout import AT_IMPORT, Laid, lay_out, readable
 from tests.corpora.migration.reach import (
     Reached,
     is_open,
@@ -244,7 +244,7 @@ def _run_new(
         wrong = wrong or difference(case, outcome, old.outcome, "old kernel")
         if wrong:
             return "WRONG", wrong
-        failed = failed or " ".join(" ".join(outcome.findings[:1]).split())
+        failed = failed or readable(" ".join(outcome.findings[:1]), new)
     refused = refusals(new, kernel.name)
     failed = failed or (f"subset: {refused[0]}" if refused else "")
     return ("fails", failed) if failed else ("verified", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -188,7 +189,10 @@ def bound(file: Path, kernel: str, given: Sequence[str]) -> str:
 
 
 def readable(text: str, laid: Laid) -> str:
-    """A message without the folders of this run."""
+    """A message without the folders of this run, or of the run that it was kept from."""
     for place in (f"{laid.top}{os.sep}", f"{laid.top.parent}{os.sep}"):
         text = text.replace(place, "")
-    return " ".join(text.split())
+    return " ".join(_KEPT.sub("", text).split())
+
+
+_KEPT = re.compile(r"(?<!\S)/\S*/(?:old|new)/|entry-\w+/corpus_case\.py:\d+: ")
