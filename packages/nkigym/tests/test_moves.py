@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from packages.nkigym.tests.tuning_kernels import PRODUCT, SOFTMAX, TWO, product, softmax, two
 
-from neuroncore.program import Call, check, parse_program, print_program, verify, walk
+from neuroncore.program import Call, Loop, check, parse_program, print_program, verify, walk
 from neuroncore.timeline import estimate
 from nkigym.loops import Refused, Step, replay
 from nkigym.naive import naive
@@ -60,6 +60,63 @@ def test_a_load_leaves_loops_that_do_not_move_it_and_becomes_one():
     assert moved.accesses["src"].size == 256 * 1024
     assert [step.transform for step in steps] == ["hoist"] * 3 + ["widen"] * 2
     assert estimate(program).hbm_bytes < estimate(root).hbm_bytes
+
+
+APART = """program("trn2", "0.6")
+def apart(a: float32[512, 512], b: float32[512, 512]):
+    out = buffer(float32[512, 512], shared_hbm)
+    s = buffer(float32[128, 4, 512], sbuf)
+    for i in range(4):
+        dma_copy(dst=s[:, i, :], src=a[128*i : 128*i + 128, :])
+    t = buffer(float32[128, 4, 512], sbuf)
+    for j in range(4):
+        dma_copy(dst=t[:, j, :], src=b[128*j : 128*j + 128, :])
+    for k in range(4):
+        tensor_tensor(dst=t[:, k, :], data1=s[:, k, :], data2=t[:, k, :], op=add)
+        dma_copy(dst=out[128*k : 128*k + 128, :], src=t[:, k, :])
+    return out
+"""
+
+
+def sources(program):
+    """Of each load, outside the last loop, which parameter it reads, and in which iterations."""
+    return [
+        (loop.body[0].accesses["src"].buffer, tuple(loop.values)) if isinstance(loop, Loop)
+        else (loop.accesses["src"].buffer, None)
+        for loop in program.body[:-1] if isinstance(loop, (Loop, Call))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("move", "wanted"),
+    [
+        (Move("trail", (2,), 1, 0), [("a", None), ("b", (0, 1, 2, 3)), ("a", (1, 2, 3))]),
+        (Move("lead", (4,), 1, 0), [("b", None), ("a", (0, 1, 2, 3)), ("b", (1, 2, 3))]),
+    ],
+)
+def test_what_is_needed_first_is_loaded_first(move, wanted):
+    root = parse_program(APART)
+    inputs = integers(root, seed=2)
+    assert move in set(moves(root))
+
+    program, steps = apply_move(root, move)
+
+    assert sources(program) == wanted
+    assert [step.transform for step in steps] == ["peel", "swap"]
+    assert print_program(replay(root, steps)) == print_program(program)
+    assert difference(run_program(program, inputs), run_program(root, inputs)) is None
+
+
+def test_a_load_does_not_trail_behind_what_reads_it():
+    """Behind the other load it may stand, behind the sums it may not."""
+    with pytest.raises(Refused, match="they need their order"):
+        apply_move(parse_program(APART), Move("trail", (2,), 2, 0))
+
+
+def test_only_loops_of_transfers_lead_and_trail():
+    found = [move for move in moves(parse_program(APART)) if move.kind in ("lead", "trail")]
+
+    assert {move.at for move in found} == {(2,), (4,)}
 
 
 def at(program, place):

@@ -26,7 +26,7 @@ ALWAYS = frozenset({"dma", "sync", WEIGHTS})
 
 KINDS = Kinds(
     first=("stage", "hoist", "reuse", "bypass", "direct", "drain"),
-    then=("rotate", "engine", "widen", "merge"),
+    then=("rotate", "engine", "widen", "merge", "lead", "trail"),
     some=(
         "split", "fuse", "reorder", "distribute", "join", "swap", "sink", "expand", "rfactor",
     ),

@@ -8,8 +8,10 @@
                                                           use(t[:, column, k, :])
 
 `stage` takes a statement out of `levels` loops, one hoist after the other, and makes the innermost
-`wide` loops that are then around it one instruction each. `drain` sinks it instead. A move is not
-a step: it is written down as those that it is made of.
+`wide` loops that are then around it one instruction each. `drain` sinks it instead. `trail`
+leaves the first iteration of a loop of transfers where it is and takes the others behind the next
+`levels` statements; `lead` takes the first in front of those before: what is needed first comes
+first. A move is not a step: it is written down as those that it is made of.
 """
 
 from __future__ import annotations
@@ -17,18 +19,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from neuroncore.program import Allocate, Call, Loop, Program, Statement
+from neuroncore.program import Allocate, Call, Loop, Program, Statement, walk
 from nkigym import loops
 from nkigym.loops import Refused, Step
+from nkigym.loops.tree import block_of, following, places
 
 Path = tuple[int, ...]
 WIDEST = 2
 """Loops that one move makes one instruction of."""
+PASSED = 2
+"""Statements that one move lets iterations of a loop of transfers pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """`stage` or `drain` the statement at a place out of `levels` loops, `wide` of them in one."""
+    """`stage` or `drain` the statement at a place out of `levels` loops, `wide` of them in one; or
+    let the first iteration of the loop there `lead`, or the others `trail`, by `levels` statements.
+    """
 
     kind: str
     at: Path
@@ -59,10 +66,19 @@ def moves(program: Program) -> Iterator[Move]:
                 yield Move("stage", at, levels, wide)
                 if isinstance(statement, Call) and statement.is_dma:
                     yield Move("drain", at, levels, wide)
+    for at, loop in places(program):
+        if isinstance(loop, Loop) and loop.trips > 1 and _transfers(loop):
+            block = block_of(program, at)
+            others = (block[: at[-1]], block[at[-1] + 1 :])
+            for kind, passed in zip(("lead", "trail"), others, strict=True):
+                count = sum(not isinstance(s, Allocate) for s in passed)
+                yield from (Move(kind, at, n, 0) for n in range(1, min(PASSED, count) + 1))
 
 
 def apply_move(program: Program, move: Move) -> tuple[Program, tuple[Step, ...]]:
     """The program after a move, and its steps. Raises Refused where one of them cannot be taken."""
+    if move.kind in ("lead", "trail"):
+        return _apart(program, move)
     taking, at = Taking(program), move.at
     out = {"stage": _hoisted, "drain": _sunk}[move.kind]
     for _ in range(move.levels):
@@ -70,6 +86,28 @@ def apply_move(program: Program, move: Move) -> tuple[Program, tuple[Step, ...]]
     for _ in range(move.wide):
         _widen(taking, at)
     return taking.program, tuple(taking.steps)
+
+
+def _apart(program: Program, move: Move) -> tuple[Program, tuple[Step, ...]]:
+    """The first iteration of a loop before other statements, its other iterations behind them."""
+    taking, around, number = Taking(program), move.at[:-1], move.at[-1]
+    before = block_of(program, move.at)
+    taking.take("peel", move.at)
+    if move.kind == "trail":
+        number += len(block_of(taking.program, move.at)) - len(before)
+    elif len(block_of(taking.program, move.at)) != len(before) + 1:
+        raise Refused("an iteration is more than one statement")
+    for _ in range(move.levels):
+        block = block_of(taking.program, move.at)
+        passed = number if move.kind == "trail" else _previous(block, number)
+        taking.take("swap", (*around, passed))
+        number = (following(block, number) or number) if move.kind == "trail" else number - 1
+    return taking.program, tuple(taking.steps)
+
+
+def _previous(block: tuple[Statement, ...], number: int) -> int:
+    """The number of the statement before, allocations apart."""
+    return max(n for n in range(number) if not isinstance(block[n], Allocate))
 
 
 def _hoisted(taking: Taking, at: Path) -> Path:
@@ -123,6 +161,12 @@ def _inside(body: tuple[Statement, ...], at: Path) -> Iterator[tuple[Path, State
             yield here, statement
         if isinstance(statement, Loop):
             yield from _inside(statement.body, here)
+
+
+def _transfers(loop: Loop) -> bool:
+    """Whether a loop does nothing but move data between memories."""
+    calls = [s for s in walk(loop.body) if isinstance(s, Call)]
+    return bool(calls) and all(call.is_dma for call in calls)
 
 
 def _block(program: Program, at: Path) -> tuple[Statement, ...]:
