@@ -96,8 +96,8 @@ CASES = {
     "text of an array": (lambda x: f"{x:.2f}", TypeError, "unsupported format string passed"),
     "del": (lambda x: x.__delitem__(0), ValueError, "cannot delete array elements"),
     "hash": (lambda x: {x: 1}, TypeError, "unhashable"),
-    "half a step": (lambda x: np.roll(x, 1.5), TypeError, "is no shift"),
-    "half an axis": (lambda x: np.roll(x, 1, axis=1.5), TypeError, "is no axis"),
+    "half a step": (lambda x: np.roll(x, 1.5), TypeError, "is no shift"),  # type: ignore
+    "half an axis": (lambda x: np.roll(x, 1, axis=1.5), TypeError, "is no axis"),  # type: ignore
     "nothing": (lambda x: None, KernelError, "the function returns no arrays"),
     "dict": (lambda x: {"y": x}, KernelError, "the function returns no arrays"),
 }  # fmt: skip

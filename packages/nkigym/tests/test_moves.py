@@ -80,11 +80,13 @@ def apart(a: float32[512, 512], b: float32[512, 512]):
 
 def sources(program):
     """Of each load, outside the last loop, which parameter it reads, and in which iterations."""
-    return [
-        (loop.body[0].accesses["src"].buffer, tuple(loop.values)) if isinstance(loop, Loop)
-        else (loop.accesses["src"].buffer, None)
-        for loop in program.body[:-1] if isinstance(loop, (Loop, Call))
-    ]  # fmt: skip
+    found = []
+    for statement in program.body[:-1]:
+        inner = statement.body[0] if isinstance(statement, Loop) else statement
+        values = tuple(statement.values) if isinstance(statement, Loop) else None
+        if isinstance(inner, Call):
+            found.append((inner.accesses["src"].buffer, values))
+    return found
 
 
 @pytest.mark.parametrize(
