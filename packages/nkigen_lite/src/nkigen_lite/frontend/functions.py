@@ -182,7 +182,7 @@ def call_function(function: Function, args: tuple[Any, ...], kwargs: dict[str, A
         raise UnsupportedFunctionError(f"np.{name} is not translated", hint=nearest(name))
     theirs = inspect.signature(function)
     result = called(FUNCTIONS[function], f"np.{name}", theirs, args, kwargs)
-    return numbers.as_numpy_has_it(name, args, result)
+    return numbers.as_numpy_has_it(name, theirs.bind(*args, **kwargs).arguments, result)
 
 
 def called(

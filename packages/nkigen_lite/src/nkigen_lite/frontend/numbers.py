@@ -8,22 +8,29 @@ from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.promotion import fresh
 
 _NUMBERS = frozenset({
-    "array_equal", "clip", "einsum", "inner", "kron", "linalg.vecdot", "nan_to_num", "nanmax",
-    "nanmin", "sinc", "take",
+    "around", "array_equal", "clip", "einsum", "inner", "kron", "linalg.norm", "linalg.vecdot",
+    "nan_to_num", "nanmax", "nanmin", "round", "sinc", "take",
 })  # fmt: skip
 _ARRAYS = frozenset({"cross", "linalg.cross", "select", "where"})
 _LIKE_THEIR_ARRAY = frozenset({"reshape", "squeeze", "transpose"})
 
 
-def as_numpy_has_it(name: str, args: tuple[Any, ...], result: Any) -> Any:
-    """What np.`name` gave for `args`, a number or an array of rank 0 where NumPy gives one."""
-    if name in _NUMBERS:
-        return as_number(result)
+def as_numpy_has_it(name: str, given: dict[str, Any], result: Any) -> Any:
+    """What np.`name` gave for `given`, a number or an array of rank 0 where NumPy gives one."""
+    if not isinstance(result, TracedArray) or any(result is g for g in given.values()):
+        return result  # out=
     if name in _LIKE_THEIR_ARRAY:
-        return like(args[0], result) if args else result
-    if name in _ARRAYS and isinstance(result, TracedArray) and result.is_scalar:
+        return like(next(iter(given.values())), result)
+    if name in _NUMBERS and not _is_made_by_tensordot(name, given):
+        return as_number(result)
+    if name in _ARRAYS and result.is_scalar:
         return fresh(result.tape, result.value, result.dtype, scalar=False)
     return result
+
+
+def _is_made_by_tensordot(name: str, given: dict[str, Any]) -> bool:
+    """A planned einsum of several operands, which NumPy gives as an array."""
+    return name == "einsum" and bool(given.get("optimize")) and len(given["operands"]) > 2
 
 
 def like(x: Any, result: Any) -> Any:
