@@ -136,3 +136,17 @@ def difference_of_named(x, first, second):
     nisa.tensor_tensor(dst=minuend, data1=minuend, data2=subtrahend, op=nl.subtract)
     nisa.dma_copy(dst=out, src=minuend)
     return out
+
+
+@nki.jit
+def difference_of_parts(x_0, x):
+    """x_0 minus the one tensor in x: a tuple, a list or a dict."""
+    (key,) = x if isinstance(x, dict) else (0,)
+    out = nl.ndarray(x_0.shape, dtype=x_0.dtype, buffer=nl.shared_hbm)
+    minuend = nl.ndarray(x_0.shape, dtype=x_0.dtype, buffer=nl.sbuf, name="x_\u03bc")
+    nisa.dma_copy(dst=minuend, src=x_0)
+    subtrahend = nl.ndarray(x_0.shape, dtype=x_0.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=subtrahend, src=x[key])
+    nisa.tensor_tensor(dst=minuend, data1=minuend, data2=subtrahend, op=nl.subtract)
+    nisa.dma_copy(dst=out, src=minuend)
+    return out

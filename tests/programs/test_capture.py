@@ -234,6 +234,21 @@ def test_names_that_python_reads_as_one_name_two_buffers(kernels, tmp_path, firs
     assert np.array_equal(runpy.run_path(str(path))[program.name](x), x - 5)
 
 
+@pytest.mark.parametrize("container", [0, "\u00b5", "layer.weight", "a b", "class"])
+def test_parameters_inside_arguments_have_names_of_their_own(kernels, tmp_path, container):
+    """A tuple x beside a parameter x_0; keys that are no name, or one with a tile's."""
+    one, other = random(128, 16), random(128, 16)
+    given = (other,) if container == 0 else {container: other}
+    program = capture(kernels.difference_of_parts, one, given)
+
+    assert parse_program(str(program)) == program
+    assert np.array_equal(execute_program(program, [one, other])[0], one - other)
+    path = tmp_path / "emitted.py"
+    path.write_text(emit(program, "0.6"), encoding="utf-8")
+    found = runpy.run_path(str(path))[program.name](one, other)
+    assert np.array_equal(found, one - other)
+
+
 @pytest.mark.parametrize(
     "what", [None, "rows_doubled", object(), dict, print, max, np.add, str.join]
 )

@@ -166,16 +166,17 @@ def named_like_source(program: Program, hints: Mapping[str, str]) -> Program:
     for statement in walk(program.body):
         if isinstance(statement, Allocate):
             old = statement.buffer.name
-            names[old] = _unused(hints.get(old, old), taken)
+            names[old] = unused(hints.get(old, old), taken)
             taken.add(names[old])
     body = tuple(_rename(s, names, {}, taken) for s in program.body)
     results = tuple(names.get(r, r) for r in program.results)
     return replace(program, body=body, results=results)
 
 
-def _unused(wanted: str, taken: set[str]) -> str:
-    """`wanted`, or with the first number that makes it new."""
-    base = python_name(wanted, "tile")
+def unused(wanted: str, taken: Set[str], otherwise: str = "tile") -> str:
+    """`wanted`, or `otherwise` where Python has no such name; with the first number that makes it
+    new."""
+    base = python_name(wanted, otherwise)
     name, number = base, 1
     while name in taken:
         number += 1
@@ -214,7 +215,7 @@ def _variable(loop: Loop, outer: Mapping[str, str], taken: set[str]) -> str:
     around = list(_loop_variables(places))
     inner = _perfect_depth(loop)  # so many loops inside will take the innermost variables
     sourced = (v for v in (*around[inner:], *around[:inner], *_LOOP_NAMES) if v not in used)
-    return next(sourced, None) or _unused("i", used)
+    return next(sourced, None) or unused("i", used)
 
 
 def _perfect_depth(loop: Loop) -> int:

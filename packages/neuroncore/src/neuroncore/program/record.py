@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -18,7 +19,7 @@ from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 from neuroncore.options import Options
 from neuroncore.program.looks import number_look
-from neuroncore.program.naming import assigned_name, named_like_source
+from neuroncore.program.naming import assigned_name, named_like_source, unused
 from neuroncore.program.nodes import Program, plain_number
 from neuroncore.program.notes import Layout, NotedCall, NotedTensor, NotedView, Notes
 from neuroncore.program.reroll import loops_in
@@ -81,8 +82,9 @@ class Recorder(Watcher):
         for name, view in tensors_by_name(kernel, args, kwargs):
             tensor = self._tensors[id(view.storage)]
             tensor.is_gathered = False
-            tensor.parameter = name
-            tensor.look = self._look(("parameter", name))
+            taken = {t.parameter for t in self._parameters if t.parameter}
+            tensor.parameter = unused(re.sub(r"\W", "_", name), taken, "x")
+            tensor.look = self._look(("parameter", tensor.parameter))
             self._parameters.append(tensor)
             self.core = view.core
 
