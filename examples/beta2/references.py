@@ -29,8 +29,9 @@ def rmsnorm(
 def rope(x: NDArray, cos: NDArray, sin: NDArray, compute: DTypeLike = np.float64) -> NDArray:
     """[a cos - b sin | b cos + a sin] for x = [a | b]: x [S, H, D]; cos, sin [S, D/2]."""
     half = x.shape[-1] // 2
-    a, b = x[..., :half].astype(compute), x[..., half:].astype(compute)
-    c, s = cos[:, None, :].astype(compute), sin[:, None, :].astype(compute)
+    wide = x.astype(compute, copy=False)
+    a, b = wide[..., :half], wide[..., half:]
+    c, s = (angles[:, None, :].astype(compute, copy=False) for angles in (cos, sin))
     return np.concatenate([a * c - b * s, b * c + a * s], axis=-1).astype(x.dtype)
 
 
@@ -53,6 +54,16 @@ def attention(
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights /= weights.sum(axis=-1, keepdims=True)
     return (weights @ v.astype(compute, copy=False)).astype(q.dtype)
+
+
+def mlp(x_t: NDArray, w1: NDArray, w2: NDArray, compute: DTypeLike = np.float64) -> NDArray:
+    """relu(x_t.T @ w1) @ w2: x_t [D, B], w1 [D, H], w2 [H, O] → [B, O]; the hidden layer rounds.
+
+    What is between the two layers is rounded to x_t's dtype where `compute` is wider than that.
+    """
+    hidden = np.maximum(x_t.T.astype(compute, copy=False) @ w1.astype(compute, copy=False), 0)
+    hidden = hidden.astype(x_t.dtype, copy=False).astype(compute, copy=False)
+    return (hidden @ w2.astype(compute, copy=False)).astype(x_t.dtype)
 
 
 def memories(x: NDArray) -> NDArray:
