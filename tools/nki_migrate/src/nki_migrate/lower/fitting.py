@@ -9,13 +9,18 @@ from nki_migrate.facts.values import Sym, Tensor
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import temporary
 from nki_migrate.lower.observations import guard, seen_one, seen_same
+from nki_migrate.lower.partitions import repeat_row
 from nki_migrate.lower.views import home, pattern, spell, storage_dims
 
 __all__ = ["broadcast_partitions", "form_of"]
 
 
 def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
-    """How two shapes fit: same, column left/right ((P, 1)), row left/right ((1, F))."""
+    """How two shapes fit.
+
+    same, column left/right ((P, 1)), row left/right ((1, F)), point left/right ((1, 1)), or cross
+    left/right: a (P, 1) column on that side, and a (1, F) row.
+    """
     if a.shape is None or b.shape is None:
         if a.shape is None and b.shape is None and _of_one_shape(a, b):
             return "same"
@@ -40,6 +45,9 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
     if form is not None:
         _guard_ones(ctx, a if form.endswith("left") else b, form)
         return form
+    form = _two_sided([[s.value == 1 for s in t.shape or ()] for t in (a, b)])
+    if form is not None:
+        return form
     if any((s.value == 1) != (t.value == 1) for s, t in zip(a.shape, b.shape, strict=True)):
         sizes = f"{_sizes(a)} and {_sizes(b)}"
         raise Cannot(
@@ -56,6 +64,16 @@ def _one_sided(a: Tensor, b: Tensor, alike: list[bool], ones: list[list[bool]]) 
             return f"column {name}"
         if own[0] and all(alike[1:]):
             return f"row {name}"
+    return None
+
+
+def _two_sided(ones: list[list[bool]]) -> str | None:
+    """Whether one of two tiles is a single element, or they are a column and a row."""
+    for own, other, side in ((ones[0], ones[1], "left"), (ones[1], ones[0], "right")):
+        if all(own):
+            return f"point {side}"
+        if all(own[1:]) and other[0]:
+            return f"cross {side}"
     return None
 
 
@@ -98,32 +116,36 @@ def _shown_name(ctx: Context, tensor: Tensor) -> str:
 def broadcast_partitions(
     ctx: Context, node: ast.AST, row: Tensor, shape: tuple[Sym, ...]
 ) -> Tensor:
-    """A (1, F) row in all partitions: read again from HBM with partition stride 0 (NKI1164)."""
-    origin = row.storage.loaded_from
-    picked = origin is not None and origin.storage.gather is not None
-    if origin is None or picked or row.dims is not None or origin.shape is None:
-        raise Cannot(
-            "NKI1164",
-            f"`{row.storage.name}` has one partition and does not come straight from a load:"
-            " no view repeats it over the partitions",
-            node,
-        )
+    """A (1, F) row in all partitions (NKI1164).
+
+    Read again from HBM with partition stride 0 where it comes straight from a load, else shuffled.
+    """
+    origin = _reread(ctx, row)
+    if origin is None or row.dtype is None:
+        return repeat_row(ctx, node, row, shape[0])
     ctx.report("NKI1164", node, f"`{row.storage.name}` is loaded into every partition")
     ctx.basis.append(f"`{row.storage.name}` is an unchanged load of `{origin.storage.name}`")
     ctx.use(row, "broadcast")
-    dims = storage_dims(origin)
-    if dims is None or row.dtype is None or origin.storage.shape is None:
-        raise Cannot("NKI1164", f"the shape of `{origin.storage.name}` is not known", node)
+    dims = storage_dims(origin) or ()
     wide_shape = (shape[0], *row.shape[1:]) if row.shape else shape
     wide = temporary(ctx, f"{row.storage.name}_bcast", wide_shape, row.dtype, "sbuf", node)
     unrowed = tuple(replace(d, terms=tuple(t for t in d.terms if t[0] != 0)) for d in dims)
-    if not ctx.still_valid(origin.storage.mentions or frozenset()):
-        raise Cannot("NKI1164", f"`{origin.storage.name}` names something else by now", node)
     if origin.storage.mentions is None:
         base = home(ctx, origin.storage)
     else:
         base = origin.storage.flat_name or origin.storage.name
+    assert origin.storage.shape is not None
     text = base + pattern(ctx, origin.storage, unrowed, origin.storage.shape, wide_shape)
     nisa = ctx.alias("nisa")
     ctx.emit_call(f"{nisa}.dma_copy", [("dst", spell(ctx, wide)), ("src", text)], [])
     return wide
+
+
+def _reread(ctx: Context, row: Tensor) -> Tensor | None:
+    """The access in HBM that the row is an unchanged load of, if it can be repeated here."""
+    origin = row.storage.loaded_from
+    if origin is None or row.dims is not None or origin.storage.gather is not None:
+        return None
+    if origin.shape is None or origin.storage.shape is None or storage_dims(origin) is None:
+        return None
+    return origin if ctx.still_valid(origin.storage.mentions or frozenset()) else None

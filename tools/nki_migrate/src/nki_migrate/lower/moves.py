@@ -21,6 +21,7 @@ from nki_migrate.lower.destination import (
     whole_shape,
 )
 from nki_migrate.lower.evaluate import as_dtype, value_of
+from nki_migrate.lower.in_out import is_in_out
 from nki_migrate.lower.masks import Region
 from nki_migrate.lower.operators import copy_into
 from nki_migrate.lower.signatures import CallSite
@@ -122,7 +123,10 @@ def lower_store(ctx: Context, site: CallSite, target: Target | None) -> Value:
 def _refuse_parameters(ctx: Context, dst: Tensor, site: CallSite) -> None:
     """Kernels of SDK 2.20 write to an argument; from 0.2 on a kernel returns what it makes."""
     name = dst.storage.flat_name
-    if ctx.function.entry and name in ctx.function.parameters:
+    if name is not None and ctx.function.entry and name in ctx.function.parameters:
+        if is_in_out(ctx.function.node, name):
+            ctx.basis.append(f"`{name}` is annotated as mutable, and every return has it")
+            return
         raise Cannot(
             "NKI1117",
             f"`{name}` is a parameter: allocate and return it here, and change the callers",

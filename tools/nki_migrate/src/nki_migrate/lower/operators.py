@@ -1,8 +1,8 @@
 """Arithmetic on tiles, as operators or `nl` functions (rules NKI1220–NKI1224).
 
-Same shapes: tensor_tensor. A number or a (P, 1) tile on one side: tensor_scalar. A (1, F) row:
-the row is read again from HBM into all partitions where it comes straight from a load
-(NKI1164), else a TODO. Division is multiplication by the reciprocal: the machine has no divide.
+Same shapes: tensor_tensor. A number or a (P, 1) tile on one side: tensor_scalar. A (1, F) row is
+first repeated over the partitions (NKI1164). Division is multiplication by the reciprocal: the
+machine has no divide.
 """
 
 from __future__ import annotations
@@ -253,11 +253,13 @@ def two_tiles(
         dtype = promoted(ctx, *kinds)
     if op in _COMPARISONS and dtype is None:
         raise Cannot("NKI1220", "a comparison without `dtype=`: its result dtype changed", node)
-    if form == "row left" or form == "row right":
-        row, other = (a, b) if form == "row left" else (b, a)
+    kind, _, side = form.partition(" ")
+    if kind in {"row", "point", "cross"}:  # a cross names the side of its column
+        row_left = (side == "left") == (kind != "cross")
+        row, other = (a, b) if row_left else (b, a)
         wide = broadcast_partitions(ctx, node, row, other.shape)  # type: ignore[arg-type]
-        a, b = (wide, b) if form == "row left" else (a, wide)
-        form = "same"
+        a, b = (wide, b) if row_left else (a, wide)
+        form = "same" if kind == "row" else f"column {side}"
     if op == "divide":
         b = reciprocal(ctx, node, b, region)
         op = "multiply"

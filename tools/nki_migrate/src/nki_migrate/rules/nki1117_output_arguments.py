@@ -25,7 +25,8 @@ Old: `def kernel(x, out): … nl.store(out, value=…)` without a `return` (SDK 
 New: allocate the tensor in `nl.shared_hbm`, return it, drop the parameter, change the callers;
 by hand
 
-A signature is not changed by this tool.
+A signature is not changed by this tool. A parameter that 0.1 has marked as mutable, and that every
+`return` has, stays as it is: the store and the `return` say the same in later versions (NKI1105).
 """,
     examples=(Example.kernel(_BAD, _GOOD, parameters="x, out"),),
 )

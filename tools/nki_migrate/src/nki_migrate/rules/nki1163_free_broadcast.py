@@ -29,7 +29,8 @@ Old: `a + b` with `(P, 1)` and `(P, F)`
 
 New: `nisa.tensor_scalar` with the `(P, 1)` tile as operand
 
-That form converts; other broadcasts of free dimensions stay.
+That form converts, and so do a single element `(1, 1)` and a column beside a row `(1, F)`, which
+are first repeated over the partitions (NKI1164); other broadcasts of free dimensions stay.
 """,
     examples=(Example.kernel(_BAD, _GOOD),),
 )
