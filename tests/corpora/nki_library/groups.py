@@ -36,6 +36,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "tensor_view": ("core/utils/test_tensor_view.py",),
 }
 ENDED = (0, 1)  # pytest's exit status: all passed, some failed
+SEED = {"NEURON_PYTHONHASHSEED": "0"}  # the harness draws the same parameters in every process
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -126,6 +127,7 @@ def child_environment(checkout: Path) -> dict[str, str]:
     search = (CHILD, checkout / "src", checkout)
     return {
         **ONE_THREAD,
+        **SEED,
         **os.environ,
         "PYTHONPATH": os.pathsep.join(map(str, search)),
         "PYTHONDONTWRITEBYTECODE": "1",
