@@ -308,7 +308,7 @@ def _span_findings(
                 assert rule.check is not None
                 for finding in rule.check(node, site):
                     start = run.starts.get(finding.kernel or "", step[0])
-                    if start <= step[0]:
+                    if start == step[0] or (start < step[0] and not rule.native):
                         yield finding, node
 
 

@@ -29,15 +29,22 @@ def render_page(rule: Rule) -> str:
         "",
         f"**{rule.title}**",
         "",
-        f"NKI {step}; {rule.safety.value}; class ({rule.klass}): {_CLASSES[rule.klass]}.",
+        f"NKI {step}; {_how(rule)}.",
         "",
     ]
     if rule.page:
         lines += [rule.page.strip().replace("```python\n", f"{_FENCE}\n"), ""]
     for example in rule.examples:
         lines += _example(example)
-    lines += [f"To leave a line alone: `# nki-migrate: ignore[{rule.id}]` at its end.", ""]
+    if not rule.keeps:
+        lines += [f"To leave a line alone: `# nki-migrate: ignore[{rule.id}]` at its end.", ""]
     return "\n".join(lines)
+
+
+def _how(rule: Rule) -> str:
+    if rule.keeps:
+        return "stays as it is; nothing is reported"
+    return f"{rule.safety.value}; class ({rule.klass}): {_CLASSES[rule.klass]}"
 
 
 def _example(example: Example) -> list[str]:
@@ -51,7 +58,8 @@ def render_all(rules: Iterable[Rule]) -> str:
     rules = list(rules)
     table = ["| id | step | safety | what |", "|---|---|---|---|"]
     table += [
-        f"| [{rule.id}](#{rule.id.lower()}) | {'→'.join(rule.step)} | {rule.safety.value} "
+        f"| [{rule.id}](#{rule.id.lower()}) | {'→'.join(rule.step)} "
+        f"| {'stays' if rule.keeps else rule.safety.value} "
         f"| {rule.title} |"
         for rule in rules
     ]

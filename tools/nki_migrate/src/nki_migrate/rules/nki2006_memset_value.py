@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.rules.arguments import is_device_call, keyword
+from nki_migrate.rules.arguments import is_device_call
 from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.tiles import allocation_of, argument
 
 _INTEGERS = {f"nl.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32)}
 _FLOATS = {
@@ -22,11 +23,12 @@ _FLOATS = {
 
 
 def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
-    value = _argument(call, "value", 1)
+    value = argument(call, "value", 1)
     if value is None or not is_device_call(call, site, "nisa.memset"):
         return
     given, sign = _number(value)
-    dtype = _dtype_of(_argument(call, "dst", 0), call, site)
+    tile = allocation_of(argument(call, "dst", 0), site)
+    dtype = tile.dtype if tile is not None else None
     if given is None or dtype is None:
         return
     if dtype in _INTEGERS and isinstance(given, float):
@@ -53,42 +55,11 @@ def _integer_tile(
         yield site.finding("NKI2006", value, said, severity=Severity.ERROR, safety=Safety.MANUAL)
 
 
-def _argument(call: ast.Call, name: str, place: int) -> ast.expr | None:
-    given = keyword(call, name)
-    if given is not None:
-        return given.value
-    return call.args[place] if place < len(call.args) else None
-
-
 def _number(node: ast.expr) -> tuple[int | float | None, str]:
     sign = "-" if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else ""
     inner = node.operand if isinstance(node, ast.UnaryOp) and sign else node
     is_number = isinstance(inner, ast.Constant) and type(inner.value) in (int, float)
     return (inner.value if is_number else None), sign  # type: ignore[attr-defined]
-
-
-def _dtype_of(tile: ast.expr | None, call: ast.Call, site: Site) -> str | None:
-    """The dtype that a tile was allocated with, when all its allocations agree and name one."""
-    while isinstance(tile, ast.Subscript):
-        tile = tile.value
-    function = site.function_of(call)
-    if not isinstance(tile, ast.Name) or function is None:
-        return None
-    named = {
-        _allocated_dtype(node.value, site)
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == tile.id for t in node.targets)
-    }
-    return named.pop() if len(named) == 1 else None
-
-
-def _allocated_dtype(value: ast.expr, site: Site) -> str | None:
-    if not isinstance(value, ast.Call):
-        return None
-    if site.canonical(value.func) not in ("nl.ndarray", "nl.zeros", "nl.full", "nl.ones"):
-        return None
-    return site.canonical(_argument(value, "dtype", 1))
 
 
 _BAD = """

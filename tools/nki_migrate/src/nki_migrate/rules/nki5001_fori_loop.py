@@ -6,23 +6,22 @@ import ast
 from collections.abc import Iterator
 
 from nki_migrate.findings import Edit, Finding, Safety, Severity
+from nki_migrate.rules.loop_bodies import call_after, inside, is_device_loop, name_of_body, obstacle
 from nki_migrate.rules.rule import Example, Rule, Site
-
-_JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
 
 
 def _check(loop: ast.For, site: Site) -> Iterator[Finding]:
-    if not _is_dynamic(loop, site) or site.function_of(loop) is None:
+    if not is_device_loop(loop, site) or site.function_of(loop) is None:
         return
     assert isinstance(loop.iter, ast.Call)
     bounds = [site.source(argument) for argument in loop.iter.args]
     rule = "NKI5003" if len(bounds) == 1 else "NKI5001"
-    obstacle = _obstacle(loop, site)
-    if obstacle is not None:
+    why = _obstacle(loop, site)
+    if why is not None:
         yield site.finding(
             rule,
             loop.iter,
-            f"nl.dynamic_range is deprecated: nl.fori_loop; {obstacle}",
+            f"nl.dynamic_range is deprecated: nl.fori_loop; {why}",
             severity=Severity.WARNING,
             safety=Safety.MANUAL,
         )
@@ -46,41 +45,13 @@ def _obstacle(loop: ast.For, site: Site) -> str | None:
         return "the step has to be a positive number"
     if not isinstance(loop.target, ast.Name) or loop.orelse:
         return "the loop has an else part or several targets"
-    inside = [node for statement in loop.body for node in ast.walk(statement)]
-    if any(isinstance(node, _JUMPS) for node in inside):
-        return "the body leaves the loop or a name's scope"
-    if any(_is_no_reorder(node, site) for node in site.index.ancestors(loop)):
-        return "it stands inside no_reorder()"
-    escaping = _assigned(inside) & _used_outside(loop, site)
-    if escaping:
-        return f"the body rebinds {', '.join(sorted(escaping))}, used outside"
-    if any(_counts_with(node, loop.target.id) for node in inside):
+    if any(_counts_with(node, loop.target.id) for node in inside(loop)):
         return f"the body calculates with {loop.target.id}, which becomes a register"
-    return None
+    return obstacle(loop, site)
 
 
 def _is_positive(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value > 0
-
-
-def _is_no_reorder(node: ast.AST, site: Site) -> bool:
-    return isinstance(node, ast.With) and any(
-        isinstance(item.context_expr, ast.Call)
-        and site.canonical(item.context_expr.func) == "nl.no_reorder"
-        for item in node.items
-    )
-
-
-def _assigned(nodes: list[ast.AST]) -> set[str]:
-    return {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
-
-
-def _used_outside(loop: ast.For, site: Site) -> set[str]:
-    function = site.function_of(loop)
-    assert function is not None
-    inside = {id(node) for node in ast.walk(loop)}
-    names = (n for n in ast.walk(function.node) if isinstance(n, ast.Name) and id(n) not in inside)
-    return {n.id for n in names} | set(function.parameters)
 
 
 def _counts_with(node: ast.AST, name: str) -> bool:
@@ -100,39 +71,14 @@ def _edits(loop: ast.For, bounds: list[str], site: Site) -> list[Edit]:
     """The header becomes a `def`; the call follows the last line of the body."""
     source = site.index.source
     assert isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)
-    name = _name_of_body(loop, site)
+    name = name_of_body(loop, site)
     line, column, _, _ = source.span(loop)
     _, _, end_line, end_column = source.span(loop.iter)
     language = site.index.alias_for("nl")
     low, high = ("0", bounds[0]) if len(bounds) == 1 else bounds[:2]
     step = f", step={bounds[2]}" if len(bounds) == 3 else ""
-    call = f"{language}.fori_loop({low}, {high}, {name}{step})"
-    last = source.span(loop.body[-1])[2]
-    text = source.lines[last - 1].rstrip("\r\n")
-    after = Edit(last, len(text) + 1, last, len(text) + 1, _line(site, line, call))
+    after = call_after(loop, f"{language}.fori_loop({low}, {high}, {name}{step})", site)
     return [Edit(line, column, end_line, end_column, f"def {name}({loop.target.id})"), after]
-
-
-def _line(site: Site, line: int, text: str) -> str:
-    return f"{site.index.source.newline}{site.index.source.indentation(line)}{text}"
-
-
-def _name_of_body(loop: ast.For, site: Site) -> str:
-    """`body`, or `body_2` for the second such loop of the file, …; never a name in use."""
-    nodes = [*ast.walk(site.index.source.tree)]
-    loops = [n for n in nodes if isinstance(n, ast.For) and _is_dynamic(n, site)]
-    number = sorted(n.lineno for n in loops).index(loop.lineno) + 1
-    taken = {n.id for n in nodes if isinstance(n, ast.Name)}
-    taken |= {n.name for n in nodes if isinstance(n, ast.FunctionDef)}
-    stem = "body" if number == 1 else f"body_{number}"
-    return next(
-        name for name in (stem + "_" * i for i in range(len(taken) + 1)) if name not in taken
-    )
-
-
-def _is_dynamic(loop: ast.For, site: Site) -> bool:
-    call = loop.iter
-    return isinstance(call, ast.Call) and site.canonical(call.func) == "nl.dynamic_range"
 
 
 _HEAD = """

@@ -73,7 +73,9 @@ class Rule:
     """One migration rule.
 
     `klass` is the class of the rule catalogue: (a) syntax alone, (b) needs facts, (c) can
-    only report. `page` is Markdown: old form, new form, why, the trap.
+    only report. `page` is Markdown: old form, new form, why, the trap. `native`: the rule is about
+    code that people wrote for the step's first version, not about what an earlier step wrote.
+    `keeps`: it says that something stays, and reports nothing.
     """
 
     id: str
@@ -86,6 +88,8 @@ class Rule:
     nodes: tuple[type[ast.AST], ...] = ()
     check: Callable[[Any, Site], Iterable[Finding]] | None = None
     calls: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: MappingProxyType({}))
+    native: bool = False
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,11 @@ class Site:
         """Remove a statement that has its lines to itself, line ending included."""
         line, _, end_line, _ = self.index.source.span(node)
         return Edit(line, 1, end_line, len(self.index.source.lines[end_line - 1]) + 1, "")
+
+    def insert_after(self, node: ast.AST, text: str) -> Edit:
+        """Insert text right after a node."""
+        _, _, line, column = self.index.source.span(node)
+        return Edit(line, column, line, column, text)
 
     def without_keyword(self, call: ast.Call, *names: str) -> Edit:
         """Remove keyword arguments, with their commas, from a call."""

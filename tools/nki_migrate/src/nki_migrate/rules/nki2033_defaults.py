@@ -1,0 +1,176 @@
+"""Defaults that changed: what a call leaves out means something else."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call
+from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.tiles import argument
+
+_LOWEST = -3.4028235e38  # of float32, as the stubs of SDK 2.28 have it
+
+
+@dataclass(frozen=True, slots=True)
+class _Default:
+    """A function, the parameter that has another default now, its place, and what to say."""
+
+    function: str
+    parameter: str
+    place: int
+    said: str
+    matters: Callable[[ast.Call, Site], bool] = lambda call, site: True
+
+
+def _left_out(rule: str, defaults: tuple[_Default, ...]) -> Callable[..., Iterator[Finding]]:
+    """A check for calls that leave a parameter out."""
+    known = {d.function: d for d in defaults}
+
+    def check(call: ast.Call, site: Site) -> Iterator[Finding]:
+        if not is_device_call(call, site, *known) or has_unknown_arguments(call):
+            return
+        default = known[str(site.canonical(call.func))]
+        given = argument(call, default.parameter, default.place)
+        if given is None and default.matters(call, site):
+            yield _warned(rule, call, site, default.said)
+
+    return check
+
+
+def _warned(rule: str, call: ast.Call, site: Site, said: str) -> Finding:
+    return site.finding(rule, call, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+
+
+def _has_a_wide_grid(call: ast.Call, site: Site) -> bool:
+    """Whether the kernel may be launched over several axes."""
+    function = site.function_of(call)
+    grids = [x.grid for x in site.index.launches if function and x.kernel == function.name]
+    return not grids or any(len(g) > 1 for g in grids)
+
+
+def _range_select(call: ast.Call, site: Site) -> Iterator[Finding]:
+    if not is_device_call(call, site, "nisa.range_select"):
+        return
+    other = argument(call, "on_false_value", 10)
+    command = argument(call, "reduce_cmd", 6)
+    ignored = []
+    if other is not None and not _is_lowest(other):
+        ignored.append("on_false_value")
+    if command is not None and site.canonical(command) != "nisa.reduce_cmd.reset_reduce":
+        ignored.append("reduce_cmd")
+    if ignored:
+        said = f"range_select: 0.2 ignored {' and '.join(ignored)}, from 0.3 on they count"
+        yield _warned("NKI2033", call, site, said)
+
+
+def _is_lowest(node: ast.expr) -> bool:
+    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    inner = node.operand if isinstance(node, ast.UnaryOp) and negated else None
+    value = inner.value if isinstance(inner, ast.Constant) else None
+    return isinstance(value, float) and abs(value + _LOWEST) <= 1e31
+
+
+_PROGRAMS = _Default(
+    "nl.num_programs", "axes", 0,
+    "num_programs() counts axis 0 from 0.3 on, not all axes: give axes=", _has_a_wide_grid,
+)  # fmt: skip
+_BARRIER = _Default(
+    "nisa.core_barrier", "engine", 2,
+    "core_barrier waits on gpsimd from 0.3 on: give engine= if another is meant",
+)  # fmt: skip
+_RANDOM = tuple(
+    _Default(
+        f"nisa.{name}", "engine", 1,
+        f"{name} runs on {engine} from 0.5 on, where the compiler chose: give engine=",
+    )
+    for name, engine in (
+        ("rng", "vector"), ("rand_get_state", "gpsimd"), ("rand_set_state", "gpsimd")
+    )
+)  # fmt: skip
+
+_HEAD = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+"""
+_SELECT = (
+    _HEAD
+    + """\
+def select(dst, x, low, high):
+    nisa.range_select(
+        dst, x, nl.greater_equal, nl.less, low, high, on_false_value=0.0
+    )
+"""
+)
+_COUNT = (
+    _HEAD
+    + """\
+def share(x):
+    return x.shape[0] // nl.num_programs()
+"""
+)
+_DRAW = (
+    _HEAD
+    + """\
+def draw(dst):
+    nisa.rng(dst)
+"""
+)
+
+RULES = (
+    Rule(
+        id="NKI2033",
+        step=("0.2", "0.3"),
+        klass="c",
+        safety=Safety.MANUAL,
+        title="`range_select` heeds `on_false_value` and `reduce_cmd`",
+        page="""\
+0.2 filled with the lowest float32 and reset the reduction, whatever the call said. From 0.3 on the
+call is taken at its word: the result changes. SDK 2.27 had other defaults again (`0.0`, `idle`).
+Code that this tool wrote from 0.1 means what it says.
+""",
+        examples=(Example.of(_SELECT, _SELECT),),
+        nodes=(ast.Call,),
+        check=_range_select,
+        native=True,
+    ),
+    Rule(
+        id="NKI2034",
+        step=("0.2", "0.3"),
+        klass="c",
+        safety=Safety.MANUAL,
+        title="defaults that changed in 0.3",
+        page="""\
+`nl.num_programs()` counted the programs of all axes and counts those of axis 0 now;
+`core_barrier` has `engine=gpsimd`. `program_id(axis=0)` and `iota(offset=0)` are new defaults of
+what had to be given, and change nothing. A kernel that is only launched over one axis is not
+reported.
+""",
+        examples=(Example.of(_COUNT, _COUNT),),
+        nodes=(ast.Call,),
+        check=_left_out("NKI2034", (_PROGRAMS, _BARRIER)),
+        native=True,
+    ),
+    Rule(
+        id="NKI4004",
+        step=("0.4", "0.5"),
+        klass="c",
+        safety=Safety.MANUAL,
+        title="random numbers have a default engine",
+        page="""\
+`rng` runs on the vector engine, `rand_get_state` and `rand_set_state` on gpsimd, where the compiler
+chose before. Each engine has a state of its own.
+
+**Trap.** A kernel that sets the state on one engine and draws on another is no longer reproducible,
+and no error says so.
+""",
+        examples=(Example.of(_DRAW, _DRAW),),
+        nodes=(ast.Call,),
+        check=_left_out("NKI4004", _RANDOM),
+    ),
+)
