@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nki_migrate.own_rules import OWN_RULES
 from nki_migrate.request import VERSIONS
 
 NEWEST = VERSIONS[-1]
@@ -123,10 +124,6 @@ def _check_value(path: Path, key: str, value: object) -> None:
         raise ConfigError(f"{path}: {key} = {value!r}: expected {expected}")
 
 
-# Findings about the run itself, which no rule makes (suppress.py, untouched.py)
-_OWN_IDS = ("NKI0001", "NKI0002", "NKI0003", "NKI0004")
-
-
 def check_rule_ids(ids: list[str] | tuple[str, ...], where: str = "") -> None:
     """Raises ConfigError for something that is neither a rule id nor the prefix of one."""
     known: list[str] = []
@@ -147,7 +144,7 @@ def check_rule_ids(ids: list[str] | tuple[str, ...], where: str = "") -> None:
 def _known_ids() -> list[str]:
     from nki_migrate.rules import all_rules  # the rules read a request, which we help to make
 
-    return [*_OWN_IDS, *all_rules()]
+    return [*OWN_RULES, *all_rules()]
 
 
 def did_you_mean(word: str, known: list[str]) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import typer
 
@@ -17,17 +16,15 @@ from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inpu
 from nki_migrate.cli.observe import with_observations
 from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
 from nki_migrate.cli.verify import nothing_to_verify, verify_results
-from nki_migrate.config import NEWEST
+from nki_migrate.config import NEWEST, ConfigError
 from nki_migrate.diffs import unified_diff
 from nki_migrate.findings import FileResult
 from nki_migrate.processing import process_all
-from nki_migrate.report import render_concise, render_json, render_text
+from nki_migrate.report import FORMATS, Mode, Report
 from nki_migrate.report.summary import is_hidden, is_manual, is_open
-from nki_migrate.report.text import TextOptions
+from nki_migrate.report.text import statistics_table
 from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS, Limits
 from nki_migrate.verify.table import Row, render_table
-
-Mode = Literal["check", "diff", "fix"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ def migrate(
     """The commands `check`, `diff` and `fix`."""
     del notebooks, add_ignores  # their callbacks have refused them
     mode = _mode(ctx.info_name, diff, check)
-    _refuse(mode, output_format, verify, output_dir)
+    _refuse(mode, verify, output_dir)
     chosen = Chosen(
         source, target, split_ids(select), split_ids(extend_select), split_ids(ignore),
         unsafe_fixes, nl, block_dims, todo, all_or_nothing, step,
@@ -104,17 +101,16 @@ def migrate(
     act = writer(targets) if mode == "fix" else _keep
     results = _run(inputs, jobs or os.cpu_count() or 1, act, quiet)
     rows = _verified(inputs, results, cases, limits, jobs) if verify else None
-    _report(mode, paths, chosen, output, results, rows)
+    code = _code(mode, results, rows, verify, exit_non_zero_on_fix)
+    code = 0 if exit_zero and code == 1 else code
+    _report(mode, paths, chosen, output, results, rows, code)
     if verify and not rows:
         nothing_to_verify(cases)
-    code = _code(mode, results, rows, verify, exit_non_zero_on_fix)
-    raise typer.Exit(0 if exit_zero and code == 1 else code)
+    raise typer.Exit(code)
 
 
-def _refuse(mode: Mode, output_format: str, verify: bool, output_dir: Path | None) -> None:
+def _refuse(mode: Mode, verify: bool, output_dir: Path | None) -> None:
     """Options that this command does not have; raises typer.BadParameter."""
-    if output_format in o.UNBUILT_FORMATS:
-        _bad(f"--output-format {output_format}: not built yet; there are text, concise and json")
     if verify and mode == "check":
         _bad("--verify belongs to fix and diff; check changes nothing to verify")
     if output_dir is not None and mode != "fix":
@@ -209,30 +205,39 @@ def _report(
     output: Output,
     results: Sequence[FileResult],
     rows: Sequence[Row] | None,
+    code: int,
 ) -> None:
-    target = chosen.target or chosen.config_for(Path.cwd()).get("to", NEWEST)
     if mode == "diff":
         _write_out("".join(unified_diff(result) for result in results))
-    if output.format == "json":
-        verification = None if rows is None else [row.as_json() for row in rows]
-        source = chosen.source or "auto"
-        text = render_json(results, source=source, target=target, verification=verification)
-    else:
-        options = TextOptions(
-            target,
-            output.color and output.file is None,
-            output.quiet,
-            output.verbose,
-            output.statistics,
-        )
-        render = render_concise if output.format == "concise" else render_text
-        text = render(results, options) + ("\n" + render_table(rows) if rows else "")
+    report = Report(
+        results,
+        target=chosen.target or chosen.config_for(Path.cwd()).get("to", NEWEST),
+        source=chosen.source or "auto",
+        mode=mode,
+        verification=None if rows is None else [row.as_json() for row in rows],
+        verified=render_table(rows) if rows else "",
+        color=output.color and output.file is None,
+        quiet=output.quiet,
+        verbose=output.verbose,
+        statistics=output.statistics,
+        exit_code=code,
+    )
+    text = FORMATS[output.format](report)
     if output.file is not None:
-        output.file.write_text(text, encoding="utf-8")
+        _write_report(output.file, text)
     elif mode == "diff" or (mode == "fix" and STDIN in paths):
         sys.stderr.write(text)
     else:
         _write_out(text)
+    if output.statistics and output.format in ("jsonl", "github", "junit"):
+        sys.stderr.write("\n".join(statistics_table(results)) + "\n")
+
+
+def _write_report(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--output-file {file}: {error.strerror or error}") from None
 
 
 def _write_out(text: str) -> None:

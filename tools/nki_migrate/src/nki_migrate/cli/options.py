@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 Format = Literal["text", "concise", "json", "jsonl", "sarif", "github", "junit"]
-UNBUILT_FORMATS = ("jsonl", "sarif", "github", "junit")
 
 Paths = Annotated[
     list[str],

@@ -2,6 +2,15 @@
 
 from nki_migrate.index.file import FileIndex, Function, Launch
 from nki_migrate.index.project import Project
-from nki_migrate.index.source import Source, Span, apply_edits
+from nki_migrate.index.source import Source, Span, apply_edits, python_lines
 
-__all__ = ["FileIndex", "Function", "Launch", "Project", "Source", "Span", "apply_edits"]
+__all__ = [
+    "FileIndex",
+    "Function",
+    "Launch",
+    "Project",
+    "Source",
+    "Span",
+    "apply_edits",
+    "python_lines",
+]

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from nki_migrate.findings import Edit
 
-__all__ = ["Source", "Span", "apply_edits"]
+__all__ = ["Source", "Span", "apply_edits", "python_lines"]
 
 Span = tuple[
     int, int, int, int
@@ -23,7 +23,7 @@ class Source:
         self.text = text
         self.path = path
         self.tree = ast.parse(text, path)
-        self.lines = _python_lines(text)
+        self.lines = python_lines(text)
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -66,7 +66,7 @@ class Source:
         return len(text.encode()[:utf8_offset].decode())
 
 
-def _python_lines(text: str) -> list[str]:
+def python_lines(text: str) -> list[str]:
     """Lines as the Python parser counts them: form feeds and the like do not end one."""
     return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
 

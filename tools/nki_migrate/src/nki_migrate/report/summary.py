@@ -120,16 +120,30 @@ def _named(path: str, kernel: KernelReport) -> str:
     return f"{kernel.name} ({path}:{kernel.line})"
 
 
-def statistics(results: Iterable[FileResult]) -> list[str]:
-    """Counts per rule: found, fixed, unsafe and not applied, manual."""
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """One rule over all files: found, fixed, unsafe and not applied, manual."""
+
+    rule: str
+    found: int
+    fixed: int
+    unsafe: int
+    manual: int
+
+
+def statistics(results: Iterable[FileResult]) -> list[RuleCount]:
+    """Counts per rule, by id."""
     by_rule: dict[str, list[Finding]] = {}
     for result in results:
         for finding in result.findings:
             by_rule.setdefault(finding.rule, []).append(finding)
-    lines = [f"{'rule':<9}{'found':>7}{'fixed':>7}{'unsafe':>8}{'manual':>8}"]
-    for rule, found in sorted(by_rule.items()):
-        fixed = sum(finding.applied for finding in found)
-        hidden = sum(is_hidden(finding) for finding in found)
-        manual = sum(finding.safety is Safety.MANUAL for finding in found)
-        lines.append(f"{rule:<9}{len(found):>7}{fixed:>7}{hidden:>8}{manual:>8}")
-    return lines
+    return [
+        RuleCount(
+            rule,
+            len(found),
+            sum(finding.applied for finding in found),
+            sum(is_hidden(finding) for finding in found),
+            sum(finding.safety is Safety.MANUAL for finding in found),
+        )
+        for rule, found in sorted(by_rule.items())
+    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from nki_migrate.findings import Edit, FileResult, Finding, Severity
+from nki_migrate.index import python_lines
+from nki_migrate.report.report import Report
 from nki_migrate.report.summary import (
     is_hidden,
     is_manual,
@@ -27,58 +28,55 @@ def painter(color: bool) -> Callable[[str, str], str]:
     return lambda text, name: f"\x1b[{_CODES[name]}m{text}\x1b[0m"
 
 
-@dataclass(frozen=True, slots=True)
-class TextOptions:
-    """How much to say: `quiet` only the closing line, `verbose` also what each edit rests on."""
-
-    target: str
-    color: bool = False
-    quiet: bool = False
-    verbose: bool = False
-    statistics: bool = False
-
-
-def render_text(results: Sequence[FileResult], options: TextOptions) -> str:
+def render_text(report: Report) -> str:
     """Findings as blocks with a source excerpt, then failures, kernels and the closing line."""
-    blocks = [] if options.quiet else [*_blocks(results, options)]
-    return "\n".join([*blocks, *_closing(results, options)]) + "\n"
+    blocks = [] if report.quiet else [*_blocks(report)]
+    return "\n".join([*blocks, *_closing(report)]) + "\n" + _verified(report)
 
 
-def render_concise(results: Sequence[FileResult], options: TextOptions) -> str:
+def render_concise(report: Report) -> str:
     """One line per finding: `path:line:col: NKI1172 [manual] message`."""
     lines = [
-        f"{f.path}:{f.line}:{f.column}: {f.rule} [{f.safety.value}] {f.message}"
-        for result in results
-        for f in ([] if options.quiet else result.findings)
+        f"{place(f)}: {f.rule} [{f.safety.value}] {f.message}"
+        for result in report.results
+        for f in ([] if report.quiet else result.findings)
     ]
-    return "\n".join([*lines, *_closing(results, options)]) + "\n"
+    return "\n".join([*lines, *_closing(report)]) + "\n" + _verified(report)
 
 
-def _blocks(results: Sequence[FileResult], options: TextOptions) -> Iterator[str]:
-    for result in results:
-        lines = result.before.splitlines()
+def _verified(report: Report) -> str:
+    return f"\n{report.verified}" if report.verified else ""
+
+
+def place(finding: Finding) -> str:
+    """`path:line:col`."""
+    return f"{finding.path}:{finding.line}:{finding.column}"
+
+
+def _blocks(report: Report) -> Iterator[str]:
+    for result in report.results:
+        lines = [line.rstrip("\r\n") for line in python_lines(result.before)]
         followers = (*result.findings[1:], None)
         for finding, follower in zip(result.findings, followers, strict=False):
             # Findings of one statement share its edit: it is shown once, after all of them.
             is_last = follower is None or follower.edits != finding.edits
             block = [
-                *_block(finding, lines, options),
-                *(_edit(finding, options) if is_last else ()),
+                *_block(finding, lines, report),
+                *(_edit(finding, report) if is_last else ()),
             ]
             yield "\n".join(block) + "\n"
 
 
-def _block(finding: Finding, lines: Sequence[str], options: TextOptions) -> Iterator[str]:
-    paint = painter(options.color)
+def _block(finding: Finding, lines: Sequence[str], report: Report) -> Iterator[str]:
+    paint = painter(report.color)
     rule = paint(finding.rule, _COLORS[finding.severity])
     yield f"{rule} [{finding.safety.value}] {finding.message}"
     inside = f" in {finding.kernel}" if finding.kernel else ""
     width = len(str(finding.line))
-    place = f"{finding.path}:{finding.line}:{finding.column}"
-    yield f"{' ' * width}{paint('-->', 'dim')} {place}{inside}"
+    yield f"{' ' * width}{paint('-->', 'dim')} {place(finding)}{inside}"
     if 0 < finding.line <= len(lines):
         yield from _excerpt(finding, lines[finding.line - 1], width)
-    yield from (f"{' ' * width} = {note}" for note in _notes(finding, options))
+    yield from (f"{' ' * width} = {note}" for note in _notes(finding, report))
 
 
 def _excerpt(finding: Finding, line: str, width: int) -> Iterator[str]:
@@ -91,22 +89,22 @@ def _excerpt(finding: Finding, line: str, width: int) -> Iterator[str]:
     yield f"{' ' * width} | {before}{carets}"
 
 
-def _notes(finding: Finding, options: TextOptions) -> Iterator[str]:
+def _notes(finding: Finding, report: Report) -> Iterator[str]:
     if finding.assumption:
         yield f"assumes: {finding.assumption}"
     if is_hidden(finding):
         yield "help: applied with --unsafe-fixes"
-    if options.verbose:
+    if report.verbose:
         yield from (f"because: {fact}" for fact in finding.basis)
     if is_manual(finding):
         yield f"help: nki-migrate explain {finding.rule}"
 
 
-def _edit(finding: Finding, options: TextOptions) -> Iterator[str]:
+def _edit(finding: Finding, report: Report) -> Iterator[str]:
     """The text that takes the place of the finding's, indented as it will stand."""
-    paint = painter(options.color)
+    paint = painter(report.color)
     lines = [line for edit in finding.edits for line in _placed(edit) if line.strip()]
-    shown = lines if options.verbose else lines[:_EDIT_LINES]
+    shown = lines if report.verbose else lines[:_EDIT_LINES]
     margin = " " * len(str(finding.line))
     yield from (f"{margin} {paint('+', 'green')} {line}" for line in shown)
     if len(lines) > len(shown):
@@ -118,11 +116,18 @@ def _placed(edit: Edit) -> list[str]:
     return [" " * (edit.column - 1) + first, *rest]
 
 
-def _closing(results: Sequence[FileResult], options: TextOptions) -> Iterator[str]:
-    paint = painter(options.color)
-    yield from (f"{paint('failed', 'red')} {r.path}: {r.error}" for r in results if r.error)
-    if not options.quiet:
-        yield from kernel_lists(results)
-    if options.statistics:
-        yield from statistics(results)
-    yield paint(summary_line(summarize(results), options.target), "bold")
+def _closing(report: Report) -> Iterator[str]:
+    paint = painter(report.color)
+    yield from (f"{paint('failed', 'red')} {r.path}: {r.error}" for r in report.results if r.error)
+    if not report.quiet:
+        yield from kernel_lists(report.results)
+    if report.statistics:
+        yield from statistics_table(report.results)
+    yield paint(summary_line(summarize(report.results), report.target), "bold")
+
+
+def statistics_table(results: Sequence[FileResult]) -> Iterator[str]:
+    """Counts per rule, aligned."""
+    yield f"{'rule':<9}{'found':>7}{'fixed':>7}{'unsafe':>8}{'manual':>8}"
+    for c in statistics(results):
+        yield f"{c.rule:<9}{c.found:>7}{c.fixed:>7}{c.unsafe:>8}{c.manual:>8}"
