@@ -147,6 +147,22 @@ dma_copy(dst=out[0:128, :], src=t[:, :])
 dma_copy(dst=out[128:256, :], src=t[:, :])
 """
 
+CUT_AGAIN = CUT.replace(
+    "i in range(2):\n    dma_copy(dst=t", "part1 in range(2):\n    dma_copy(dst=t"
+)
+CUT_AGAIN = CUT_AGAIN.replace(
+    "t[:, i, :], src=x[128*i : 128*i + 128, :]",
+    "t[:, part1, :], src=x[128*part1 : 128*part1 + 128, :]",
+)
+
+HALVES_IN_A_LOOP = """
+t = buffer(float32[128, 64], sbuf)
+for part1 in range(2):
+    dma_copy(dst=t[:, 32*part1 : 32*part1 + 32], src=x[0:128, 32*part1 : 32*part1 + 32])
+dma_copy(dst=out[0:128, :], src=t[:, :])
+dma_copy(dst=out[128:256, :], src=t[:, :])
+"""
+
 NESTED = """
 t = buffer(float32[128, 64], sbuf)
 dma_copy(dst=t[:, :], src=x[0:128, :])
@@ -198,6 +214,8 @@ BY_TEXT = [
     (COPY, Step("sink", (1, 2)), CUT),
     (CUT, Step("join", (2,)), EXPANDED),
     (CUT, Step("widen", (2,)), WIDE),
+    (WIDE, Step("narrow", (2,), (("trips", 2),)), CUT_AGAIN),
+    (WHOLE, Step("narrow", (2,), (("trips", 2),)), HALVES_IN_A_LOOP),
     (COPY, Step("unroll", (1,)), WRITTEN_OUT),
     (COPY, Step("peel", (1,)), PEELED),
     (COPY, Step("pipeline", (1,), (("cuts", "2"), ("order", "0,1"))), OVERLAPPED),
@@ -283,6 +301,15 @@ rng(dst=t[:, :])
 rng(dst=u[:, :])
 """
 
+MOVED = """
+t = buffer(float32[128, 3, 64], sbuf)
+dma_copy(dst=t[:, 0, :], src=x[0:128, :])
+tensor_copy(dst=t[:, 1, :], src=t[:, 0, :])
+tensor_copy(dst=t[:, 1:3, :], src=t[:, 0:2, :])
+dma_copy(dst=out[0:128, :], src=t[:, 1, :])
+dma_copy(dst=out[128:256, :], src=t[:, 2, :])
+"""
+
 REFUSED = [
     (ACCUMULATED, Step("swap", (6,)), "both use scalar.accumulators"),
     (DRAWN, Step("swap", (3,)), "both use vector"),
@@ -305,6 +332,14 @@ REFUSED = [
     (COPIED, Step("engine", (1, 3), (("engine", "vector"),)), "no instruction there"),
     (COPY, Step("rfactor", (1,), (("buffer", "out"),)), "out is no tile in PSUM"),
     (HALVES, Step("merge", (3,)), "are not tiles of one form"),
+    (
+        MOVED,
+        Step("narrow", (4,), (("trips", 2),)),
+        "parts need an order: a read and a write of t may",
+    ),
+    (WHOLE, Step("narrow", (2,), (("trips", 3),)), "3 is no number of parts"),
+    (WHOLE, Step("narrow", (2,), (("trips", 64),)), "64 is no number of parts"),
+    (COPY, Step("narrow", (1,), (("trips", 2),)), "there is no instruction"),
 ]
 
 

@@ -9,6 +9,7 @@ from nkigym.loops.copies import BYPASS, DIRECT
 from nkigym.loops.engine import ENGINE
 from nkigym.loops.hoist import HOIST, SINK
 from nkigym.loops.merge import MERGE
+from nkigym.loops.narrow import NARROW
 from nkigym.loops.order import DISTRIBUTE, JOIN, REORDER, SWAP
 from nkigym.loops.pipeline import PIPELINE
 from nkigym.loops.reuse import REUSE
@@ -44,6 +45,7 @@ TRANSFORMS: dict[str, Transform] = {
         SWAP,
         MERGE,
         RFACTOR,
+        NARROW,
     )
 }
 

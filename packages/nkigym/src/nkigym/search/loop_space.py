@@ -29,6 +29,7 @@ KINDS = Kinds(
     then=("rotate", "engine", "widen", "merge", "lead", "trail"),
     some=(
         "split", "fuse", "reorder", "distribute", "join", "swap", "sink", "expand", "rfactor",
+        "narrow",
     ),
     last=("overlap",),
 )  # fmt: skip
