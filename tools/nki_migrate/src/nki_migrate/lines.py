@@ -22,7 +22,7 @@ class LineMap:
             return
         self._identity = False
         words, others = ([line.strip() for line in lines] for lines in (old, new))
-        matcher = SequenceMatcher(None, words, others, autojunk=False)
+        matcher = SequenceMatcher(_is_inner, words, others, autojunk=False)
         for tag, i1, i2, j1, j2 in matcher.get_opcodes():  # a body may have moved into a loop
             for j in range(j1, j2):
                 if tag == "equal":
@@ -62,6 +62,11 @@ class LineMap:
 
     def _edit(self, edit: Edit) -> Edit:
         return replace(edit, line=self.line(edit.line), end_line=self.line(edit.end_line))
+
+
+def _is_inner(line: str) -> bool:
+    """Whether a line says too little of its own: arguments and brackets of a call over lines."""
+    return line.endswith(",") or not any(map(str.isalnum, line))
 
 
 def _loop(line: str) -> str:

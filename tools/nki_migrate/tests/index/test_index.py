@@ -53,6 +53,21 @@ def test_device_functions_are_those_reached_from_kernels():
     assert not found.functions["helper"].entry
 
 
+def test_what_makes_a_decorated_kernel_is_host_code():
+    found = index("""
+        import neuronxcc.nki.language as nl
+        def host(a):
+            @some.trace(level=1)
+            def kernel(x): return nl.load(x)
+            return kernel[a.grid](a)
+        def outer(x):
+            def inner(y): return nl.load(y)
+            return inner(x)
+        """)
+
+    assert list(found.functions) == ["kernel", "outer", "inner"]
+
+
 def test_launches_carry_grid_and_arguments():
     found = index("""
         import neuronxcc.nki as nki

@@ -252,6 +252,13 @@ def kernel(a):
     ]
 
 
+def test_a_trace_decorator_of_what_a_kernel_calls_goes():
+    text = "@nki.trace(debug=True)\ndef helper(x):\n    return x\n\n"
+    text += "@nki.jit\ndef kernel(x):\n    return helper(x)\n"
+
+    assert migrate_source(HEAD + text, "k.py", Request()).after.count("@") == 1
+
+
 def test_a_trace_decorator_is_jit_where_the_file_knows_nki():
     text = "from neuronxcc.nki import trace\n\n@trace(debug=True)\ndef kernel(x):\n    pass\n"
     after = migrate_source("import neuronxcc.nki as nki\n" + text, "k.py", Request()).after
@@ -291,6 +298,7 @@ def kernel(a):
     for i in nl.affine_range(4):
         for k in nl.affine_range(2):
             sums[i] += nisa.nc_matmul(x, x)
+    for i in nl.affine_range(4):
         nl.store(out[i], nl.copy(sums[i]))
     return out
 """

@@ -203,6 +203,7 @@ class Storage:
     site: int = 0  # id of the statement that creates it; the same in both passes
     blocks: int = 0  # leading dimensions that are block dimensions
     folded: bool = False  # block dimensions follow the partition dimension
+    alone: bool = False  # where it is used there is one block of it, and the tile is that block
     loaded_from: Tensor | None = None  # the HBM access that fills it, for broadcasts
     valid: dict[int, Sym] = field(
         default_factory=dict

@@ -229,9 +229,16 @@ class FileIndex:
         found: set[str] = set()
         for call in self._calls:
             if self._is_device_call(call):
-                around = (a.name for a in self.ancestors(call) if isinstance(a, FunctionNode))
-                found |= {n for n in around if n in self._definitions}
+                found |= {n for n in self._up_to_decorated(call) if n in self._definitions}
         return found
+
+    def _up_to_decorated(self, node: ast.AST) -> Iterator[str]:
+        """The functions around; what is around a decorated one made it, and runs on the host."""
+        for around in self.ancestors(node):
+            if isinstance(around, FunctionNode):
+                yield around.name
+                if around.decorator_list:
+                    return
 
     def _is_device_call(self, node: ast.Call) -> bool:
         name = self.canonical(node.func)

@@ -47,6 +47,7 @@ def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> boo
         ctx.drop_findings()
         ctx.statement = outer
         ctx.changes.pop(statement, None)
+        ctx.left.append(statement)
         if isinstance(problem, Cannot) and not is_done:
             _leave_todo(ctx, statement, problem)
         bind_unknown(ctx, statement)

@@ -18,7 +18,7 @@ from nki_migrate.lower.plan import Change
 from nki_migrate.request import Assumption, Request
 from nki_migrate.todos import has_open_mark
 
-__all__ = ["Cannot", "Context", "Deselected", "Seen", "identifiers"]
+__all__ = ["Cannot", "Context", "Deselected", "LocalTile", "Seen", "identifiers"]
 
 _IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
@@ -50,6 +50,7 @@ class Seen:
     stored: dict[str, DType] = field(default_factory=dict)  # text of a use → what it is stored as
     tensors: set[str] = field(default_factory=set)  # parameters used as tensors
     unlike: set[tuple[int, str]] = field(default_factory=set)  # (loop, name): no one kind of tile
+    listed: set[int] = field(default_factory=set)  # block tensors that something left mentions
 
 
 def identifiers(text: str) -> set[str]:
@@ -86,6 +87,15 @@ class Scope:
         return Scope(dict(self.values), dict(self.versions), self.clock, dict(self.held))
 
 
+@dataclass(frozen=True, slots=True)
+class LocalTile:
+    """A tile that is made at the head of a region, in place of blocks made by `statement`."""
+
+    statement: ast.stmt
+    storage: Storage
+    lines: tuple[str, ...]
+
+
 class Context:
     """One function on its way from 0.1 to 0.2."""
 
@@ -109,6 +119,7 @@ class Context:
         self.loops: tuple[int, ...] = ()
         self.counts: list[dict[tuple[Poly, Poly], Sym]] = [{}]
         self.statement: ast.stmt | None = None
+        self.left: list[ast.stmt] = []  # statements that did not convert
         self.removable: dict[ast.stmt, set[str]] = {}
         self.program_ids: dict[int, Sym] = {}
         self.program_counts: dict[int, Sym] = {}
@@ -121,6 +132,7 @@ class Context:
         self.seen_dtypes: dict[str, Mapping[int, str]] = {}  # `x.dtype` → what it was, per run
         self.addresses: set[str] = set()  # variables that counted addresses of tiles
         self.guards: list[set[str]] = [set()]  # asserts written, per block
+        self.local: dict[ast.stmt, list[LocalTile]] = {}  # head of a region → tiles made there
         self.aliased: set[int] = set()
         self._first: dict[str, int] = {}
         self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape

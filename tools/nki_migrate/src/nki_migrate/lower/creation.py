@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from nki_migrate.facts.values import (
     Parameter,
@@ -19,6 +20,7 @@ from nki_migrate.lower.allocation import memory_of
 from nki_migrate.lower.context import Cannot, Context, call_text
 from nki_migrate.lower.destination import Target, note_write
 from nki_migrate.lower.evaluate import as_dtype, value_of
+from nki_migrate.lower.regions import keep_for_regions, regions_here
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import own_dtype
@@ -200,6 +202,9 @@ class _Creation:
         if target is None or target.name is None or self.shape is None:
             raise Cannot("NKI1131", "a tensor with block dimensions that gets no name", self.node)
         wish = ctx.request.block_dims
+        regions = regions_here(ctx, self.node, self.blocks) if wish == "auto" else ()
+        if regions and (fill is None or len(regions) == 1):
+            return self._emit_local(target.name, fill, regions)
         fold = wish == "fold" or (wish == "auto" and ctx.site(self.node) in ctx.before.folds)
         b = self.blocks
         if fold:
@@ -218,6 +223,23 @@ class _Creation:
         if fill is not None and self.buffer != "psum":
             note_write(ctx, tensor, {}, "other")
         return tensor
+
+    def _emit_local(self, name: str, fill: str | None, regions: Sequence[ast.stmt]) -> Value:
+        """Nothing here: a tile at the head of each region (see local_tiles)."""
+        ctx = self.ctx
+        assert self.shape is not None
+        ctx.report("NKI1131", self.node, f"`{name}` is one tile wherever it is used: made there")
+        lines = [f"{name} = {self._allocation(self.shape[self.blocks :])}"]
+        if fill is not None:
+            filling = [("dst", name), *self._filling(fill)]
+            lines.append(call_text(f"{ctx.alias('nisa')}.memset", filling, 72))
+        storage = self._storage(name, blocks=self.blocks)
+        storage.alone = True
+        storage.written = fill is not None and self.buffer != "psum"
+        if storage.written:
+            ctx.wrote(storage, "other")
+        keep_for_regions(ctx, regions, storage, lines)
+        return Tensor(storage, self.shape)
 
     def _filling(self, fill: str) -> list[tuple[str, str]]:
         engine = self.site.get("engine")

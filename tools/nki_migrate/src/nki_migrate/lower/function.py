@@ -15,6 +15,7 @@ from nki_migrate.lower.dead_lines import remove_address_lines, remove_dead_lines
 from nki_migrate.lower.grid import GridPlan, Launches, bind_grid, plan_grid
 from nki_migrate.lower.passed import parameter_value
 from nki_migrate.lower.plan import Change, Loops
+from nki_migrate.lower.regions import note_what_is_left
 from nki_migrate.lower.statements import walk_body
 from nki_migrate.request import Request
 
@@ -57,11 +58,12 @@ def lower_function(
     for _ in range(2):
         ctx = make_pass(seen, final=False)
         seen = ctx.seen
-    while True:  # until all names that loops bind to tiles of several kinds are known
+    while True:  # until it is known what loops bind to several kinds, and what has to be a list
         ctx = make_pass(seen, final=True)
-        if ctx.seen.unlike <= seen.unlike:
+        if ctx.seen.unlike <= seen.unlike and ctx.seen.listed <= seen.listed:
             break
         seen.unlike |= ctx.seen.unlike
+        seen.listed |= ctx.seen.listed
     remove_dead_lines(ctx)
     remove_address_lines(ctx)
     result = Lowered(ctx.changes, ctx.findings, arguments=ctx.seen.arguments)
@@ -105,6 +107,7 @@ def _pass(ctx: Context, grid: GridPlan | None, calls: list[tuple[Value, ...]] | 
     for name, count in ctx.before.ranks.items():
         ctx.seen.ranks[name] = max(count, ctx.seen.ranks.get(name, 0))
     ctx.seen.folds |= ctx.before.folds
+    note_what_is_left(ctx)
     return ctx
 
 

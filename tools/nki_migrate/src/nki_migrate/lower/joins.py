@@ -100,7 +100,7 @@ def _merge(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
     storage = Storage(
         name, a.shape, dtype, one.buffer, one.loops, one.site, valid=dict(one.valid),
         written=True, is_value=one.is_value if one.is_value == b.storage.is_value else None,
-        like=one.like, blocks=one.blocks,
+        like=one.like, blocks=one.blocks, alone=one.alone,
     )  # fmt: skip
     tensor = Tensor(storage, a.shape)
     ctx.scope.bind(name, tensor)

@@ -33,6 +33,7 @@ from nki_migrate.lower.destination import Target, finish
 from nki_migrate.lower.evaluate import value_of
 from nki_migrate.lower.known_calls import KNOWN_CALLS
 from nki_migrate.lower.operators import binary_operator
+from nki_migrate.lower.regions import region_of
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import spell
 
@@ -42,7 +43,8 @@ __all__ = ["into", "makes_tile", "walk_body"]
 def walk_body(ctx: Context, body: list[ast.stmt]) -> None:
     """Lower the statements of a block in order."""
     for statement in body:
-        _one(ctx, statement)
+        with region_of(ctx, statement):
+            _one(ctx, statement)
 
 
 def _one(ctx: Context, statement: ast.stmt) -> None:

@@ -97,7 +97,7 @@ def own_dtype(ctx: Context, tensor: Tensor) -> DType:
     """The tensor's dtype: as it is known, or in the words `x.dtype`."""
     storage = tensor.storage
     if storage.dtype is None:
-        first = "" if storage.folded else "[0]" * storage.blocks
+        first = "" if storage.folded or storage.alone else "[0]" * storage.blocks
         storage.dtype = ctx.dtype(f"{home(ctx, storage)}{first}.dtype")
     return storage.dtype
 
@@ -147,6 +147,8 @@ def _split_blocks(
     if storage.folded:
         order = [b, *range(b), *range(b + 1, len(dims))]
         return home(ctx, storage), tuple(dims[i] for i in order), tuple(sizes[i] for i in order)
+    if storage.alone:
+        return home(ctx, storage), dims[b:], sizes[b:]
     if any(d.terms for d in dims[:b]):
         ctx.seen.folds.add(storage.site)
         raise Cannot(

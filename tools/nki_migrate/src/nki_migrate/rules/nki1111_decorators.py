@@ -32,26 +32,24 @@ def _check_decorator(node: ast.expr, function: Function, site: Site) -> Iterator
     if name.startswith("ncc."):
         message = "compiler decorators are gone"
         yield site.finding("NKI1114", node, message, edits=[_remove(node, site)])
-    if name == "nki.jit":
-        yield from _check_jit(node, function, site)
-    if name in _HARNESS:
-        yield _harness_decorator(node, name, site)
-
-
-def _check_jit(node: ast.expr, function: Function, site: Site) -> Iterator[Finding]:
-    if not function.called_from_device:
-        if isinstance(node, ast.Call) and (node.keywords or node.args):
+    if name == "nki.jit" or name in _HARNESS:
+        if function.called_from_device:
+            yield _of_a_helper(node, function, site)
+        elif name in _HARNESS:
+            yield _harness_decorator(node, name, site)
+        elif isinstance(node, ast.Call) and (node.keywords or node.args):
             yield from _check_options(node, site)
-        return
+
+
+def _of_a_helper(node: ast.expr, function: Function, site: Site) -> Finding:
     if not function.host_calls:
         message = "a function that kernels call carries no `nki.jit`"
-        yield site.finding("NKI1111", node, message, edits=[_remove(node, site)])
-        return
+        return site.finding("NKI1111", node, message, edits=[_remove(node, site)])
     message = (
         f"`{function.name}` is called by kernels and by the host: remove the decorator"
         f" and launch it as `nki.jit({function.name})(…)`"
     )
-    yield site.finding("NKI1112", node, message, safety=Safety.MANUAL)
+    return site.finding("NKI1112", node, message, safety=Safety.MANUAL)
 
 
 def _remove(node: ast.expr, site: Site) -> Edit:
