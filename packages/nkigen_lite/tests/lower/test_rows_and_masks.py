@@ -50,6 +50,39 @@ def unpicked(x):
     x[(x > 0) & (x < 5)] //= 2
 
 
+def rows(x):
+    m = x[:, 0] > 0
+    x[m] *= 2
+
+
+def rows_beside_a_row(x):
+    m = x[:, 0] > 0
+    x[m] = np.maximum(x[m] * x[0], x[m, :] - x[:1])
+
+
+def columns(x):
+    m = x[0] > 0
+    x[:, m] += x[:, m] * x[:, :1]
+
+
+def columns_of_some_rows(x):
+    m = x[0] > 0
+    x[1:3, m] -= 2
+
+
+def matrices(x):
+    lots = x.reshape(5, 7, 1)
+    lots[x > 0] *= 3
+
+
+def one_number(x):
+    m = x[0, 0] > x[1, 1]
+    x[m] *= 2
+    x[...] += 1
+    number = x[3, 3, ...]
+    number[~m] -= 7
+
+
 def diagonal(x):
     np.fill_diagonal(x, 4)
 
@@ -64,6 +97,12 @@ WRITTEN = {
     "from another": from_another,
     "in a view": in_a_view,
     "floor divided where": unpicked,
+    "rows": rows,
+    "rows beside a row": rows_beside_a_row,
+    "columns": columns,
+    "columns of some rows": columns_of_some_rows,
+    "matrices of one element": matrices,
+    "all or nothing": one_number,
     "diagonal": diagonal,
     "diagonal of a transpose": lambda x: np.fill_diagonal(x.T, 3),
     "diagonal in turn": lambda x: np.fill_diagonal(x, [1, 2]),
@@ -119,8 +158,28 @@ def of_its_length(x):
     x[x > 0] *= np.arange(3)
 
 
+def of_its_rows(x):
+    m = x[:, 0] > 0
+    x[m] *= np.arange(3)[:, None]
+
+
+def by_another_axis(x):
+    m = (x[:, 0] > 0)[:5]
+    x[m] = x.T[:5, :5][:, m]
+
+
 @pytest.mark.parametrize(
-    "function", [returned, summed, method, other_mask, mask_changed, of_its_length]
+    "function",
+    [
+        returned,
+        summed,
+        method,
+        other_mask,
+        mask_changed,
+        of_its_length,
+        of_its_rows,
+        by_another_axis,
+    ],
 )
 def test_what_needs_the_number_of_picked_elements_is_refused_where_they_are_picked(function):
     with pytest.raises(

@@ -9,7 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.targets import resolve_target
@@ -128,23 +128,30 @@ class _Job:
             raise
         program = kernel.program
         text = headed(kernel.source, str(self.named), self.specs, program.target, program.nki)
-        if given.output is not None:
-            write_whole(given.output, text)
-        elif given.output_format == "text":
-            sys.stdout.write(text)
+        self.write(text)
         report = self.found(kernel, text) if given.run else []
-        if given.output_format == "json":
-            print(json.dumps(self.record(kernel, text, report), indent=1))
-        else:
-            self.say(kernel, report, sys.stderr if given.output is None else sys.stdout)
+        _SAYS[given.output_format](self, kernel, text, report)
         return 0
+
+    def write(self, text: str) -> None:
+        """The kernel to its file, or to stdout; JSON has it in its record."""
+        if self.given.output is not None:
+            write_whole(self.given.output, text)
+            return
+        if self.given.output_format == "text":
+            sys.stdout.write(text)
 
     def found(self, kernel: Compiled, text: str) -> list[Found]:
         """What --run finds of each result."""
         return compare(kernel, text, self.function, normal_inputs(self.specs, self.given.seed))
 
-    def say(self, kernel: Compiled, report: list[Found], out: TextIO) -> None:
-        """What --explain and --run ask for, in text."""
+    def say_json(self, kernel: Compiled, text: str, report: list[Found]) -> None:
+        """One object on stdout."""
+        print(json.dumps(self.record(kernel, text, report), indent=1))
+
+    def say_text(self, kernel: Compiled, _text: str, report: list[Found]) -> None:
+        """What --explain and --run ask for, where the kernel is not."""
+        out = sys.stderr if self.given.output is None else sys.stdout
         if self.given.explain:
             print(explained(kernel), file=out)
         for found in report:
@@ -170,6 +177,12 @@ class _Job:
         return made
 
 
+_SAYS: dict[str, Callable[[_Job, Compiled, str, list[Found]], None]] = {
+    "json": _Job.say_json, "text": _Job.say_text,
+}  # fmt: skip
+"""--output-format → what is said of the kernel."""
+
+
 def _as_json(found: Found) -> dict[str, Any]:
     array = found.array
     kind = {"dtype": str(array.dtype), "shape": array.shape}
@@ -179,12 +192,19 @@ def _as_json(found: Found) -> dict[str, Any]:
 
 
 def _report(error: KernelError | FunctionError | OSError) -> None:
-    """A KernelError as it reads; what the user's code raised with its own lines."""
-    if isinstance(error, KernelError):
-        if error.place is not None and error.place.file in (sys.argv[0], "<frozen runpy>"):
-            error.place = None  # nobody's line
-        sys.stderr.write(f"nkigen: {type(error).__name__}: {error}\n")
-    elif isinstance(error, FunctionError):
-        sys.stderr.write(f"nkigen: {error}\n{error.lines()}")
-    else:
-        sys.stderr.write(f"nkigen: {error}\n")
+    text = next(text for kind, text in _TEXTS if isinstance(error, kind))
+    sys.stderr.write(f"nkigen: {text(error)}")
+
+
+def _of_kernel(error: KernelError) -> str:
+    if error.place is not None and error.place.file in (sys.argv[0], "<frozen runpy>"):
+        error.place = None  # nobody's line
+    return f"{type(error).__name__}: {error}\n"
+
+
+_TEXTS: tuple[tuple[type[Exception], Callable[[Any], str]], ...] = (
+    (KernelError, _of_kernel),
+    (FunctionError, lambda error: f"{error}\n{error.lines()}"),
+    (OSError, lambda error: f"{error}\n"),
+)
+"""A KernelError as it reads; what the user's code raised with its own lines."""

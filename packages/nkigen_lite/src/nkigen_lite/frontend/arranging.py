@@ -52,8 +52,12 @@ def _broadcast_arrays(*args: Any) -> tuple[Any, ...]:
     except ValueError as refused:
         raise BroadcastError(f"np.broadcast_arrays: {refused}") from None
     if all(shape_of(operand(a)) == shape for a in args):
-        return args
+        return tuple(np.copy(a) if _is_number(a) else a for a in args)
     return tuple(np.broadcast_to(a, shape) for a in args)
+
+
+def _is_number(x: Any) -> bool:
+    return x.is_scalar if isinstance(x, TracedArray) else not isinstance(x, np.ndarray)
 
 
 def _meshgrid(

@@ -13,6 +13,7 @@ from nkigen_lite.errors import (
     ArgumentError,
     BroadcastError,
     UnsupportedFunctionError,
+    UnsupportedKeywordError,
     ValueRangeError,
 )
 from nkigen_lite.frontend import joining, views
@@ -31,7 +32,7 @@ def _outer(a: Any, b: Any) -> Any:
 
 def _inner(a: Any, b: Any) -> Any:
     if not shape_of(operand(a)) or not shape_of(operand(b)):
-        return np.multiply(a, b)
+        return np.dot(a, b)
     return _tensordot(a, b, ((-1,), (-1,)))
 
 
@@ -131,9 +132,17 @@ def _matrix_transpose(x: Array) -> Array:
 # -------------------------------------------------------------------------- einsum
 
 
-def _einsum(*operands: Any) -> Any:
+def _einsum(*operands: Any, out: Any = None) -> Any:
     """`np.einsum` of a text such as "bij,bjk->bik"; more than two operands pair by pair."""
-    if not operands or not isinstance(operands[0], str):
+    if len(operands) < 2:
+        raise ValueRangeError(
+            "must specify the einstein sum subscripts string and at least one operand"
+        )
+    if out is not None:
+        raise UnsupportedKeywordError(
+            "np.einsum: out= is not translated", operand="out", hint="out[...] = np.einsum(…)"
+        )
+    if not isinstance(operands[0], str):
         raise UnsupportedFunctionError(
             "np.einsum with lists of axes is not translated", hint="write them as 'ij,jk->ik'"
         )

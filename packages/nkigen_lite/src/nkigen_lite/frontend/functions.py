@@ -269,8 +269,12 @@ def _of(ours: Function, name: str, positions: tuple[str, ...] = ()) -> Function:
     return method
 
 
-def _itself(self: TracedArray) -> TracedArray:
-    return self
+def _conjugate(self: TracedArray) -> Any:
+    """The array itself, of NumPy's own numbers; of others a result of np.conjugate."""
+    return self if self.dtype.num < _FIRST_OF_OTHERS else np.conjugate(self)
+
+
+_FIRST_OF_OTHERS = 256  # NPY_USERDEF of numpy/ndarraytypes.h: bfloat16, float8_e4m3fn, ...
 
 
 def _matrix_transpose(self: TracedArray) -> TracedArray:
@@ -289,7 +293,7 @@ _METHODS: dict[str, Function | property] = {
         )
     },
     "astype": _of(copying.converted, "astype", ("dtype", "order", "casting", "subok", "copy")),
-    **{name: _of(_itself, name) for name in ("conj", "conjugate")},
+    **{name: _of(_conjugate, name) for name in ("conj", "conjugate")},
     "copy": _of(copying.method_copied, "copy"),
     "flatten": _of(copying.flattened, "flatten"),
     "fill": _of(_fill, "fill"),

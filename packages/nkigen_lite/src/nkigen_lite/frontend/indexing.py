@@ -17,8 +17,8 @@ from nkigen_lite.frontend.gathering import array_key, at_arrays, truths_as_axes,
 from nkigen_lite.frontend.memory import write
 from nkigen_lite.frontend.numbers import as_number
 from nkigen_lite.frontend.picked import Picked
-from nkigen_lite.frontend.promotion import fresh, operand, shape_of
-from nkigen_lite.frontend.scattering import as_element, fitted, put_at, put_where
+from nkigen_lite.frontend.promotion import operand, shape_of
+from nkigen_lite.frontend.scattering import as_element, fitted, picked, put_at, put_where
 from nkigen_lite.frontend.views import part
 
 
@@ -32,9 +32,9 @@ def get(x: TracedArray, key: Any) -> TracedArray | Picked:
             hint="keep the shape: np.where(mask, x, 0); what goes back to the same places may be "
             "written so: m = x < 0; x[m] = np.exp(x[m])",
         )  # fmt: skip
-        if len(keys) > 1 or keys[0].shape != x.shape or not x.ndim:
+        if sum(_is_computed_mask(k) for k in keys) > 1:
             raise refusal
-        return Picked(fresh(x.tape, x.value, x.dtype, scalar=False), keys[0], refusal)
+        return picked(x, keys, _view, refusal)
     x, keys = truths_as_axes(x, keys, _view)
     if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
         found = at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
@@ -46,16 +46,12 @@ def get(x: TracedArray, key: Any) -> TracedArray | Picked:
 
 def put(x: TracedArray, key: Any, value: Any) -> None:
     """Write to a view of `x`; everything that shares its memory sees it."""
-    if isinstance(value, Picked):
-        if not value.is_of(key, x.shape):
-            raise value.refusal
-        chosen: Any = np.where(value.mask, value.every.astype(x.dtype), x)
-        write(x.tape, x.memory, x.path, chosen.value)
-        return None
-    given = operand(value)
+    given = value if isinstance(value, Picked) else operand(value)
     keys = tuple(array_key(k) for k in _keys(key))
     if sum(_is_computed_mask(k) for k in keys) == 1:
         return put_where(x, keys, given, _view)
+    if isinstance(value, Picked):
+        raise value.refusal
     x, keys = truths_as_axes(x, keys, _view)
     if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
         places = _filled(x, without_masks(keys, x.shape), arrays=True)

@@ -21,6 +21,7 @@ from nkigen_lite.frontend.promotion import (
     operand,
     resolved,
     shape_of,
+    traced,
 )
 from nkigen_lite.frontend.tape import Tape
 from nkigen_lite.frontend.views import (
@@ -65,12 +66,12 @@ def clip(
     max: Any = None,
 ) -> Any:  # fmt: skip
     """`np.clip`: minimum(maximum(a, low), high)."""
-    if out is not None:
-        return np.positive(clip(a, a_min, a_max, min=min, max=max), out=out)
     low: Any = min if a_min is None else a_min
     high: Any = max if a_max is None else a_max
+    tape = tape_of(a, low, high, out)
+    if out is not None:
+        return np.positive(clip(traced(tape, a), low, high), out=out)
     given = [x if x is None else operand(x) for x in (a, low, high)]
-    tape = tape_of(*given)
     if low is None and high is None:
         return copied(a)
     kinds: Any = [np.zeros(0, x.dtype) if hasattr(x, "dtype") else x for x in given]

@@ -12,15 +12,23 @@ _NUMBERS = frozenset({
     "nan_to_num", "nanmax", "nanmin", "round", "sinc", "take",
 })  # fmt: skip
 _ARRAYS = frozenset({"cross", "linalg.cross", "select", "where"})
-_LIKE_THEIR_ARRAY = frozenset({"reshape", "squeeze", "transpose"})
+_LIKE_THEIR_ARRAY = frozenset({"moveaxis", "reshape", "squeeze", "transpose"})
+_METHODS_OF_NUMBERS = frozenset({
+    "all", "amax", "amin", "any", "argmax", "argmin", "around", "clip", "max", "mean", "min",
+    "prod", "round", "std", "sum", "take", "var",
+})  # fmt: skip
+"""Functions that call the method, which for numbers gives a number, whatever `out=` is."""
 
 
 def as_numpy_has_it(name: str, given: dict[str, Any], result: Any) -> Any:
     """What np.`name` gave for `given`, a number or an array of rank 0 where NumPy gives one."""
-    if not isinstance(result, TracedArray) or any(result is g for g in given.values()):
-        return result  # out=
+    if not isinstance(result, TracedArray):
+        return result
+    first = next(iter(given.values()))
+    if any(result is g for g in given.values()):  # out=
+        return like(first, result) if name in _METHODS_OF_NUMBERS else result
     if name in _LIKE_THEIR_ARRAY:
-        return like(next(iter(given.values())), result)
+        return like(first, result)
     if name in _NUMBERS and not _is_made_by_tensordot(name, given):
         return as_number(result)
     if name in _ARRAYS and result.is_scalar:

@@ -11,40 +11,49 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nkigen_lite.errors import ArgumentError, DataDependentError
+from nkigen_lite.errors import ArgumentError, BroadcastError, DataDependentError
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.promotion import operand, shape_of
 from nkigen_lite.frontend.ufuncs import BINARY, COMPARE, UNARY
 
 
 class Picked:
-    """`x[mask]`: `every` is x with what was done to it, elsewhere too. `refusal` tells where it was
-    picked, and is raised for whatever needs its shape."""
+    """`x[mask]`: `every` is x with what was done to it, elsewhere too; the mask's axes begin at
+    `first`. `refusal` tells where it was picked, and is raised for whatever needs its shape."""
 
-    __slots__ = ("every", "mask", "refusal", "was")
+    __slots__ = ("every", "first", "mask", "refusal", "was")
 
-    def __init__(self, every: TracedArray, mask: TracedArray, refusal: DataDependentError) -> None:
-        self.every, self.mask, self.refusal = every, mask, refusal
+    def __init__(
+        self, every: TracedArray, mask: TracedArray, first: int, refusal: DataDependentError
+    ) -> None:
+        self.every, self.mask, self.first, self.refusal = every, mask, first, refusal
         self.was = mask.memory.value
 
-    def is_of(self, mask: Any, shape: tuple[int, ...]) -> bool:
+    def is_of(self, mask: Any, first: int, shape: tuple[int, ...]) -> bool:
         """Whether the same mask, which nothing was written to since, picks from this shape."""
-        return mask is self.mask and mask.memory.value == self.was and self.every.shape == shape
+        is_unchanged = mask is self.mask and mask.memory.value == self.was
+        return is_unchanged and self.first == first and self.every.shape == shape
+
+    def _with(self, every: TracedArray) -> Picked:
+        return Picked(every, self.mask, self.first, self.refusal)
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any
     ) -> Picked:
         if method != "__call__" or ufunc.nout != 1 or ufunc.signature or keywords:
             raise self.refusal
-        return Picked(ufunc(*map(self._beside, inputs)), self.mask, self.refusal)
+        return self._with(ufunc(*map(self._beside, inputs)))
 
     def _beside(self, given: Any) -> Any:
-        """An operand for all of the array: of the same mask, or one number."""
-        if isinstance(given, Picked) and given.is_of(self.mask, self.every.shape):
+        """An operand for all of the array: of the same mask, or the same for all its places."""
+        if isinstance(given, Picked):
+            if not given.is_of(self.mask, self.first, self.every.shape):
+                raise self.refusal
             return given.every
-        if isinstance(given, Picked) or shape_of(operand(given)):
+        lot = lot_of_all_places(shape_of(operand(given)), self.every.ndim, self.first, self.mask)
+        if lot is None:
             raise self.refusal
-        return given
+        return np.reshape(given, lot) if shape_of(operand(given)) else given
 
     def into(self, ufunc: np.ufunc, other: Any) -> Picked:
         """`x[mask] += y`: in x's dtype, if NumPy converts so far in place."""
@@ -55,7 +64,12 @@ class Picked:
                 "in place",
                 hint="x = np.where(mask, …, x), which has a wider dtype",
             )  # fmt: skip
-        return Picked(made.astype(self.every.dtype), self.mask, self.refusal)
+        if made.shape != self.every.shape:
+            raise BroadcastError(
+                f"np.{ufunc.__name__}: non-broadcastable output operand",
+                expected=str(self.every.shape), got=str(made.shape),
+            )  # fmt: skip
+        return self._with(made.astype(self.every.dtype))
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -64,6 +78,20 @@ class Picked:
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise self.refusal
+
+
+def lot_of_all_places(
+    shape: tuple[int, ...], ndim: int, first: int, mask: TracedArray
+) -> tuple[int, ...] | None:
+    """The shape in which an operand of `x[mask]` stands beside all of x, which has `ndim` axes;
+    None where it has an element for each place, or more axes."""
+    rest = ndim - first - mask.ndim
+    while len(shape) > first + 1 + rest and shape[0] == 1:
+        shape = shape[1:]
+    own = (1,) * (first + 1 + rest - len(shape)) + shape
+    if len(own) > first + 1 + rest or own[first] != 1:
+        return None
+    return (*own[:first], *(1,) * mask.ndim, *own[first + 1 :])
 
 
 def _operator(ufunc: np.ufunc, is_reflected: bool = False) -> Callable[..., Picked]:

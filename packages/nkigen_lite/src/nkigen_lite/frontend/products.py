@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nki_dtypes import float32
-from nkigen_lite.errors import BroadcastError, ValueRangeError
+from nkigen_lite.errors import ArgumentError, BroadcastError, ValueRangeError
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.promotion import (
     as_value,
@@ -18,6 +18,7 @@ from nkigen_lite.frontend.promotion import (
     narrowed,
     resolved,
     shape_of,
+    traced,
 )
 from nkigen_lite.frontend.tape import Tape
 
@@ -67,12 +68,24 @@ def _multiplied(tape: Tape, left: str, right: str, makes: np.dtype) -> str:
     return tape.emit("matmul", left, right, dtype=narrowed(makes))
 
 
+def _dtype_of_dot(a: Any, b: Any) -> np.dtype:
+    kinds = tuple(np.empty((0,) * len(shape_of(x)), dtype_of(x)) for x in (a, b))
+    makes = resolved("np.dot", lambda: getattr(np.dot(*kinds), "dtype", np.dtype(object)))
+    if makes.kind == "O":
+        one, other = (k.dtype for k in kinds)
+        raise ArgumentError(
+            f"np.dot: NumPy has no dtype for products of {one} and {other}, and makes objects",
+            expected="operands of one dtype", got=f"{one} and {other}",
+            hint="convert one of them: .astype",
+        )  # fmt: skip
+    return makes
+
+
 def dot(tape: Tape, a: Any, b: Any) -> TracedArray:
     """`np.dot`: Σ over the last axis of a and the last but one (or only) of b."""
+    makes = _dtype_of_dot(a, b)
     if not shape_of(a) or not shape_of(b):
-        return np.multiply(a, b)
-    kinds = tuple(np.empty((0,) * len(shape_of(x)), dtype_of(x)) for x in (a, b))
-    makes = resolved("np.dot", lambda: np.dot(*kinds).dtype)
+        return np.multiply(*(traced(tape, x).astype(makes) for x in (a, b)))
     left, right = (as_value(tape, x, makes, "matmul") for x in (a, b))
     rows, columns = tape.spec(left).shape, tape.spec(right).shape
     if len(rows) <= 2 and len(columns) <= 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -95,26 +96,19 @@ def asked_dtype(given: Any) -> tuple[np.dtype, DType]:
         except TypeError as unknown:
             raise ArgumentError(str(unknown)) from None
     given = _named(given) if isinstance(given, str) else given
-    wide = given if isinstance(given, np.dtype) else None
-    held = narrowed(wide) if wide is not None else _format(given)
-    return wide if wide is not None else numpy_dtype(held), held
+    if isinstance(given, np.dtype):
+        return given, narrowed(given)
+    return numpy_dtype(given), given
 
 
-def _named(name: str) -> Any:
-    """A format by its name, else what NumPy calls so (float64, i8, d); the name where neither
-    knows it."""
-    for known in (resolve, np.dtype):
-        try:
-            return known(name)
-        except (ValueError, TypeError):
-            continue  # refused by `_format`, with near names, if it is nobody's
-    return name
-
-
-def _format(given: Any) -> DType:
+def _named(name: str) -> np.dtype | DType:
+    """A format by its name, else what NumPy calls so (float64, i8, d). Raises ArgumentError with
+    near names."""
     try:
-        return resolve(given)
+        return resolve(name)
     except (ValueError, TypeError) as unknown:
+        with suppress(ValueError, TypeError):
+            return np.dtype(name)
         raise ArgumentError(str(unknown)) from None
 
 

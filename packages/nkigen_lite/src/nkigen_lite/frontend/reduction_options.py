@@ -17,7 +17,7 @@ from nkigen_lite.frontend import joining, outputs, reductions, scanning
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.folds import FOLDED, differences
 from nkigen_lite.frontend.outputs import Adapt
-from nkigen_lite.frontend.promotion import resolved, shape_of
+from nkigen_lite.frontend.promotion import resolved, shape_of, traced
 from nkigen_lite.frontend.ufuncs import check_mask, into
 
 Reduction = Callable[..., Any]
@@ -30,6 +30,7 @@ def _with_out(ours: Reduction, name: str, adapt: Adapt) -> Reduction:
         if out is None:
             return ours(a, *args, **keywords)
         if isinstance(out, TracedArray):
+            a = traced(out.tape, a)
             keywords |= adapt(name, a, out, keywords.get("dtype"))
         return into(out, ours(a, *args, **keywords), name, "unsafe")
 
@@ -48,6 +49,7 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adapt: Adapt)
         if given and not np.isscalar(initial):
             raise UnsupportedKeywordError(f"{name}: initial= is a number known here")
         if where is not True:
+            a = traced(joining.tape_of(a, where), a)
             a = _masked(a, where, initial if identity is None and given else identity, name)
         found = ours(a, *args, **keywords)
         return joins(found, _as(initial, found.dtype, name)) if given else found

@@ -12,6 +12,7 @@ from nkigen_lite.errors import BroadcastError, DataDependentError, IndexRangeErr
 from nkigen_lite.frontend.array import TracedArray
 from nkigen_lite.frontend.gathering import indexed_axes, known_places, part_of, side_by_side
 from nkigen_lite.frontend.memory import write
+from nkigen_lite.frontend.picked import Picked, lot_of_all_places
 from nkigen_lite.frontend.promotion import as_value, cast_value, dtype_of, fresh, shape_of
 
 View = Callable[..., TracedArray]
@@ -114,9 +115,8 @@ def _step(pairs: list[tuple[int, int]], at: int) -> tuple[int, int]:
 # -------------------------------------------------------------------- computed masks
 
 
-def put_where(x: TracedArray, keys: tuple[Any, ...], given: Any, view: View) -> None:
-    """`x[mask] = value`, of a mask that the kernel computes: only what is written to each of its
-    places alike."""
+def masked(x: TracedArray, keys: tuple[Any, ...], view: View) -> tuple[TracedArray, Any, int]:
+    """What a computed mask picks from, beside slices; the mask; and where its axes begin."""
     at = next(n for n, k in enumerate(keys) if isinstance(k, TracedArray))
     mask, others = keys[at], (*keys[:at], *keys[at + 1 :])
     if any(not isinstance(k, slice) and k is not None and k is not Ellipsis for k in others):
@@ -127,31 +127,48 @@ def put_where(x: TracedArray, keys: tuple[Any, ...], given: Any, view: View) -> 
     seen = view(x, (*keys[:at], *(slice(None),) * mask.ndim, *keys[at + 1 :]))
     spare = x.ndim - mask.ndim - sum(isinstance(k, slice) for k in others)
     first = sum(spare if k is Ellipsis else 1 for k in keys[:at])
-    last = first + mask.ndim
-    if seen.shape[first:last] != mask.shape:
+    if seen.shape[first : first + mask.ndim] != mask.shape:
         raise IndexRangeError(
-            "boolean index did not match indexed array", expected=str(seen.shape[first:last]),
-            got=str(mask.shape),
+            "boolean index did not match indexed array", got=str(mask.shape),
+            expected=str(seen.shape[first : first + mask.ndim]),
         )  # fmt: skip
-    value = _alike(seen, given, first, last)
-    condition = x.tape.emit("reshape", mask.value, shape=(*mask.shape, *(1,) * (seen.ndim - last)))
+    return seen, mask, first
+
+
+def picked(
+    x: TracedArray, keys: tuple[Any, ...], view: View, refusal: DataDependentError
+) -> Picked:
+    """`x[mask]`, of a mask that the kernel computes: what may be written back."""
+    seen, mask, first = masked(x, keys, view)
+    every = fresh(x.tape, seen.value, x.dtype, scalar=False)
+    return Picked(every, mask, first, refusal)
+
+
+def put_where(x: TracedArray, keys: tuple[Any, ...], given: Any, view: View) -> None:
+    """`x[mask] = value`, of a mask that the kernel computes: what was picked by it, or what is
+    written to each of its places alike."""
+    seen, mask, first = masked(x, keys, view)
+    if not isinstance(given, Picked):
+        value = _alike(seen, given, first, mask)
+    elif given.is_of(mask, first, seen.shape):
+        value = as_element(seen, given.every)
+    else:
+        raise given.refusal
+    ones = (1,) * (seen.ndim - first - mask.ndim)
+    condition = x.tape.emit("reshape", mask.value, shape=(*mask.shape, *ones))
     write(x.tape, seen.memory, seen.path, x.tape.emit("where", condition, value, seen.value))
 
 
-def _alike(seen: TracedArray, given: Any, first: int, last: int) -> str:
+def _alike(seen: TracedArray, given: Any, first: int, mask: TracedArray) -> str:
     """What is written with axes of one element in place of the mask's."""
-    rest = seen.shape[last:]
-    shape = shape_of(given)
-    while len(shape) > first + 1 + len(rest) and shape[0] == 1:
-        shape = shape[1:]
-    own = (1,) * (first + 1 + len(rest) - len(shape)) + shape
-    if len(own) > first + 1 + len(rest) or own[first] != 1:
+    lot = lot_of_all_places(shape_of(given), seen.ndim, first, mask)
+    if lot is None:
         raise DataDependentError(
             "what goes where a mask is set depends on its values",
             expected="one number, or one part for all places", got=f"shape {shape_of(given)}",
             hint="choose by np.where(mask, value, x)",
         )  # fmt: skip
-    lot = (*own[:first], *(1,) * (last - first), *own[first + 1 :])
-    fitted_to = (*seen.shape[:first], *(1,) * (last - first), *rest)
+    after = seen.shape[first + mask.ndim :]
+    fitted_to = (*seen.shape[:first], *(1,) * mask.ndim, *after)
     value = as_element(seen, given)
     return fitted(seen, seen.tape.emit("reshape", value, shape=lot), fitted_to)

@@ -95,7 +95,8 @@ def _extreme_but_nan(op: Any, instead: float) -> Any:
         found = _without_nan(op, instead)(a, axis, keepdims)
         if not a.spec.dtype.is_float:
             return found
-        return np.where(np.all(np.isnan(a), axis=axis, keepdims=keepdims), nan, found)
+        has_none = np.all(np.isnan(a), axis=axis, keepdims=keepdims)
+        return np.where(has_none, nan, found).astype(a.dtype)
 
     return reduced
 
@@ -111,9 +112,14 @@ def _nanmean(a: Array, axis: Any = None, keepdims: bool = False) -> Any:
 # ------------------------------------------------------------------------------ norms
 
 
+def _as_floats(x: Array) -> Array:
+    """float64 of what NumPy itself does not count as floats: integers, bfloat16, fp8."""
+    return x if issubclass(x.dtype.type, np.inexact) else x.astype(np.float64)
+
+
 def _norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Of vectors: 2 (and None), 1, 0, ±inf, p; of matrices: "fro" (and None), 1, -1, ±inf."""
-    x = x if x.spec.dtype.is_float else x.astype(np.float64)
+    x = _as_floats(x)
     if axis is None and (ord is None or (x.ndim, ord) in ((1, 2), (2, "fro"))):
         return np.sqrt(np.sum(np.square(x), keepdims=keepdims))
     axes = views.axes_of(axis, x.ndim) if not isinstance(axis, (tuple, list)) else tuple(
@@ -138,7 +144,7 @@ def _norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -
 
 def vector_norm(x: Array, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """`np.linalg.vector_norm`."""
-    x = x if x.spec.dtype.is_float else x.astype(np.float64)
+    x = _as_floats(x)
     axes = views.axes_of(axis, x.ndim)
     if ord in (inf, -inf):
         return (np.max if ord > 0 else np.min)(np.abs(x), axis=axes, keepdims=keepdims)

@@ -64,10 +64,10 @@ def longest_run(plan: Plan, groups: list[Group], target: Target) -> Run | None:
     for group in groups[1:]:
         if _joins(plan, run, group):
             run.append(group)
-        elif _depends(plan, group, run):
+            continue
+        if _depends(plan, group, run):
             break
-        else:
-            before.append((len(run), group))
+        before.append((len(run), group))
     for end in range(len(run), 1, -1):
         found = tuple(run[:end])
         if any(g.is_matmul for g in found):
@@ -101,16 +101,15 @@ def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
     if lead is None:
         return False
     made = {n for g in run for n in g.names}
-    direct = False
-    for node in group.nodes:
-        for position, operand in enumerate(node.operands):
-            if operand in made:
-                if group.is_matmul and position == 1:
-                    return False
-                direct = True
-            elif plan.base_of(operand) in made:
-                return False
-    if run and not direct:
+    taken = [
+        (position, operand)
+        for node in group.nodes
+        for position, operand in enumerate(node.operands)
+        if operand in made or plan.base_of(operand) in made
+    ]
+    if any(operand not in made or (group.is_matmul and at == 1) for at, operand in taken):
+        return False
+    if run and not taken:
         return False
     if group.is_matmul:
         node = group.nodes[0]

@@ -50,14 +50,12 @@ def split_reductions(graph: Graph, apart: bool = False) -> Graph:
     for value in graph.inputs:
         new[value.name] = build.input(value.spec, value.name)
     for node in graph.nodes:
-        operands = tuple(new[o] for o in node.operands)
-        squeezed = _without_kept_axes(node, graph, used)
-        if squeezed is not None:
-            new[node.name] = _Split(build, squeezed, apart).reduced(new[squeezed.operands[0]])
-        elif node.op in REDUCTIONS:
-            new[node.name] = _Split(build, node, apart).reduced(operands[0])
-        else:
-            new[node.name] = build.emit(node.op, *operands, origin=node.origin, **node.attrs)
+        reduction = _without_kept_axes(node, graph, used) or node
+        operands = tuple(new[o] for o in reduction.operands)
+        new[node.name] = (
+            _Split(build, reduction, apart).reduced(operands[0]) if reduction.op in REDUCTIONS
+            else build.emit(node.op, *operands, origin=node.origin, **node.attrs)
+        )  # fmt: skip
     outputs = tuple(new[o] for o in graph.outputs)
     return renumbered(build.finish(outputs, tuple((name, new[v]) for name, v in graph.writes)))
 
@@ -185,12 +183,10 @@ def runs_of(shape: tuple[int, ...], axes: tuple[int, ...]) -> list[tuple[int, ..
     """The axes with more than one element, those together that nothing kept lies between."""
     runs: list[tuple[int, ...]] = []
     between = True
-    for d, n in enumerate(shape):
-        if d in axes and n != 1:
+    for d in (d for d, n in enumerate(shape) if n != 1):
+        if d in axes:
             runs = [*runs, (d,)] if between else [*runs[:-1], (*runs[-1], d)]
-            between = False
-        elif n != 1:
-            between = True
+        between = d not in axes
     return runs
 
 

@@ -56,17 +56,17 @@ def multiply(a: Expr, b: Expr) -> Expr:
     cross = ah.call("exact_multiply", bl) & _HALF
     if b.number is None or b.number > _HALF:
         cross = cross.call("exact_add", al.call("exact_multiply", bh) & _HALF)
-    return _raised(al.call("exact_multiply", bl), cross)
+    return raised(al.call("exact_multiply", bl), cross)
 
 
 def squared(x: Expr) -> Expr:
     """The two products that cross are one, twice."""
     high, low = _halves(x)
     cross = (high.call("exact_multiply", low) & (_HALF >> 1)).call("left_shift", 1)
-    return _raised(low.call("exact_multiply", low), cross)
+    return raised(low.call("exact_multiply", low), cross)
 
 
-def _raised(bits: Expr, high: Expr) -> Expr:
+def raised(bits: Expr, high: Expr) -> Expr:
     """bits + high · 2¹⁶ for a `high` of 17 bits: the low half stays."""
     above = bits.call("right_shift", 16).call("exact_add", high)
     return above.call("left_shift", 16) | (bits & _HALF)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from nki_dtypes import bool_, uint32
 from nkigen_lite.passes.expression import Expr, choose, result
-from nkigen_lite.passes.integers import add, bits_of, multiply, squared, wrapped
+from nkigen_lite.passes.integers import bits_of, multiply, raised, squared, wrapped
 from nkigen_lite.passes.rule import Match
 
-_SQUARINGS = 14
-"""x^(2¹⁴) is 1 + 2¹⁶ s modulo 2³² for odd x, and 0 for even x."""
+_SQUARINGS = 6
+"""x^(2⁶) is 1 + 2⁸ s for odd x, and 0 modulo 2³² for even x."""
+_THIRD = 171
+"""1 / 3 modulo 2⁸."""
 
 
 def is_narrow(m: Match) -> bool:
@@ -33,8 +35,8 @@ def narrow(m: Match) -> str:
 
 
 def wide(m: Match) -> str:
-    """xʸ = x^(y mod 2¹⁴) · (x^(2¹⁴))ᶻ for z = y div 2¹⁴: the first by squaring, the second, modulo
-    2³², is 1 + 2¹⁶ s z for odd x, and 0ᶻ for even x."""
+    """xʸ = x^(y mod 2⁶) · (x^(2⁶))ᶻ for z = y div 2⁶: the first by squaring, the second, modulo
+    2³², a sum of four terms for odd x, and 0ᶻ for even x."""
     x, y = bits_of(Expr(m, m["x"])), bits_of(Expr(m, m["y"]))
     one, zero = (Expr(m, m.fill(n, uint32)) for n in (1, 0))
     is_odd = (x & 1).to(bool_)
@@ -43,10 +45,27 @@ def wide(m: Match) -> str:
         x = squared(x)
         found = choose((y & (1 << place)) != 0, multiply(found, x), found)
     high = y.call("right_shift", _SQUARINGS)
-    rest = squared(x).call("right_shift", 16).call("exact_multiply", high & 0xFFFF)
-    of_odd = add(one, rest.call("left_shift", 16))
+    of_odd = _by_binomials(squared(x).call("right_shift", 8), high)
     factor = choose(is_odd, of_odd, choose(high == 0, one, zero))
     return result(m, wrapped(multiply(found, factor), m.dtype))
+
+
+def _by_binomials(s: Expr, z: Expr) -> Expr:
+    """(1 + 2⁸ s)ᶻ = 1 + 2⁸ z s + 2¹⁶ C(z, 2) s² + 2²⁴ C(z, 3) s³ modulo 2³², of 24 bits of s and
+    26 of z. C(z, 2) is z div 2 times the odd one of z - 1 and z; 3 C(z, 3) is C(z, 2) (z - 2)."""
+    odd = (z & 0xFFFF).call("exact_add", 0xFFFF) | 1
+    pairs = _times(z.call("right_shift", 1), odd, 0xFFFF)
+    triples = _times(_times(pairs, (z & 0xFF).call("exact_add", 0xFE), 0xFF), _THIRD, 0xFF)
+    square = _times(s, s, 0xFFFF)
+    second = _times(square, pairs, 0xFFFF)
+    third = _times(_times(square, s, 0xFF), triples, 0xFF)
+    first = multiply(s, z).call("left_shift", 8) | 1
+    return raised(first, second.call("exact_add", third.call("left_shift", 8)))
+
+
+def _times(a: Expr, b: Expr | int, mask: int) -> Expr:
+    """a · b modulo mask + 1, of at most 16 bits."""
+    return (a & mask).call("exact_multiply", b & mask) & mask
 
 
 def of_two(m: Match) -> str:
