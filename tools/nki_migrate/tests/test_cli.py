@@ -170,8 +170,6 @@ def test_colours_come_when_asked_for_and_not_in_a_pipe(folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "--notebooks", "."], "--notebooks: not built yet"),
-        (["fix", "--add-ignores", "."], "--add-ignores: not built yet"),
         (["check", "--facts", "f.json", "."], "--facts f.json: cannot be read"),
         (["check", "--output-format", "xml", "."], "xml"),
         (["check", "--verify", "."], "--verify belongs to fix and diff"),
@@ -193,16 +191,6 @@ def test_bad_arguments_end_with_2_and_say_why(folder, arguments, message):
 
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
-
-
-def test_notebooks_are_refused_by_name(folder):
-    (folder / "k.ipynb").write_text("{}")
-
-    result = run("check", "k.ipynb", "old.py")
-
-    assert result.exit_code == 2
-    assert "failed k.ipynb: notebooks (--notebooks) are not built yet" in result.stdout
-    assert "NKI5004" in result.stdout
 
 
 # -- bad input: reported, and the others still processed

@@ -44,6 +44,7 @@ class Found:
 @dataclass(slots=True)
 class _Search:
     exclusion_for: Callable[[Path], Exclusion]
+    suffixes: tuple[str, ...]
     files: dict[Path, Path] = field(default_factory=dict)  # resolved → as written
     problems: list[Problem] = field(default_factory=list)
 
@@ -63,7 +64,7 @@ class _Search:
         self.files.setdefault(resolved, path)
 
     def walk(self, folder: Path) -> None:
-        """Take every `.py` file below a folder that is not excluded."""
+        """Take every file of the wanted kinds below a folder that is not excluded."""
         exclusion = self.exclusion_for(folder)
         if exclusion.gitignore and not _in_git(folder.resolve()):
             exclusion = replace(exclusion, gitignore=False)
@@ -90,7 +91,7 @@ class _Search:
                 continue
             if is_directory:
                 self._enter(path, rules, exclusion, ancestors)
-            elif entry.name.endswith(".py"):
+            elif entry.name.endswith(self.suffixes):
                 self.add_file(path)
 
     def _enter(
@@ -133,13 +134,17 @@ def _why_unresolved(path: Path, error: Exception) -> str:
     return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
-def find_files(paths: Iterable[Path], exclusion_for: Callable[[Path], Exclusion]) -> Found:
-    """The Python files named by `paths`: files as they are, folders searched recursively.
+def find_files(
+    paths: Iterable[Path],
+    exclusion_for: Callable[[Path], Exclusion],
+    suffixes: tuple[str, ...] = (".py",),
+) -> Found:
+    """The files named by `paths`: files as they are, folders searched for files of the suffixes.
 
     A file named by itself is taken whatever the excludes say. `exclusion_for(folder)` gives what
     to leave out below a folder that was named.
     """
-    search = _Search(exclusion_for)
+    search = _Search(exclusion_for, suffixes)
     for path in paths:
         if path.is_dir():
             search.walk(path)

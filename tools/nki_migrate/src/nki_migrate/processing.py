@@ -20,7 +20,9 @@ from pathlib import Path
 from nki_migrate.dialects import UNKNOWN
 from nki_migrate.engine import migrate_source
 from nki_migrate.findings import FileResult, FileStatus
+from nki_migrate.ignoring import with_ignores
 from nki_migrate.index import FileIndex, Project, Source
+from nki_migrate.notebooks import SUFFIX, Notebook, NotebookError, read_notebook
 from nki_migrate.request import Request
 from nki_migrate.sources import UnreadableSourceError, decode
 from nki_migrate.suppress import SuppressionLog, read_suppressions
@@ -38,6 +40,7 @@ class Task:
     raw: bytes
     request: Request
     self_check: bool = False
+    add_ignores: bool = False
 
 
 class InternalError(Exception):
@@ -52,23 +55,35 @@ def failed(path: str, error: str, before: str = "") -> FileResult:
 
 def process(task: Task, project: Project | None = None) -> FileResult:
     """Migrate one file in memory. Never raises for a file: what goes wrong is in the result."""
-    text = ""
+    text, book = "", None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SyntaxWarnings of the user's file are not our news
             text = decode(task.raw).text
-            result = _migrate(task, text, project)
-            if result.after != text:
-                result = _checked(task, text, result, project)
-    except UnreadableSourceError as error:
-        return failed(task.path, str(error))
+            if not task.path.endswith(SUFFIX):
+                return _processed(task, text, project)
+            book = read_notebook(text)
+            return book.result(_processed(task, book.code, project))
+    except (UnreadableSourceError, NotebookError) as error:
+        return failed(task.path, str(error), text)
     except SyntaxError as error:
-        return failed(task.path, f"does not parse: line {error.lineno}: {error.msg}", text)
+        return failed(task.path, f"does not parse: {_place(book, error)}: {error.msg}", text)
     except (RecursionError, MemoryError):
         return failed(task.path, "does not parse: nested too deeply", text)
     except Exception as error:
         return failed(task.path, _internal(error), text)
-    return result
+
+
+def _place(book: Notebook | None, error: SyntaxError) -> str:
+    place = book.place(error.lineno or 1) if book else None
+    return f"cell {place[0].number}, line {place[1]}" if place else f"line {error.lineno}"
+
+
+def _processed(task: Task, text: str, project: Project | None) -> FileResult:
+    if task.add_ignores:
+        return with_ignores(text, lambda commented: _migrate(task, commented, project))
+    result = _migrate(task, text, project)
+    return _checked(task, text, result, project) if result.after != text else result
 
 
 def _migrate(task: Task, text: str, project: Project | None) -> FileResult:
@@ -166,11 +181,21 @@ def importers(tasks: Sequence[Task]) -> tuple[Task, ...]:
     asked: set[bytes] = set()
     found = []
     for task in tasks:
-        wanted = imports_of(task.raw) & (stems - {Path(task.path).stem.encode()})
+        wanted = imports_of(code_of(task)) & (stems - {Path(task.path).stem.encode()})
         asked |= wanted
         found += [task] if wanted else []
     named = [t for t in tasks if Path(t.path).stem.encode() in asked and t not in found]
     return (*found, *named)
+
+
+def code_of(task: Task) -> bytes:
+    """The Python of a task: its bytes, or those of a notebook's cells."""
+    if not task.path.endswith(SUFFIX):
+        return task.raw
+    try:
+        return read_notebook(decode(task.raw).text).code.encode()
+    except (NotebookError, UnreadableSourceError):
+        return b""  # the file's own result says so
 
 
 def imports_of(raw: bytes) -> set[bytes]:
@@ -191,7 +216,7 @@ def _index_into(project: Project, task: Task) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            project.add(FileIndex(Source(decode(task.raw).text, task.path)))
+            project.add(FileIndex(Source(decode(code_of(task)).text, task.path)))
     except (UnreadableSourceError, SyntaxError, RecursionError, MemoryError):
         return  # the file's own result says so
 

@@ -19,7 +19,7 @@ from nki_migrate.findings import Finding, Safety, Severity
 
 UNUSED = "NKI0001"
 
-_COMMENT = re.compile(
+COMMENT = re.compile(
     r"#\s*nki-migrate:\s*(?P<word>ignore|off|on|skip-file)\b(?:\[(?P<ids>[^\]]*)\])?"
 )
 _MARK = "nki-migrate:"
@@ -137,7 +137,7 @@ def _spanning(entry: Suppression, first: int, last: int) -> Suppression:
 
 def _comments(text: str) -> Iterator[tuple[str, tuple[str, ...], tokenize.TokenInfo]]:
     for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
-        if token.type == tokenize.COMMENT and (match := _COMMENT.search(token.string)):
+        if token.type == tokenize.COMMENT and (match := COMMENT.search(token.string)):
             named = (match["ids"] or "").replace(" ", "")
             yield match["word"], tuple(filter(None, named.split(","))) or _EVERYTHING, token
 

@@ -8,28 +8,29 @@ from typing import Annotated, Literal
 import typer
 
 from nki_migrate.cli.inputs import read_inputs
-from nki_migrate.cli.options import Paths
+from nki_migrate.cli.options import Notebooks, Paths
 from nki_migrate.cli.settings import Chosen
 from nki_migrate.config import ConfigError, did_you_mean
 from nki_migrate.dialects import detect as detect_dialect
 from nki_migrate.index import FileIndex, Source
+from nki_migrate.processing import code_of
 from nki_migrate.report.pages import render_all, render_page
 from nki_migrate.rules import all_rules
 from nki_migrate.sources import UnreadableSourceError, decode
 
 
-def detect(paths: Paths) -> None:
+def detect(paths: Paths, notebooks: Notebooks = False) -> None:
     """One line per kernel: the NKI version it is written for, and what says so.
 
     Versions are 0.1/2.20 (outputs are parameters), 0.1, 0.2 … 0.6, mixed, unknown.
 
     Example: nki-migrate detect kernels/
     """
-    inputs = read_inputs(paths, Chosen(), "<stdin>", self_check=False)
+    inputs = read_inputs(paths, Chosen(), notebooks=notebooks)
     failed = [(result.path, result.error) for result in inputs.failures]
     for item in inputs.inputs:
         try:
-            index = FileIndex(Source(decode(item.task.raw).text, item.task.path))
+            index = FileIndex(Source(decode(code_of(item.task)).text, item.task.path))
         except (UnreadableSourceError, SyntaxError, RecursionError) as error:
             failed.append((item.task.path, f"does not parse: {error}"))
             continue

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from nki_migrate.cli.settings import Chosen
 from nki_migrate.config import ConfigError
 from nki_migrate.discovery import find_files
 from nki_migrate.findings import FileResult
+from nki_migrate.notebooks import SUFFIX
 from nki_migrate.processing import Task, failed, imports_of
 from nki_migrate.sources import UnreadableSourceError, decode, mentions_nki, read_bytes
 from nki_migrate.writing import ChangedMeanwhileError, replace_file, write_file
@@ -35,9 +37,20 @@ class Inputs:
     not_parsed: int
 
 
-def read_inputs(paths: Sequence[str], chosen: Chosen, stdin_name: str, self_check: bool) -> Inputs:
+def read_inputs(
+    paths: Sequence[str],
+    chosen: Chosen,
+    stdin_name: str = "<stdin>",
+    *,
+    self_check: bool = False,
+    notebooks: bool = False,
+    add_ignores: bool = False,
+) -> Inputs:
     """Find and read every file; one that cannot be read becomes a failure beside the others."""
-    found = find_files([Path(path) for path in paths if path != STDIN], chosen.exclusion_for)
+    suffixes = (".py", SUFFIX) if notebooks else (".py",)
+    named = [Path(path) for path in paths if path != STDIN]
+    found = find_files(named, chosen.exclusion_for, suffixes)
+    task_of = partial(Task, self_check=self_check, add_ignores=add_ignores)
     failures = [failed(problem.path, problem.reason) for problem in found.problems]
     inputs: list[Input] = []
     launching: list[tuple[Path, bytes]] = []  # no word of nki, but maybe a launch of a kernel
@@ -45,15 +58,15 @@ def read_inputs(paths: Sequence[str], chosen: Chosen, stdin_name: str, self_chec
     if STDIN in paths:
         request = chosen.request_for(Path(stdin_name))
         raw = sys.stdin.buffer.read()
-        inputs.append(Input(None, Task(stdin_name, raw, request, self_check)))
+        inputs.append(Input(None, task_of(stdin_name, raw, request)))
     for file in found.files:
         try:
-            raw = _read(file)
+            raw = _read(file, notebooks)
         except UnreadableSourceError as error:
             failures.append(failed(str(file), str(error)))
             continue
         if mentions_nki(raw):
-            task = Task(str(file), raw, chosen.request_for(file), self_check)
+            task = task_of(str(file), raw, chosen.request_for(file))
             inputs.append(Input(file, task))
         elif b"](" in raw:
             launching.append((file, raw))
@@ -62,7 +75,7 @@ def read_inputs(paths: Sequence[str], chosen: Chosen, stdin_name: str, self_chec
     stems = {Path(item.task.path).stem.encode() for item in inputs}
     for file, raw in launching:
         if stems & imports_of(raw):
-            task = Task(str(file), raw, chosen.request_for(file), self_check)
+            task = task_of(str(file), raw, chosen.request_for(file))
             inputs.append(Input(file, task))
         else:
             not_parsed += 1
@@ -70,9 +83,9 @@ def read_inputs(paths: Sequence[str], chosen: Chosen, stdin_name: str, self_chec
     return Inputs(tuple(inputs), tuple(failures), not_parsed)
 
 
-def _read(file: Path) -> bytes:
-    if file.suffix == ".ipynb":
-        raise UnreadableSourceError("notebooks (--notebooks) are not built yet")
+def _read(file: Path, notebooks: bool) -> bytes:
+    if file.suffix == SUFFIX and not notebooks:
+        raise UnreadableSourceError("a notebook; --notebooks reads its cells")
     return read_bytes(file)
 
 

@@ -83,9 +83,8 @@ def migrate(
     facts: o.Facts = None,
 ) -> None:
     """The commands `check`, `diff` and `fix`."""
-    del notebooks, add_ignores  # their callbacks have refused them
     mode = _mode(ctx.info_name, diff, check)
-    _refuse(mode, verify, output_dir)
+    _refuse(mode, verify, output_dir, add_ignores)
     chosen = Chosen(
         source, target, split_ids(select), split_ids(extend_select), split_ids(ignore),
         unsafe_fixes, nl, block_dims, todo, all_or_nothing, step,
@@ -94,7 +93,10 @@ def migrate(
     )  # fmt: skip
     output = Output(output_format, output_file, use_color(color), quiet, verbose, statistics)
     checking = os.environ.get("CI", "").lower() == "true" if self_check is None else self_check
-    inputs = read_inputs(paths, chosen, stdin_filename, checking)
+    inputs = read_inputs(
+        paths, chosen, stdin_filename,
+        self_check=checking, notebooks=notebooks, add_ignores=add_ignores,
+    )  # fmt: skip
     limits = Limits(timeout, memory)
     inputs = with_observations(inputs, facts or (), cases, verify, limits, jobs)
     targets = output_paths(inputs.inputs, paths, output_dir) if output_dir else None
@@ -109,12 +111,16 @@ def migrate(
     raise typer.Exit(code)
 
 
-def _refuse(mode: Mode, verify: bool, output_dir: Path | None) -> None:
+def _refuse(mode: Mode, verify: bool, output_dir: Path | None, add_ignores: bool) -> None:
     """Options that this command does not have; raises typer.BadParameter."""
     if verify and mode == "check":
         _bad("--verify belongs to fix and diff; check changes nothing to verify")
     if output_dir is not None and mode != "fix":
         _bad("--output-dir belongs to fix")
+    if add_ignores and mode == "check":
+        _bad("--add-ignores belongs to fix and diff; check writes nothing")
+    if add_ignores and verify:
+        _bad("--add-ignores migrates nothing that --verify could run")
 
 
 def _parts(given: Sequence[str] | None) -> tuple[str, ...]:

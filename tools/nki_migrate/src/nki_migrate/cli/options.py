@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -136,15 +136,15 @@ Memory = Annotated[
 ]
 
 
-def _refuse(ctx: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
-    if value:
-        raise typer.BadParameter(f"{parameter.opts[0]}: not built yet", ctx)
-    return value
-
-
-# Named in the specification and refused by name: an ignored option is a wrong answer.
-Notebooks = Annotated[bool, typer.Option("--notebooks", hidden=True, callback=_refuse)]
-AddIgnores = Annotated[bool, typer.Option("--add-ignores", hidden=True, callback=_refuse)]
+Notebooks = Annotated[
+    bool, typer.Option("--notebooks", help="Also the code cells of .ipynb files.")
+]
+AddIgnores = Annotated[
+    bool,
+    typer.Option(
+        "--add-ignores", help="(fix, diff) Add suppression comments for what is found, no edits."
+    ),
+]
 Facts = Annotated[
     list[Path] | None,
     typer.Option("--facts", metavar="FILE", help="Facts of `nki-run --record`; repeatable."),

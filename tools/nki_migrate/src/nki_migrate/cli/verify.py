@@ -18,6 +18,7 @@ from nki_migrate.config import NEWEST
 from nki_migrate.dialects import MIXED, UNKNOWN, detect, file_dialect
 from nki_migrate.findings import FileResult
 from nki_migrate.index import FileIndex, Source
+from nki_migrate.notebooks import SUFFIX
 from nki_migrate.request import VERSIONS
 from nki_migrate.sources import UnreadableSourceError, decode, read_bytes
 from nki_migrate.todos import count_todos
@@ -131,7 +132,7 @@ def verify_results(
 
 
 def cases_of_input(item: Input, cases: Path | None) -> Sequence[Case]:
-    if item.file is None:
+    if item.file is None or item.file.suffix == SUFFIX:
         return ()
     file = cases or item.file.parent / "cases.toml"
     if cases is None and not file.exists():
