@@ -47,18 +47,25 @@ class Affine:
 
     def substitute(self, replacements: Mapping[str, Affine]) -> Affine:
         """Variables replaced by expressions."""
-        result = Affine(self.constant)
-        for name, c in self.terms:
-            result += replacements.get(name, Affine.variable(name)) * c
-        return result
+        constant, kept, come = self.constant, [], []
+        for term in self.terms:
+            new = replacements.get(term[0])
+            if new is None:
+                kept.append(term)
+                continue
+            factor = term[1]
+            constant += new.constant * factor
+            come += [(name, c * factor) for name, c in new.terms]
+        return Affine(constant, _summed(kept, come) if come else tuple(kept))
 
     def __add__(self, other: int | Affine) -> Affine:
-        other = Affine.of(other)
-        merged = dict(self.terms)
-        for name, c in other.terms:
-            merged[name] = merged.get(name, 0) + c
-        terms = tuple(sorted((name, c) for name, c in merged.items() if c))
-        return Affine(self.constant + other.constant, terms)
+        if not isinstance(other, Affine):
+            return Affine(self.constant + other, self.terms)
+        constant = self.constant + other.constant
+        if not other.terms:
+            return Affine(constant, self.terms)
+        terms = _summed(self.terms, other.terms) if self.terms else other.terms
+        return Affine(constant, terms)
 
     __radd__ = __add__
 
@@ -89,3 +96,14 @@ class Affine:
             + head
             + "".join(f" {'-' if c < 0 else '+'} {size}" for c, size in rest)
         )
+
+
+_Terms = Sequence[tuple[str, int]]
+
+
+def _summed(one: _Terms, other: _Terms) -> tuple[tuple[str, int], ...]:
+    """Terms of a sum: sorted, each variable once, none of them zero."""
+    merged = dict(one)
+    for name, c in other:
+        merged[name] = merged.get(name, 0) + c
+    return tuple(sorted([term for term in merged.items() if term[1]]))

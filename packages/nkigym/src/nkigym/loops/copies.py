@@ -24,10 +24,10 @@ from nkigym.loops.tree import (
     block_of,
     buffers_of,
     loops_around,
+    renamed,
     statement_at,
     with_block,
 )
-from nkigym.loops.unroll import renamed
 
 ROUNDING = frozenset({
     "activation", "reciprocal", "scalar_tensor_tensor", "tensor_copy", "tensor_scalar",

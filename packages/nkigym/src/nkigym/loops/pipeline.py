@@ -16,24 +16,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, pairwise
 
-from neuroncore.program import Access, Affine, Allocate, Loop, Program, Statement, walk
+from neuroncore.program import Affine, Allocate, Loop, Program, Statement
 from nkigym.loops.apart import LATER
-from nkigym.loops.slots import slotted, with_slots
+from nkigym.loops.held import held_in
+from nkigym.loops.slots import slotter, with_slots
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import ADD
 from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import (
     Body,
+    Names,
     allocated,
-    changed,
+    changed_body,
     loop_at,
-    refuse_large,
+    refuse_many,
     replaced,
-    substituted,
-    unused,
+    rewritten,
     used_names,
 )
-from nkigym.loops.unroll import renamed
 
 SLOT = "slot of the tile"
 """Stands for the place of an iteration's tile, and for no loop."""
@@ -53,8 +53,19 @@ def _pipeline(program: Program, step: Step) -> Taken:
     crossing = _related(claims, loop, parts)
     front, parts = _with_places(loop, parts, crossing)
     own = [_own(loop, part, crossing, claims) for part in parts]
-    writer = _Writer(program, loop, own, _order(step.option("order", str), len(parts)))
-    return claims.taken(refuse_large(replaced(program, step.at, (*front, *writer.body()))))
+    order = _order(step.option("order", str), len(parts))
+    refuse_many(_count(program, loop, front, own))
+    writer = _Writer(program, loop, own, order)
+    return claims.taken(replaced(program, step.at, (*front, *writer.body())))
+
+
+def _count(program: Program, loop: Loop, front: Body, parts: Sequence[Body]) -> int:
+    """How many statements the program will have."""
+    sizes, count = [held_in(part).count for part in parts], len(parts)
+    groups = (loop.trips - count + 1) // count
+    copies = loop.trips - groups * count + bool(groups) * count
+    others = held_in(program.body).count - held_in(loop.body).count - 1
+    return others + len(front) + bool(groups) + copies * sum(sizes)
 
 
 def _parts(loop: Loop, cuts: str) -> list[Body]:
@@ -108,12 +119,9 @@ def _with_places(
     if any(b.address is not None or b.content is not None for b in old.values()):
         raise Refused(f"a tile of loop {loop.variable} has a fixed place or content")
 
-    def change(access: Access) -> Access:
-        buffer = old.get(access.buffer)
-        return access if buffer is None else slotted(access, buffer, turns.trips, turns)
-
+    change = slotter(old, turns.trips, turns)
     front = tuple(replace(s, buffer=with_slots(s.buffer, turns.trips)) for s in made)
-    return front, [tuple(changed(s, change) for s in part) for part in parts]
+    return front, [changed_body(part, change) for part in parts]
 
 
 def _own(loop: Loop, part: Body, crossing: frozenset[str], claims: Claims) -> Body:
@@ -130,7 +138,8 @@ class _Writer:
         self, program: Program, loop: Loop, parts: Sequence[Body], order: Sequence[int]
     ) -> None:
         self.loop, self.parts, self.order = loop, parts, order
-        self.used = used_names(program)
+        self.used = Names(used_names(program))
+        self.made = [held_in(part).buffers for part in parts]
 
     def body(self) -> Body:
         """What fills the pipeline, the loop, what is left of it, what empties it."""
@@ -158,17 +167,10 @@ class _Writer:
                 continue
             value = (at + -n) * self.loop.step + self.loop.start
             slot = (number - n) % len(self.parts)
-            found += self._copy(
-                substituted(self.parts[n], {self.loop.variable: value, SLOT: Affine(slot)})
-            )
+            values = {self.loop.variable: value, SLOT: Affine(slot)}
+            made = {name: self.used.unused(name) for name in self.made[n]}
+            found += rewritten(self.parts[n], values, made)
         return tuple(found)
-
-    def _copy(self, part: Body) -> Body:
-        names = {}
-        for statement in walk(part):
-            if isinstance(statement, Allocate):
-                names[statement.buffer.name] = unused(self.used, statement.buffer.name)
-        return renamed(part, names) if names else part
 
 
 def _pipelines(program: Program, at: Path, loop: Loop) -> Iterator[Step]:

@@ -18,8 +18,7 @@ from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, St
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import READ
 from nkigym.loops.transform import Claims, Taken, Transform
-from nkigym.loops.tree import block_of, statement_at, with_block
-from nkigym.loops.unroll import renamed
+from nkigym.loops.tree import block_of, renamed, statement_at, with_block
 
 
 @dataclass(slots=True)

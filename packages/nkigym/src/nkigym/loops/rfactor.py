@@ -23,8 +23,15 @@ from nkigym.loops.apart import ANY, LATER, SAME, Apart, Shared, is_apart
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.touches import ADD, READ, Touch
 from nkigym.loops.transform import Claims, Taken, Transform
-from nkigym.loops.tree import allocated, block_of, fresh, loop_at, with_block, with_body
-from nkigym.loops.unroll import renamed
+from nkigym.loops.tree import (
+    allocated,
+    block_of,
+    fresh,
+    loop_at,
+    renamed,
+    with_block,
+    with_body,
+)
 
 
 def _rfactor(program: Program, step: Step) -> Taken:

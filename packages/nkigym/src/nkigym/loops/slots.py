@@ -11,16 +11,17 @@ buffers are expanded over the inner one. The next tile is loaded while this one 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from neuroncore.engines import HBM, Space
 from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program
 from neuroncore.program.binding import in_elements
-from nkigym.loops.split import split_loop
+from nki_dtypes import DType
+from nkigym.loops.split import halves
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
-from nkigym.loops.tree import Body, changed, fresh, loop_at, replaced, with_body, with_offset
+from nkigym.loops.tree import Body, changed_body, fresh, loop_at, replaced, with_body, with_offset
 
 SLOTS = (2, 3, 4, 8)
 """Numbers of places that `rotate` offers."""
@@ -33,25 +34,52 @@ def with_slots(buffer: Buffer, slots: int) -> Buffer:
     return replace(buffer, shape=(*head, slots, *tail) if on_chip else (slots, *head, *tail))
 
 
-def slotted(access: Access, buffer: Buffer, slots: int, loop: Loop) -> Access:
-    """The access to `buffer` as one to the slot of this iteration of `loop`."""
-    if not buffer.space.on_chip:
-        unit = in_elements(access, buffer, buffer.size)
-        return with_offset(access, access.offset + _slot(loop, unit))
-    row = max(1, in_elements(access, buffer, buffer.row))
-    constant, column = divmod(access.offset.constant, row)
-    terms = tuple((name, _wider(c, row, slots, buffer)) for name, c in access.offset.terms)
-    offset = Affine(constant * row * slots + column, terms) + _slot(loop, row)
-    first, *others = access.strides
-    for count, stride in zip(access.shape[1:], others, strict=True):
-        if count > 1 and abs(stride) >= row:
-            raise Refused(f"an access to {buffer.name} takes its partitions in two dimensions")
-    strides = (_wider(first, row, slots, buffer), *others)
-    return Access(buffer.name, offset, access.shape, strides, access.dtype, access.indirect)
+def slotter(
+    old: Mapping[str, Buffer], slots: int, loop: Loop, values: Mapping[str, Affine] | None = None
+) -> Callable[[Access], Access]:
+    """What makes of accesses to the `old` buffers those to the slot of this iteration of `loop`;
+    first it replaces loop variables by their `values`, everywhere.
+    """
+    values = values or {}
+    known: dict[tuple[str, DType | None], Affine] = {}
+    """The place of this iteration's slot."""
+
+    def change(access: Access) -> Access:
+        offset, buffer = access.offset, old.get(access.buffer)
+        for term in offset.terms if values else ():
+            if term[0] in values:
+                offset = offset.substitute(values)
+                break
+        if buffer is None:
+            return access if offset is access.offset else with_offset(access, offset)
+        key = access.buffer, access.dtype
+        slot = known.get(key)
+        if slot is None:
+            slot = known[key] = _slot(loop, max(1, _unit(access, buffer)))
+        if not buffer.space.on_chip:
+            return with_offset(access, offset + slot)
+        row = slot.terms[0][1]
+        if offset.constant or offset.terms:
+            constant, column = divmod(offset.constant, row)
+            terms = tuple([(name, _wider(c, row, slots, buffer)) for name, c in offset.terms])
+            slot = Affine(constant * row * slots + column, terms) + slot
+        shape, strides = access.shape, access.strides
+        for count, stride in zip(shape[1:], strides[1:], strict=True):
+            if count > 1 and abs(stride) >= row:
+                raise Refused(f"an access to {buffer.name} takes its partitions in two dimensions")
+        strides = (_wider(strides[0], row, slots, buffer), *strides[1:])
+        return Access(buffer.name, slot, shape, strides, access.dtype, access.indirect)
+
+    return change
+
+
+def _unit(access: Access, buffer: Buffer) -> int:
+    """How far slots are apart."""
+    return in_elements(access, buffer, buffer.row if buffer.space.on_chip else buffer.size)
 
 
 def _slot(loop: Loop, unit: int) -> Affine:
-    return Affine.variable(loop.variable, unit) + -unit * loop.start
+    return Affine(-unit * loop.start, ((loop.variable, unit),))
 
 
 def _wider(move: int, row: int, slots: int, buffer: Buffer) -> int:
@@ -63,8 +91,13 @@ def _wider(move: int, row: int, slots: int, buffer: Buffer) -> int:
     return move * slots
 
 
-def expand_body(loop: Loop, chosen: frozenset[str]) -> tuple[Body, Loop]:
-    """Allocations that now stand in front of the loop, and the loop without them."""
+def expand_body(
+    loop: Loop, chosen: frozenset[str], values: Mapping[str, Affine] | None = None
+) -> tuple[Body, Loop]:
+    """Allocations that now stand in front of the loop, and the loop without them.
+
+    Variables are replaced by their `values`, if there are some.
+    """
     if loop.step != 1:
         raise Refused(f"loop {loop.variable} does not count by 1")
     made = [s for s in loop.body if isinstance(s, Allocate) and s.buffer.name in chosen]
@@ -73,11 +106,8 @@ def expand_body(loop: Loop, chosen: frozenset[str]) -> tuple[Body, Loop]:
         if buffer.address is not None or buffer.content is not None:
             raise Refused(f"{buffer.name} has a fixed place or content")
 
-    def change(access: Access) -> Access:
-        buffer = old.get(access.buffer)
-        return access if buffer is None else slotted(access, buffer, loop.trips, loop)
-
-    body = tuple(changed(s, change) for s in loop.body if s not in made)
+    rest = tuple([s for s in loop.body if not (isinstance(s, Allocate) and s.buffer.name in old)])
+    body = changed_body(rest, slotter(old, loop.trips, loop, values))
     front = tuple(replace(s, buffer=with_slots(s.buffer, loop.trips)) for s in made)
     return front, with_body(loop, body)
 
@@ -104,10 +134,8 @@ def _rotate(program: Program, step: Step) -> Taken:
     if slots == loop.trips:
         front, made = expand_body(loop, chosen)
         return Taken(replaced(program, step.at, (*front, made)))
-    outer = split_loop(loop, slots, fresh(program, loop.variable))
-    inner = outer.body[0]
-    assert isinstance(inner, Loop)
-    front, made = expand_body(inner, chosen)
+    outer, inner, values = halves(loop, slots, fresh(program, loop.variable))
+    front, made = expand_body(inner, chosen, values)
     return Taken(replaced(program, step.at, (with_body(outer, (*front, made)),)))
 
 

@@ -7,29 +7,32 @@ for k in range(16):                 for k in range(4):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from neuroncore.program import Affine, Loop, Program, accesses
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
-from nkigym.loops.tree import fresh, loop_at, replaced, substituted
+from nkigym.loops.tree import fresh, loop_at, replaced, substituted, with_body
 
 
-def split_loop(loop: Loop, factor: int, inner: str) -> Loop:
-    """`factor` iterations each in a loop of their own."""
+def halves(loop: Loop, factor: int, inner: str) -> tuple[Loop, Loop, Mapping[str, Affine]]:
+    """The outer loop, the inner one of `factor` iterations, both still around the body as it was,
+    and what its variable is in them.
+    """
     if factor < 2 or factor >= loop.trips or loop.trips % factor:
         raise Refused(f"{factor} is no divisor of the {loop.trips} trips of {loop.variable}")
     outer = Affine.variable(loop.variable, loop.step * factor)
     value = outer + Affine.variable(inner, loop.step) + loop.start
-    body = substituted(loop.body, {loop.variable: value})
-    within = Loop(inner, 0, factor, body, 1, loop.origin)
-    return Loop(loop.variable, 0, loop.trips // factor, (within,), 1, loop.origin)
+    within = Loop(inner, 0, factor, loop.body, 1, loop.origin)
+    around = Loop(loop.variable, 0, loop.trips // factor, loop.body, 1, loop.origin)
+    return around, within, {loop.variable: value}
 
 
 def _split(program: Program, step: Step) -> Taken:
     loop = loop_at(program, step.at)
-    made = split_loop(loop, step.option("factor"), fresh(program, loop.variable))
-    return Taken(replaced(program, step.at, (made,)))
+    outer, inner, values = halves(loop, step.option("factor"), fresh(program, loop.variable))
+    inner = with_body(inner, substituted(loop.body, values))
+    return Taken(replaced(program, step.at, (with_body(outer, (inner,)),)))
 
 
 def _splits(program: Program, at: Path, loop: Loop) -> Iterator[Step]:

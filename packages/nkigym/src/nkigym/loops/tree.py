@@ -15,8 +15,8 @@ from neuroncore.program import (
     Program,
     Statement,
     map_accesses,
-    walk,
 )
+from nkigym.loops.held import held_in
 from nkigym.loops.step import Path, Refused
 
 Body = tuple[Statement, ...]
@@ -131,10 +131,14 @@ class Visible(Mapping[str, Buffer]):
 
 def refuse_large(program: Program) -> Program:
     """The program; raises Refused where it has more than LARGEST statements."""
-    count = sum(1 for _ in walk(program.body))
+    refuse_many(held_in(program.body).count)
+    return program
+
+
+def refuse_many(count: int) -> None:
+    """Raise Refused where so many statements are more than LARGEST."""
     if count > LARGEST:
         raise Refused(f"it would have {count} statements, more than {LARGEST}")
-    return program
 
 
 def places(program: Program) -> Iterator[tuple[Path, Statement]]:
@@ -152,8 +156,7 @@ def _places(body: Body, prefix: Path) -> Iterator[tuple[Path, Statement]]:
 
 def used_names(program: Program) -> set[str]:
     """The names of all loops and buffers."""
-    used = set(buffers_of(program))
-    return used | {s.variable for s in walk(program.body) if isinstance(s, Loop)}
+    return {*buffers_of(program), *held_in(program.body).variables}
 
 
 def buffers_of(program: Program) -> Mapping[str, Buffer]:
@@ -162,35 +165,64 @@ def buffers_of(program: Program) -> Mapping[str, Buffer]:
     if known is None:
         if len(_buffers) >= PROGRAMS_KEPT:
             _buffers.clear()
-        known = _buffers[id(program)] = (program, program.buffers())
+        found = {b.name: b for b in program.parameters} | held_in(program.body).buffers
+        known = _buffers[id(program)] = (program, found)
     return known[1]
 
 
-def unused(used: set[str], like: str) -> str:
-    """A name that is not in use: like1, like2, …; it is in use from now on."""
-    stem = like.rstrip("0123456789") or like
-    n = 1
-    while f"{stem}{n}" in used:
-        n += 1
-    used.add(f"{stem}{n}")
-    return f"{stem}{n}"
+class Names:
+    """Names in use."""
+
+    def __init__(self, used: set[str]) -> None:
+        self.used = used
+        self.last: dict[str, int] = {}
+        """Stem → the number up to which all are in use."""
+
+    def unused(self, like: str) -> str:
+        """A name that is not in use: like1, like2, …; it is in use from now on."""
+        stem = like.rstrip("0123456789") or like
+        n = self.last.get(stem, 0) + 1
+        while (name := f"{stem}{n}") in self.used:
+            n += 1
+        self.last[stem] = n
+        self.used.add(name)
+        return name
 
 
 def fresh(program: Program, like: str) -> str:
     """A name that no loop and no buffer of the program has."""
-    return unused(used_names(program), like)
+    return Names(used_names(program)).unused(like)
+
+
+def rewritten(body: Body, values: Mapping[str, Affine], names: Mapping[str, str]) -> Body:
+    """The statements with loop variables replaced by expressions and buffers of other names, in one
+    pass; what has neither is shared.
+    """
+
+    def change(access: Access) -> Access:
+        offset = access.offset
+        for term in offset.terms:
+            if term[0] in values:
+                offset = offset.substitute(values)
+                break
+        name = names.get(access.buffer)
+        if name is None:
+            if offset is access.offset:
+                return access
+            name = access.buffer
+        return Access(name, offset, access.shape, access.strides, access.dtype, access.indirect)
+
+    return changed_body(body, change, names)
 
 
 def substituted(body: Body, values: Mapping[str, Affine]) -> Body:
     """The statements with loop variables replaced by expressions."""
-    names = frozenset(values)
+    return rewritten(body, values, {})
 
-    def change(access: Access) -> Access:
-        if any(name in names for name, _ in access.offset.terms):
-            return with_offset(access, access.offset.substitute(values))
-        return access
 
-    return tuple(changed(s, change) for s in body)
+def renamed(body: Body, names: Mapping[str, str]) -> Body:
+    """The statements with buffers of other names."""
+    return rewritten(body, {}, names)
 
 
 def with_offset(access: Access, offset: Affine) -> Access:
@@ -200,23 +232,50 @@ def with_offset(access: Access, offset: Affine) -> Access:
     )
 
 
-def changed(statement: Statement, change: Callable[[Access], Access]) -> Statement:
-    """The statement with every access replaced; itself where none changes."""
-    match statement:
-        case Loop():
-            body = tuple(changed(s, change) for s in statement.body)
-            same = all(a is b for a, b in zip(body, statement.body, strict=True))
-            return statement if same else with_body(statement, body)
-        case Call():
-            if any(a.indirect is not None for a in statement.accesses.values()):
-                return map_accesses(statement, change)
-            operands = {
-                name: change(value) if isinstance(value, Access) else value
-                for name, value in statement.operands.items()
-            }
-            same = all(operands[name] is value for name, value in statement.operands.items())
-            return statement if same else with_operands(statement, operands)
-    return statement
+def changed_body(
+    body: Body, change: Callable[[Access], Access], names: Mapping[str, str] | None = None
+) -> Body:
+    """The statements with every access replaced, and the names of what they make; itself where
+    nothing changes.
+    """
+    new, same = [], True
+    for statement in body:
+        kind = type(statement)
+        made: Statement = statement
+        if kind is Call:
+            made = _changed_call(statement, change)  # pyrefly: ignore
+        elif kind is Loop:
+            inner = changed_body(statement.body, change, names)
+            if inner is not statement.body:
+                made = with_body(statement, inner)
+        elif names and statement.buffer.name in names:
+            buffer = with_name(statement.buffer, names[statement.buffer.name])
+            made = Allocate(buffer, statement.origin)
+        same = same and made is statement
+        new.append(made)
+    return body if same else tuple(new)
+
+
+def with_name(buffer: Buffer, name: str) -> Buffer:
+    """The same under another name."""
+    return Buffer(name, buffer.shape, buffer.dtype, buffer.space, buffer.address, buffer.content)
+
+
+def _changed_call(call: Call, change: Callable[[Access], Access]) -> Call:
+    operands: dict[str, Access | float | int | None] | None = None
+    for name, value in call.operands.items():
+        if not isinstance(value, Access):
+            continue
+        if value.indirect is not None:
+            moved = map_accesses(call, change)
+            assert isinstance(moved, Call)
+            return moved
+        new = change(value)
+        if new is not value:
+            if operands is None:
+                operands = dict(call.operands)
+            operands[name] = new
+    return call if operands is None else with_operands(call, operands)
 
 
 def with_operands(call: Call, operands: Mapping[str, Access | float | int | None]) -> Call:

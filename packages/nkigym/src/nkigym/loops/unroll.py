@@ -10,56 +10,35 @@ Tiles that an iteration makes get names of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from neuroncore.program import Access, Affine, Allocate, Loop, Program, Statement, walk
+from neuroncore.program import Affine, Loop, Program
+from nkigym.loops.held import held_in
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
 from nkigym.loops.tree import (
     Body,
-    changed,
+    Names,
     loop_at,
     refuse_large,
+    renamed,
     replaced,
-    substituted,
-    unused,
+    rewritten,
     used_names,
-    with_body,
 )
 
 WRITTEN_OUT = 8
 """The most iterations that `unroll` writes out."""
 
 
-def renamed(body: Body, names: dict[str, str]) -> Body:
-    """The statements with buffers of other names."""
-
-    def change(access: Access) -> Access:
-        name = names.get(access.buffer)
-        return access if name is None else replace(access, buffer=name)
-
-    return tuple(_made_as(changed(s, change), names) for s in body)
-
-
-def _made_as(statement: Statement, names: dict[str, str]) -> Statement:
-    match statement:
-        case Allocate(buffer) if buffer.name in names:
-            return replace(statement, buffer=replace(buffer, name=names[buffer.name]))
-        case Loop():
-            return with_body(statement, tuple(_made_as(s, names) for s in statement.body))
-    return statement
-
-
 def _copies(program: Program, loop: Loop, count: int) -> Iterator[Body]:
     """The first iterations; the first of all keeps the names of its buffers."""
-    used = used_names(program)
-    made = [s.buffer.name for s in walk(loop.body) if isinstance(s, Allocate)]
+    used = Names(used_names(program))
+    made = held_in(loop.body).buffers
     for value in loop.values[:count]:
         names = {}
         for name in made if value != loop.start else ():
-            names[name] = unused(used, name)
-        body = substituted(loop.body, {loop.variable: Affine(value)})
-        yield renamed(body, names) if names else body
+            names[name] = used.unused(name)
+        yield rewritten(loop.body, {loop.variable: Affine(value)}, names)
 
 
 def _unroll(program: Program, step: Step) -> Taken:
@@ -80,9 +59,9 @@ def _peel(program: Program, step: Step) -> Taken:
     loop = loop_at(program, step.at)
     if loop.trips < 2:
         raise Refused(f"loop {loop.variable} has one iteration")
-    made = [s.buffer.name for s in walk(loop.body) if isinstance(s, Allocate)]
-    used = used_names(program)
-    names = {name: unused(used, name) for name in made}
+    made = held_in(loop.body).buffers
+    used = Names(used_names(program))
+    names = {name: used.unused(name) for name in made}
     (first,) = _copies(program, loop, 1)
     rest = Loop(
         loop.variable, loop.start + loop.step, loop.stop, renamed(loop.body, names), loop.step,

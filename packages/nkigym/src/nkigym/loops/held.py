@@ -1,0 +1,50 @@
+"""What blocks of statements hold, however deep: found once for each loop.
+
+Programs that a search visits share most of their loops, so what a loop holds is kept by identity.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from neuroncore.program import Allocate, Buffer, Loop, Statement
+
+KEPT = 1 << 14
+"""Loops of which it is kept; beyond it they are looked at anew."""
+
+
+class Held(NamedTuple):
+    """How many statements, the buffers that they make by name, the variables of their loops."""
+
+    count: int
+    buffers: dict[str, Buffer]
+    variables: frozenset[str]
+
+
+_loops: dict[int, tuple[Loop, Held]] = {}
+
+
+def held_in(body: tuple[Statement, ...]) -> Held:
+    """What the statements of a block hold."""
+    count = len(body)
+    buffers: dict[str, Buffer] = {}
+    variables: set[str] = set()
+    for statement in body:
+        if isinstance(statement, Allocate):
+            buffers[statement.buffer.name] = statement.buffer
+        elif isinstance(statement, Loop):
+            inside = _in_loop(statement)
+            count += inside.count
+            buffers |= inside.buffers
+            variables.add(statement.variable)
+            variables |= inside.variables
+    return Held(count, buffers, frozenset(variables))
+
+
+def _in_loop(loop: Loop) -> Held:
+    known = _loops.get(id(loop))
+    if known is None:
+        if len(_loops) >= KEPT:
+            _loops.clear()
+        known = _loops[id(loop)] = loop, held_in(loop.body)
+    return known[1]
