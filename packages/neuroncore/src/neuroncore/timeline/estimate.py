@@ -20,6 +20,7 @@ from neuroncore.timeline.lanes import FIRST_QUEUE
 from neuroncore.timeline.least import slack
 from neuroncore.timeline.order import Order
 from neuroncore.timeline.periodic import TooSlowError, loop_player
+from neuroncore.timeline.remembered import key_of, remember, remembered
 from neuroncore.timeline.result import Timeline
 from neuroncore.timeline.sites import Step
 from neuroncore.timeline.state import State
@@ -45,7 +46,9 @@ def estimate(
     is known to do, where that is faster. `skip_periods` False plays every iteration; the result is
     the same, later. `constants` None are those of costs.json. `verified` says that `check` has
     passed already. With an `order` (as_written only), instructions wait for what it says and for
-    nothing else, DMAs go to the queues that it says, and every iteration is played.
+    nothing else, DMAs go to the queues that it says, and every iteration is played. A program that
+    differs from one of the last in names and source lines alone is not played again (as_written,
+    without an order).
 
     Raises ProgramError with everything that is wrong with the program and every instruction whose
     cost is unknown, LaunchError for an unknown target and for what is no program,
@@ -65,9 +68,27 @@ def estimate(
         program = replace(program, target=target, places=places)
     if not verified:
         check(program)
+    values = (constants or published()).at(program.target)
+    is_plain = mode == MODES[0] and order is None
+    key = key_of(program, values, skip_periods) if is_plain else None
+    found = remembered(key, program) if key is not None else None
+    if found is None:
+        found = _played(program, mode, values, skip_periods, order)
+        if key is not None:
+            remember(key, found)
+    return found
+
+
+def _played(
+    program: Program,
+    mode: str,
+    values: dict[str, float],
+    skip_periods: bool,
+    order: Order | None,
+) -> Timeline:
+    """The timeline of a program that is in order, played now."""
     core = NeuronCore(program.target, watchers=())
     facts = machine(core.target.name)
-    values = (constants or published()).at(core.target.name)
     described = Described(program, core)
     clock, queues, plays = Clock(facts, values), int(facts["dma_queues"]), []
     with charging(values), no_collection():

@@ -40,37 +40,51 @@ def slotter(
     """What makes of accesses to the `old` buffers those to the slot of this iteration of `loop`;
     first it replaces loop variables by their `values`, everywhere.
     """
-    values = values or {}
-    known: dict[tuple[str, DType | None], Affine] = {}
-    """The place of this iteration's slot."""
+    given = values or {}
+    units: dict[tuple[str, DType | None], int] = {}
+    """How far slots are apart."""
+    known: dict[_Place, tuple[Affine, tuple[int, ...]]] = {}
+    """Offset and strides, of whatever buffer → those among slots."""
 
     def change(access: Access) -> Access:
         offset, buffer = access.offset, old.get(access.buffer)
-        for term in offset.terms if values else ():
-            if term[0] in values:
-                offset = offset.substitute(values)
+        for term in offset.terms if given else ():
+            if term[0] in given:
+                offset = offset.substitute(given)
                 break
         if buffer is None:
             return access if offset is access.offset else with_offset(access, offset)
         key = access.buffer, access.dtype
-        slot = known.get(key)
-        if slot is None:
-            slot = known[key] = _slot(loop, max(1, _unit(access, buffer)))
+        unit = units.get(key)
+        if unit is None:
+            unit = units[key] = max(1, _unit(access, buffer))
         if not buffer.space.on_chip:
-            return with_offset(access, offset + slot)
-        row = slot.terms[0][1]
-        if offset.constant or offset.terms:
-            constant, column = divmod(offset.constant, row)
-            terms = tuple([(name, _wider(c, row, slots, buffer)) for name, c in offset.terms])
-            slot = Affine(constant * row * slots + column, terms) + slot
-        shape, strides = access.shape, access.strides
-        for count, stride in zip(shape[1:], strides[1:], strict=True):
-            if count > 1 and abs(stride) >= row:
-                raise Refused(f"an access to {buffer.name} takes its partitions in two dimensions")
-        strides = (_wider(strides[0], row, slots, buffer), *strides[1:])
-        return Access(buffer.name, slot, shape, strides, access.dtype, access.indirect)
+            return with_offset(access, offset + _slot(loop, unit))
+        place = unit, offset.constant, offset.terms, access.shape, access.strides
+        found = known.get(place)
+        if found is None:
+            found = known[place] = _among(access, offset, buffer, unit, slots, loop)
+        moved, strides = found
+        return Access(access.buffer, moved, access.shape, strides, access.dtype, access.indirect)
 
     return change
+
+
+_Place = tuple[int, int, tuple[tuple[str, int], ...], tuple[int, ...], tuple[int, ...]]
+
+
+def _among(
+    access: Access, offset: Affine, buffer: Buffer, row: int, slots: int, loop: Loop
+) -> tuple[Affine, tuple[int, ...]]:
+    """Offset and strides of an access to a tile of `row` elements where there are `slots` of it."""
+    constant, column = divmod(offset.constant, row)
+    terms = tuple([(name, _wider(c, row, slots, buffer)) for name, c in offset.terms])
+    moved = Affine(constant * row * slots + column, terms) + _slot(loop, row)
+    first, *others = access.strides
+    for count, stride in zip(access.shape[1:], others, strict=True):
+        if count > 1 and abs(stride) >= row:
+            raise Refused(f"an access to {buffer.name} takes its partitions in two dimensions")
+    return moved, (_wider(first, row, slots, buffer), *others)
 
 
 def _unit(access: Access, buffer: Buffer) -> int:

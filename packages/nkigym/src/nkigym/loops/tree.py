@@ -198,12 +198,17 @@ def rewritten(body: Body, values: Mapping[str, Affine], names: Mapping[str, str]
     """The statements with loop variables replaced by expressions and buffers of other names, in one
     pass; what has neither is shared.
     """
+    known: dict[tuple[int, tuple[tuple[str, int], ...]], Affine] = {}
 
     def change(access: Access) -> Access:
         offset = access.offset
         for term in offset.terms:
             if term[0] in values:
-                offset = offset.substitute(values)
+                place = offset.constant, offset.terms
+                found = known.get(place)
+                if found is None:
+                    found = known[place] = offset.substitute(values)
+                offset = found
                 break
         name = names.get(access.buffer)
         if name is None:
@@ -240,11 +245,10 @@ def changed_body(
     """
     new, same = [], True
     for statement in body:
-        kind = type(statement)
         made: Statement = statement
-        if kind is Call:
-            made = _changed_call(statement, change)  # pyrefly: ignore
-        elif kind is Loop:
+        if isinstance(statement, Call):
+            made = _changed_call(statement, change)
+        elif isinstance(statement, Loop):
             inner = changed_body(statement.body, change, names)
             if inner is not statement.body:
                 made = with_body(statement, inner)
