@@ -7,7 +7,7 @@ apart, the elements do. Nothing depends on how many iterations there are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neuroncore.program import Access, Buffer
 from neuroncore.spec import row_major
@@ -56,11 +56,38 @@ class Digit(NamedTuple):
     extent: int
 
 
+KEPT = 1 << 14
+"""Claims of which it is kept whether they are proved; beyond it they are proved anew."""
+
+_proved: dict[tuple[Any, ...], bool] = {}
+
+
 def is_apart(claim: Apart) -> bool:
-    """Whether intervals prove the claim."""
-    a, b = claim.a.access, claim.b.access
-    if a is None or b is None:
+    """Whether intervals prove the claim; found once for all claims of the same content."""
+    a, b, shared, buffer = claim
+    if a.access is None or b.access is None:
         return False
+    content = (*_content(a), *_content(b), shared, buffer.shape)
+    found = _proved.get(content)
+    if found is None:
+        if len(_proved) >= KEPT:
+            _proved.clear()
+        found = _proved[content] = _is_proved(claim, a.access, b.access)
+    return found
+
+
+def _content(touch: Touch) -> tuple[Any, ...]:
+    """All of a touch that intervals depend on."""
+    access = touch.access
+    assert access is not None
+    is_told = access.dtype is None and access.indirect is None
+    return (
+        access.offset.constant, access.offset.terms, access.shape, access.strides, is_told,
+        touch.loops,
+    )  # fmt: skip
+
+
+def _is_proved(claim: Apart, a: Access, b: Access) -> bool:
     shared = {s.loop.variable: s for s in claim.shared}
     around = {name: s.loop for name, s in shared.items()}
     mine = {**around, **{r.variable: r for r in claim.a.loops}}

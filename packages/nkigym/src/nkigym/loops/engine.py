@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from neuroncore.engines import Engine
 from neuroncore.program import Call, Program
@@ -17,16 +18,29 @@ def _engines(call: Call) -> list[str]:
     return [e.name for e in call.record.engines] if "engine" in call.attrs else []
 
 
+KEPT = 1 << 10
+"""Attributes that are kept, so that calls share them; beyond it they are made anew."""
+
+_attrs: dict[tuple[int, str], tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+
+
+def _on(attrs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The attributes with another engine: one object, as what is known of calls goes by it."""
+    known = _attrs.get((id(attrs), name))
+    if known is None:
+        if len(_attrs) >= KEPT:
+            _attrs.clear()
+        known = _attrs[id(attrs), name] = attrs, {**attrs, "engine": Engine[name]}
+    return known[1]
+
+
 def _place(program: Program, step: Step) -> Taken:
     call, name = statement_at(program, step.at), step.option("engine", str)
     if not isinstance(call, Call) or name not in _engines(call):
         raise Refused(f"no instruction there that {name} can execute")
     if call.attrs["engine"] is Engine[name]:
         raise Refused(f"{call.instruction} is on {name} already")
-    placed = Call(
-        call.instruction, call.operands, {**call.attrs, "engine": Engine[name]}, call.name,
-        call.origin,
-    )  # fmt: skip
+    placed = Call(call.instruction, call.operands, _on(call.attrs, name), call.name, call.origin)
     ranges = {loop.variable: loop.values for loop in loops_around(program, step.at)}
     refuse_illegal(placed, ranges, Visible(program, step.at), program)
     return Taken(replaced(program, step.at, (placed,)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from neuroncore.program import Allocate, Buffer, Loop, Statement
 
 KEPT = 1 << 14
-"""Loops of which it is kept; beyond it they are looked at anew."""
+"""Loops and blocks of which it is kept; beyond it they are looked at anew."""
 
 
 class Held(NamedTuple):
@@ -22,6 +22,18 @@ class Held(NamedTuple):
 
 
 _loops: dict[int, tuple[Loop, Held]] = {}
+_blocks: dict[int, tuple[tuple[Statement, ...], dict[str, Buffer]]] = {}
+
+
+def made_in(body: tuple[Statement, ...]) -> dict[str, Buffer]:
+    """The buffers that the statements of a block make themselves, by name."""
+    known = _blocks.get(id(body))
+    if known is None:
+        if len(_blocks) >= KEPT:
+            _blocks.clear()
+        found = {s.buffer.name: s.buffer for s in body if isinstance(s, Allocate)}
+        known = _blocks[id(body)] = body, found
+    return known[1]
 
 
 def held_in(body: tuple[Statement, ...]) -> Held:

@@ -85,7 +85,7 @@ def _once(
         "it does not do the same in every iteration",
     )  # fmt: skip
     front = tuple(s for s in rest if isinstance(s, Allocate) and s.buffer.name in mine)
-    left = tuple(s for s in rest if s not in front)
+    left = tuple(s for s in rest if not (isinstance(s, Allocate) and s.buffer.name in mine))
     if not any(not isinstance(s, Allocate) for s in left):
         return claims.taken(replaced(program, step.at[:-1], (*front, moved)))
     made = with_body(loop, left)

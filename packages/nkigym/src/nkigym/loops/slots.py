@@ -18,6 +18,7 @@ from neuroncore.engines import HBM, Space
 from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program
 from neuroncore.program.binding import in_elements
 from nki_dtypes import DType
+from nkigym.loops.making import new_access
 from nkigym.loops.split import halves
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
@@ -65,7 +66,7 @@ def slotter(
         if found is None:
             found = known[place] = _among(access, offset, buffer, unit, slots, loop)
         moved, strides = found
-        return Access(access.buffer, moved, access.shape, strides, access.dtype, access.indirect)
+        return new_access(access, access.buffer, moved, strides)
 
     return change
 

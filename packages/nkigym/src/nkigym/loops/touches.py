@@ -118,7 +118,9 @@ class Reader(NamedTuple):
         made = {s.buffer.name for s in loop.body if isinstance(s, Allocate)}
         here = (range_of(loop),)
         return tuple(
-            t._replace(loops=here + t.loops) for t in self.block(loop.body) if t.buffer not in made
+            Touch(t.buffer, t.kind, t.access, here + t.loops, t.covers)
+            for t in self.block(loop.body)
+            if t.buffer not in made
         )
 
     def _call(self, call: Call) -> tuple[Touch, ...]:

@@ -16,7 +16,8 @@ from neuroncore.program import (
     Statement,
     map_accesses,
 )
-from nkigym.loops.held import held_in
+from nkigym.loops.held import held_in, made_in
+from nkigym.loops.making import new_access, new_call
 from nkigym.loops.step import Path, Refused
 
 Body = tuple[Statement, ...]
@@ -111,16 +112,19 @@ class Visible(Mapping[str, Buffer]):
 
     def __init__(self, program: Program, at: Path) -> None:
         self.program = program
-        self.near = {b.name: b for b in program.parameters}
+        self.near: list[Mapping[str, Buffer]] = []
+        """What is made in the blocks around it, outermost first."""
         body = program.body
         for n in at:
-            self.near |= {s.buffer.name: s.buffer for s in body if isinstance(s, Allocate)}
+            self.near.append(made_in(body))
             inner = body[n]
             body = inner.body if isinstance(inner, Loop) else ()
 
     def __getitem__(self, name: str) -> Buffer:
-        found = self.near.get(name)
-        return buffers_of(self.program)[name] if found is None else found
+        for made in reversed(self.near):
+            if name in made:
+                return made[name]
+        return buffers_of(self.program)[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(buffers_of(self.program))
@@ -215,7 +219,7 @@ def rewritten(body: Body, values: Mapping[str, Affine], names: Mapping[str, str]
             if offset is access.offset:
                 return access
             name = access.buffer
-        return Access(name, offset, access.shape, access.strides, access.dtype, access.indirect)
+        return new_access(access, name, offset, access.strides)
 
     return changed_body(body, change, names)
 
@@ -232,9 +236,7 @@ def renamed(body: Body, names: Mapping[str, str]) -> Body:
 
 def with_offset(access: Access, offset: Affine) -> Access:
     """The same elements from another first one."""
-    return Access(
-        access.buffer, offset, access.shape, access.strides, access.dtype, access.indirect
-    )
+    return new_access(access, access.buffer, offset, access.strides)
 
 
 def changed_body(
@@ -284,7 +286,7 @@ def _changed_call(call: Call, change: Callable[[Access], Access]) -> Call:
 
 def with_operands(call: Call, operands: Mapping[str, Access | float | int | None]) -> Call:
     """The call on other operands."""
-    return Call(call.instruction, operands, call.attrs, call.name, call.origin)
+    return new_call(call, operands)
 
 
 def allocated(body: Body) -> dict[str, int]:
