@@ -1,0 +1,39 @@
+"""What is made quickly is what the constructors make."""
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from neuroncore.program import Access, Affine, Call, Indirect, make_call
+from nki_dtypes import bfloat16, int32
+from nkigym.loops.making import new_access, new_call
+
+INDEX = Access("index", Affine(), (1, 1), (1, 1), int32)
+LIKE = Access("old", Affine(3), (128, 2, 64), (512, 128, 1), bfloat16, Indirect("scalar", INDEX, 1))
+
+
+def test_an_access_made_quickly_is_one():
+    offset = Affine.variable("i", 2)
+
+    made = new_access(LIKE, "new", offset, (256, 64, 1))
+
+    assert type(made) is Access
+    assert made == Access("new", offset, LIKE.shape, (256, 64, 1), LIKE.dtype, LIKE.indirect)
+    assert hash(made) == hash(
+        Access("new", offset, LIKE.shape, (256, 64, 1), LIKE.dtype, LIKE.indirect)
+    )
+    with pytest.raises(FrozenInstanceError):
+        made.buffer = "other"
+
+
+def test_a_call_made_quickly_is_one():
+    like = make_call("memset", name="clear", dst=LIKE, value=0.0)
+    operands = {**like.operands, "value": 1.0}
+
+    made = new_call(like, operands)
+
+    assert type(made) is Call
+    assert made == Call(like.instruction, operands, like.attrs, like.name, like.origin)
+    assert made.origin is like.origin
+    with pytest.raises(FrozenInstanceError):
+        made.name = "other"
