@@ -14,13 +14,15 @@ from nkigym.space import KNOWN, TRANSFORMS, Walk
 from nkigym.tiles import (
     parse_tiles,
     print_tiles,
+    repeated_add_root,
     rmsnorm_matmul_root,
     sum_and_product_root,
     tensor_add_root,
 )
 from nkigym.tiles.operators import OPERATORS
 
-PUBLIC, EVERY = tuple(TRANSFORMS), tuple(KNOWN)
+PUBLIC, ALL = tuple(TRANSFORMS), tuple(KNOWN)
+EVERY = (*PUBLIC, "call-reuse", "wide-merge")
 
 SPACES = {
     ("tensor_add", PUBLIC): (tensor_add_root(1, 3), 9),
@@ -31,6 +33,10 @@ SPACES = {
     ("rmsnorm_matmul", EVERY): (rmsnorm_matmul_root(1, 2, 1), 72),
     ("rmsnorm_matmul, two deep", EVERY): (rmsnorm_matmul_root(1, 1, 2), 20),
     ("matmul", EVERY): (matmul_root(1, 2, 2), 32),
+    ("repeated_add", EVERY): (repeated_add_root(1, 3), 15),
+    ("repeated_add", ALL): (repeated_add_root(1, 3), 65),
+    ("sum_and_product", ALL): (sum_and_product_root(1, 2), 396),
+    ("matmul", ALL): (matmul_root(1, 2, 2), 72),
 }
 EACH_SPACE = pytest.mark.parametrize(
     ("name", "transforms"), SPACES, ids=lambda given: given if isinstance(given, str) else None
@@ -87,6 +93,7 @@ def expected(function, a, b):
     results = {
         "matmul": lambda: [a.T @ b],
         "tensor_add": lambda: [a + b],
+        "repeated_add": lambda: [a + np.tile(b, (1, a.shape[1] // b.shape[1]))],
         "sum_and_product": lambda: [a + b, a * b],
         "rmsnorm_matmul": lambda: [normal @ b],
     }
@@ -190,6 +197,62 @@ def test_sums_of_a_chain_are_made_512_columns_wide():
     assert [s.output.shape for s in sums] == [(128, 512), (128, 512)]
 
 
+SHARED = """def f(A: float32[128, 256], B: float32[128, 128]):
+    output = allocate(128, 256)
+    t0 = A[0:128, 0:256]
+    t1 = repeat(B[0:128, 0:128], copies=2)
+    t2 = tensor_tensor(data1=t0, data2=t1, op='add')
+    output[0:128, 0:256] = t2
+    return output
+"""
+
+
+def shortest(root, transforms):
+    """What the longest schedules lead to."""
+    space = space_of(root, transforms)
+    depths = exhaust(space).depths
+    return space.tile_program(max(depths, key=lambda node: depths[node]))
+
+
+def test_operations_that_share_an_operand_become_one_where_it_is_loaded_twice():
+    root = repeated_add_root(1, 2)
+
+    without, program = shortest(root, EVERY), shortest(root, ALL)
+
+    assert [s.operator for s in without.statements].count("tensor_tensor") == 2
+    assert print_tiles(program) == SHARED
+
+
+def test_no_load_is_merged_with_one_that_holds_copies():
+    program = parse_tiles("""def f(A: float32[128, 384], B: float32[128, 128]):
+    output = allocate(128, 384)
+    t0 = repeat(A[0:128, 0:128], copies=2)
+    t1 = A[0:128, 128:256]
+    output[0:128, 0:256] = t0
+    output[0:128, 256:384] = t1
+    return output
+""")
+
+    for transforms in (PUBLIC, ALL):
+        space = space_of(program, transforms)
+        assert space.tile_program(space.root) == program
+        assert space.steps(space.root) == []
+
+
+def test_another_number_of_copies_is_another_value():
+    program = parse_tiles(SHARED)
+    loaded = program.statements[2]
+    assert check_tiles(program, "tensor_add") == run_tiles(program, "tensor_add") == []
+
+    for copies in (1, 3, -2, "2"):
+        wrong = loaded._replace(arguments=(loaded.arguments[0], ("copies", copies)))
+        mutant = program._replace(
+            statements=(*program.statements[:2], wrong, *program.statements[3:])
+        )
+        assert check_tiles(mutant, "tensor_add")
+        assert run_tiles(mutant, "tensor_add")
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_no_sum_is_wider_than_512_columns(seed):
     space = space_of(matmul_root(1, 6, 2), ("operand-merge", "wide-merge"))
@@ -241,11 +304,11 @@ def test_results_in_psum_are_copied_for_what_cannot_read_them_there():
 def test_more_transforms_are_listed_behind_the_public_ones_and_not_by_default(tiles):
     contraction, rows, columns = tiles
     root = matmul_root(rows=rows, columns=columns, contraction=contraction)
-    public, every = space_of(root), space_of(root, EVERY)
+    public, every = space_of(root), space_of(root, ALL)
 
     for node in list(exhaust(every).depths)[::5]:
         kinds = [step.kind for step in every.steps(node)]
-        more = [kind in ("reuse calls", "widen calls") for kind in kinds]
+        more = [kind in ("reuse calls", "widen calls", "load twice") for kind in kinds]
         assert more == sorted(more)
     assert {s.kind for node in exhaust(public).depths for s in public.steps(node)} <= {
         kind for kinds in TRANSFORMS.values() for kind in kinds

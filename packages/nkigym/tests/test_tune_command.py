@@ -117,7 +117,7 @@ def test_a_tile_program_is_tuned_stored_replayed_and_exported(tmp_path, capsys):
     assert main(["tune", str(text), "--budget", "60", "--store", str(store)]) == 0
     printed = capsys.readouterr().out
     for part in (
-        "tile programs of f: 29 statements, 16 opportunities at the root",
+        "tile programs of f: 29 statements, 24 opportunities at the root",
         "value numbers: ok, every atom of the output is that of matmul",
         "executed, real size: ok, 65,536 elements of 1 outputs equal to the bit",
     ):
@@ -127,7 +127,9 @@ def test_a_tile_program_is_tuned_stored_replayed_and_exported(tmp_path, capsys):
     assert "f on trn2, NKI 0.6: " in capsys.readouterr().out
     assert main(["best", str(store), "--output-format", "json"]) == 0
     (best,) = json.loads(capsys.readouterr().out)
-    assert all(step[0].split()[0] in ("merge", "reuse", "widen") for step in best["schedule"])
+    assert all(
+        step[0].split()[0] in ("load", "merge", "reuse", "widen") for step in best["schedule"]
+    )
     assert main(["replay", str(store)]) == 0
     assert "price: ok" in capsys.readouterr().out
     assert main(["export", str(store), "-o", str(out)]) == 0

@@ -23,21 +23,29 @@ def _inputs(
 
 
 def _of_two(*ops: str) -> Function:
-    """An output for each operation on A and B."""
+    """An output for each operation on A and B, which may be narrower: it is repeated then."""
 
     def values(
         parameters: Sequence[tuple[str, Shape]], size: int, number: Number
     ) -> list[dict[Corner, int]]:
-        (one, (rows, columns)), (other, _) = parameters
+        (one, (rows, columns)), (other, (_, width)) = parameters
         places = list(product(range(0, rows, size), range(0, columns, size)))
-        pairs = {at: (number(atom(one, *at)), number(atom(other, *at))) for at in places}
+        pairs = {
+            (row, column): (
+                number(atom(one, row, column)), number(atom(other, row, column % width)),
+            )
+            for row, column in places
+        }  # fmt: skip
         return [{at: number(combined(*pairs[at], op)) for at in places} for op in ops]
 
     def results(inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        return [MEANING[op](*inputs) for op in ops]
+        one, other = inputs
+        repeated = np.tile(other, (1, one.shape[1] // other.shape[1]))
+        return [MEANING[op](one, repeated) for op in ops]
 
     return Function(lambda shapes: [shapes[0]] * len(ops), values, _inputs, results)
 
 
 TENSOR_ADD = _of_two("add")
+"""Also where the second array is repeated along the columns of the first."""
 SUM_AND_PRODUCT = _of_two("add", "multiply")

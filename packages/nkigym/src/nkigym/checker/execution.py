@@ -90,7 +90,14 @@ class _Machine:
         source = statement.references[0]
         if source.name not in self.inputs:
             raise NotAllowedError(f"no parameter {source.name}")
-        self._keep(statement, _part(self.inputs[source.name], source).copy())
+        value = _part(self.inputs[source.name], source)
+        match [given for name, given in statement.arguments if name != "src"]:
+            case []:
+                self._keep(statement, value.copy())
+            case [int() as copies] if copies > 0:
+                self._keep(statement, np.tile(value, (1, copies)))
+            case _:
+                raise NotAllowedError("a load has a number of copies, and nothing else")
 
     def store(self, statement: Statement) -> None:
         read, written = statement.references

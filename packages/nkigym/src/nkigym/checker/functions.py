@@ -10,6 +10,7 @@ from nkigym.checker.products import MATMUL, RMSNORM_MATMUL
 
 FUNCTIONS: Mapping[str, Function] = {
     "matmul": MATMUL,
+    "repeated_add": TENSOR_ADD,
     "rmsnorm_matmul": RMSNORM_MATMUL,
     "sum_and_product": SUM_AND_PRODUCT,
     "tensor_add": TENSOR_ADD,

@@ -79,7 +79,7 @@ class Numbered:
         self.outputs[name] = {}
 
     def load(self, statement: Statement) -> None:
-        source = _only(statement, "src")
+        source, copies = _loaded(statement)
         shapes = dict(self.program.parameters)
         if source.name not in shapes:
             raise NotAllowedError(f"{source.name} is no parameter")
@@ -88,10 +88,11 @@ class Numbered:
         rows, columns = _inside(source, shapes[source.name])
         across = range(*columns, self.size)
         values = [
-            [self.number(atom(source.name, row, column)) for column in across]
+            [self.number(atom(source.name, row, column)) for column in across] * copies
             for row in range(*rows, self.size)
         ]
-        self.define(statement.output, values, (rows[1] - rows[0], columns[1] - columns[0]))
+        extents = rows[1] - rows[0], (columns[1] - columns[0]) * copies
+        self.define(statement.output, values, extents)
 
     def store(self, statement: Statement) -> None:
         if [name for name, _ in statement.arguments] != ["src", "dst"]:
@@ -186,9 +187,11 @@ def _inside(reference: Reference, shape: tuple[int, ...]) -> tuple[Corner, Corne
     return rows, columns
 
 
-def _only(statement: Statement, name: str) -> Reference:
-    """The one argument. Raises NotAllowedError where there are others."""
+def _loaded(statement: Statement) -> tuple[Reference, int]:
+    """What is loaded, and how often. Raises NotAllowedError where there are other arguments."""
     match statement.arguments:
-        case ((given, Reference() as reference),) if given == name:
-            return reference
-    raise NotAllowedError(f"a {statement.operator} has {name} and nothing else")
+        case (("src", Reference() as source),):
+            return source, 1
+        case (("src", Reference() as source), ("copies", int() as copies)) if copies > 1:
+            return source, copies
+    raise NotAllowedError("a load has src, maybe copies, and nothing else")

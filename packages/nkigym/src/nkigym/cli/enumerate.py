@@ -16,6 +16,7 @@ from nkigym.space import KNOWN, TRANSFORMS, Found, Space, canonical_count, exhau
 from nkigym.tiles import (
     TileProgram,
     matmul_root,
+    repeated_add_root,
     rmsnorm_matmul_root,
     sum_and_product_root,
     tensor_add_root,
@@ -27,13 +28,14 @@ MOST_TILES = 64
 
 ROOTS: Mapping[str, Callable[[int, int, int], TileProgram]] = {
     "matmul": lambda k, m, n: matmul_root(m, n, k),
+    "repeated_add": lambda _, m, n: repeated_add_root(m, n),
     "rmsnorm_matmul": lambda k, m, n: rmsnorm_matmul_root(m, n, k),
     "sum_and_product": lambda _, m, n: sum_and_product_root(m, n),
     "tensor_add": lambda _, m, n: tensor_add_root(m, n),
 }
 """Functions by the checker's names for them."""
 
-WITHOUT_CONTRACTION = ("sum_and_product", "tensor_add")
+WITHOUT_CONTRACTION = ("repeated_add", "sum_and_product", "tensor_add")
 
 
 @dataclass(frozen=True, slots=True)

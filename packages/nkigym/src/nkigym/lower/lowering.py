@@ -37,6 +37,7 @@ from nkigym.tiles.program import (
     Shape,
     Statement,
     TileProgram,
+    copies_of,
 )
 
 
@@ -78,7 +79,10 @@ class _Lowering:
     def load(self, statement: Statement) -> None:
         made = self._new(statement.output.name, statement.output.shape, self.dtype, Space.sbuf)
         source = self._at(statement.references[0])
-        self._call("dma_copy", {}, dst=made, src=source)
+        for copy in range(copies_of(statement)):
+            at = Affine(copy * source.shape[1])
+            dst = Access(made.buffer, at, source.shape, made.strides)
+            self._call("dma_copy", {}, dst=dst, src=source)
 
     def matmul(self, statement: Statement) -> None:
         given = {n: value for n, value in statement.arguments if isinstance(value, Reference)}

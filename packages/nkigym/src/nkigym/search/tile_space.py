@@ -14,8 +14,11 @@ from nkigym.space import Node, Space, Step
 from nkigym.tiles import TileProgram
 
 KINDS = Kinds(
-    first=("reuse", "merge loads", "reuse calls", "widen calls", "merge calls", "merge stores")
-)
+    first=(
+        "reuse", "merge loads", "reuse calls", "widen calls", "merge calls", "merge stores",
+        "load twice",
+    )
+)  # fmt: skip
 """Every step leaves a program one statement shorter."""
 
 

@@ -1,4 +1,4 @@
-"""Loads of the same rows of a parameter: share a tile, widen a tile."""
+"""Loads of the same rows of a parameter: share a tile, widen a tile, put one beside itself."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Self
 
-from nkigym.space.kinds import MERGE_LOADS, REUSE
+from nkigym.space.kinds import LOAD_TWICE, MERGE_LOADS, REUSE
 from nkigym.space.pairs import Pair, union
 from nkigym.space.part import Part, Rank, Step
 from nkigym.space.renaming import Moved, Renaming, Slice, proved
 
 if TYPE_CHECKING:
     from nkigym.space.table import Table
+
+BEHIND = 6
+"""The rank of what comes last: that of calls and stores is below."""
 
 Groups = Mapping[Slice, tuple[int, ...]]
 
@@ -45,7 +48,21 @@ class Loads(Part):
     @cached_property
     def merges(self) -> tuple[Pair, ...]:
         """Loads that touch."""
-        return touching_loads(self.groups) if MERGE_LOADS in self.table.kinds else ()
+        if MERGE_LOADS not in self.table.kinds:
+            return ()
+        if not self.table.repeats:
+            return touching_loads(self.groups)
+        return touching_loads({place: n for place, n in self.groups.items() if place.copies == 1})
+
+    @cached_property
+    def twice(self) -> tuple[Pair, ...]:
+        """Loads of one slice, of any number of copies."""
+        if LOAD_TWICE not in self.table.kinds:
+            return ()
+        alike: dict[object, list[int]] = {}
+        for number, place in self.slices.items():
+            alike.setdefault(place.columns, []).append(number)
+        return tuple(pair for numbers in alike.values() for pair in combinations(numbers, 2))
 
     @property
     def _shareable(self) -> Iterable[tuple[int, ...]]:
@@ -53,7 +70,9 @@ class Loads(Part):
 
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
-        """Every two loads of one slice, by groups; then loads that touch."""
+        """Every two loads of one slice, by groups; then loads that touch; behind all that is the
+        public original's, loads of one slice beside each other.
+        """
         found: dict[Step, Rank] = {
             Step(REUSE, *pair): (0, group[0], *pair)
             for group in self._shareable
@@ -62,11 +81,13 @@ class Loads(Part):
         first = min(group[0] for group in self.groups.values())
         for place, pair in enumerate(self.merges):
             found[Step(MERGE_LOADS, *pair)] = (1, first, place)
+        for pair in self.twice:
+            found[Step(LOAD_TWICE, *pair)] = (BEHIND, *pair)
         return found
 
     @property
     def count(self) -> int:
-        return sum(map(_pairs, self._shareable)) + len(self.merges)
+        return sum(map(_pairs, self._shareable)) + len(self.merges) + len(self.twice)
 
     def step_at(self, index: int) -> Step:
         for group in self._shareable:
@@ -77,7 +98,9 @@ class Loads(Part):
                         return Step(REUSE, first, others[index])
                     index -= len(others)
             index -= _pairs(group)
-        return Step(MERGE_LOADS, *self.merges[index])
+        if index < len(self.merges):
+            return Step(MERGE_LOADS, *self.merges[index])
+        return Step(LOAD_TWICE, *self.twice[index - len(self.merges)])
 
     def shared(self) -> tuple[Loads, Renaming]:
         """All of each group by its first member."""
@@ -90,7 +113,10 @@ class Loads(Part):
         return self.table.part(Loads, groups), self.table.renaming(moved)
 
     def _apply(self, step: Step) -> tuple[Loads, Renaming]:
-        return self._reuse(step) if step.kind == REUSE else self._merge(step)
+        if step.kind == REUSE:
+            return self._reuse(step)
+        pair = {number: self._place(number) for number in sorted(step[1:])}
+        return self._beside(pair) if step.kind == LOAD_TWICE else self._merge(pair)
 
     def _place(self, number: int) -> Slice:
         return next(place for place, numbers in self.groups.items() if number in numbers)
@@ -102,20 +128,32 @@ class Loads(Part):
         after = self.table.part(Loads, groups)
         return after, proved(renaming, {step.second: gone.values}, there.values)
 
-    def _merge(self, step: Step) -> tuple[Loads, Renaming]:
-        kept, gone = sorted(step[1:])
-        pair = {number: self._place(number) for number in (kept, gone)}
-        columns = union(pair[kept].columns, pair[gone].columns)
-        wide = self.table.slice(pair[kept].source, pair[kept].rows, columns)
+    def _merge(self, pair: Mapping[int, Slice]) -> tuple[Loads, Renaming]:
+        one, other = pair.values()
+        columns = union(one.columns, other.columns)
+        wide = self.table.slice(one.source, one.rows, columns)
+        return self._as_one(pair, wide, {n: p.columns[0] - columns[0] for n, p in pair.items()})
+
+    def _beside(self, pair: Mapping[int, Slice]) -> tuple[Loads, Renaming]:
+        one, other = pair.values()
+        copies = one.copies + other.copies
+        wide = self.table.slice(one.source, one.rows, one.columns, copies)
+        start, stop = one.columns
+        shifts = (0, one.copies * (stop - start))
+        return self._as_one(pair, wide, dict(zip(pair, shifts, strict=True)))
+
+    def _as_one(
+        self, pair: Mapping[int, Slice], wide: Slice, shifts: Mapping[int, int]
+    ) -> tuple[Loads, Renaming]:
+        """One load in the place of two, and where in it these are."""
+        kept = min(pair)
         left = {
             place: tuple(n for n in numbers if n not in pair)
             for place, numbers in self.groups.items()
         }
         left[wide] = tuple(sorted((*left.get(wide, ()), kept)))
         ordered = sorted((n, place) for place, n in left.items() if n)
-        renaming = self.table.renaming(
-            {n: Moved(kept, old.columns[0] - columns[0], wide) for n, old in pair.items()}
-        )
+        renaming = self.table.renaming({n: Moved(kept, shift, wide) for n, shift in shifts.items()})
         old = {number: place.values for number, place in pair.items()}
         after = self.table.part(Loads, {place: numbers for numbers, place in ordered})
         return after, proved(renaming, old, wide.values)

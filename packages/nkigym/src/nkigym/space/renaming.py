@@ -13,12 +13,15 @@ from nkigym.tiles.tiling import TILE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slice:
-    """Part of a parameter. One object for each: the same where it is identical."""
+    """Part of a parameter, or so many copies of it side by side. One object for each: the same
+    where it is identical.
+    """
 
     source: str
     rows: Interval
     columns: Interval
     values: Numbers
+    copies: int = 1
 
 
 class Moved(NamedTuple):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nkigym.space.calls import Call, Calls, Operand
-from nkigym.space.kinds import EXTRA, KNOWN, TRANSFORMS
+from nkigym.space.kinds import EXTRA, KNOWN, LOAD_TWICE, TRANSFORMS
 from nkigym.space.loads import Loads
 from nkigym.space.renaming import Slice
 from nkigym.space.space import Space
@@ -20,7 +20,15 @@ from nkigym.space.stores import Box, Stores
 from nkigym.space.table import Table
 from nkigym.space.values import Numbers, atoms
 from nkigym.tiles.operators import OPERATORS
-from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
+from nkigym.tiles.program import (
+    ALLOCATE,
+    LOAD,
+    STORE,
+    Reference,
+    Statement,
+    TileProgram,
+    copies_of,
+)
 
 
 class Home(NamedTuple):
@@ -33,7 +41,7 @@ class Home(NamedTuple):
 def space_of(program: TileProgram, transforms: Iterable[str] = tuple(TRANSFORMS)) -> Space:
     """The space of a root program under some transforms; KeyError where one is none."""
     kinds = frozenset(kind for name in transforms for kind in KNOWN[name])
-    taken = _Apart(Table(kinds))
+    taken = _Apart(Table(kinds, LOAD_TWICE in kinds))
     for statement in program.statements:
         _TAKE.get(statement.operator, _Apart.call)(taken, statement)
     order = (Loads, Calls, Stores)
@@ -61,7 +69,9 @@ class _Apart:
     def load(self, statement: Statement) -> None:
         source = statement.references[0]
         number = _number(statement.output)
-        self.slices[number] = self.table.slice(source.name, *source.intervals)
+        copies = copies_of(statement)
+        self.table.repeats |= copies > 1
+        self.slices[number] = self.table.slice(source.name, *source.intervals, copies=copies)
         home = Home(Loads, (source.name, source.intervals[0]))
         self.home[number] = home
         self._put(home, number, self.slices[number], ())

@@ -24,6 +24,8 @@ class Table:
     """Everything that a search has met, and the kinds of steps that it takes."""
 
     kinds: frozenset[str] = EVERY
+    repeats: bool = False
+    """Whether a load may hold copies of its slice."""
     values: ValueTable = field(default_factory=ValueTable)
     known: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -33,11 +35,12 @@ class Table:
             found = self.known[key] = make()
         return found
 
-    def slice(self, source: str, rows: Interval, columns: Interval) -> Slice:
-        """Part of a parameter."""
-        values = self.values.of_slice(source, rows, columns)
+    def slice(self, source: str, rows: Interval, columns: Interval, copies: int = 1) -> Slice:
+        """Part of a parameter, or so many copies of it side by side."""
+        values = self.values.of_slice(source, rows, columns) * copies
         return self._once(
-            (Slice, source, rows, columns), lambda: Slice(source, rows, columns, values)
+            (Slice, source, rows, columns, copies),
+            lambda: Slice(source, rows, columns, values, copies),
         )
 
     def renaming(self, moved: Mapping[int, Moved]) -> Renaming:

@@ -11,10 +11,10 @@ from nkigym.space.renaming import Slice
 from nkigym.space.stores import Store, Stores
 from nkigym.tiles.program import (
     ALLOCATE,
-    LOAD,
     STORE,
     Statement,
     TileProgram,
+    load,
     part_of,
     part_of_tile,
     tile,
@@ -52,8 +52,7 @@ def _left(
 
 def _load(number: int, at: Slice, root: TileProgram) -> Statement:
     shape = dict(root.parameters)[at.source]
-    source = part_of(at.source, shape, at.rows, at.columns)
-    return Statement(LOAD, (("src", source),), tile(f"t{number}", *source.extents))
+    return load(f"t{number}", part_of(at.source, shape, at.rows, at.columns), at.copies)
 
 
 def _call(number: int, call: Call) -> Statement:

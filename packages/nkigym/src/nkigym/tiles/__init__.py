@@ -2,7 +2,12 @@
 
 from nkigym.tiles.parse import parse_tiles
 from nkigym.tiles.program import TileProgram
-from nkigym.tiles.roots import rmsnorm_matmul_root, sum_and_product_root, tensor_add_root
+from nkigym.tiles.roots import (
+    repeated_add_root,
+    rmsnorm_matmul_root,
+    sum_and_product_root,
+    tensor_add_root,
+)
 from nkigym.tiles.text import print_tiles
 from nkigym.tiles.tiling import TilingError, matmul_root
 
@@ -12,6 +17,7 @@ __all__ = [
     "matmul_root",
     "parse_tiles",
     "print_tiles",
+    "repeated_add_root",
     "rmsnorm_matmul_root",
     "sum_and_product_root",
     "tensor_add_root",

@@ -13,7 +13,7 @@ from nki_dtypes import resolve
 from nkigym.tiles.operators import ONE, OPERATORS, Operator
 from nkigym.tiles.program import (
     ALLOCATE,
-    LOAD,
+    REPEAT,
     STORE,
     Attribute,
     Interval,
@@ -21,6 +21,7 @@ from nkigym.tiles.program import (
     Shape,
     Statement,
     TileProgram,
+    load,
     part_of,
     part_of_tile,
     tile,
@@ -108,11 +109,12 @@ class _Reader:
                 self.new(made)
                 if operator == ALLOCATE:
                     return self.allocate(name, call)
+                if operator == REPEAT:
+                    return self.repeat(name, call)
                 return self.call(name, operator, call)
             case ast.Assign([ast.Name(name) as made], ast.Subscript() as source):
                 self.new(made)
-                where = self.part(source, self.parameters, "a parameter")
-                return Statement(LOAD, (("src", where),), self.define(name, where.extents))
+                return self.load(name, source)
             case ast.Assign([ast.Subscript() as target], value):
                 where = self.part(target, self.outputs, "what was allocated")
                 return Statement(STORE, (("src", self.tile(value)), ("dst", where)), where)
@@ -121,6 +123,17 @@ class _Reader:
     def new(self, made: ast.Name) -> None:
         if made.id in (*self.parameters, *self.tiles, *self.outputs):
             raise self.wrong(made, f"{made.id} is defined already", "another name")
+
+    def load(self, name: str, source: ast.expr, copies: int = 1) -> Statement:
+        made = load(name, self.part(source, self.parameters, "a parameter"), copies)
+        self.tiles[name] = made.output.shape
+        return made
+
+    def repeat(self, name: str, call: ast.Call) -> Statement:
+        match call.args, call.keywords:
+            case [source], [ast.keyword("copies", ast.Constant(int() as copies))] if copies > 1:
+                return self.load(name, source, copies)
+        raise self.wrong(call, "not a load of copies", f"{REPEAT}(A[0:128, 0:128], copies=2)")
 
     def allocate(self, name: str, call: ast.Call) -> Statement:
         if call.keywords:

@@ -15,6 +15,8 @@ Attribute = str | int | float | bool
 ALLOCATE = "allocate"
 LOAD = "load"
 STORE = "store"
+REPEAT = "repeat"
+"""What a load of several copies is called in a text."""
 
 OUTPUT = "output"
 """What the tensor is called that a tile program returns, where it is the only one."""
@@ -78,3 +80,17 @@ def part_of_tile(name: str, *intervals: Interval) -> Reference:
 def part_of(name: str, shape: Shape, *intervals: Interval) -> Reference:
     """Part of a parameter or of the output."""
     return Reference(name, shape, intervals)
+
+
+def load(name: str, source: Reference, copies: int = 1) -> Statement:
+    """A tile of part of a parameter, or of so many copies of it side by side."""
+    rows, columns = source.extents
+    more = (("copies", copies),) if copies > 1 else ()
+    return Statement(LOAD, (("src", source), *more), tile(name, rows, columns * copies))
+
+
+def copies_of(statement: Statement) -> int:
+    """How many copies of its source a load puts side by side."""
+    copies = dict(statement.arguments).get("copies", 1)
+    assert isinstance(copies, int)
+    return copies

@@ -54,6 +54,19 @@ def tensor_add_root(rows: int, columns: int) -> TileProgram:
     return made.program()
 
 
+def repeated_add_root(rows: int, columns: int) -> TileProgram:
+    """The root of `output = A + B`, A (M, N) and B (M, 128), which is added to every 128 columns.
+
+    >>> len(repeated_add_root(1, 2).statements)
+    9
+    """
+    made = _Straight({"A": (rows, columns), "B": (rows, 1)}, {OUTPUT: (rows, columns)})
+    for row, column in product(range(rows), range(columns)):
+        both = {"data1": made.load("A", (row, column)), "data2": made.load("B", (row, 0))}
+        made.store(made.call(TENSOR_TENSOR, both, op="add"), OUTPUT, (row, column))
+    return made.program()
+
+
 def sum_and_product_root(rows: int, columns: int) -> TileProgram:
     """The root of `total, scaled = A + B, A * B`: two outputs, each with loads of its own.
 

@@ -8,14 +8,24 @@
         output[0:128, 0:256] = t2
         return output
 
-A variable without a subscript is all of it. `parse_tiles(print_tiles(p)) == p` for every program.
+A variable without a subscript is all of it; `repeat(A[0:128, 0:128], copies=2)` loads a part so
+many times, side by side. `parse_tiles(print_tiles(p)) == p` for every program.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nkigym.tiles.program import ALLOCATE, STORE, Reference, Shape, Statement, TileProgram
+from nkigym.tiles.program import (
+    ALLOCATE,
+    REPEAT,
+    STORE,
+    Reference,
+    Shape,
+    Statement,
+    TileProgram,
+    copies_of,
+)
 
 INDENT = "    "
 
@@ -38,7 +48,9 @@ def _statement(statement: Statement, shapes: Mapping[str, Shape]) -> str:
             extents = ", ".join(map(str, statement.output.shape))
             return f"{statement.output.name} = {ALLOCATE}({extents})"
         case "load":
-            return f"{statement.output.name} = {_part(statement.references[0])}"
+            part, copies = _part(statement.references[0]), copies_of(statement)
+            loaded = f"{REPEAT}({part}, copies={copies})" if copies > 1 else part
+            return f"{statement.output.name} = {loaded}"
         case "store":
             read, written = statement.references
             return f"{_part(written)} = {_tile(read, shapes)}"
