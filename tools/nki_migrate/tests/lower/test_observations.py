@@ -23,12 +23,13 @@ import neuronxcc.nki.isa as nisa
 def migrated(tmp_path):
     """The result of a migration after launches of `kernel`, one for each tuple of arguments."""
 
-    def migrate(text, *launches):
+    def migrate(text, *launches, grid=None):
         file = tmp_path / "observed_kernel.py"
         file.write_text(HEAD + text)
         documents = []
         with nki_runtime.use(backend="beta1", shadow=True), recording.instrumented():
             kernel = recording.load(file).kernel
+            kernel = kernel if grid is None else kernel[grid]
             for arguments in launches:
                 with recording.recorded(documents, tmp_path):
                     kernel(*arguments)
@@ -245,3 +246,72 @@ def test_a_buffer_of_the_program_s_own_is_where_the_run_had_it(migrated):
 
 def test_without_a_run_it_stays(migrated):
     assert any("buffer" in message for message in _open(migrated(POOL)))
+
+
+PROGRAMS = """\
+@nki.jit
+def kernel(x):
+    row = nl.program_id(0)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out[row, 0:128, 0:8], nl.load(x[row, 0:128, 0:8]))
+    return out
+"""
+
+
+def test_the_id_of_one_of_two_programs_is_a_core_number(migrated):
+    result = migrated(PROGRAMS, (_array(2, 128, 8),), grid=2)
+
+    assert _open(result) == []
+    assert [f.severity.name for f in result.findings if f.rule == "NKI1119"] == ["NOTE"]
+
+
+def test_the_id_of_one_of_three_programs_is_left(migrated):
+    (message,) = _open(migrated(PROGRAMS, (_array(3, 128, 8),), grid=3))
+
+    assert "turn that axis into a loop" in message
+
+
+def test_a_number_of_numpy_s_is_no_tile(migrated):
+    text = """\
+@nki.jit
+def kernel(x):
+    SCALE = np.float32(1.0 / 8)
+    a = nl.load(x)
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    b = nisa.tensor_scalar(data=a, op0=nl.multiply, operand0=SCALE, dtype=np.float32)
+    nl.store(out, b)
+    return out
+"""
+    after = migrated("import numpy as np\n" + text, (_array(128, 8),)).after
+
+    assert "operand0=SCALE" in after
+
+
+BANKS = """\
+@nki.jit
+def kernel(x):
+    n = x.shape[0]
+    out = nl.ndarray(x.shape, dtype=nl.float32, buffer=nl.shared_hbm)
+    t = nl.ndarray((n, nl.par_dim(128), 128), dtype=nl.float32, buffer=nl.psum)
+    for i in nl.affine_range(n):
+        a = nl.load(x[i, 0:128, 0:128])
+        t[i] = nisa.nc_matmul(a, a)
+    for i in nl.affine_range(n):
+        nl.store(out[i], nl.copy(t[i]))
+    return out
+"""
+
+
+@pytest.mark.parametrize(("blocks", "memory"), [(8, "psum"), (9, "sbuf")])
+def test_a_list_of_more_tiles_than_banks_is_in_sbuf(migrated, blocks, memory):
+    after = migrated(BANKS, (_array(blocks, 128, 128),)).after
+
+    assert f"t.append(nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.{memory}))" in after
+
+
+def test_sums_of_products_stay_in_psum(migrated):
+    sums = BANKS.replace("t[i] = nisa", "t[i] += nisa")
+
+    after = migrated(sums, (_array(9, 128, 128),)).after
+
+    assert "t.append(nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum))" in after

@@ -20,6 +20,7 @@ from nki_migrate.lower.allocation import memory_of
 from nki_migrate.lower.context import Cannot, Context, call_text
 from nki_migrate.lower.destination import Target, note_write
 from nki_migrate.lower.evaluate import as_dtype, value_of
+from nki_migrate.lower.observations import most_seen
 from nki_migrate.lower.regions import keep_for_regions, regions_here
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
@@ -29,6 +30,7 @@ __all__ = ["create", "create_filled", "create_like"]
 
 _KNOWN = {"shape", "dtype", "buffer", "name", "fill_value", "mask", "lazy_initialization", "engine"}
 _ONE = Sym.number(1)
+PSUM_BANKS = 8  # per partition; NKI architecture guides
 _WRITES_ALL = "the matmuls write every element of the tile"
 
 
@@ -218,11 +220,38 @@ class _Creation:
                 ctx.emit_call(f"{ctx.alias('nisa')}.memset", filling, [])
         else:
             ctx.report("NKI1131", self.node, "block dimensions become a list of tiles")
+            if self.buffer == "psum" and self._is_too_large_for_psum():
+                self._move_to_sbuf()
             self._emit_list(target.name, fill)
         tensor = Tensor(self._storage(target.name, blocks=b, folded=fold), self.shape)
         if fill is not None and self.buffer != "psum":
             note_write(ctx, tensor, {}, "other")
         return tensor
+
+    def _is_too_large_for_psum(self) -> bool:
+        """Whether a list of tiles, of at least a bank each, is more than there is of PSUM.
+
+        Sums of products have to stay there: they are made of no other memory.
+        """
+        ctx, site = self.ctx, self.ctx.site(self.node)
+        assert self.shape is not None
+        if site not in ctx.before.first_write:  # the first pass does not know yet
+            return False
+        if "product" in ctx.before.uses.get(site, ()):
+            ctx.seen.uses.setdefault(site, set()).add("product")  # for the next pass
+            return False
+        count = _ONE
+        for size in self.ring if self.ring is not None else self.shape[: self.blocks]:
+            count = count * size
+        return most_seen(ctx, count.poly) > PSUM_BANKS
+
+    def _move_to_sbuf(self) -> None:
+        ctx, given = self.ctx, self.site.get("buffer")
+        assert given is not None
+        message = f"more tiles than PSUM has banks ({PSUM_BANKS}): in SBUF"
+        ctx.report("NKI1131", given, message)
+        ctx.rewrites[given] = f"{ctx.alias('nl')}.sbuf"
+        self.buffer = "sbuf"
 
     def _emit_local(self, name: str, fill: str | None, regions: Sequence[ast.stmt]) -> Value:
         """Nothing here: a tile at the head of each region (see local_tiles)."""

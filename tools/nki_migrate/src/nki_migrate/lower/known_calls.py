@@ -16,6 +16,7 @@ from nki_migrate.facts.values import (
 from nki_migrate.findings import Safety, Severity
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.evaluate import value_of
+from nki_migrate.lower.observations import is_seen_core
 from nki_migrate.lower.source_text import as_number, text_of
 
 __all__ = ["KNOWN_CALLS", "builtin_name"]
@@ -89,7 +90,9 @@ def _program_id(ctx: Context, node: ast.Call) -> Value | None:
         ctx.rewrites[node] = made.text
         return made
     text = text_of(ctx, node)
-    if not ctx.program_ids:
+    if axis == 0 and is_seen_core(ctx, node):
+        ctx.report("NKI1119", node, FEW_PROGRAMS, severity=Severity.NOTE)
+    elif not ctx.program_ids:
         ctx.report("NKI1119", node, NO_GRID, severity=Severity.WARNING, safety=Safety.MANUAL)
     return Sym(Poly.atom(text), text)
 
@@ -97,6 +100,12 @@ def _program_id(ctx: Context, node: ast.Call) -> Value | None:
 NO_GRID = (
     "no launch in view says how large the grid is; the program id is now a core number (LNC)."
     " If this kernel was launched with a larger grid, turn that axis into a loop"
+)
+
+
+FEW_PROGRAMS = (
+    "every observed grid had at most two programs: the program id is a core number (LNC), and a"
+    " launch with more is refused"
 )
 
 

@@ -23,8 +23,10 @@ from nki_migrate.lower.views import home, own_dtype
 
 __all__ = [
     "guard",
+    "is_seen_core",
     "is_seen_float",
     "is_seen_floating",
+    "most_seen",
     "note_sizes",
     "refined",
     "seen_one",
@@ -49,6 +51,8 @@ def refined(ctx: Context, node: ast.expr, value: Value) -> Value:
         return value
     if isinstance(value, Unknown) and value.rule is not None:
         return value
+    if seen.is_tensor and seen.rank == 0 and seen.memory is None:
+        return _host_number(ctx, value, seen)
     if seen.is_tensor:
         return _tensor(ctx, node, value, seen)
     if seen.numbers is None and seen.kind is None:
@@ -84,6 +88,14 @@ def _number(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Va
     _say(ctx, f"`{value.text}` is of type {seen.kind.__name__}", seen)
     ctx.kinds[str(poly.single_atom)] = seen.kind
     return Sym(poly, value.text, is_float=seen.kind is float, names=names)
+
+
+def _host_number(ctx: Context, value: Value, seen: Observation) -> Value:
+    """A number of NumPy's, `np.float32(1 / n)`: its own text, of the kind that it was."""
+    kinds = {d.startswith(("float", "bfloat")) for d in (seen.dtypes or {}).values()}
+    if isinstance(value, Parameter) and len(kinds) == 1:
+        ctx.kinds[f"{value.name}@{value.version}"] = float if kinds.pop() else int
+    return value
 
 
 def is_seen_float(ctx: Context, atom: str | None) -> bool | None:
@@ -200,6 +212,26 @@ def seen_one(ctx: Context, size: Poly) -> bool:
     """Whether a size was 1 in every run."""
     values = _values(ctx, size)
     return bool(values) and all(v == (1,) for v in values.values())
+
+
+def is_seen_core(ctx: Context, node: ast.Call) -> bool:
+    """Whether a program id was 0 or 1 in every run: the number of one of the two cores."""
+    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    if seen is None or not all(run.values and set(run.values) <= {0, 1} for run in seen.runs):
+        return False
+    _say(ctx, "a grid of one axis with at most two programs", seen)
+    return True
+
+
+def most_seen(ctx: Context, size: Poly) -> int:
+    """The largest that a number is, or was in a run; 0 if nobody knows."""
+    known = ctx.facts.reduced(size).constant
+    if known is not None:
+        return known
+    found = [n for numbers in _values(ctx, size).values() for n in numbers]
+    if found:
+        ctx.basis.append(f"observed: up to {max(found)} tiles")
+    return max(found, default=0)
 
 
 def _values(ctx: Context, poly: Poly) -> Mapping[int, tuple[int, ...]]:
