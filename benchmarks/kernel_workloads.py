@@ -96,7 +96,7 @@ def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, scale: float) -> np.n
 def _matmuls(dtype: str) -> Iterator[Workload]:
     for n in (512, 1024, 2048):
         yield Workload(
-            f"matmul {n}", dtype, "float32", "tokenplan/gemm.py", "gemm_kernel", matmul,
+            f"matmul {n}", dtype, "float32", "beta2/matmul.py", "matmul_kernel", matmul,
             {"lhs_t": (n, n), "rhs": (n, n)},
         )  # fmt: skip
 

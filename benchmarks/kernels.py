@@ -101,16 +101,16 @@ class Subject:
 
     def observed(self) -> Watcher:
         with watched_by(recorder := Recorder(self.kernel)):
-            self.kernel(**self.given)
+            self.plain()
         return recorder
 
     def checked(self) -> None:
         with watching("memory"):
-            self.kernel(**self.given)
+            self.plain()
 
     def instructions(self) -> int:
         with watched_by(counter := Counter()):
-            self.kernel(**self.given)
+            self.plain()
         return counter.count
 
     def peaks(self) -> tuple[int, int]:

@@ -28,43 +28,45 @@ def mlp_kernel(x_t, w1, w2):
         width = min(step, batch - start)
         x_blocks = load_blocks(x_t[:, start : start + width])
 
-        layer = nl.ndarray((pmax, hidden // pmax, width), dtype=x_t.dtype, buffer=nl.sbuf)
-        for h in range(hidden // pmax):
-            product = multiply(first[:, :, h * pmax : (h + 1) * pmax], x_blocks)
-            nisa.activation(dst=layer[:, h, :], op=nl.relu, data=product)
+        layer = []
+        for left in range(0, hidden, pmax):
+            product = multiply(first, x_blocks, left, pmax, 0, width)
+            block = nl.ndarray((pmax, width), dtype=x_t.dtype, buffer=nl.sbuf)
+            nisa.activation(dst=block, op=nl.relu, data=product)
+            layer.append(block)
 
         for top in range(0, width, pmax):
             for left in range(0, outputs, step):
-                right = min(left + step, outputs)
-                product = multiply(layer[:, :, top : top + pmax], second[:, :, left:right])
-                tile = nl.ndarray((pmax, right - left), dtype=x_t.dtype, buffer=nl.sbuf)
+                wide = min(step, outputs - left)
+                product = multiply(layer, second, top, pmax, left, wide)
+                tile = nl.ndarray((pmax, wide), dtype=x_t.dtype, buffer=nl.sbuf)
                 nisa.tensor_copy(dst=tile, src=product)
                 rows = nl.ds(start + top, pmax)
-                nisa.dma_copy(dst=out[rows, left:right], src=tile)
+                nisa.dma_copy(dst=out[rows, nl.ds(left, wide)], src=tile)
 
     return out
 
 
 def load_blocks(matrix):
-    """(R, C) in HBM as (128, R/128, C): row 128*b + p is row b of partition p."""
+    """The rows of a matrix (R, C) in HBM, 128 at a time: R/128 tiles (128, C)."""
     rows, cols = matrix.shape
     pmax = nl.tile_size.pmax
-    blocks = nl.ndarray((pmax, rows // pmax, cols), dtype=matrix.dtype, buffer=nl.sbuf)
-    for b in range(rows // pmax):
-        nisa.dma_copy(dst=blocks[:, b, :], src=matrix[nl.ds(b * pmax, pmax), :])
+    blocks = []
+    for top in range(0, rows, pmax):
+        block = nl.ndarray((pmax, cols), dtype=matrix.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=block, src=matrix[nl.ds(top, pmax), :])
+        blocks.append(block)
     return blocks
 
 
-def multiply(stationary, moving):
-    """The blocks' stationaryᵀ @ moving, (M, N) float32 in PSUM."""
-    blocks = stationary.shape[1]
-    shape = (stationary.shape[2], moving.shape[2])
-    product = nl.ndarray(shape, dtype=nl.float32, buffer=nl.psum)
-    for b in range(blocks):
+def multiply(stationary, moving, first, height, left, width):
+    """`height` columns of stationary, transposed, times `width` columns of moving, in PSUM."""
+    product = nl.ndarray((height, width), dtype=nl.float32, buffer=nl.psum)
+    for b in range(len(stationary)):
         nisa.nc_matmul(
             dst=product,
-            stationary=stationary[:, b, :],
-            moving=moving[:, b, :],
+            stationary=stationary[b][:, nl.ds(first, height)],
+            moving=moving[b][:, nl.ds(left, width)],
             accumulate=b > 0,
         )
     return product

@@ -56,6 +56,12 @@ def attention(
     return (weights @ v.astype(compute, copy=False)).astype(q.dtype)
 
 
+def matmul(lhs_t: NDArray, rhs: NDArray, compute: DTypeLike = np.float64) -> NDArray:
+    """lhs_t.T @ rhs: lhs_t [K, M], rhs [K, N] → [M, N]."""
+    product = lhs_t.T.astype(compute, copy=False) @ rhs.astype(compute, copy=False)
+    return product.astype(lhs_t.dtype)
+
+
 def mlp(x_t: NDArray, w1: NDArray, w2: NDArray, compute: DTypeLike = np.float64) -> NDArray:
     """relu(x_t.T @ w1) @ w2: x_t [D, B], w1 [D, H], w2 [H, O] → [B, O]; the hidden layer rounds.
 

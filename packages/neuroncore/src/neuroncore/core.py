@@ -56,6 +56,7 @@ class NeuronCore:
         "options",
         "plans",
         "pool",
+        "products",
         "rules",
         "target",
         "view_class",
@@ -84,6 +85,8 @@ class NeuronCore:
         """Where nothing is computed: the memory, flat and in shape, of all tensors of a spec."""
         self.cuts: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray, Spec]] = {}
         """Where nothing is computed: what keys gave of arrays (see View.__getitem__)."""
+        self.products = np.empty(0, np.float32)
+        """Room for a matmul's product that is added to PSUM."""
         self.accumulators: dict[str, np.ndarray] = {}
         self.generators: dict[str, np.ndarray] = {}
 

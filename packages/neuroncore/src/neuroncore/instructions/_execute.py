@@ -78,7 +78,9 @@ def _resolving(execute: Plan, moving: list[int], skips: bool) -> Plan:
 def settling(execute: Plan, call: Call, fresh: list[str]) -> Plan:
     """The plan for operands in never-written memory: poison it, unless all of it is written now."""
     names = list(call.specs)
-    outputs = set(call.record.outputs) if call.record.covers(call) else set()
+    starts = "accumulate" in call.record.attrs and call.accumulate is None
+    covers = starts or call.record.covers(call)  # nothing was added to fresh PSUM yet
+    outputs = set(call.record.outputs) if covers else set()
     claimed = [names.index(n) for n in fresh if n in outputs]
     poisoned = [names.index(n) for n in fresh if n not in outputs]
 

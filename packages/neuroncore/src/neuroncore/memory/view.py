@@ -16,6 +16,7 @@ from neuroncore.memory.dynamic import Dynamic
 from neuroncore.memory.indexing import index
 from neuroncore.memory.indirection import indirect_view
 from neuroncore.memory.pattern import access_pattern, check_has_bits
+from neuroncore.memory.picking import pick
 from neuroncore.memory.storage import Storage
 from neuroncore.memory.window import bytes_before, window
 from neuroncore.spec import Spec, make_spec
@@ -97,7 +98,7 @@ class View:
             return self._index(key)
         for item, size in zip(key, spec.shape):  # noqa: B905 - same length; strict costs 60 ns
             if item.__class__ is not slice or item.step is not None:
-                return index(self, key)
+                return pick(self, key)
             start, stop = item.start, item.stop
             if start is None:
                 start = 0
@@ -111,8 +112,6 @@ class View:
                 return index(self, key)
         array = self.array[key]
         first = key[0].start
-        view = _new(self.__class__)
-        view.array = array
         memo: tuple[Any, ...] = (array.shape, first)
         if spec.space is _PSUM:  # where in its bank the slice begins counts too
             if len(key) == 2:  # the usual rank: 300 ns less
@@ -122,7 +121,19 @@ class View:
         child = spec.slices.get(memo)
         if child is None:
             child = spec.slices[memo] = self._slice_spec(array, key)
+        view = _new(self.__class__)
+        view.array = array
         view.spec = child
+        view.storage = self.storage
+        view.core = self.core
+        view.dynamic = None
+        return view
+
+    def seen(self, array: np.ndarray, spec: Spec) -> View:
+        """The same storage seen through `array`, of which `spec` is known."""
+        view = _new(self.__class__)
+        view.array = array
+        view.spec = spec
         view.storage = self.storage
         view.core = self.core
         view.dynamic = None
@@ -144,10 +155,7 @@ class View:
                     core.cuts.clear()
                 core.cuts[memo] = array, found.array, found.spec
             return found
-        view = _new(self.__class__)
-        _, view.array, view.spec = known
-        view.storage, view.core, view.dynamic = self.storage, core, None
-        return view
+        return self.seen(known[1], known[2])
 
     def _slice_spec(self, array: np.ndarray, key: _Slices) -> Spec:
         spec, starts = self.spec, [item.start or 0 for item in key]
