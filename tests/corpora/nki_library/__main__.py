@@ -23,6 +23,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
     parser.add_argument("--seconds", type=float, help="limit for one test file (default none)")
     parser.add_argument("--memory", type=float, metavar="GIB", help="limit for one process")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="go on with the records there")
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="keep the table there")
     return parser
 
@@ -45,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names,
         jobs=options.jobs,
         limits=Limits(options.seconds, options.memory),
+        keep=options.keep,
         tell=lambda result: print(one_line(result), flush=True),
     )
     commit, date = commit_of(checkout), f"{datetime.now(UTC):%Y-%m-%d}"

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.corpora.nki_library.record import Outcome, Result, read_record
+from tests.corpora.nki_library.record import Outcome, Result, begin_record, read_record
 
 CHILD = Path(__file__).parent / "child"
 ROOT = Path(__file__).parents[3]
@@ -57,12 +57,13 @@ def run_groups(
     *,
     jobs: int = 1,
     limits: Limits = NO_LIMITS,
+    keep: Path | None = None,
     tell: Callable[[Result], None] = lambda result: None,
 ) -> list[Result]:
-    """The groups of those names, `jobs` at a time."""
+    """The groups of those names, `jobs` at a time; `keep` as `run_group` takes it."""
 
     def run(name: str) -> Result:
-        result = run_group(checkout, name, limits)
+        result = run_group(checkout, name, limits, keep)
         tell(result)
         return result
 
@@ -70,21 +71,30 @@ def run_groups(
         return list(pool.map(run, names))
 
 
-def run_group(checkout: Path, name: str, limits: Limits = NO_LIMITS) -> Result:
-    """Every file of a group, one after another, each in a process of its own."""
+def run_group(
+    checkout: Path, name: str, limits: Limits = NO_LIMITS, keep: Path | None = None
+) -> Result:
+    """Every file of a group, one after another, each in a process of its own.
+
+    `keep`: a folder for the records. What passed or was skipped in one that lies there already, of
+    the same commit of the library, is counted and not run again.
+    """
     collected, outcomes, troubles = 0, [], []
-    for file in GROUPS[name]:
-        count, found, trouble = _run_file(checkout, f"{TESTS}/{file}", limits)
+    for number, file in enumerate(GROUPS[name]):
+        record = keep / commit_of(checkout) / f"{name}-{number}.jsonl" if keep else None
+        count, found, trouble = _run_file(checkout, f"{TESTS}/{file}", limits, record)
         collected += count
         outcomes += found
         troubles += [trouble] if trouble else []
     return Result(name, collected, tuple(outcomes), "; ".join(troubles))
 
 
-def _run_file(checkout: Path, file: str, limits: Limits) -> tuple[int, tuple[Outcome, ...], str]:
+def _run_file(
+    checkout: Path, file: str, limits: Limits, kept: Path | None
+) -> tuple[int, tuple[Outcome, ...], str]:
     with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
-        record = Path(folder) / "record.jsonl"
-        record.touch()
+        record = kept or Path(folder) / "record.jsonl"
+        begin_record(record)
         trouble = _pytest(checkout, file, Path(folder), record, limits)
         with record.open(encoding="utf-8") as lines:
             count, outcomes = read_record(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.corpora.beta1.report import shortened
 
@@ -55,6 +56,17 @@ def read_record(lines: Iterable[str]) -> tuple[int, tuple[Outcome, ...]]:
             new = Outcome(name, said["outcome"], said["reason"])
             worst[name] = min(worst.get(name, new), new, key=_badness)
     return collected, tuple(worst.values())
+
+
+def begin_record(record: Path) -> None:
+    """Make the file; of an earlier run only what passed or was skipped stays in it."""
+    done: Iterable[Outcome] = ()
+    if record.exists():
+        with record.open(encoding="utf-8") as lines:
+            done = (outcome for outcome in read_record(lines)[1] if outcome.word != "failed")
+    record.parent.mkdir(parents=True, exist_ok=True)
+    rows = [{"test": o.test, "outcome": o.word, "reason": o.reason} for o in done]
+    record.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def _badness(outcome: Outcome) -> int:

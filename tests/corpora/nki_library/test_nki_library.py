@@ -13,6 +13,7 @@ from tests.corpora.nki_library.groups import GROUPS, run_group, without_folders
 from tests.corpora.nki_library.record import (
     Outcome,
     Result,
+    begin_record,
     kept_rows,
     markdown,
     one_line,
@@ -52,6 +53,19 @@ def test_a_line_that_was_cut_off_leaves_its_test_not_run():
         "rope",
         "collected 2  passed 1  not run 1  cut off after 9 s",
     ]
+
+
+def test_a_run_goes_on_with_what_passed_or_was_skipped_before(tmp_path):
+    kept = tmp_path / "d2ad3a5" / "rope-0.jsonl"
+    kept.parent.mkdir()
+    passed = {"test": "a", "outcome": "passed", "reason": ""}
+    skipped = {"test": "b", "outcome": "skipped", "reason": "slow"}
+    failed = {"test": "c", "outcome": "failed", "reason": "memory"}
+    kept.write_text("".join(record({"collected": 4}, passed, skipped, failed)) + '{"test": "d')
+
+    begin_record(kept)
+
+    assert kept.read_text().splitlines(keepends=True) == record(passed, skipped)
 
 
 def test_a_file_that_cannot_be_imported_is_a_failure():

@@ -31,8 +31,17 @@ def pytest_load_initial_conftests() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _write(collected=len(items))
+    done = _done()
+    items[:] = [item for item in items if item.nodeid not in done]
     if os.environ.get("NKI_LIBRARY_SMALLEST_FIRST") == "1":
         items.sort(key=lambda item: (item.get_closest_marker("skip") is None, _size(item.name)))
+
+
+def _done() -> set[str]:
+    """The tests that the record has an outcome of: from an earlier run."""
+    lines = Path(os.environ["NKI_LIBRARY_RECORD"]).read_text(encoding="utf-8").splitlines()
+    return {said["test"] for said in map(json.loads, lines) if "test" in said}
 
 
 def _size(name: str) -> int:
@@ -40,12 +49,11 @@ def _size(name: str) -> int:
     return prod(int(n) or 1 for n in re.findall(r"(?<![\d.])\d+(?![\d.])", name.partition("[")[2]))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+def pytest_collection_finish() -> None:
     # Simulation mode reads it without compiling, which is where it is set.
     orchestrator = importlib.import_module("test.utils.test_orchestrator").Orchestrator
     if not hasattr(orchestrator, "_compiled_kernel"):
         orchestrator._compiled_kernel = None
-    _write(collected=len(session.items))
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
