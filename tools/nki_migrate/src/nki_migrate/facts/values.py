@@ -214,6 +214,7 @@ class Storage:
     like: str | None = None  # of unknown rank: tensors with the same word have the same shape
     mentions: frozenset[tuple[str, int]] | None = None  # (name, version) in a name not made here
     basis: str = ""  # the observed fact that says what it is
+    is_resident: bool = False  # in HBM up to 0.1, on chip from 0.2 on: it needs no load
     gather: object = None  # `lower.gathers.Gather`: rows of another tensor that a tile picks
 
 

@@ -102,6 +102,8 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
     from nki_migrate.lower.evaluate import value_of
     from nki_migrate.lower.source_text import text_of
 
+    if base.dims is not None and isinstance(node.value, ast.Subscript):
+        ctx.report("NKI1158", node, "nested subscripts become one")
     parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     values: list[Value | ast.Slice]
     values = [p if isinstance(p, ast.Slice) else value_of(ctx, p) for p in parts]

@@ -28,6 +28,11 @@ _RINGS = {
     "ncc.psum.mod_alloc": ("num_bank_tiles", "num_free_tiles", "num_par_tiles"),
 }
 _ADDRESSES = ("base_addr", "base_bank", "base_partition")
+# How the address was given: the rule that speaks of it
+_RULES = {
+    "ncc.sbuf.mod_alloc": "NKI1140", "ncc.psum.mod_alloc": "NKI1141",
+    "ncc.sbuf.alloc": "NKI1142", "ncc.psum.alloc": "NKI1142",
+}  # fmt: skip
 _WAYS = (["mod_alloc"], ["auto_alloc"], ["alloc"])
 _PLACED = "a tensor with an address of its own (direct allocation)"
 _GOES = "the compiler places tiles: the address goes"
@@ -91,15 +96,15 @@ def _is_made_here(ctx: Context, node: ast.expr) -> bool:
 
 
 def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
-    buffer = canonical.split(".")[1]
+    buffer, rule = canonical.split(".")[1], _RULES.get(canonical, "NKI1143")
     if buffer not in {"sbuf", "psum"} or canonical.split(".")[2:] not in _WAYS:
-        raise Cannot("NKI1143", _PLACED, node)
+        raise Cannot(rule, _PLACED, node)
     given = {k.arg: k.value for k in node.keywords}
-    rings = [_ring(ctx, given[k]) for k in _RINGS.get(canonical, ()) if k in given]
+    rings = [_ring(ctx, given[k], rule) for k in _RINGS.get(canonical, ()) if k in given]
     rings = [r for r in rings if r and any(size.value != 1 for size in r)]
     if len(rings) > 1 or (canonical in _RINGS and (None in given or node.args)):
-        raise Cannot("NKI1143", "tiles counted in more than one direction", node)
-    ctx.report("NKI1143", node, _GOES)
+        raise Cannot(rule, "tiles counted in more than one direction", node)
+    ctx.report(rule, node, _GOES)
     ctx.rewrites[node] = f"{ctx.alias('nl')}.{buffer}"
     counted = (v for k, v in given.items() if k in _ADDRESSES)
     ctx.addresses |= {n.id for v in counted for n in ast.walk(v) if isinstance(n, ast.Name)}
@@ -108,10 +113,10 @@ def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
     return Memory(buffer, rings[0] if rings else ())
 
 
-def _ring(ctx: Context, node: ast.expr) -> tuple[Sym, ...]:
+def _ring(ctx: Context, node: ast.expr, rule: str) -> tuple[Sym, ...]:
     value = value_of(ctx, node)
     items = value.items if isinstance(value, Seq) else (value,)
     sizes = [as_number(ctx, item) for item in items]
     if any(size is None for size in sizes):
-        raise Cannot("NKI1143", "a number of tiles that is not known here", node)
+        raise Cannot(rule, "a number of tiles that is not known here", node)
     return tuple(size for size in sizes if size is not None)

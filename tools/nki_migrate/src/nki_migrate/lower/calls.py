@@ -17,8 +17,16 @@ __all__ = ["NUMPY_OPERATORS", "lower_call", "operator_text", "rule_of"]
 # Calls that mean the same in 0.2 (migration rules 5.2, "kept in 0.2")
 _KEPT = {
     "nl.affine_range", "nl.sequential_range", "nl.static_range", "nl.ds", "nl.program_id",
-    "nl.num_programs", "nl.program_ndim", "nl.shared_constant", "nl.shared_identity_matrix",
+    "nl.num_programs", "nl.program_ndim", "nl.shared_constant",
     "nl.device_print", "nisa.get_nc_version",
+}  # fmt: skip
+
+# Calls that had a destination in 0.1 as well
+_DST_IN_01 = {
+    "nisa.dma_copy", "nisa.nc_stream_shuffle", "nisa.select_reduce", "nisa.tensor_copy_predicated",
+}  # fmt: skip
+_ALLOCATIONS = {
+    f"nl.{n}" for n in ("ndarray", "zeros", "ones", "full", "zeros_like", "empty_like")
 }  # fmt: skip
 
 # Operators given as NumPy functions (rule NKI1187)
@@ -54,7 +62,7 @@ def lower_call(ctx: Context, node: ast.Call, canonical: str | None, target: Targ
         return _other_call(ctx, node, canonical)
     rule, lower = found
     assert canonical is not None
-    if canonical.startswith("nisa.") and canonical != "nisa.dma_copy" and _has_destination(node):
+    if canonical.startswith("nisa.") and canonical not in _DST_IN_01 and _has_destination(node):
         return _other_call(ctx, node, None)  # already destination-passing
     ctx.require(rule)
     site = bind(canonical, node, SIGNATURES.get(canonical, ("x", "y")))
@@ -62,6 +70,8 @@ def lower_call(ctx: Context, node: ast.Call, canonical: str | None, target: Targ
         raise Cannot(rule, f"the arguments of `{canonical}` cannot be told apart", node)
     if kept := keep_call(ctx, site, lower, target):  # type: ignore[arg-type]
         return kept
+    if canonical.startswith("nl.") and canonical not in _ALLOCATIONS and site.get("dtype"):
+        ctx.report("NKI1238", node, "`dtype=` is the dtype of the destination")
     return lower(ctx, site, target)  # type: ignore[operator]
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from nki_migrate.facts.symbols import Poly
-from nki_migrate.facts.values import Sym, Unknown
+from nki_migrate.facts.values import Sym, Tensor, Unknown
 from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
 from nki_migrate.lower.conditional import test_presence
 from nki_migrate.lower.context import Cannot, Context
@@ -47,6 +47,7 @@ def _for(ctx: Context, statement: ast.For) -> None:
 
     def enter() -> bool:
         value_of(ctx, statement.iter)
+        _refuse_device_bounds(ctx, statement.iter)
         bounds[0] = _range_bounds(ctx, statement.iter)
         _header(ctx, statement, [statement.iter])
         return False
@@ -64,6 +65,14 @@ def _for(ctx: Context, statement: ast.For) -> None:
     ctx.loops = outer
     leave_loop(ctx, statement, carried)
     walk_body(ctx, statement.orelse)
+
+
+def _refuse_device_bounds(ctx: Context, node: ast.expr) -> None:
+    """From 0.2 on the compiler counts: what the device computes needs a loop of the device."""
+    arguments = node.args if isinstance(node, ast.Call) else []
+    if any(isinstance(value_of(ctx, a), Tensor) for a in arguments):
+        text = "a loop bound that the device computes: a register, and a loop of the device"
+        raise Cannot("NKI1275", text, node)
 
 
 def _range_bounds(ctx: Context, node: ast.expr) -> tuple[Sym, Sym] | None:

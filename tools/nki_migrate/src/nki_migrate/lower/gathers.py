@@ -46,6 +46,8 @@ def gathered(
         raise Cannot("NKI1271", f"rows picked by numbers of `{rows.dtype.text}`", node)
     shape, dims = _others(ctx, rows, values[1:], node)
     ctx.report("NKI1271", node, "rows picked by a tile of numbers are a vector offset")
+    if rows.dims is not None:
+        ctx.report("NKI1272", node, "the column of numbers is a slice of their tile")
     from nki_migrate.lower.views import own_dtype
 
     name = f"{base.storage.name}_rows"

@@ -52,6 +52,7 @@ class Instruction:
     in_place: bool = True
     full_reduction: bool = False  # the mask's free axes do not limit the result
     hint: str = "result"
+    dtype: str | None = None  # of the result, where it is not the first tile's
     defaults: tuple[tuple[str, str], ...] = ()  # of 0.1, where those of 0.2 are others
 
 
@@ -157,6 +158,10 @@ INSTRUCTIONS: dict[str, Instruction] = {
         ("data",), (), ("op",), shape=_one_partition, in_place=False, hint="reduced"
     ),
     "max8": Instruction(("src",), shape=_columns(8), in_place=False, full_reduction=True),
+    "nc_find_index8": Instruction(
+        ("data", "vals"), shape=_eight, in_place=False, dtype="uint32", hint="places"
+    ),
+    "nc_match_replace8": Instruction(("data", "vals"), in_place=False, hint="replaced"),
     "bn_stats": Instruction(("data",), shape=_columns(6), in_place=False, full_reduction=True),
     "bn_aggr": Instruction(("data",), shape=_columns(2), in_place=False, full_reduction=True),
     "dropout": Instruction(("data",), ("prob",)),
@@ -317,6 +322,8 @@ def _dtype(
     if given is not None:
         ctx.report("NKI1188", site.node, "`dtype=` is the dtype of the destination")
         return given
+    if how.dtype is not None:
+        return DType(f"{ctx.alias('nl')}.{how.dtype}", how.dtype)
     dtypes = [t.dtype for t in tiles.values()]
     if not how.promotes or len(dtypes) < 2:
         return own_dtype(ctx, next(iter(tiles.values())))

@@ -39,6 +39,8 @@ def lower_load(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     source = as_tensor(ctx, value_of(ctx, site.arguments["src"]))
     if source is None:
         raise Cannot("NKI1133", "the source of the load is not known to be a tensor", site.node)
+    if source.storage.is_resident:
+        return _resident(ctx, site, source, target)
     if source.buffer in {"sbuf", "psum"}:
         raise Cannot("NKI1133", f"`{source.storage.name}` is not in HBM", site.node)
     if source.shape is not None and len(source.shape) == 1:
@@ -61,6 +63,42 @@ def lower_load(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
             return dst
     _dma(ctx, dst, source, region)
     return dst
+
+
+def _resident(ctx: Context, site: CallSite, source: Tensor, target: Target | None) -> Tensor:
+    """What is on chip from 0.2 on is no longer loaded (NKI1146); a tile that changes is a copy."""
+    ctx.report("NKI1146", site.node, f"`{source.storage.name}` is on chip: no load")
+    region = mask_region(ctx, site, source.shape)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
+    name = target.name if target is not None else None
+    plain = region is None and dtype.key == own_dtype(ctx, source).key
+    if plain and name is not None and not _changes(ctx, {name, source.storage.name}):
+        ctx.aliased.add(source.storage.site)
+        return source
+    return copy_into(ctx, site.node, source, dtype, region, target)
+
+
+def _changes(ctx: Context, names: set[str]) -> bool:
+    """Whether the function writes to what one of the names, or another name of it, stands for."""
+    bindings = [n for n in ast.walk(ctx.function.node) if isinstance(n, ast.Assign)]
+    for _ in bindings:  # names of names of …
+        names = names | {
+            t.id
+            for b in bindings
+            if isinstance(b.value, ast.Name) and b.value.id in names
+            for t in b.targets
+            if isinstance(t, ast.Name)
+        }
+    for node in ast.walk(ctx.function.node):
+        written = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        target = node.target if isinstance(node, ast.AugAssign) else node if written else None
+        if isinstance(node, ast.keyword) and node.arg == "dst":
+            target = node.value
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name) and target.id in names:
+            return True
+    return False
 
 
 def _tile_shape(ctx: Context, source: Tensor) -> tuple[Sym, ...] | str:

@@ -257,6 +257,7 @@ def two_tiles(
     if kind in {"row", "point", "cross"}:  # a cross names the side of its column
         row_left = (side == "left") == (kind != "cross")
         row, other = (a, b) if row_left else (b, a)
+        ctx.report("NKI1222", node, f"`{op}` with a row: no instruction repeats partitions")
         wide = broadcast_partitions(ctx, node, row, other.shape)  # type: ignore[arg-type]
         a, b = (wide, b) if row_left else (a, wide)
         form = "same" if kind == "row" else f"column {side}"

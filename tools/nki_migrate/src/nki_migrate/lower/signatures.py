@@ -14,6 +14,7 @@ _TABLE = {
     "nl.load_transpose2d": "src",
     "nl.store": "dst value",
     "nl.copy": "src",
+    "nl.shared_identity_matrix": "n dtype",
     "nl.ndarray": "shape dtype",
     "nl.zeros": "shape dtype",
     "nl.ones": "shape dtype",

@@ -6,6 +6,9 @@ from nki_migrate.rules.rule import Example, Rule
 
 __all__ = ["RULE"]
 
+# rules of their own: NKI1194, NKI1197
+_ELSEWHERE = {"tensor_reduce", "max8", "nc_find_index8", "nc_match_replace8"}
+
 _BAD = """
 tile = nl.load(x[0:128, 0:512])
 half = nisa.activation(op=nl.sigmoid, data=tile, scale=0.5)
@@ -32,6 +35,6 @@ op=nl.exp, data=a)`
 Shape, dtype and buffer of the result are those 0.1 gave it (section 4 of the rule catalogue).
 `a = f(a)` writes in place only where nobody else holds the old tile (trap T3).
 """,
-    calls={f"nisa.{name}": instruction for name in INSTRUCTIONS if name != "tensor_reduce"},
+    calls={f"nisa.{name}": instruction for name in INSTRUCTIONS if name not in _ELSEWHERE},
     examples=(Example.kernel(_BAD, _GOOD),),
 )

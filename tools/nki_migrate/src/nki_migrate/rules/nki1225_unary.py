@@ -12,17 +12,21 @@ from nki_migrate.lower.operators import binary, unary
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.rules.rule import Example, Rule
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "activation_of"]
 
 _FUNCTIONS = (
-    "exp", "log", "sin", "cos", "tan", "arctan", "tanh", "sqrt", "rsqrt", "square", "sigmoid",
+    "exp", "log", "sin", "cos", "tan", "arctan", "tanh", "sqrt", "sigmoid",
     "relu", "gelu", "gelu_dx", "gelu_apprx_tanh", "silu", "silu_dx", "softplus", "mish",
     "erf", "erf_dx", "sign", "abs", "reciprocal", "negative",
 )  # fmt: skip
 _MISSING = {"cos", "tan"}  # no activation function of that name
 
 
-def _lower(name: str) -> Callable[[Context, CallSite, Target | None], Tensor]:
+def activation_of(
+    name: str, rule: str = "NKI1225"
+) -> Callable[[Context, CallSite, Target | None], Tensor]:
+    """The lowering of `nl.<name>(x)`, reported under a rule."""
+
     def lower(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
         x = site.get("x")
         data = as_tensor(ctx, value_of(ctx, x)) if x is not None else None
@@ -32,8 +36,8 @@ def _lower(name: str) -> Callable[[Context, CallSite, Target | None], Tensor]:
                 if data is not None
                 else "of a value that is not known to be a tile"
             )
-            raise Cannot("NKI1225", f"`nl.{name}` {why}", site.node)
-        ctx.report("NKI1225", site.node, f"`nl.{name}` is an activation")
+            raise Cannot(rule, f"`nl.{name}` {why}", site.node)
+        ctx.report(rule, site.node, f"`nl.{name}` is an activation")
         region = mask_region(ctx, site, data.shape)
         dtype = as_dtype(ctx, site.get("dtype"))
         if name == "negative":
@@ -69,6 +73,6 @@ New: `nisa.activation(dst=y, op=nl.exp, data=x)`
 
 The names stay valid as `op=`, they are no longer callable in 0.2.
 """,
-    calls={f"nl.{name}": _lower(name) for name in _FUNCTIONS},
+    calls={f"nl.{name}": activation_of(name) for name in _FUNCTIONS},
     examples=(Example.kernel(_BAD, _GOOD),),
 )

@@ -6,42 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from nki_migrate.findings import Finding, Safety
+from nki_migrate.rules.enums import members_for_codes
 from nki_migrate.rules.rule import Example, Rule, Site
-
-# keyword → members by integer code (NKI API stubs of SDK 2.32)
-_CODES = {
-    "engine": ("unknown", "tensor", "scalar", "gpsimd", "dma", "vector", "sync"),
-    "dge_mode": ("unknown", "swdge", "hwdge", "none"),
-    "oob_mode": ("error", "skip"),
-    "reduce_cmd": ("idle", "reset", "reduce", "reset_reduce", "load_reduce"),
-}
 
 
 def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
-    name = site.canonical(call.func)
-    instructions = site.index.alias_for("nisa")
-    if name is None or not name.startswith("nisa.") or instructions is None:
-        return
-    if site.function_of(call) is None:
-        return
-    for given in call.keywords:
-        member = _member(given)
-        if member is not None:
-            text = f"{instructions}.{given.arg}.{member}"
-            yield site.finding(
-                "NKI2012",
-                given.value,
-                f"{given.arg} is an enum, not a number: {text}",
-                edits=[site.replace(given.value, text)],
-            )
-
-
-def _member(given: ast.keyword) -> str | None:
-    members = _CODES.get(given.arg or "")
-    if members is None or not isinstance(given.value, ast.Constant):
-        return None
-    code = given.value.value
-    return members[code] if type(code) is int and code < len(members) else None
+    yield from members_for_codes("NKI2012", call, site)
 
 
 _BAD = """

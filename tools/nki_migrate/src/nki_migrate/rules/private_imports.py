@@ -10,11 +10,20 @@ from nki_migrate.rules.rule import Site
 
 __all__ = ["check_private_import", "check_private_names", "left"]
 
+_TYPES = ("neuronxcc.nki.isa.constants", "neuronxcc.starfish")
 _ENUMERATIONS = {"dge_mode", "dma_engine", "engine", "matmul_perf_mode", "oob_mode", "reduce_cmd"}
+
+
+def _rule_of(path: str) -> str:
+    """Types and enumerations of the compiler have successors, private kernels have none."""
+    return "NKI1108" if path.startswith(_TYPES) else "NKI1107"
 
 
 def left(node: ast.stmt, site: Site, path: str) -> Finding:
     """The import stays, for a human."""
+    if _rule_of(path) == "NKI1108":
+        said = f"`{path}` is the compiler's own: enumerations are in `nki.isa`, dtypes in `nl`"
+        return site.finding("NKI1108", node, said, safety=Safety.MANUAL)
     return site.finding(
         "NKI1107",
         node,
@@ -68,7 +77,7 @@ def check_private_names(node: ast.ImportFrom, module: str, site: Site) -> Iterat
     if module == "neuronxcc.nki.isa.constants" and {a.name for a in node.names} <= _ENUMERATIONS:
         what = ", ".join(site.source(a) for a in node.names)
         edit = site.replace(node, f"from nki.isa import {what}")
-        yield site.finding("NKI1107", node, "enumerations are in `nki.isa`", edits=[edit])
+        yield site.finding("NKI1108", node, "enumerations are in `nki.isa`", edits=[edit])
         return
     annotated = [_annotations(name, site) for name in names]
     if "*" in names or any(a is None for a in annotated) or not any(annotated):
@@ -76,7 +85,7 @@ def check_private_names(node: ast.ImportFrom, module: str, site: Site) -> Iterat
         return
     edits = [edit for found in annotated for edit in found or ()]
     yield site.finding(
-        "NKI1107",
+        _rule_of(module),
         node,
         f"nothing but annotations needs `{module}`",
         edits=[site.remove_line(node), *edits],

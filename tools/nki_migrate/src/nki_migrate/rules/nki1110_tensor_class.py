@@ -1,0 +1,80 @@
+"""NKI1110: the class `nki.tensor`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nki_migrate.findings import Edit, Finding, Safety
+from nki_migrate.rules.rule import Example, Rule, Site
+
+__all__ = ["RULE"]
+
+
+def _check(node: ast.Attribute | ast.Name, site: Site) -> Iterator[Finding]:
+    if site.canonical(node) != "nki.tensor":
+        return
+    parent = site.index.parent(node)
+    subscript = parent if isinstance(parent, ast.Subscript) else node
+    holder = site.index.parent(subscript)
+    if isinstance(holder, ast.arg) and holder.annotation is subscript:
+        said = "`nki.tensor` is gone: parameters need no annotation"
+        yield site.finding("NKI1110", node, said, edits=[_without_annotation(holder, site)])
+    elif site.request.target == "0.2" and isinstance(node, ast.Attribute):
+        text = f"{site.source(node.value)}.meta.tensor"
+        edits = [site.replace(node, text)]
+        yield site.finding("NKI1110", node, f"`nki.tensor` is `{text}`", edits=edits)
+    else:
+        said = "`nki.tensor` is gone; SDK 2.28 has `nki.meta.tensor`, later versions name no class"
+        yield site.finding("NKI1110", node, said, safety=Safety.MANUAL)
+
+
+def _without_annotation(argument: ast.arg, site: Site) -> Edit:
+    return site.replace(argument, argument.arg)
+
+
+_BAD = """
+import neuronxcc.nki as nki
+
+@nki.jit
+def kernel(x: nki.tensor):
+    return x
+"""
+_GOOD = """
+import nki
+
+@nki.jit
+def kernel(x):
+    return x
+"""
+_BAD_CHECK = """
+import neuronxcc.nki as nki
+
+def is_tensor(x):
+    return isinstance(x, nki.tensor)
+"""
+_GOOD_CHECK = """
+import nki
+
+def is_tensor(x):
+    return isinstance(x, nki.meta.tensor)
+"""
+
+RULE = Rule(
+    id="NKI1110",
+    step=("0.1", "0.2"),
+    klass="a",
+    safety=Safety.SAFE,
+    title="`nki.tensor` goes",
+    page="""\
+Old: `def kernel(x: nki.tensor)`, `isinstance(x, nki.tensor)`
+
+New: `def kernel(x)`, `isinstance(x, nki.meta.tensor)`
+
+`nki.meta` is documented for 0.2 (SDK 2.28) alone: for a later target uses other than annotations
+stay, with a TODO.
+""",
+    examples=(Example.of(_BAD, _GOOD), Example.of(_BAD_CHECK, _GOOD_CHECK)),
+    nodes=(ast.Attribute, ast.Name),
+    check=_check,
+)
