@@ -20,6 +20,9 @@ def _check(node: ast.Attribute | ast.Name, site: Site) -> Iterator[Finding]:
     if isinstance(holder, ast.arg) and holder.annotation is subscript:
         said = "`nki.tensor` is gone: parameters need no annotation"
         yield site.finding("NKI1110", node, said, edits=[_without_annotation(holder, site)])
+    elif isinstance(holder, ast.FunctionDef) and holder.returns is subscript:
+        said = "`nki.tensor` is gone: results need no annotation"
+        yield site.finding("NKI1110", node, said, edits=[_without_arrow(subscript, site)])
     elif site.request.target == "0.2" and isinstance(node, ast.Attribute):
         text = f"{site.source(node.value)}.meta.tensor"
         edits = [site.replace(node, text)]
@@ -33,11 +36,22 @@ def _without_annotation(argument: ast.arg, site: Site) -> Edit:
     return site.replace(argument, argument.arg)
 
 
+def _without_arrow(annotation: ast.AST, site: Site) -> Edit:
+    """The annotation of a result with its `->`, which is in the same line or in one above."""
+    line, column, end_line, end_column = site.index.source.span(annotation)
+    text = site.index.source.lines[line - 1][: column - 1]
+    while "->" not in text:
+        line -= 1
+        text = site.index.source.lines[line - 1]
+    start = len(text[: text.rindex("->")].rstrip())
+    return Edit(line, start + 1, end_line, end_column, "")
+
+
 _BAD = """
 import neuronxcc.nki as nki
 
 @nki.jit
-def kernel(x: nki.tensor):
+def kernel(x: nki.tensor) -> nki.tensor:
     return x
 """
 _GOOD = """
@@ -67,7 +81,7 @@ RULE = Rule(
     safety=Safety.SAFE,
     title="`nki.tensor` goes",
     page="""\
-Old: `def kernel(x: nki.tensor)`, `isinstance(x, nki.tensor)`
+Old: `def kernel(x: nki.tensor) -> nki.tensor`, `isinstance(x, nki.tensor)`
 
 New: `def kernel(x)`, `isinstance(x, nki.meta.tensor)`
 
