@@ -6,6 +6,8 @@ from dataclasses import replace
 from difflib import SequenceMatcher
 
 from nki_migrate.findings import Edit, Finding
+from nki_migrate.index import python_lines
+from nki_migrate.matching import opcodes
 
 __all__ = ["LineMap"]
 
@@ -14,7 +16,7 @@ class LineMap:
     """From lines of `after` to lines of `before`, both 1-based."""
 
     def __init__(self, before: str, after: str) -> None:
-        old, new = before.splitlines(), after.splitlines()
+        old, new = python_lines(before), python_lines(after)
         self._line: dict[int, int] = {}
         self._same: set[int] = set()
         if old == new:
@@ -22,8 +24,9 @@ class LineMap:
             return
         self._identity = False
         words, others = ([line.strip() for line in lines] for lines in (old, new))
-        matcher = SequenceMatcher(_is_inner, words, others, autojunk=False)
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():  # a body may have moved into a loop
+        for tag, i1, i2, j1, j2 in opcodes(
+            words, others, _is_inner
+        ):  # a body may have moved into a loop
             for j in range(j1, j2):
                 if tag == "equal":
                     self._line[j + 1] = i1 + (j - j1) + 1

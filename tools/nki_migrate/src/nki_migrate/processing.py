@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from multiprocessing import active_children, get_context
 from pathlib import Path
 
@@ -21,7 +20,8 @@ from nki_migrate.dialects import UNKNOWN
 from nki_migrate.engine import migrate_source
 from nki_migrate.findings import FileResult, FileStatus
 from nki_migrate.ignoring import with_ignores
-from nki_migrate.index import FileIndex, Project, Source
+from nki_migrate.index import FileIndex, Project, Source, python_lines
+from nki_migrate.matching import opcodes
 from nki_migrate.notebooks import SUFFIX, Notebook, NotebookError, read_notebook
 from nki_migrate.request import Request
 from nki_migrate.sources import UnreadableSourceError, decode
@@ -142,7 +142,7 @@ def _changed_again(
 def _kernel_lines(result: FileResult) -> dict[str, range]:
     """Lines of each kernel of the output, the comments above it included."""
     names = {kernel.name for kernel in result.kernels}
-    lines = result.after.splitlines()
+    lines = python_lines(result.after)
     found: dict[str, range] = {}
     for node in ast.parse(result.after).body:
         if isinstance(node, ast.FunctionDef) and node.name in names:
@@ -155,8 +155,8 @@ def _kernel_lines(result: FileResult) -> dict[str, range]:
 
 def _changed_lines(before: str, after: str) -> list[int]:
     """Lines of `before`, 1-based, that are not so in `after`, and those that lines come behind."""
-    matcher = SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
-    changed = [(i, j) for tag, i, j, _, _ in matcher.get_opcodes() if tag != "equal"]
+    found = opcodes(python_lines(before), python_lines(after))
+    changed = [(i, j) for tag, i, j, _, _ in found if tag != "equal"]
     return sorted({line for i, j in changed for line in range(i + 1, max(j, i + 1) + 1)}) or [1]
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from nki_migrate.findings import Edit, Finding
-from nki_migrate.index import FileIndex
+from nki_migrate.index import FileIndex, python_lines
 from nki_migrate.lines import LineMap
 
 __all__ = [
@@ -50,7 +50,7 @@ def with_todos(index: FileIndex, left: Iterable[tuple[Finding, ast.AST]]) -> lis
 
 def count_todos(text: str, kernel: str) -> int:
     """How many TODO comments stand in a function of a file, or above it; else in the file."""
-    lines = text.splitlines()
+    lines = python_lines(text)
     found = [
         n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef) and n.name == kernel
     ]
@@ -99,7 +99,7 @@ def without_stale_todos(text: str, before: str, findings: list[Finding]) -> str:
     open_steps = {(_step(f.rule), f.line) for f in findings if not f.applied}
     origin = LineMap(before, text)
     spans = _statement_lines(text)
-    lines = text.splitlines(keepends=True)
+    lines = python_lines(text)
     kept = []
     for number, line in enumerate(lines, 1):
         match = _TODO.match(line)
