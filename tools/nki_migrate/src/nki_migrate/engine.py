@@ -20,6 +20,7 @@ from nki_migrate.findings import (
     Safety,
     Severity,
 )
+from nki_migrate.hazards import hazards
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
 from nki_migrate.lines import LineMap
 from nki_migrate.lower import Lowered, apply_plan, lower_function
@@ -63,6 +64,11 @@ def migrate_source(
     forced = None if request.source_version == "auto" else request.source_version
     run.starts = {n: forced or d.start or VERSIONS[-1] for n, d in found.items()}
     run.starts |= dict.fromkeys(_with_open_todos(index), "0.1")
+    if "0.1" in run.starts.values() and (unclear := hazards(index)):
+        unclear = [f for f in unclear if not silenced(f.rule, f.line)]
+        run.findings += unclear
+        run.unfinished |= run.starts.keys()
+        return result_of(run, index, {n: d.name for n, d in found.items()})
     _leave_alone(run, index, suppressions)
     for step in (steps := _steps(run, index, forced)):
         if step == ("0.1", "0.2"):
