@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from tests.corpora.nki_library.record import (
 CHECKOUT = os.environ.get("NKI_LIBRARY_CHECKOUT")
 
 
-def record(*said: dict[str, object]) -> list[str]:
+def record(*said: Mapping[str, object]) -> list[str]:
     return [json.dumps(line) + "\n" for line in said]
 
 

@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from neuroncore.program import Program, calls, parse_program
+from neuroncore.program import Call, Loop, Program, calls, parse_program
 from neuroncore.timeline import constants, estimate, remembered
 from neuroncore.timeline.form import form_of
 
@@ -77,7 +78,7 @@ def test_random_programs_are_never_taken_for_one_another():
 def test_target_constants_and_periods_are_told_apart():
     kernel = program(next(iter(ALL.values())))
     slow = constants().but("DMA_START", "trn2", 1e6)
-    asked = [
+    asked: list[dict[str, Any]] = [
         {}, {"constants": slow}, {"skip_periods": False}, {"target": "trn3"},
         {"target": "trn3", "constants": slow},
     ]  # fmt: skip
@@ -128,7 +129,9 @@ def test_whatever_time_may_depend_on_is_part_of_a_form(old, new):
 def test_calls_with_values_that_cannot_be_compared_have_no_form():
     kernel = parse_program(TEXT)
     (loop,) = kernel.body[1:]
+    assert isinstance(loop, Loop)
     load, *others = loop.body
+    assert isinstance(load, Call)
     strange = replace(load, attrs={**load.attrs, "dge_mode": object()})
 
     assert form_of(replace(kernel, body=(replace(loop, body=(strange, *others)),))) is None
