@@ -2,9 +2,10 @@
 
     python benchmarks/instructions.py
 
-Both are timed in turns in the same run; the best of many rounds counts. `bound` is what we ask of
-ourselves: at (1, 1) an absolute time, at (128, 512) the (1, 1) cost plus 1.1 times the bare
-operation. Nothing here is asserted.
+Instructions are called as kernels of NKI 0.6 and 0.3 call them, by the language's names and with
+keywords. Both sides are timed in turns in the same run; the best of many rounds counts. `bound` is
+what we ask of ourselves: at (1, 1) an absolute time, at (128, 512) the (1, 1) cost plus 1.1 times
+the bare operation. Nothing here is asserted.
 """
 
 from __future__ import annotations
@@ -22,18 +23,17 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.calls import make_function
+import nki_runtime
 from neuroncore.core import NeuronCore
 from neuroncore.engines import Space
-from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import View
-from neuroncore.surface import signature
 from nki_dtypes import bfloat16
 
 Action = Callable[[], Any]
 ROUNDS = 15
 ROUND_SECONDS = 0.01
 ONE, TILE = (1, 1), (128, 512)
+VERSIONS = ("0.6", "0.3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,13 @@ class Row:
     bound_us: float | None = None
 
 
-def isa(name: str) -> Callable[..., Any]:
-    """The function of NKI 0.6 that kernels call."""
-    found = signature(name, "0.6")
-    assert found is not None
-    return make_function(INSTRUCTIONS[name], found)
+def names(version: str) -> tuple[Any, Any]:
+    """`nki.isa` and `nki.language` of a version, as kernels import them."""
+    with nki_runtime.use(nki=version):
+        import nki.isa as nisa
+        import nki.language as nl
+
+        return nisa, nl
 
 
 def some(shape: tuple[int, ...], dtype: np.dtype | type = np.float32) -> np.ndarray:
@@ -65,67 +67,68 @@ def in_sbuf(core: NeuronCore, values: np.ndarray) -> View:
     return tile
 
 
-def float32_rows(shape: tuple[int, int]) -> Iterator[Row]:
+def float32_rows(version: str, shape: tuple[int, int]) -> Iterator[Row]:
     """The instructions of the table, on tiles of one shape."""
+    nisa, nl = names(version)
     core = NeuronCore()
     x, y, column, out = some(shape), some(shape), some((shape[0], 1)), some(shape)
     tx, ty, tout = (in_sbuf(core, a) for a in (x, y, out))
     x, y, out = tx.array, ty.array, tout.array  # the bare operation works on the same memory
     far, tcolumn = core.adopt(x.copy()), core.adopt(column.copy(), Space.sbuf)
-    dma_copy, tensor_copy, tensor_tensor = isa("dma_copy"), isa("tensor_copy"), isa("tensor_tensor")
-    tensor_scalar, tensor_reduce = isa("tensor_scalar"), isa("tensor_reduce")
-    yield Row("dma_copy", lambda: dma_copy(tout, far), lambda: np.copyto(out, x), 4)
-    yield Row("tensor_copy", lambda: tensor_copy(tout, tx), lambda: np.copyto(out, x), 4)
+    dma_copy, tensor_copy, tensor_tensor = nisa.dma_copy, nisa.tensor_copy, nisa.tensor_tensor
+    tensor_scalar, tensor_reduce = nisa.tensor_scalar, nisa.tensor_reduce
+    yield Row("dma_copy", lambda: dma_copy(dst=tout, src=far), lambda: np.copyto(out, x), 3)
+    yield Row("tensor_copy", lambda: tensor_copy(dst=tout, src=tx), lambda: np.copyto(out, x), 3)
     yield Row(
         "tensor_tensor",
-        lambda: tensor_tensor(tout, tx, ty, "add"),
+        lambda: tensor_tensor(dst=tout, data1=tx, data2=ty, op=nl.add),
         lambda: np.add(x, y, out=out),
-        4,
+        3,
     )
     yield Row(
         "tensor_scalar",
-        lambda: tensor_scalar(tout, tx, "multiply", 2.0),
+        lambda: tensor_scalar(dst=tout, data=tx, op0=nl.multiply, operand0=2.0),
         lambda: np.multiply(x, 2.0, out=out),
-        4,
+        3,
     )
     yield Row(
         "tensor_reduce",
-        lambda: tensor_reduce(tcolumn, "add", tx, 1),
+        lambda: tensor_reduce(dst=tcolumn, op=nl.add, data=tx, axis=1),
         lambda: np.add.reduce(x, 1, out=column, keepdims=True),
-        4,
+        3,
     )
-    yield matmul_row(core, shape)
+    yield matmul_row(nisa, core, shape)
 
 
-def matmul_row(core: NeuronCore, shape: tuple[int, int]) -> Row:
-    """(K, K) stationary, (K, N) moving, overwriting PSUM."""
+def matmul_row(nisa: Any, core: NeuronCore, shape: tuple[int, int]) -> Row:
+    """(K, K) stationary, (K, N) moving, added to what PSUM holds."""
     left, right, out = some((shape[0], shape[0])), some(shape), some(shape)
     stationary, moving = core.adopt(left.copy(), Space.sbuf), core.adopt(right.copy(), Space.sbuf)
-    acc, nc_matmul = core.adopt(out.copy(), Space.psum), isa("nc_matmul")
+    acc, nc_matmul = core.adopt(out.copy(), Space.psum), nisa.nc_matmul
     return Row(
         "nc_matmul",
-        lambda: nc_matmul(acc, stationary, moving, accumulate=False),
-        lambda: np.matmul(left.T, right, out=out),
-        6,
+        lambda: nc_matmul(dst=acc, stationary=stationary, moving=moving),
+        lambda: np.add(out, np.matmul(left.T, right), out=out),
+        5,
     )
 
 
 def bfloat16_rows() -> Iterator[Row]:
     """bfloat16 tiles, computed in float32 and rounded once; bounds for the whole tile."""
+    nisa, nl = names("0.6")
     core, kind = NeuronCore(), bfloat16.storage
     x, y, out, column = some(TILE, kind), some(TILE, kind), some(TILE, kind), some((128, 1), kind)
     tx, ty, tout, tcolumn = (in_sbuf(core, a) for a in (x, y, out, column))
     x, y, out, column = (t.array for t in (tx, ty, tout, tcolumn))
-    tensor_tensor, tensor_reduce = isa("tensor_tensor"), isa("tensor_reduce")
     yield Row(
         "tensor_reduce",
-        lambda: tensor_reduce(tcolumn, "add", tx, 1),
+        lambda: nisa.tensor_reduce(dst=tcolumn, op=nl.add, data=tx, axis=1),
         lambda: np.add.reduce(x, 1, out=column, keepdims=True),
         45,
     )
     yield Row(
         "tensor_tensor",
-        lambda: tensor_tensor(tout, tx, ty, "add"),
+        lambda: nisa.tensor_tensor(dst=tout, data1=tx, data2=ty, op=nl.add),
         lambda: np.add(x, y, out=out),
         40,
     )
@@ -181,9 +184,11 @@ def report(row: Row, where: str, bound: Callable[[float], float | None]) -> floa
 
 def main() -> None:
     line("µs of CPU time", "ours", "bare NumPy", "ratio", "bound")
-    for small, large in zip(float32_rows(ONE), float32_rows(TILE), strict=True):
-        fixed = report(small, "float32 (1, 1)", lambda bare, row=small: row.bound_us)
-        report(large, "float32 (128, 512)", lambda bare, fixed=fixed: fixed + 1.1 * bare)
+    for version in VERSIONS:
+        rows = zip(float32_rows(version, ONE), float32_rows(version, TILE), strict=True)
+        for small, large in rows:
+            fixed = report(small, f"{version} (1, 1)", lambda bare, row=small: row.bound_us)
+            report(large, f"{version} (128, 512)", lambda bare, fixed=fixed: fixed + 1.1 * bare)
     for row in bfloat16_rows():
         report(row, "bfloat16 (128, 512)", lambda bare, row=row: row.bound_us)
     for row in slicing_rows():
