@@ -15,6 +15,8 @@ from neuroncore.errors import (
     SignatureError,
     UnsupportedError,
 )
+from neuroncore.program import capture, emit, execute_program, parse_program, verify
+from neuroncore.timeline import estimate
 from nki_beta2 import BACKEND
 
 ALL = BACKEND.versions
@@ -77,6 +79,29 @@ def test_the_variable_is_an_offset(speak, version, ramp):
         return lang.out(total)
 
     assert lang.run(kernel, ramp).tolist() == [(ramp[1] + ramp[3]).tolist()]
+
+
+@pytest.mark.parametrize("version", FROM_0_4)
+def test_a_loop_with_known_bounds_is_a_program_with_its_numbers(speak, version, ramp):
+    lang = speak(version)
+    nl, nisa = lang.nl, lang.nisa
+
+    @lang.nki.jit
+    def odd_rows(x):
+        out = nl.ndarray((2, 8), nl.float32, buffer=nl.shared_hbm)
+        row = nl.ndarray((1, 8), nl.float32, buffer=nl.sbuf)
+        for i in nl.dynamic_range(2):
+            nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], offset=8, scalar_offset=i))
+            nisa.dma_copy(out.ap([[8, 1], [1, 8]], scalar_offset=i), row)
+        return out
+
+    program = capture(odd_rows, ramp)
+    assert not verify(program)
+
+    assert parse_program(str(program)) == program
+    assert execute_program(program, [ramp])[0].tolist() == ramp[1:3].tolist()
+    assert estimate(program).total_ns > 0
+    assert "scalar_offset=nisa.register_alloc(1)" in emit(program, version)
 
 
 def test_up_to_03_the_variable_is_of_no_use(speak, ramp):

@@ -73,7 +73,9 @@ class VirtualRegister:
 
     @property
     def cell(self) -> View:
-        """The register as a (1, 1) tensor of what it holds."""
+        """The register as a (1, 1) tensor of what it holds; a constant where nothing changes it."""
+        if self._bits is None and self.frozen and self._start is not None:
+            self._bits = self._core.constant(np.array([[self._start]], np.int32), int32, "turn")
         if self._bits is None:
             self._bits = self._core.allocate((1, 1), int32, Space.private_hbm, "register")
             for watcher in self._core.watchers:

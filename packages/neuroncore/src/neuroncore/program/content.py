@@ -24,7 +24,7 @@ import numpy as np
 
 from neuroncore.engines import Space
 from neuroncore.program.nodes import Buffer, plain_number
-from nki_dtypes import DType
+from nki_dtypes import DType, int32
 
 FEW = 16
 """Elements that are shown as numbers."""
@@ -47,6 +47,11 @@ def elements_of(buffer: Buffer) -> np.ndarray:
     """What a constant holds, in the storage dtype; read-only."""
     assert buffer.content is not None, f"{buffer.name} is no constant"
     return np.frombuffer(buffer.content, buffer.dtype.storage).reshape(buffer.shape)
+
+
+def is_turn(buffer: Buffer) -> bool:
+    """Whether it is the number of a dynamic loop's turn: one int32, which a register holds."""
+    return buffer.content is not None and buffer.dtype is int32 and buffer.num_bytes == 4
 
 
 def digest_of(content: bytes) -> str:

@@ -32,6 +32,7 @@ from neuroncore.program._written_constants import (
 from neuroncore.program.affine import Affine
 from neuroncore.program.binding import machine_call, specs_of
 from neuroncore.program.box import Item, Slice, subscript
+from neuroncore.program.content import elements_of, is_turn
 from neuroncore.program.findings import need_program
 from neuroncore.program.folding import INDENT, folded
 from neuroncore.program.lowering import through_hbm
@@ -332,12 +333,19 @@ class _Writer:
         first, last = (item.start, item.stop) if isinstance(item, Slice) else (item, item + 1)
         return first.bounds(self.ranges)[0] >= 0 and last.bounds(self.ranges)[1] <= size
 
+    def index(self, access: Access) -> str:
+        """What an index is read from: a tensor, or a register with a loop's number."""
+        buffer = self.buffers[access.buffer]
+        if not is_turn(buffer):
+            return self.access(access)
+        return f"nisa.register_alloc({elements_of(buffer).item()})"
+
     def pattern(self, access: Access) -> str:
         pairs = [[s, n] for s, n in zip(access.strides, access.shape, strict=True)]
         parts = [f"pattern={pairs}", f"offset={access.offset}"]
         if access.indirect is not None:
             moved = access.indirect
-            parts.append(f"{moved.kind}_offset={self.access(moved.index)}")
+            parts.append(f"{moved.kind}_offset={self.index(moved.index)}")
             parts.append(f"indirect_dim={moved.dim}")
         seen, buffer = access.dtype, self.buffers[access.buffer]
         if buffer.content is not None and carrier_of(buffer.dtype) is not buffer.dtype:

@@ -22,6 +22,7 @@ from neuroncore.errors import (
 from neuroncore.instructions import INSTRUCTIONS, Operand
 from neuroncore.instructions._immediate import is_beyond, too_large
 from neuroncore.program.binding import RULE, seen_as
+from neuroncore.program.content import is_turn
 from neuroncore.program.findings import Finding, as_violation, found
 from neuroncore.program.nodes import Access, Allocate, Buffer, Call, Loop, Program, Statement
 from neuroncore.surface import VERSIONS
@@ -230,7 +231,9 @@ class _Reader:
             return
         index = visible[moved.index.buffer]
         count = 1 if moved.kind == "scalar" else access.shape[0]
-        fits = seen_as(moved.index, index) in (int32, uint32) and index.space is Space.sbuf
+        turn = moved.kind == "scalar" and is_turn(index)
+        in_place = index.space is Space.sbuf or turn
+        fits = seen_as(moved.index, index) in (int32, uint32) and in_place
         if moved.kind not in ("scalar", "vector") or not fits or moved.index.size != count:
             yield Violation(
                 AccessError, "the index of a dynamic access does not fit", name,
