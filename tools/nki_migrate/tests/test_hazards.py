@@ -67,6 +67,7 @@ except ImportError:
 CLEAR = {
     "dtype": before_kernel("F = nl.float32"),
     "fallback": FALLBACK + OLD,
+    "host": OLD + "\n\ndef host(nisa):\n    nl = nisa\n    return nl\n",
     "attribute": OLD.replace("    return", "    x.nisa = 1\n    return"),
 }
 

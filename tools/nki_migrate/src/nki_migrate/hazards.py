@@ -70,9 +70,21 @@ def _clashes(index: FileIndex) -> Iterator[tuple[ast.AST, str]]:
             yield name.statement, _clash(name.local)
     for node in index.nodes:
         for name, place in _bound(node):
-            inside = any(isinstance(a, ast.FunctionDef) for a in index.ancestors(node))
-            if name in _WRITTEN and (inside or name not in ours):
+            if name in _WRITTEN and (_is_device(node, index) or _at_top(node, index, ours, name)):
                 yield place, _clash(name)
+
+
+def _is_device(node: ast.AST, index: FileIndex) -> bool:
+    """Whether the binding is in a kernel, where migrated code stands."""
+    return any(
+        isinstance(a, ast.FunctionDef) and index.device_function_of(a) is not None
+        for a in index.ancestors(node)
+    )
+
+
+def _at_top(node: ast.AST, index: FileIndex, ours: set[str], name: str) -> bool:
+    inside = any(isinstance(a, ast.FunctionDef | ast.Lambda) for a in index.ancestors(node))
+    return not inside and name not in ours
 
 
 def _clash(name: str) -> str:
