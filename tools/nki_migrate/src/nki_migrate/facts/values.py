@@ -209,6 +209,7 @@ class Storage:
         default_factory=dict
     )  # axis → elements that hold data, where fewer
     flat_name: str | None = None  # the HBM tensor that `.ap` is to be called on
+    filled: bool = False  # made with a value in every element
     written: bool = False  # some instruction before this one wrote to it
     is_value: bool | None = None  # an instruction's result; False: a declared tensor
     like: str | None = None  # of unknown rank: tensors with the same word have the same shape

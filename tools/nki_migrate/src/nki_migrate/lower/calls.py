@@ -134,7 +134,7 @@ def _holds(ctx: Context, name: str, tensor: Tensor) -> bool:
 
 
 _RULE_OF_MISSING = {
-    "nl.loop_reduce": "NKI1253", "nl.all_reduce": "NKI1237", "nl.atomic_rmw": "NKI1237",
+    "nl.all_reduce": "NKI1237", "nl.atomic_rmw": "NKI1237",
     "nl.static_cast": "NKI1237", "nl.load_transpose2d": "NKI1233", "nl.where": "NKI1234",
     "nl.softmax": "NKI1229", "nl.var": "NKI1229", "nl.rms_norm": "NKI1229",
     "nl.gather_flattened": "NKI1236", "nl.rand": "NKI1236", "nl.random_seed": "NKI1236",

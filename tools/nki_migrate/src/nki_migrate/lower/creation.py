@@ -182,6 +182,7 @@ class _Creation:
             ctx.emit_call(f"{nisa}.memset", [("dst", spell(ctx, view)), *self._filling(fill)], [])
             if view.buffer != "psum":  # zeros of PSUM may yet prove needless (NKI1136)
                 note_write(ctx, view, {}, "other")
+                view.storage.filled = target is None or target.view is None
         return view
 
     def _allocation(self, sizes: tuple[Sym, ...] | None = None) -> str:
@@ -226,6 +227,7 @@ class _Creation:
         tensor = Tensor(self._storage(target.name, blocks=b, folded=fold), self.shape)
         if fill is not None and self.buffer != "psum":
             note_write(ctx, tensor, {}, "other")
+            tensor.storage.filled = True
         return tensor
 
     def _is_too_large_for_psum(self) -> bool:
@@ -265,7 +267,8 @@ class _Creation:
         storage = self._storage(name, blocks=self.blocks)
         storage.alone = True
         storage.written = fill is not None and self.buffer != "psum"
-        if storage.written:
+        storage.filled = storage.written
+        if storage.filled:
             ctx.wrote(storage, "other")
         keep_for_regions(ctx, regions, storage, lines)
         return Tensor(storage, self.shape)

@@ -23,6 +23,7 @@ _TABLE = {
     "nl.empty_like": "a dtype",
     "nl.broadcast_to": "src shape",
     "nl.transpose": "x",
+    "nl.loop_reduce": "x op loop_indices",
     "nl.matmul": "x y transpose_x",
     "nl.where": "condition x y",
     "nl.expand_dims": "data axis",

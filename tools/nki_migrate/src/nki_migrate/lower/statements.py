@@ -32,6 +32,7 @@ from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, finish
 from nki_migrate.lower.evaluate import value_of
 from nki_migrate.lower.known_calls import KNOWN_CALLS
+from nki_migrate.lower.large_grids import over_large_grid
 from nki_migrate.lower.operators import binary_operator
 from nki_migrate.lower.regions import region_of
 from nki_migrate.lower.source_text import as_number, text_of
@@ -194,8 +195,8 @@ def _assign_subscript(
         hand_over(ctx, value, found)
         value_of(ctx, target)
         return False
-    view = access(ctx, base, target)
-    assign_to_view(ctx, statement, view, value)
+    with over_large_grid(ctx, statement, access(ctx, base, target)):
+        assign_to_view(ctx, statement, access(ctx, base, target), value)
     return True
 
 

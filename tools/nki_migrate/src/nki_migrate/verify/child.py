@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import importlib.util
 import json
 import sys
@@ -124,6 +125,20 @@ def _taken(names: Sequence[str] | None, entry: Mapping[str, Any]) -> bool:
     return names is None or entry["name"] in names
 
 
+def _is_wrapped_elsewhere(file: Path, name: str) -> bool:
+    """Whether the file makes a kernel of a plain function at its launch: `nki.baremetal()(f)`."""
+    from nki_migrate.index import FileIndex, Source
+
+    found = FileIndex(Source(file.read_text("utf-8", "replace"))).functions.get(name)
+    return found is not None and found.entry and not found.decorated
+
+
+def _jit(backend: Mapping[str, Any]) -> Callable[..., Any]:
+    """`nki.jit` of the language that runs."""
+    module = "neuronxcc.nki" if backend["name"] == "beta1" else "nki"
+    return importlib.import_module(module).jit
+
+
 class _Recording(contextlib.ExitStack):
     """What `nki-run --record` sees, a facts document for each variant; needs the switch set."""
 
@@ -154,6 +169,8 @@ def _run(folder: Path, job: Mapping[str, Any], checks: Checks) -> Iterator[dict[
         recording = stack.enter_context(_Recording(folder)) if job["record"] else None
         function = getattr((recording.load if recording else _load)(file), job["function"])
         names = parameters(file, job["function"])
+        if job["backend"] and _is_wrapped_elsewhere(file, job["function"]):
+            function = _jit(job["backend"])(function)
         if job["launch"] is not None:
             launch = tuple(job["launch"])
             function = function[launch if len(launch) > 1 else launch[0]]
