@@ -35,6 +35,9 @@ CASES = {
     "item": (lambda x: x[0].item(), TypeError, "item() needs the values"),
     "plain array": (into_plain, TypeError, "np.zeros_like(x, shape=…, dtype=…)"),
     "asarray": (lambda x: np.asarray(x), TypeError, "np.zeros_like"),
+    "swallowed by NumPy": (
+        lambda x: x * np.array_equal([x[0], 1], [x[0], 1]), TypeError, "np.zeros_like",
+    ),
     "traced index": (lambda x: x[x.argmax()], TypeError, "an index that is only computed"),
     "mask": (lambda x: x[x > 0], TypeError, "np.where(mask, x, 0)"),
     "fancy": (lambda x: x[[x.argmax(), 1]], TypeError, "only computed when the kernel runs"),

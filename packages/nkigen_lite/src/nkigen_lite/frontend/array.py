@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -188,13 +189,16 @@ class TracedArray:
         self._no_value("tolist()")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        raise DataDependentError(
+        refused = DataDependentError(
             "an array of NumPy's own cannot hold values that only exist when the kernel runs",
             got=str(self.spec),
             hint="a copy: x.copy(); as an array: np.zeros_like(x, shape=…, dtype=…) or np.stack, "
             "not np.zeros, np.array, np.asarray; as indices (table[i], np.take(table, i)): "
             "(i[..., None] == np.arange(len(table))) @ table for a table of floats",
         )
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("numpy."):
+            self.tape.refused.append(refused)
+        raise refused
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(np.ndarray, name):

@@ -9,8 +9,10 @@ from nkigen_lite.frontend.promotion import fresh
 
 _NUMBERS = frozenset({
     "around", "array_equal", "clip", "einsum", "inner", "kron", "linalg.norm", "linalg.vecdot",
-    "nan_to_num", "nanmax", "nanmin", "round", "sinc", "take",
+    "nanmax", "nanmin", "round", "sinc", "take",
 })  # fmt: skip
+_NUMBERS_IN_PLACE = frozenset({"nan_to_num"})
+"""Functions that give a number of what they wrote into an array of rank 0."""
 _ARRAYS = frozenset({"cross", "linalg.cross", "select", "where"})
 _LIKE_THEIR_ARRAY = frozenset({"moveaxis", "reshape", "squeeze", "transpose"})
 _METHODS_OF_NUMBERS = frozenset({
@@ -25,6 +27,8 @@ def as_numpy_has_it(name: str, given: dict[str, Any], result: Any) -> Any:
     if not isinstance(result, TracedArray):
         return result
     first = next(iter(given.values()))
+    if name in _NUMBERS_IN_PLACE:
+        return as_number(result)
     if any(result is g for g in given.values()):  # out=
         return like(first, result) if name in _METHODS_OF_NUMBERS else result
     if name in _LIKE_THEIR_ARRAY:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.errors import find_place
+from neuroncore.errors import KernelError, find_place
 from nki_dtypes import DType
 from nkigen_lite.ir import Builder
 from nkigen_lite.spec import Spec
@@ -17,6 +17,9 @@ class Tape:
 
     def __init__(self, name: str) -> None:
         self.build = Builder(name)
+        self.refused: list[KernelError] = []
+        """What was raised inside functions of NumPy's own, which may keep it to themselves
+        (np.array_equal of lists: False)."""
 
     def emit(self, op: str, *operands: str, **attrs: Any) -> str:
         """The value of an operation, made at the user's current line; none for a view of all."""

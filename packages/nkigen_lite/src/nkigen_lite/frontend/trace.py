@@ -45,6 +45,8 @@ def trace(function: Callable[..., Any], *specs: Any) -> Graph:
     arguments = [_argument(tape, given) for given in specs]
     with numpys_refusals():
         result = function(*arguments)
+    if tape.refused:
+        raise tape.refused[0]
     writes = tuple(
         (value.name, a.memory.value)
         for value, a in zip(tape.build.inputs, arguments, strict=True)
