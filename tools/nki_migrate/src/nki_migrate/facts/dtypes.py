@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["FLOAT32", "NUMPY_NAMES", "DType", "promote", "with_scalar"]
+__all__ = ["BOOL", "FLOAT32", "NUMPY_NAMES", "DType", "promote", "with_scalar"]
+
+FLOAT32 = "float32"
+BOOL = "bool_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ _RANK = {
     "float32": 3,
 }
 _INTEGERS = {
-    "bool_": 8,
+    BOOL: 8,
     "uint8": 8,
     "int8": 8,
     "uint16": 16,
@@ -65,17 +68,18 @@ NUMPY_NAMES = {
     "bool_": "bool_",
 }
 
-FLOAT32 = "float32"
-
 
 def promote(a: DType, b: DType, spell_float32: str) -> DType | None:
     """The dtype of a binary operation on two tiles; None when the source does not decide it.
 
     NKI guide, type promotion: float beats int, the wider float wins, float16 with bfloat16 and two
-    different fp8 kinds go one step up. Source: migration facts, section 4.
+    different fp8 kinds go one step up. A bool_ counts as uint8 beside anything else. Source:
+    migration facts, section 4.
     """
     if a.key == b.key:
         return a
+    uint8 = DType(spell_float32.replace(FLOAT32, "uint8"), "uint8")
+    a, b = (uint8 if d.key == BOOL else d for d in (a, b))
     for known, other in ((a, b), (b, a)):
         if known.key == FLOAT32:  # nothing is wider, so float32 wins over the unknown as well
             return known
@@ -100,7 +104,7 @@ def _promote_floats(a: DType, b: DType, spell_float32: str) -> DType:
 
 def _promote_integers(a: DType, b: DType, spell_float32: str) -> DType | None:
     bits_a, bits_b = _INTEGERS[a.key], _INTEGERS[b.key]
-    signed_a, signed_b = (not k.key.startswith(("u", "b")) for k in (a, b))
+    signed_a, signed_b = (not k.key.startswith("u") for k in (a, b))
     if signed_a == signed_b:
         return a if bits_a >= bits_b else b
     signed, signed_bits = (a, bits_a) if signed_a else (b, bits_b)

@@ -11,7 +11,6 @@ from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import (
     Target,
     destination,
-    either,
     emit,
     temporary,
     valid_limits,
@@ -19,7 +18,8 @@ from nki_migrate.lower.destination import (
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.fitting import form_of
 from nki_migrate.lower.masks import Region
-from nki_migrate.lower.operators import copy_into, promoted, scalar_of, with_number
+from nki_migrate.lower.operators import copy_into, scalar_of
+from nki_migrate.lower.promotion import met, two_guessed, with_number
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.views import own_dtype
 
@@ -48,7 +48,7 @@ def lower_where(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     region = Region(limits, [])
     guess = None
     if len(tiles) == 2:
-        guess = either(own_dtype(ctx, tiles[0]), own_dtype(ctx, tiles[1]))
+        guess = two_guessed(own_dtype(ctx, tiles[0]), own_dtype(ctx, tiles[1]))
     rank = len(condition.shape)
     final = target.view if target is not None else None
     if final is not None and _reads(final, (condition, *tiles)):
@@ -89,7 +89,7 @@ def _operand(ctx: Context, site: CallSite, name: str) -> tuple[Tensor | str, boo
 
 def _dtype(ctx: Context, a: Tensor | str, b: Tensor | str, is_float: bool | None) -> DType | None:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return promoted(ctx, own_dtype(ctx, a), own_dtype(ctx, b))
+        return met(ctx, own_dtype(ctx, a), own_dtype(ctx, b))
     tile, number = (a, b) if isinstance(a, Tensor) else (b, a)
     if not isinstance(tile, Tensor) or isinstance(number, Tensor):
         return None

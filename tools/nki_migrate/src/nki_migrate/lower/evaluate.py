@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
-from nki_migrate.facts.dtypes import NUMPY_NAMES, DType
+from nki_migrate.facts.dtypes import BOOL, NUMPY_NAMES, DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Const,
@@ -53,6 +53,9 @@ def as_dtype(ctx: Context, node: ast.expr | None) -> DType | None:
     """A dtype argument; None if it was not given. Raises Cannot for what is no dtype."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return None
+    if isinstance(node, ast.Name) and node.id == "bool" and node.id not in ctx.scope.values:
+        ctx.rewrites[node] = f"{ctx.alias('nl')}.{BOOL}"
+        return DType(ctx.rewrites[node], BOOL)
     value = value_of(ctx, node)
     text = text_of(ctx, node)
     if isinstance(value, Ref):

@@ -28,7 +28,8 @@ from nki_migrate.lower.destination import (
 )
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.masks import Region
-from nki_migrate.lower.operators import copy_into, promoted, two_tiles
+from nki_migrate.lower.operators import copy_into, two_tiles
+from nki_migrate.lower.promotion import met
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import own_dtype
@@ -328,4 +329,4 @@ def _dtype(
     if not how.promotes or len(dtypes) < 2:
         return own_dtype(ctx, next(iter(tiles.values())))
     a, b = (own_dtype(ctx, t) for t in list(tiles.values())[:2])
-    return promoted(ctx, a, b)
+    return met(ctx, a, b)

@@ -11,7 +11,7 @@ import ast
 import math
 import re
 
-from nki_migrate.facts.dtypes import FLOAT32, DType, promote, with_scalar
+from nki_migrate.facts.dtypes import FLOAT32, DType
 from nki_migrate.facts.values import Const, Parameter, Sym, Tensor, Value
 from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.context import Cannot, Context
@@ -19,7 +19,6 @@ from nki_migrate.lower.destination import (
     Guess,
     Target,
     destination,
-    either,
     emit,
     float32,
     temporary,
@@ -29,7 +28,15 @@ from nki_migrate.lower.destination import (
 from nki_migrate.lower.fitting import broadcast_partitions, form_of
 from nki_migrate.lower.masks import Region
 from nki_migrate.lower.numbers import float_basis
-from nki_migrate.lower.observations import is_seen_float, is_seen_floating, seen_promotion
+from nki_migrate.lower.observations import is_seen_float
+from nki_migrate.lower.promotion import (
+    guessed,
+    on_truths,
+    promoted,
+    refuse_truths,
+    two_guessed,
+    with_number,
+)
 from nki_migrate.lower.source_text import as_number
 from nki_migrate.lower.views import own_dtype, spell
 
@@ -42,13 +49,11 @@ __all__ = [
     "to_float32",
     "two_tiles",
     "unary",
-    "with_number",
 ]
 
 _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")  # `n`, `config.scale`; not `x.shape[0]`
 _COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor",
                 "logical_and", "logical_or", "logical_xor", "equal", "not_equal"}  # fmt: skip
-_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
     ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
@@ -73,15 +78,15 @@ def comparison_operator(ctx: Context, node: ast.Compare, left: Value, right: Val
     name = OPERATORS.get(type(node.ops[0]))
     if name is None:
         raise Cannot("NKI1223", "a comparison of tiles that is no instruction", node)
-    raise Cannot(
-        "NKI1223", f"`{name}` on tiles: the dtype of the result changed between versions", node
-    )
+    ctx.report("NKI1223", node, f"`{name}` on tiles is an instruction")
+    return binary(ctx, node, name, left, right, None, None, None)
 
 
 def unary_operator(ctx: Context, node: ast.UnaryOp, value: Tensor, target: Target | None) -> Tensor:
     """`-a` on a tile."""
     if not isinstance(node.op, ast.USub):
         raise Cannot("NKI1223", "an operator on a tile that is no instruction", node)
+    refuse_truths(own_dtype(ctx, value), None, "the negative", node, "NKI1223")
     ctx.report("NKI1223", node, "negation of a tile is a multiplication by -1")
     return binary(ctx, node, "multiply", value, Const(-1.0, "-1.0"), value.dtype, None, target)
 
@@ -97,6 +102,7 @@ def unary(
 ) -> Tensor:
     """`nisa.activation(dst, op=nl.exp, data)`."""
     region = region or Region(valid_limits(ctx, data), [])
+    refuse_truths(own_dtype(ctx, data), dtype, f"`{function}`", node, "NKI1225")
     shape = whole_shape(ctx, data)
     hint = _hint(function, data)
     dst = destination(
@@ -137,8 +143,9 @@ def binary(
         raise Cannot("NKI1220", f"`{op}` of values that are not known to be tiles", node)
     scalar, text, is_float = scalar_of(ctx, right if a is not None else left, node)
     own = own_dtype(ctx, tile)
+    op = on_truths(op, dtype, own)
     dtype = dtype or with_number(ctx, op, own, is_float)
-    guess = _floating(ctx, own, text, is_float)
+    guess = guessed(ctx, own, text, is_float)
     swapped = a is None
     if op == "divide" and not swapped:
         op, text = "multiply", _reciprocal_text(scalar)
@@ -148,30 +155,6 @@ def binary(
         if text in {"1", "1.0"}:
             return _copy_into(ctx, node, tile, dtype, region, target, guess=guess)
     return _with_operand(ctx, node, op, tile, text, swapped, dtype, region, target, guess=guess)
-
-
-_BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
-
-
-def with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DType | None:
-    if op in _BITWISE:
-        return tile
-    if op == "divide" and tile.is_float is False:
-        return float32(ctx)  # integers have a float quotient in 0.1
-    text = float32(ctx).text
-    found = with_scalar(tile, is_float, text)
-    if found is None and is_float is False and is_seen_floating(ctx, tile, text):
-        return tile
-    return found
-
-
-def _floating(ctx: Context, tile: DType, number: str, is_float: bool | None) -> Guess:
-    """The result of a tile and a number where one of the two is of unknown kind."""
-    message = f"the dtype of the result depends on `{tile.text}` and `{number}`"
-    stored = frozenset((tile.key,))
-    if is_float is None:
-        return Guess(float32(ctx), f"{number} is a float", message, stored)
-    return Guess(tile, f"{tile.text} is a floating dtype", message, stored)
 
 
 def _settled(ctx: Context, value: Value) -> Value:
@@ -249,10 +232,9 @@ def two_tiles(
     """a ∘ b, where one of them may be a column or a row of the other."""
     form = form_of(ctx, a, b, node)
     kinds = own_dtype(ctx, a), own_dtype(ctx, b)
-    if dtype is None:
-        dtype = promoted(ctx, *kinds)
-    if op in _COMPARISONS and dtype is None:
-        raise Cannot("NKI1220", "a comparison without `dtype=`: its result dtype changed", node)
+    guess = two_guessed(*kinds)
+    op = on_truths(op, dtype, *kinds)
+    dtype = dtype or promoted(ctx, op, *kinds)
     kind, _, side = form.partition(" ")
     if kind in {"row", "point", "cross"}:  # a cross names the side of its column
         row_left = (side == "left") == (kind != "cross")
@@ -265,7 +247,7 @@ def two_tiles(
         b = reciprocal(ctx, node, b, region)
         op = "multiply"
     if form == "same":
-        return _tensor_tensor(ctx, node, op, a, b, dtype, region, target)
+        return _tensor_tensor(ctx, node, op, a, b, dtype, region, target, guess)
     ctx.report("NKI1221", node, f"`{op}` with a (P, 1) tile is tensor_scalar")
     swapped = form == "column left"
     tile, column = (b, a) if swapped else (a, b)
@@ -274,17 +256,7 @@ def two_tiles(
     text = column if region or limits else spell(ctx, column)
     if isinstance(text, str):
         ctx.use(column, "op")
-    return _with_operand(
-        ctx, node, op, tile, text, swapped, dtype, region, target, guess=either(*kinds)
-    )
-
-
-def promoted(ctx: Context, a: DType, b: DType) -> DType | None:
-    """What 0.1 promotes two dtypes to; None if that is not known here."""
-    if frozenset((a.key, b.key)) in ctx.same_dtypes:
-        return a
-    text = float32(ctx).text
-    return promote(a, b, text) or seen_promotion(ctx, a, b, text)
+    return _with_operand(ctx, node, op, tile, text, swapped, dtype, region, target, guess=guess)
 
 
 def _tensor_tensor(
@@ -296,13 +268,13 @@ def _tensor_tensor(
     dtype: DType | None,
     region: Region | None,
     target: Target | None,
+    guess: Guess,
 ) -> Tensor:
     region = region or Region(valid_limits(ctx, a) | valid_limits(ctx, b), [])
     if a.buffer == b.buffer == "psum":  # at most one operand in PSUM (trap T9)
         b = _copy_into(ctx, node, b, b.dtype, region, None)
     shape = whole_shape(ctx, a)
     hint = f"{a.storage.name}_{op}" if a.dims is None else op
-    guess = either(own_dtype(ctx, a), own_dtype(ctx, b))
     dst = destination(
         ctx, target, shape, dtype, "sbuf", node, hint=hint, in_place=True, guess=guess
     )

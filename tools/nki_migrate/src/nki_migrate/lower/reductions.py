@@ -22,9 +22,10 @@ from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.instructions import axes_of, product, reduced_shape
 from nki_migrate.lower.masks import Region
 from nki_migrate.lower.operators import binary
+from nki_migrate.lower.promotion import is_truth, refuse_truths
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import text_of
-from nki_migrate.lower.views import spell, storage_dims
+from nki_migrate.lower.views import own_dtype, spell, storage_dims
 
 __all__ = ["lower_mean", "reduce_tile"]
 
@@ -40,6 +41,8 @@ def reduce_tile(
     axis = site.get("axis")
     shape = reduced_shape(ctx, data, axis, keepdims, site.node)
     dtype = dtype or as_dtype(ctx, site.get("dtype")) or data.dtype
+    if op == "add" and is_truth(data.dtype) and is_truth(dtype):
+        op = "maximum"  # a sum of truth values is a truth value in 0.1: whether any holds
     hint = f"{data.storage.name}_{site.name[3:]}" if data.dims is None else site.name[3:]
     dst = destination(ctx, target, shape, dtype, "sbuf", site.node, hint=hint)
     rank = len(data.shape) if data.shape is not None else 2
@@ -104,6 +107,8 @@ def lower_mean(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     axes = axes_of(ctx, site.get("axis"), data, site.node)
     count = product(tuple(s for i, s in enumerate(data.shape) if i in axes))
     total = reduce_tile(ctx, site, "add", None, dtype=float32(ctx))
-    dtype = as_dtype(ctx, site.get("dtype")) or data.dtype
+    dtype = as_dtype(ctx, site.get("dtype"))
+    refuse_truths(own_dtype(ctx, data), dtype, "the mean", site.node, "NKI1229")
+    dtype = dtype or data.dtype
     factor = Sym(count.poly, f"1.0 / {ctx.spell(count, 3)}", 2, is_float=True)
     return binary(ctx, site.node, "multiply", total, factor, dtype, None, target)

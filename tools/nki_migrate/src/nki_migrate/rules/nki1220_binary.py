@@ -68,6 +68,10 @@ New: `nisa.tensor_tensor(dst=c, data1=a, data2=b, op=nl.add)`
 
 With a number or a `(P, 1)` tile it is tensor_scalar (NKI1221). There is no divide: `a / b` is
 `a * (1 / b)`, with the reciprocal in float32.
+
+Without `dtype=` comparisons and logical operations give truth values in 0.1, `nl.bool_`, and so
+does a sum or a difference of two of them, which is written as `nl.logical_or` or `nl.logical_xor`.
+What 0.1 makes a truth value of something else (`nl.exp` of a comparison) is a TODO.
 """,
     calls={f"nl.{name}": _lower(name) for name in _FUNCTIONS},
     examples=(Example.kernel(_BAD, _GOOD),),

@@ -36,6 +36,8 @@ Old: `c = a + b`
 New: `nisa.tensor_tensor(dst=c, data1=a, data2=b, op=nl.add)`
 
 As NKI1220; tensor arithmetic is an error from 0.2 on.
+
+A comparison gives truth values, as `nl.greater` does: a tile of `nl.bool_` (NKI1220).
 """,
     examples=(Example.kernel(_BAD, _GOOD),),
 )

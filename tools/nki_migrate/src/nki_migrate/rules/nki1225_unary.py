@@ -9,7 +9,9 @@ from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, mask_region
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.operators import binary, unary
+from nki_migrate.lower.promotion import refuse_truths
 from nki_migrate.lower.signatures import CallSite
+from nki_migrate.lower.views import own_dtype
 from nki_migrate.rules.rule import Example, Rule
 
 __all__ = ["RULE", "activation_of"]
@@ -41,6 +43,7 @@ def activation_of(
         region = mask_region(ctx, site, data.shape)
         dtype = as_dtype(ctx, site.get("dtype"))
         if name == "negative":
+            refuse_truths(own_dtype(ctx, data), dtype, "the negative", site.node, "NKI1225")
             minus_one = Const(-1.0, "-1.0")
             return binary(
                 ctx, site.node, "multiply", data, minus_one, dtype or data.dtype, region, target

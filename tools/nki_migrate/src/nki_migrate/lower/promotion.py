@@ -1,0 +1,126 @@
+"""Which dtype 0.1 gives the result of an operation on tiles, and what it does to truth values.
+
+Comparisons and logical operations give `bool_`, and what is computed of two `bool_` tiles is a
+`bool_` again: one more than True is True. Source: NKI 0.1, `nl.equal` and its kind (`dtype=bool`),
+type promotion.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from nki_migrate.facts.dtypes import BOOL, DType, promote, with_scalar
+from nki_migrate.lower.context import Cannot, Context
+from nki_migrate.lower.destination import Guess, either, float32
+from nki_migrate.lower.observations import is_seen_floating, seen_promotion
+
+__all__ = [
+    "guessed",
+    "is_truth",
+    "met",
+    "on_truths",
+    "promoted",
+    "refuse_truths",
+    "two_guessed",
+    "with_number",
+]
+
+_TRUTHS = {
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
+    "logical_or", "logical_xor",
+}  # fmt: skip
+_BITWISE = {"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift"}
+
+# The bits of a bool_ are a truth value.
+_BITS = {
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "bitwise_xor": "logical_xor",
+}
+# 1 + 1 and 0 - 1 are no truth values: the operation that gives what 0.1 makes of them
+_SUMS = {"add": "logical_or", "subtract": "logical_xor"}
+
+
+def on_truths(op: str, dtype: DType | None, *operands: DType) -> str:
+    """The operation where every operand is a `bool_`; `dtype` is what the result is told to be."""
+    if not all(map(is_truth, operands)):
+        return op
+    sums = _SUMS if len(operands) > 1 and (dtype is None or is_truth(dtype)) else {}
+    return _BITS.get(op) or sums.get(op, op)
+
+
+def is_truth(dtype: DType | None) -> bool:
+    """Whether values of the dtype are truth values."""
+    return dtype is not None and dtype.key == BOOL
+
+
+def refuse_truths(own: DType, dtype: DType | None, what: str, node: ast.AST, rule: str) -> None:
+    """Raises Cannot where the result would be a `bool_` of something else than truth values."""
+    if is_truth(own) and (dtype is None or is_truth(dtype)):
+        raise Cannot(
+            rule, f"{what} of truth values is a truth value in 0.1; give it `dtype=`", node
+        )
+
+
+def with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DType | None:
+    """What 0.1 gives a tile and a number; None if that is not known here."""
+    if op in _TRUTHS:
+        return _truth(ctx)
+    if op in _BITWISE:
+        return tile
+    if op == "divide" and tile.is_float is False:
+        return float32(ctx)  # integers have a float quotient in 0.1
+    text = float32(ctx).text
+    found = with_scalar(tile, is_float, text)
+    if found is not None or is_float is not False:
+        return found
+    return tile if is_seen_floating(ctx, tile, text) else None
+
+
+def promoted(ctx: Context, op: str, a: DType, b: DType) -> DType | None:
+    """What 0.1 gives two tiles; None if that is not known here."""
+    if op in _TRUTHS:
+        return _truth(ctx)
+    found = met(ctx, a, b)
+    if op != "divide" or found is None or found.is_float:
+        return found
+    if found.is_float is False:
+        return float32(ctx)
+    return found if is_seen_floating(ctx, found, float32(ctx).text) else None
+
+
+def met(ctx: Context, a: DType, b: DType) -> DType | None:
+    """The dtype in which two tiles meet; None if that is not known here."""
+    if frozenset((a.key, b.key)) in ctx.same_dtypes:
+        return a
+    text = float32(ctx).text
+    found = promote(a, b, text)
+    if found is not None:
+        return found
+    for truth, other in ((a, b), (b, a)):
+        if is_truth(truth) and is_seen_floating(ctx, other, text):
+            return other
+    return seen_promotion(ctx, a, b, text)
+
+
+def _truth(ctx: Context) -> DType:
+    return DType(f"{ctx.alias('nl')}.{BOOL}", BOOL)
+
+
+def guessed(ctx: Context, tile: DType, number: str, is_float: bool | None) -> Guess:
+    """The result of a tile and a number where one of the two is of unknown kind."""
+    message = f"the dtype of the result depends on `{tile.text}` and `{number}`"
+    stored = frozenset((tile.key,))
+    if is_float is None:
+        return Guess(float32(ctx), f"{number} is a float", message, stored)
+    return Guess(tile, f"{tile.text} is a floating dtype", message, stored)
+
+
+def two_guessed(a: DType, b: DType) -> Guess:
+    """The result of two tiles of which the dtype of one, or both, is known only at run time."""
+    for known, other in ((a, b), (b, a)):
+        if not other.is_known and known.key in {BOOL, other.key}:
+            message = f"the dtype of the result depends on `{other.text}`, known only at run time"
+            stored = frozenset((other.key,))
+            return Guess(other, f"{other.text} is a floating dtype", message, stored)
+    return either(a, b)
