@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Set
+from collections.abc import Hashable, Mapping, Set
 from typing import Any
 
 from neuroncore._caret import Place
@@ -27,7 +27,8 @@ class Looks:
     def kind(self, node: Statement) -> int:
         """The number of the statement; that of a loop tells its own buffers by their order."""
         own = {b: i for i, b in enumerate(own_buffers(node))} if isinstance(node, Loop) else {}
-        return self.number(self._look(node, own))
+        looks = self._look(node, own)
+        return self._numbers.setdefault(looks, len(self._numbers))
 
     def number(self, looks: Hashable) -> int:
         """One number for equal looks."""
@@ -35,33 +36,35 @@ class Looks:
 
     def _look(self, node: Statement, own: dict[str, int]) -> Hashable:
         line = self._line(node.origin) if self.same_line and node.origin else None
-        match node:
-            case Loop():
-                bounds = (node.variable, node.start, node.stop, node.step)
-                return bounds, tuple(self._look(s, own) for s in node.body)
-            case Allocate(buffer):
-                return line, self._tensor(buffer)
-        operands = [
-            self._access(v, own) if isinstance(v, Access) else number_look(v)
-            for v in node.operands.values()
-        ]
-        attrs = self._shared(node.attrs, lambda: tuple(node.attrs.values()))
-        return line, node.instruction, node.name, attrs, *operands
+        if isinstance(node, Loop):
+            bounds = (node.variable, node.start, node.stop, node.step)
+            return bounds, tuple([self._look(s, own) for s in node.body])
+        if isinstance(node, Allocate):
+            return line, self._tensor(node.buffer)
+        known = self._known.get(id(node.attrs))
+        attrs = known[1] if known else self._shared(node.attrs, tuple(node.attrs.values()))
+        looks: list[Hashable] = [line, node.instruction, node.name, attrs]
+        for value in node.operands.values():
+            if isinstance(value, Access):
+                looks.append(self._access(value, own))
+            else:
+                looks.append(value if value is None else number_look(value))
+        return tuple(looks)
 
     def _line(self, place: Place) -> int:
-        return self._shared(place, lambda: (place.file, place.line, place.column))
+        known = self._known.get(id(place))
+        return known[1] if known else self._shared(place, (place.file, place.line, place.column))
 
-    def _shared(self, shared: Any, content: Callable[[], Hashable]) -> int:
+    def _shared(self, shared: Any, content: Hashable) -> int:
         """A number for its content; the object is kept, so that its id remains its own."""
-        known = self._known.get(id(shared))
-        if known is None:
-            known = self._known[id(shared)] = shared, self.number(("shared", content()))
+        known = self._known[id(shared)] = shared, self.number(("shared", content))
         return known[1]
 
     def _access(self, access: Access, own: dict[str, int]) -> Hashable:
         which: Hashable = own.get(access.buffer)
         if which is None:
-            which = "tensor", self._tensor(self.buffers[access.buffer])
+            tensor = self._tensors.get(access.buffer)
+            which = -1 - (self._tensor(self.buffers[access.buffer]) if tensor is None else tensor)
         moved = access.indirect
         index = (moved.kind, moved.dim, self._access(moved.index, own)) if moved else None
         return which, access.offset.terms, access.shape, access.strides, access.dtype, index

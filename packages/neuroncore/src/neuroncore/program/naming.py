@@ -192,16 +192,21 @@ def _rename(
             if names[buffer.name] == buffer.name:
                 return statement
             return replace(statement, buffer=replace(buffer, name=names[buffer.name]))
-        case Loop():
+        case Loop(_, start, stop, _, step, origin):
             variable = _variable(statement, loops, taken)
             inner = {**loops, statement.variable: variable}
-            body = tuple(_rename(s, names, inner, taken) for s in statement.body)
-            return replace(statement, variable=variable, body=body)
-    new = {old: Affine.variable(v) for old, v in loops.items()}
+            body = tuple([_rename(s, names, inner, taken) for s in statement.body])
+            return Loop(variable, start, stop, body, step, origin)
 
     def access(old: Access) -> Access:
-        name = names.get(old.buffer, old.buffer)
-        offset = old.offset.substitute(new) if old.offset.terms else old.offset
+        name, offset = names.get(old.buffer, old.buffer), old.offset
+        if offset.terms:  # variables of loops around a place differ, old ones and new ones
+            new = sorted(
+                [(loops.get(variable, variable), factor) for variable, factor in offset.terms]
+            )
+            offset = Affine(offset.constant, tuple(new))
+        elif name == old.buffer:
+            return old
         return Access(name, offset, old.shape, old.strides, old.dtype, old.indirect)
 
     return map_accesses(statement, access)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -13,13 +13,13 @@ from neuroncore.program.rows import NONE, Rows
 class Users:
     """Who touches which buffer. `pinned`: buffers that belong to no iteration."""
 
-    def __init__(self, rows: Rows, pinned: Set[int]) -> None:
+    def __init__(self, rows: Rows, pinned: np.ndarray) -> None:
         self.rows = rows
         self.row_of_use = rows.row_of_use()
-        most = max(rows.buffers.max(initial=0), rows.made.max(initial=0), max(pinned, default=0))
+        most = max(rows.buffers.max(initial=0), rows.made.max(initial=0), pinned.max(initial=0))
         self.made_at = np.full(most + 2, NONE)
         """(B + 1,) the row that allocates a buffer; the last is of NONE."""
-        made = np.flatnonzero(rows.made != NONE)
+        made = (rows.made != NONE).nonzero()[0]
         self.made_at[rows.made[made]] = made
         self.first = np.full(most + 2, len(rows))
         self.first[rows.buffers[::-1]] = self.row_of_use[::-1]
@@ -27,7 +27,7 @@ class Users:
         self.last[rows.buffers] = self.row_of_use
         self.last[NONE] = NONE
         until = self.last.copy()
-        until[list(pinned)] = 2 * len(rows)
+        until[pinned] = 2 * len(rows)
         self.until = until[rows.made]
         """(R,) the last row that needs what a row allocates; NONE without one."""
 
@@ -70,34 +70,36 @@ def starts(rows: Rows, users: Users, period: int) -> Iterator[tuple[int, int, in
     made = users.made_at[now]
     same = now == then
     moves = (made != NONE) & (users.made_at[then] == made + period)
-    after = np.where(same, made, np.where(moves, NONE, row))
-    until = np.where(moves, made, len(rows))
     steps = np.zeros_like(rows.offsets)
     step = steps[uses] = rows.offsets[later] - rows.offsets[uses]
 
-    changes = np.ones(len(row), np.bool_)
-    np.not_equal(row[1:], row[:-1], out=changes[1:])
-    begin = changes.nonzero()[0]
-    latest, soonest = np.where(recurs, NONE, len(rows)), np.full(len(rows), len(rows))
-    steady = np.ones(len(rows), np.bool_)
-    if len(begin):
-        with_some = row[begin]
-        latest[with_some] = np.maximum.reduceat(after, begin)
-        soonest[with_some] = np.minimum.reduceat(until, begin)
-        steady[with_some] = np.logical_and.reduceat(steps[later] == step, begin)
+    # of each use, then of each row: what it begins behind, minus until when, whether steps differ
+    of_use = np.empty((3, len(row)), np.int64)
+    of_use[0] = np.where(same, made, np.where(moves, NONE, row))
+    of_use[1] = np.where(moves, -made, -len(rows))
+    of_use[2] = steps[later] != step
+    of_row = np.zeros((4, len(rows)), np.int64)
+    of_row[0, ~recurs] = len(rows)
+    of_row[0, recurs] = NONE
+    of_row[1] = -len(rows)
+    of_row[3] = users.until
+    if len(row):
+        changes = np.ones(len(row), np.bool_)
+        np.not_equal(row[1:], row[:-1], out=changes[1:])
+        begin = changes.nonzero()[0]
+        of_row[:3, row[begin]] = np.maximum.reduceat(of_use, begin, axis=1)
 
-    at = np.arange(len(rows) + 1 - period)
-    begins = _over_windows(np.maximum, latest, period) < at
-    begins &= at <= _over_windows(np.minimum, soonest, period)
+    latest, soonest, differs, until = _most_of_windows(of_row, period)
+    at = np.arange(len(latest))
+    begins = (latest < at) & (soonest <= -at)
     found = begins.nonzero()[0]
     if not len(found):
         return iter(())
-    goes_on = _over_windows(np.logical_and, steady, period)
-    goes_on[: -period or None] &= begins[period:]
-    goes_on[-period:] = False
-    trips = 2 + _in_a_row(goes_on, period)
-    kept = _in_a_row(_over_windows(np.maximum, users.until, period) < at + period, period)
-    return zip(found.tolist(), trips[found].tolist(), kept[found].tolist(), strict=True)
+    flags = np.zeros((2, len(at)), np.bool_)
+    flags[0, :-period] = (differs[:-period] == 0) & begins[period:]
+    flags[1] = until < at + period
+    goes_on, kept = _in_a_row(flags, period)[:, found].tolist()
+    return zip(found.tolist(), [2 + times for times in goes_on], kept, strict=True)
 
 
 def _recurring(kinds: np.ndarray, period: int) -> np.ndarray:
@@ -116,24 +118,25 @@ def _recurring(kinds: np.ndarray, period: int) -> np.ndarray:
     return recurs
 
 
-def _over_windows(extreme: np.ufunc, values: np.ndarray, width: int) -> np.ndarray:
-    """The extreme of every `width` values in a row."""
+def _most_of_windows(values: np.ndarray, width: int) -> np.ndarray:
+    """The greatest of every `width` values that follow one another in a line of the table."""
     reached = 1
     while reached < width:
         step = min(reached, width - reached)
-        values = extreme(values[:-step], values[step:])
+        values = np.maximum(values[:, :-step], values[:, step:])
         reached += step
     return values
 
 
 def _in_a_row(flags: np.ndarray, period: int) -> np.ndarray:
-    """(N,) of each place, how many in a row of those at distance 0, `period`, 2·`period`… are
-    set.
+    """(L, N) of each place in a line of flags, how many in a row of those at distance 0, `period`,
+    2·`period`… are set.
     """
-    height = len(flags) // period + 2
-    table = np.zeros(height * period, np.bool_)
-    table[: len(flags)] = flags
-    table = table.reshape(height, period)
+    lines, length = flags.shape
+    height = length // period + 2
+    table = np.zeros((lines, height * period), np.bool_)
+    table[:, :length] = flags
     at = np.arange(height)[:, None]
-    stops = np.where(table, height, at)[::-1]
-    return (np.minimum.accumulate(stops, axis=0)[::-1] - at).ravel()[: len(flags)]
+    stops = np.where(table.reshape(lines, height, period), height, at)[:, ::-1]
+    behind = np.minimum.accumulate(stops, axis=1)[:, ::-1] - at
+    return behind.reshape(lines, -1)[:, :length]

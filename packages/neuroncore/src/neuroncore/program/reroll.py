@@ -53,31 +53,31 @@ def loops_in(rows: Rows, forms: Forms, pinned: frozenset[int]) -> tuple[Statemen
 
 def _rows_of(program: Program, same_line: bool) -> tuple[Rows, Forms, frozenset[int]]:
     """The body of a program as rows, each with a form of its own."""
-    buffers = program.buffers()
+    allocates = [s for s in walk(program.body) if isinstance(s, Allocate)]
+    buffers = {b.name: b for b in program.parameters}
+    buffers |= {s.buffer.name: s.buffer for s in allocates}
     numbers = {name: number for number, name in enumerate(buffers)}
     constants = {b.name for b in buffers.values() if b.content is not None}
     pinned = {b.name for b in program.parameters} | constants | set(program.results)
     looks = Looks(buffers, pinned, same_line)
-    origins = {
-        numbers[s.buffer.name]: s.origin for s in walk(program.body) if isinstance(s, Allocate)
-    }
+    origins = {numbers[s.buffer.name]: s.origin for s in allocates}
     forms = Forms(dict(enumerate(buffers.values())), origins.__getitem__)
-    first, which, offsets = [0], list[int](), list[int]()
+    by_row, first = list[tuple[int, int, int, int]](), [0]
+    which, offsets = list[int](), list[int]()
     for node in program.body:
-        own = set(own_buffers(node)) if isinstance(node, Loop) else ()
-        for access in accesses(node):
-            which.append(NONE if access.buffer in own else numbers[access.buffer])
-            offsets.append(access.offset.constant)
+        if isinstance(node, Allocate):
+            by_row.append((looks.kind(node), NONE, numbers[node.buffer.name], 0))
+        else:
+            by_row.append((looks.kind(node), forms.add(node), NONE, _depth(node)))
+            own = set(own_buffers(node)) if isinstance(node, Loop) else ()
+            for access in accesses(node):
+                which.append(NONE if access.buffer in own else numbers[access.buffer])
+                offsets.append(access.offset.constant)
         first.append(len(which))
-    body = program.body
-    columns = (
-        [looks.kind(s) for s in body],
-        [NONE if isinstance(s, Allocate) else forms.add(s) for s in body],
-        [numbers[s.buffer.name] if isinstance(s, Allocate) else NONE for s in body],
-        [_depth(s) for s in body],
-        first, which, offsets,
-    )  # fmt: skip
-    rows = Rows(*(np.array(column, np.int64) for column in columns))
+    rows = Rows(
+        *np.array(by_row, np.int64).reshape(-1, 4).T.copy(),
+        *(np.array(column, np.int64) for column in (first, which, offsets)),
+    )
     return rows, forms, frozenset(numbers[name] for name in pinned)
 
 
@@ -89,7 +89,7 @@ class _Roller:
     def __init__(self, rows: Rows, forms: Forms, pinned: frozenset[int]) -> None:
         self.rows = rows
         self.forms = forms
-        self.pinned = pinned
+        self.pinned = np.array(sorted(pinned), np.int64)
         self.kinds = Kinds(int(rows.kinds.max(initial=0)) + 1)
 
     def periods(self) -> list[int]:

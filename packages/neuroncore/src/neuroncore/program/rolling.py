@@ -50,15 +50,15 @@ def rolled_rows(
         uses = low[loops, None] + np.arange(width)
         steps = rows.offsets[uses + width] - rows.offsets[uses]
         own = users.places(rows.buffers[uses], first[:, None], period)
-        looks = np.hstack([trips[loops, None], rows.kinds[body[loops]], steps, own])
+        looks = np.concatenate([trips[loops, None], rows.kinds[body[loops]], steps, own], axis=1)
         new.kinds[first] = [kinds.number((period, look)) for look in _bytes_of_rows(looks)]
         new.forms[first] = [
             forms.add(Rolled(rows, at, period, count, moves))
             for at, count, moves in zip(first.tolist(), trips[loops].tolist(), steps, strict=True)
         ]
         new.buffers[uses[own != NONE]] = NONE
-    keep = ~_between(start + 1, end, len(rows))
-    keep_uses = ~_between(behind, rows.first[end], len(rows.buffers))
+    keep = _but(start + 1, end, len(rows))
+    keep_uses = _but(behind, rows.first[end], len(rows.buffers))
     return new.kept(keep, keep_uses, counts)
 
 
@@ -67,10 +67,12 @@ def _bytes_of_rows(table: np.ndarray) -> Iterator[bytes]:
     return (held[at : at + size] for at in range(0, len(held), size))
 
 
-def _between(low: np.ndarray, high: np.ndarray, length: int) -> np.ndarray:
-    """(length,) whether a place is in one of the ranges, which do not overlap."""
-    begun, ended = (np.bincount(at, minlength=length + 1) for at in (low, high))
-    return (begun - ended).cumsum()[:length] > 0
+def _but(low: np.ndarray, high: np.ndarray, length: int) -> np.ndarray:
+    """(length,) whether a place is in none of the ranges."""
+    outside = np.ones(length, np.bool_)
+    for begin, end in zip(low.tolist(), high.tolist(), strict=True):
+        outside[begin:end] = False
+    return outside
 
 
 def joined_rows(rows: Rows, forms: Forms, kinds: Kinds, folds: Sequence[Fold]) -> Rows:

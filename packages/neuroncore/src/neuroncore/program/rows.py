@@ -29,6 +29,9 @@ from neuroncore.program.nodes import (
 NONE = -1
 """No buffer: of a row that allocates nothing, of an access to what its own loop allocates."""
 
+Terms = tuple[tuple[str, int], ...]
+"""Loop variables and their factors."""
+
 
 @dataclass(slots=True, eq=False)
 class Rows:
@@ -86,11 +89,12 @@ class Rows:
         counts = self.counts() if counts is None else counts
         if keep_uses is None:
             keep_uses = keep.repeat(counts)
-        first = np.zeros(np.count_nonzero(keep) + 1, np.int64)
-        counts[keep].cumsum(out=first[1:])
+        rows, uses = keep.nonzero()[0], keep_uses.nonzero()[0]
+        first = np.zeros(len(rows) + 1, np.int64)
+        counts[rows].cumsum(out=first[1:])
         return Rows(
-            self.kinds[keep], self.forms[keep], self.made[keep], self.inside[keep],
-            first, self.buffers[keep_uses], self.offsets[keep_uses],
+            self.kinds[rows], self.forms[rows], self.made[rows], self.inside[rows],
+            first, self.buffers[uses], self.offsets[uses],
         )  # fmt: skip
 
 
@@ -138,22 +142,23 @@ class Forms:
         self.forms.append(form)
         return len(self.forms) - 1
 
-    def nodes(self, rows: Rows) -> tuple[Statement, ...]:
-        """All rows as statements."""
+    def nodes(self, rows: Rows, terms: Sequence[Terms] | None = None) -> tuple[Statement, ...]:
+        """All rows as statements, with `terms` (U) of loops around them added to their offsets."""
         forms, made = rows.forms.tolist(), rows.made.tolist()
         first, buffers = rows.first.tolist(), rows.buffers.tolist()
         offsets = rows.offsets.tolist()
-        return tuple(
+        terms = terms or ((),) * len(buffers)
+        return tuple([
             Allocate(self.buffers[b], self.origin(b))
             if b != NONE
-            else self._filled(form, buffers[start:stop], offsets[start:stop])
+            else self._filled(form, buffers[start:stop], offsets[start:stop], terms[start:stop])
             for form, b, start, stop in zip(forms, made, first, first[1:], strict=False)
-        )
+        ])  # fmt: skip
 
     def form(self, number: int) -> Call | Loop:
         """A call or loop like those that are made of this form."""
         form = self.forms[number]
-        return self._loop(form) if isinstance(form, Rolled) else form
+        return self._loop(form, ((),) * len(form.steps)) if isinstance(form, Rolled) else form
 
     def uses_of(self, number: int) -> list[Use]:
         """The accesses of a form, of which strides, shapes and steps hold for its rows."""
@@ -167,37 +172,36 @@ class Forms:
             ]
         return known
 
-    def _filled(self, number: int, buffers: Sequence[int], offsets: Sequence[int]) -> Statement:
+    def _filled(
+        self, number: int, buffers: Sequence[int], offsets: Sequence[int], terms: Sequence[Terms]
+    ) -> Statement:
         form = self.forms[number]
         if isinstance(form, Rolled):
-            return self._loop(form)
-        uses = zip(buffers, offsets, strict=True)
+            return self._loop(form, terms)
+        uses = zip(buffers, offsets, terms, strict=True)
 
         def fill(access: Access) -> Access:
-            buffer, constant = next(uses)
+            buffer, constant, more = next(uses)
             if buffer == NONE:
-                return access
-            return Access(
-                self.buffers[buffer].name, Affine(constant, access.offset.terms),
-                access.shape, access.strides, access.dtype, access.indirect,
-            )  # fmt: skip
+                return access if not more else _moved(access, access.buffer, access.offset, more)
+            offset = Affine(constant, access.offset.terms)
+            return _moved(access, self.buffers[buffer].name, offset, more)
 
         return map_accesses(form, fill)
 
-    def _loop(self, rolled: Rolled) -> Loop:
-        steps = iter(rolled.steps.tolist())
+    def _loop(self, rolled: Rolled, terms: Sequence[Terms]) -> Loop:
         rows = rolled.rows
         variable = f".{rows.inside.max()}"  # by depth, until all are named like the source
+        moves = [
+            (*more, (variable, step)) if step else more
+            for more, step in zip(terms, rolled.steps.tolist(), strict=True)
+        ]
+        body = self.nodes(rows, moves)
+        return Loop(variable, 0, rolled.trips, body, origin=body[0].origin)
 
-        def move(access: Access) -> Access:
-            step = next(steps)
-            if not step:
-                return access
-            return Access(
-                access.buffer, access.offset + Affine.variable(variable, step),
-                access.shape, access.strides, access.dtype, access.indirect,
-            )  # fmt: skip
 
-        body = self.nodes(rows)
-        moved = tuple(map_accesses(statement, move) for statement in body)
-        return Loop(variable, 0, rolled.trips, moved, origin=body[0].origin)
+def _moved(access: Access, buffer: str, offset: Affine, more: Terms) -> Access:
+    """The access to another buffer, at an offset to which terms are added."""
+    if more:
+        offset += Affine(0, tuple(sorted(more)))
+    return Access(buffer, offset, access.shape, access.strides, access.dtype, access.indirect)
