@@ -97,6 +97,16 @@ def test_every_16_bit_float_widens_as_numpy_does(src):
 
 
 @pytest.mark.parametrize(
+    "see", [lambda x: x, lambda x: x[:, ::2], lambda x: x.T], ids=["dense", "strided", "turned"]
+)
+def test_tiles_of_neighbouring_float16_are_widened_exactly(see):
+    """One tile has no infinities and NaN beside its numbers, unless they are its neighbours."""
+    for tile in np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(32, 64, 32):
+        expected = see(tile).astype(np.float32)
+        assert np.array_equal(words(nki_dtypes.widener("float16")(see(tile))), words(expected))
+
+
+@pytest.mark.parametrize(
     ("src", "dst"),
     [(a, b) for a in (*CODED, "float8_e8m0fnu") for b in ML_TYPES if a != b],
 )

@@ -34,8 +34,9 @@ from nki_dtypes.rounding import (
     to_bool,
     to_float16,
     to_tfloat32,
+    wide_float16,
 )
-from nki_dtypes.tables import Caster, by_table, from_float32_by_table
+from nki_dtypes.tables import SMALL, Caster, by_table, from_float32_by_table
 
 Widener = Callable[[np.ndarray], np.ndarray]
 
@@ -215,4 +216,11 @@ def _widener(src: DType) -> Widener:
         convert(source, out)
         return out
 
-    return widen
+    if src is not formats.float16:
+        return widen
+
+    def widen_float16(source: np.ndarray) -> np.ndarray:
+        found = wide_float16(source) if source.size >= SMALL else None
+        return widen(source) if found is None else found
+
+    return widen_float16
