@@ -92,3 +92,18 @@ def test_a_call_over_several_lines_keeps_its_columns():
         "        t = nl.ndarray(\n            (128, 8), dtype=nl.float32, buffer=nl.psum\n        )"
         in text
     )
+
+
+def test_a_grid_goes_whose_unused_axis_has_no_name_beside_a_list_of_tiles():
+    _, text = after(
+        "p, _ = nl.mgrid[0:128, 0:1]",
+        "out = nl.ndarray((4, 128, 1), dtype=nl.float32, buffer=nl.shared_hbm)",
+        "t = nl.ndarray((4, nl.par_dim(128), 1), dtype=nl.float32, buffer=nl.sbuf)",
+        "for i in nl.affine_range(4):",
+        "    t[i, p, 0] = 1.0",
+        "for i in nl.affine_range(4):",
+        "    nl.store(out[i, p, 0], t[i, p, 0])",
+    )
+
+    assert "for _ in range(4)" in text
+    assert "mgrid" not in text

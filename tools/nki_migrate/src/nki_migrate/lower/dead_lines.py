@@ -34,6 +34,8 @@ def _mentioned(ctx: Context, statement: ast.stmt) -> set[str]:
     if change is None:
         return _own_names(statement)
     names = identifiers("\n".join([*change.before, *(change.lines or ()), change.header or ""]))
+    if "_" not in _own_names(statement):  # the counter of a loop that makes tiles
+        names -= {"_"}
     if change.lines is None and change.header is None:
         names |= _own_names(statement)
     return names
