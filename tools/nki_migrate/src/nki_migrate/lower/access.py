@@ -27,7 +27,7 @@ from nki_migrate.facts.values import (
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.gathers import gathered
 
-__all__ = ["access", "as_tensor", "dimension", "view_of"]
+__all__ = ["access", "as_tensor", "dimension", "slice_of", "view_of"]
 
 _PATH = re.compile(r"[A-Za-z_]\w*([.\[][\w.\[\], +*-]*)?")  # `tiles[k]`, `state.tile`
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
@@ -296,7 +296,7 @@ def _basic(
     known = base.shape is not None
     for k, value in enumerate(values):
         size = base.shape[k] if base.shape is not None else None
-        sliced = _slice(ctx, value, size, node)
+        sliced = slice_of(ctx, value, size, node)
         if sliced is not None:
             start, extent, step = sliced
             dims.append(Dim(start, ((len(shape), step),)))
@@ -327,7 +327,7 @@ def _at_least_2d(base: Tensor, dims: list[Dim], shape: list[Sym]) -> tuple[Sym, 
     return tuple(shape)
 
 
-def _slice(
+def slice_of(
     ctx: Context, value: Value | ast.Slice, size: Sym | None, node: ast.AST
 ) -> tuple[Sym, Sym, Sym] | None:
     """(start, extent, step) of `a:b:c` or `nl.ds(start, size)`; None if it is neither."""

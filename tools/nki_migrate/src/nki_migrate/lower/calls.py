@@ -138,7 +138,7 @@ _RULE_OF_MISSING = {
     "nl.static_cast": "NKI1237", "nl.load_transpose2d": "NKI1233", "nl.where": "NKI1234",
     "nl.softmax": "NKI1229", "nl.var": "NKI1229", "nl.rms_norm": "NKI1229",
     "nl.gather_flattened": "NKI1236", "nl.rand": "NKI1236", "nl.random_seed": "NKI1236",
-    "nl.dropout": "NKI1236", "nl.mod": "NKI1236", "nl.fmod": "NKI1236", "nl.floor": "NKI1236",
+    "nl.dropout": "NKI1236", "nl.fmod": "NKI1236", "nl.floor": "NKI1236",
     "nl.ceil": "NKI1236", "nl.trunc": "NKI1236", "nl.expand_dims": "NKI1235",
     "nisa.builtin_custom_op": "NKI1199", "nisa.tensor_copy_dynamic_src": "NKI1273",
     "nisa.tensor_copy_dynamic_dst": "NKI1273",

@@ -44,7 +44,7 @@ def gathered(
         return None
     if rows.dtype is not None and rows.dtype.is_known and rows.dtype.key not in _INDEX_DTYPES:
         raise Cannot("NKI1271", f"rows picked by numbers of `{rows.dtype.text}`", node)
-    shape, dims = _others(ctx, rows, values[1:], node)
+    shape, dims = _others(ctx, base, rows, values[1:], node)
     ctx.report("NKI1271", node, "rows picked by a tile of numbers are a vector offset")
     if rows.dims is not None:
         ctx.report("NKI1272", node, "the column of numbers is a slice of their tile")
@@ -59,11 +59,13 @@ def gathered(
 
 
 def _others(
-    ctx: Context, rows: Tensor, values: list[Value | ast.Slice], node: ast.AST
+    ctx: Context, base: Tensor, rows: Tensor, values: list[Value | ast.Slice], node: ast.AST
 ) -> tuple[tuple[Sym, ...], tuple[Dim, ...]]:
     """Shape of the access, and how its axes address the dimensions, the first one included."""
     assert rows.shape is not None
     indices = [v for v in values if isinstance(v, Index)]
+    if not indices and any(isinstance(v, ast.Slice) for v in values):
+        return _slices(ctx, base, rows, values, node)
     rank = max([2, *(len(i.extents) for i in indices)])
     shape = [rows.shape[0], *[_ONE] * (rank - 1)]
     dims = [Dim(_ZERO, ((0, _ONE),))]
@@ -81,6 +83,29 @@ def _others(
         else:
             raise Cannot("NKI1271", "rows picked by a tile, and a slice beside them", node)
     return tuple(shape), tuple(dims)
+
+
+def _slices(
+    ctx: Context, base: Tensor, rows: Tensor, values: list[Value | ast.Slice], node: ast.AST
+) -> tuple[tuple[Sym, ...], tuple[Dim, ...]]:
+    """Every slice beside the rows is an axis behind the partition axis."""
+    from nki_migrate.lower.access import slice_of
+
+    assert rows.shape is not None and base.shape is not None
+    if rows.dims is not None and not any(d.terms for d in rows.dims):  # a number, not rows
+        raise Cannot("NKI1270", "a number in a tile picks part of a tensor", node)
+    shape, dims = [rows.shape[0]], [Dim(_ZERO, ((0, _ONE),))]
+    for value, size in zip(values, base.shape[1:], strict=True):
+        if isinstance(value, Sym):
+            dims.append(Dim(value))
+            continue
+        found = slice_of(ctx, value, size, node)
+        if found is None:
+            raise Cannot("NKI1271", "rows picked by a tile, and another tile beside them", node)
+        start, extent, step = found
+        dims.append(Dim(start, ((len(shape), step),)))
+        shape.append(extent)
+    return (*shape, *[_ONE] * (2 - len(shape))), tuple(dims)
 
 
 def spell_gathered(ctx: Context, gather: Gather, limits: Mapping[int, Sym]) -> str:

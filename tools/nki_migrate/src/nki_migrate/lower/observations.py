@@ -26,6 +26,7 @@ __all__ = [
     "is_seen_core",
     "is_seen_float",
     "is_seen_floating",
+    "is_seen_int32",
     "most_seen",
     "note_sizes",
     "refined",
@@ -316,6 +317,14 @@ def is_seen_floating(ctx: Context, dtype: DType, float32: str) -> bool:
     return True
 
 
+def is_seen_int32(ctx: Context, dtype: DType, float32: str) -> bool:
+    """Whether a dtype was int32 in every run; an assert says so in the new kernel."""
+    if set(_dtypes(ctx, dtype).values()) != {"int32"}:
+        return False
+    guard(ctx, f"{ctx.dtype_text(dtype)} == {float32.replace(FLOAT32, 'int32')}")
+    return True
+
+
 def _dtypes(ctx: Context, dtype: DType) -> Mapping[int, str]:
     if not dtype.is_known:
         return ctx.seen_dtypes.get(dtype.key, {})
@@ -326,9 +335,9 @@ def _dtypes(ctx: Context, dtype: DType) -> Mapping[int, str]:
 # -- asserts
 
 
-def guard(ctx: Context, condition: str) -> None:
+def guard(ctx: Context, condition: str, source: str = "observed") -> None:
     """`assert condition` in front of the statement, once per block."""
-    ctx.basis.append(f"observed: {condition}")
+    ctx.basis.append(f"{source}: {condition}")
     key = f"{condition} {sorted(ctx.mentioned(condition))}"
     if not any(key in block for block in ctx.guards):
         ctx.guards[-1].add(key)

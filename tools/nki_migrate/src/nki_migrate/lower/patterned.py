@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import ast
 
+from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Index, Mask, Sym, Tensor
 from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.context import Cannot, Context, is_none
-from nki_migrate.lower.destination import Target, destination, emit, valid_limits
+from nki_migrate.lower.destination import Target, destination, emit, temporary, valid_limits
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.masks import Region
 from nki_migrate.lower.operators import copy_into
@@ -19,7 +20,7 @@ from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import text_of
 from nki_migrate.lower.views import own_dtype
 
-__all__ = ["lower_affine_select", "lower_iota"]
+__all__ = ["lower_affine_select", "lower_iota", "tile_of_numbers"]
 
 _ZERO = Sym.number(0)
 _COMPARISONS: dict[type[ast.cmpop], str] = {
@@ -39,6 +40,17 @@ def lower_iota(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     dst = destination(ctx, target, index.extents, dtype, "sbuf", site.node, hint="numbers")
     arguments = _pattern(ctx, index, index.extents)
     emit(ctx, "iota", dst, arguments, None, rank=len(index.extents))
+    return dst
+
+
+def tile_of_numbers(ctx: Context, node: ast.AST, index: Index) -> Tensor:
+    """An index expression as an operand: 0.1 made int32 numbers of it."""
+    if len(index.extents) < 2:
+        raise Cannot("NKI1191", "an index tensor of one dimension as an operand", node)
+    ctx.report("NKI1191", node, "an index expression as an operand is a tile of its numbers")
+    whole = DType(f"{ctx.alias('nl')}.int32", "int32")
+    dst = temporary(ctx, "numbers", index.extents, whole, "sbuf", node)
+    emit(ctx, "iota", dst, _pattern(ctx, index, index.extents), None, rank=len(index.extents))
     return dst
 
 

@@ -12,7 +12,7 @@ import ast
 from nki_migrate.facts.dtypes import BOOL, DType, promote, with_scalar
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Guess, either, float32
-from nki_migrate.lower.observations import is_seen_floating, seen_promotion
+from nki_migrate.lower.observations import is_seen_floating, is_seen_int32, seen_promotion
 
 __all__ = [
     "guessed",
@@ -74,7 +74,11 @@ def with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DT
     found = with_scalar(tile, is_float, text)
     if found is not None or is_float is not False:
         return found
-    return tile if is_seen_floating(ctx, tile, text) else None
+    if is_seen_floating(ctx, tile, text):
+        return tile
+    if is_seen_int32(ctx, tile, text):
+        return float32(ctx) if op == "divide" else tile
+    return None
 
 
 def promoted(ctx: Context, op: str, a: DType, b: DType) -> DType | None:

@@ -1,14 +1,16 @@
 """NKI1220: `nl` arithmetic on tiles is `nisa.tensor_tensor`."""
 
+import ast
 from collections.abc import Callable
 
-from nki_migrate.facts.values import Tensor
+from nki_migrate.facts.values import Index, Tensor, Value
 from nki_migrate.findings import Safety
 from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, mask_region
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.operators import binary
+from nki_migrate.lower.patterned import tile_of_numbers
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.rules.rule import Example, Rule
 
@@ -26,7 +28,7 @@ def _lower(name: str) -> Callable[[Context, CallSite, Target | None], Tensor]:
         x, y = site.get("x"), site.get("y")
         if x is None or y is None:
             raise Cannot("NKI1220", f"`nl.{name}` without two operands", site.node)
-        left, right = value_of(ctx, x), value_of(ctx, y)
+        left, right = (_operand(ctx, n) for n in (x, y))
         ctx.report("NKI1220", site.node, f"`nl.{name}` on tiles is an instruction")
         tensors = [t for t in (as_tensor(ctx, left), as_tensor(ctx, right)) if t is not None]
         widest = max(tensors, key=_elements, default=None)
@@ -35,6 +37,11 @@ def _lower(name: str) -> Callable[[Context, CallSite, Target | None], Tensor]:
         return binary(ctx, site.node, name, left, right, dtype, region, target)
 
     return lower
+
+
+def _operand(ctx: Context, node: ast.expr) -> Value:
+    value = value_of(ctx, node)
+    return tile_of_numbers(ctx, node, value) if isinstance(value, Index) else value
 
 
 def _elements(tensor: Tensor) -> int:
