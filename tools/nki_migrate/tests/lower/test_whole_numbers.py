@@ -95,7 +95,7 @@ def test_remainders_that_may_have_fractions_are_left_to_a_human(call):
 PICKED = """
     out = nl.ndarray((8, 3), dtype=nl.float32, buffer=nl.shared_hbm)
     ip = nl.arange(8)[:, None]
-    rows = nl.subtract(nl.add(ip, n), 2)
+    rows = nl.subtract(nl.add(ip, nl.int32(n)), 2)
     tile = nl.load(a[rows[ip, 0], 1:4])
     nl.store(out, tile)
     return out
