@@ -245,3 +245,20 @@ def test_truths_are_close_where_they_are_equal():
     near = nkigen_lite.compile(np.isclose, left, right)
 
     assert np.array_equal(near(left, right), np.isclose(left, right))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float16"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: np.polyval([2, 1], x), lambda x: np.multiply.outer(x, 3),
+     lambda x: np.add.outer(300, x), lambda x: np.kron(x, 3), lambda x: np.outer(x, 3)],
+    ids=["polyval", "multiply.outer", "add.outer", "kron", "outer"],
+)  # fmt: skip
+def test_numbers_that_numpy_makes_arrays_of_are_not_weak(function, dtype):
+    x = np.array([1, 100, 120]).astype(dtype)
+    expected = function(x)
+
+    found = trace(function, x).run(x)
+
+    assert found.dtype == nkigen_lite.spec.narrow(expected.dtype).dtype
+    assert np.array_equal(found, expected)

@@ -206,6 +206,19 @@ def test_infinities_are_no_count(moves):
     moves(lambda x: np.stack([x, ends]), random(2))
 
 
+@pytest.mark.parametrize("place", range(6))
+def test_a_mask_without_one_place_is_no_count(exactly, place):
+    kept = np.arange(6) != place
+
+    exactly(lambda x: np.where(kept, x, 0), np.arange(1, 7, dtype=np.float32))
+
+
+def test_integers_that_stop_at_the_largest_are_no_count(exactly):
+    largest = np.array([126, 127, 127, 127], np.int8)
+
+    exactly(lambda x: x ^ largest, np.arange(4, dtype=np.int8))
+
+
 def test_choices_by_a_random_mask(exactly):
     mask = np.random.default_rng(1).random((150, 90)) > 0.5
 

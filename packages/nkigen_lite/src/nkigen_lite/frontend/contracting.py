@@ -19,7 +19,7 @@ from nkigen_lite.errors import (
 from nkigen_lite.frontend import joining, views
 from nkigen_lite.frontend.arranging import diagonal
 from nkigen_lite.frontend.numbers import as_number
-from nkigen_lite.frontend.promotion import operand, shape_of, traced
+from nkigen_lite.frontend.promotion import as_array, operand, shape_of, traced
 from nkigen_lite.frontend.tape import Tape
 
 Array = Any
@@ -293,7 +293,7 @@ def outer_of(ufunc: np.ufunc, given: tuple[Any, ...]) -> Any:
     """`np.add.outer`: every element of one with every element of the other."""
     if len(given) != 2 or ufunc.signature is not None:
         raise ArgumentError("outer product only supported for binary functions")
-    x, y = given
+    x, y = map(as_array, given)
     lot = (*shape_of(operand(x)), *(1,) * len(shape_of(operand(y))))
     return ufunc(np.reshape(x, lot), y)
 

@@ -49,6 +49,12 @@ def operand(given: Any) -> Any:
     return array
 
 
+def as_array(given: Any) -> Any:
+    """As `operand`, where NumPy makes an array of a number first: its dtype is no weak one."""
+    found = operand(given)
+    return found if isinstance(found, TracedArray) else np.asarray(found)
+
+
 def dtype_of(given: Any) -> Any:
     """As `ufunc.resolve_dtypes` wants it: a dtype, or the Python type of a weak number."""
     if type(given) is bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nkigen_lite.errors import BroadcastError, UnsupportedKeywordError, ValueRangeError
 from nkigen_lite.frontend import joining, views
-from nkigen_lite.frontend.promotion import check_casting, operand, shape_of, traced
+from nkigen_lite.frontend.promotion import as_array, check_casting, operand, shape_of, traced
 
 Array = Any
 """A traced array: NumPy's stubs say that its functions give arrays of its own."""
@@ -226,7 +226,7 @@ def _sinc(x: Array) -> Any:
 
 def _polyval(p: Any, x: Any) -> Any:
     """Horner's scheme."""
-    return reduce(lambda found, c: found * x + c, list(p), np.zeros_like(x))
+    return reduce(lambda found, c: found * x + c, list(as_array(p)), np.zeros_like(x))
 
 
 NAMES: dict[str, Any] = {

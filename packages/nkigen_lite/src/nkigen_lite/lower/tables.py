@@ -141,7 +141,7 @@ def _stretch(holds: np.ndarray) -> np.ndarray:
 
 
 def _counts(first: float, step: float, given: np.ndarray, dtype: DType) -> bool:
-    """Whether iota makes exactly these elements."""
+    """Whether iota makes exactly these elements; the bits too, as -0.0 is not 0."""
     last = first + step * given.size
     if not (
         np.isfinite(step)
@@ -151,6 +151,8 @@ def _counts(first: float, step: float, given: np.ndarray, dtype: DType) -> bool:
     ):
         return False
     made = int(first) + int(step) * np.arange(given.size)
+    if not np.array_equal(made, given.astype(np.float64)):
+        return False
     return cast(made.astype(np.int32), dtype, from_=int32).tobytes() == given.tobytes()
 
 
