@@ -312,3 +312,17 @@ def kernel(a):
             HEAD + text.replace("+= nisa.nc_matmul(x, x)", "= nl.copy(x)"), "k.py", Request()
         ).after
     )
+
+
+def test_a_name_of_the_old_namespace_is_left_under_one_todo():
+    text = """
+from neuronxcc.nki._pre_prod_kernels.blockwise_mm import TILE
+
+@nki.jit
+def kernel(x):
+    bias = nl.zeros((TILE, 1), dtype=nl.float32, buffer=nl.sbuf)
+    return bias
+"""
+    once = migrate_source(HEAD + text, "k.py", Request(target="0.6")).after
+
+    assert migrate_source(once, "k.py", Request(target="0.6")).after == once
