@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from itertools import count
 
@@ -375,6 +376,17 @@ def test_rolled_programs_do_what_the_unrolled_ones_do():
         assert [*_executed(after.body, {}, {})] == [*_executed(before.body, {}, {})], seed
         loops += sum(isinstance(s, Loop) for s in walk(after.body))
     assert loops > 100
+
+
+def test_few_statements_roll_as_many_do(monkeypatch):
+    """Lists for few and arrays for many find the same loops."""
+    programs = [program(_random_body(random.Random(seed), 2, {}, count())) for seed in range(40)]
+    found = []
+    for most in (0, 1 << 20):
+        monkeypatch.setattr(sys.modules["neuroncore.program.reroll"], "FEW_ROWS", most)
+        found.append([print_program(reroll(before)) for before in programs])
+
+    assert found[0] == found[1]
 
 
 def _random_body(

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from neuroncore.program.few import SIGHTS, Few, roll_few
 from neuroncore.program.fold import Fold, can_join, can_move
 from neuroncore.program.looks import Looks, own_buffers
 from neuroncore.program.naming import named_like_source
@@ -25,8 +26,8 @@ from neuroncore.program.rolling import Kinds, joined_rows, rolled_rows
 from neuroncore.program.rows import NONE, Forms, Rows
 
 LONGEST_PERIOD = 1024  # statements at one level; longer bodies stay unrolled
+FEW_ROWS = 96  # at one level; more are sooner looked at in arrays
 _FEW = 256  # integers; fewer are sooner in a set than sorted
-_SIGHTS = 3  # how many next occurrences of a statement suggest a period
 
 
 def reroll(
@@ -43,15 +44,22 @@ def reroll(
     return named_like_source(rolled, names or {})
 
 
-def loops_in(rows: Rows, forms: Forms, pinned: frozenset[int]) -> tuple[Statement, ...]:
+def loops_in(rows: Rows | Few, forms: Forms, pinned: frozenset[int]) -> tuple[Statement, ...]:
     """The rows as statements, periodic ones as loops. `pinned`: buffers that are like no other."""
-    roller = _Roller(rows, forms, pinned)
+    kinds = Kinds(max(rows.kinds.tolist() if isinstance(rows, Rows) else rows.kinds, default=0) + 1)
+    if isinstance(rows, Few):
+        if len(rows) <= FEW_ROWS:
+            rows, is_done = roll_few(rows, forms, kinds, pinned)
+            if is_done:
+                return forms.nodes(rows)
+        rows = rows.rows()
+    roller = _Roller(rows, forms, pinned, kinds)
     while roller.pass_over():
         pass
     return forms.nodes(roller.rows)
 
 
-def _rows_of(program: Program, same_line: bool) -> tuple[Rows, Forms, frozenset[int]]:
+def _rows_of(program: Program, same_line: bool) -> tuple[Few, Forms, frozenset[int]]:
     """The body of a program as rows, each with a form of its own."""
     allocates = [s for s in walk(program.body) if isinstance(s, Allocate)]
     buffers = {b.name: b for b in program.parameters}
@@ -62,22 +70,16 @@ def _rows_of(program: Program, same_line: bool) -> tuple[Rows, Forms, frozenset[
     looks = Looks(buffers, pinned, same_line)
     origins = {numbers[s.buffer.name]: s.origin for s in allocates}
     forms = Forms(dict(enumerate(buffers.values())), origins.__getitem__)
-    by_row, first = list[tuple[int, int, int, int]](), [0]
-    which, offsets = list[int](), list[int]()
+    rows = Few()
     for node in program.body:
         if isinstance(node, Allocate):
-            by_row.append((looks.kind(node), NONE, numbers[node.buffer.name], 0))
-        else:
-            by_row.append((looks.kind(node), forms.add(node), NONE, _depth(node)))
-            own = set(own_buffers(node)) if isinstance(node, Loop) else ()
-            for access in accesses(node):
-                which.append(NONE if access.buffer in own else numbers[access.buffer])
-                offsets.append(access.offset.constant)
-        first.append(len(which))
-    rows = Rows(
-        *np.array(by_row, np.int64).reshape(-1, 4).T.copy(),
-        *(np.array(column, np.int64) for column in (first, which, offsets)),
-    )
+            rows.add(looks.kind(node), NONE, numbers[node.buffer.name], 0, (), ())
+            continue
+        own = set(own_buffers(node)) if isinstance(node, Loop) else ()
+        named = [*accesses(node)]
+        which = [NONE if a.buffer in own else numbers[a.buffer] for a in named]
+        offsets = tuple([access.offset.constant for access in named])
+        rows.add(looks.kind(node), forms.add(node), NONE, _depth(node), tuple(which), offsets)
     return rows, forms, frozenset(numbers[name] for name in pinned)
 
 
@@ -86,18 +88,18 @@ def _depth(node: Statement) -> int:
 
 
 class _Roller:
-    def __init__(self, rows: Rows, forms: Forms, pinned: frozenset[int]) -> None:
+    def __init__(self, rows: Rows, forms: Forms, pinned: frozenset[int], kinds: Kinds) -> None:
         self.rows = rows
         self.forms = forms
         self.pinned = np.array(sorted(pinned), np.int64)
-        self.kinds = Kinds(int(rows.kinds.max(initial=0)) + 1)
+        self.kinds = kinds
 
     def periods(self) -> list[int]:
         """Distances at which statements recur, shortest first."""
         order = self.rows.kinds.argsort(kind="stable")
         kinds = self.rows.kinds[order]
         found: set[int] = set()
-        for sight in range(1, _SIGHTS + 1):
+        for sight in range(1, SIGHTS + 1):
             apart = (order[sight:] - order[:-sight])[kinds[sight:] == kinds[:-sight]]
             found.update((apart if len(apart) < _FEW else np.unique(apart)).tolist())
         return sorted(p for p in found if p <= LONGEST_PERIOD)

@@ -54,7 +54,9 @@ def rolled_rows(
         new.kinds[first] = [kinds.number((period, look)) for look in _bytes_of_rows(looks)]
         new.forms[first] = [
             forms.add(Rolled(rows, at, period, count, moves))
-            for at, count, moves in zip(first.tolist(), trips[loops].tolist(), steps, strict=True)
+            for at, count, moves in zip(
+                first.tolist(), trips[loops].tolist(), steps.tolist(), strict=True
+            )
         ]
         new.buffers[uses[own != NONE]] = NONE
     keep = _but(start + 1, end, len(rows))

@@ -6,9 +6,10 @@ of each access, and the buffer that it allocates, if it is an Allocate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +32,9 @@ NONE = -1
 
 Terms = tuple[tuple[str, int], ...]
 """Loop variables and their factors."""
+
+Row = tuple[int, int, Sequence[int], Sequence[int]]
+"""The form, the buffer that it makes, buffers and offsets of its accesses."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +71,19 @@ class Rows:
         """(U,) the row that each access belongs to."""
         return np.arange(len(self)).repeat(self.counts())
 
+    def depth(self) -> int:
+        """How deep loops are nested in one of them."""
+        return int(self.inside.max())
+
+    def each(self) -> Iterator[Row]:
+        """Row by row."""
+        first, buffers, offsets = self.first.tolist(), self.buffers.tolist(), self.offsets.tolist()
+        parts = [slice(*ends) for ends in pairwise(first)]
+        return zip(
+            self.forms.tolist(), self.made.tolist(),
+            [buffers[part] for part in parts], [offsets[part] for part in parts], strict=True,
+        )  # fmt: skip
+
     def part(self, start: int, stop: int) -> Rows:
         """The rows from `start` to before `stop`."""
         first = self.first[start : stop + 1]
@@ -98,6 +115,16 @@ class Rows:
         )  # fmt: skip
 
 
+class Level(Protocol):
+    """Statements of one level, in arrays or in lists."""
+
+    def depth(self) -> int: ...
+
+    def each(self) -> Iterator[Row]: ...
+
+    def part(self, start: int, stop: int) -> Level: ...
+
+
 class Use(NamedTuple):
     """An access of a form, and the values of the loops around it in that form."""
 
@@ -114,14 +141,14 @@ class Rolled:
     which one iteration is kept.
     """
 
-    level: Rows
+    level: Level
     start: int
     period: int
     trips: int
-    steps: np.ndarray
+    steps: Sequence[int]
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> Level:
         """Its first iteration."""
         return self.level.part(self.start, self.start + self.period)
 
@@ -142,18 +169,18 @@ class Forms:
         self.forms.append(form)
         return len(self.forms) - 1
 
-    def nodes(self, rows: Rows, terms: Sequence[Terms] | None = None) -> tuple[Statement, ...]:
+    def nodes(self, rows: Level, terms: Sequence[Terms] | None = None) -> tuple[Statement, ...]:
         """All rows as statements, with `terms` (U) of loops around them added to their offsets."""
-        forms, made = rows.forms.tolist(), rows.made.tolist()
-        first, buffers = rows.first.tolist(), rows.buffers.tolist()
-        offsets = rows.offsets.tolist()
-        terms = terms or ((),) * len(buffers)
-        return tuple([
-            Allocate(self.buffers[b], self.origin(b))
-            if b != NONE
-            else self._filled(form, buffers[start:stop], offsets[start:stop], terms[start:stop])
-            for form, b, start, stop in zip(forms, made, first, first[1:], strict=False)
-        ])  # fmt: skip
+        found, at = list[Statement](), 0
+        for form, made, buffers, offsets in rows.each():
+            if made != NONE:
+                found.append(Allocate(self.buffers[made], self.origin(made)))
+                continue
+            end = at + len(buffers)
+            around = terms[at:end] if terms else ((),) * len(buffers)
+            found.append(self._filled(form, buffers, offsets, around))
+            at = end
+        return tuple(found)
 
     def form(self, number: int) -> Call | Loop:
         """A call or loop like those that are made of this form."""
@@ -191,10 +218,10 @@ class Forms:
 
     def _loop(self, rolled: Rolled, terms: Sequence[Terms]) -> Loop:
         rows = rolled.rows
-        variable = f".{rows.inside.max()}"  # by depth, until all are named like the source
+        variable = f".{rows.depth()}"  # by depth, until all are named like the source
         moves = [
             (*more, (variable, step)) if step else more
-            for more, step in zip(terms, rolled.steps.tolist(), strict=True)
+            for more, step in zip(terms, rolled.steps, strict=True)
         ]
         body = self.nodes(rows, moves)
         return Loop(variable, 0, rolled.trips, body, origin=body[0].origin)
