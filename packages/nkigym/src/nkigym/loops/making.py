@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from neuroncore._caret import Place
+from neuroncore.errors import Place
 from neuroncore.program import Access, Affine, Call, Indirect
 from nki_dtypes import DType
 
