@@ -212,3 +212,32 @@ def test_straight_line_programs_agree_or_are_not_complete(tmp_path_factory, line
 @given(st.lists(STATEMENTS, max_size=12), st.sampled_from(DTYPES[:3]))
 def test_many_straight_line_programs_agree(tmp_path_factory, lines, dtype):
     check_program(tmp_path_factory.mktemp("k"), lines, dtype)
+
+
+ASSIGNED = {
+    "a product": "nl.multiply(t, t)",
+    "a sum with a number": "nl.add(t, 33)",
+    "a function": "nl.sqrt(t)",
+    "a total": "nl.sum(t, axis=1, keepdims=True)",
+    "a quotient": "nl.divide(t, nl.add(t, t))",
+}
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "int32"])
+@pytest.mark.parametrize("value", ASSIGNED.values(), ids=ASSIGNED)
+def test_a_result_is_rounded_before_it_gets_into_a_wider_tile(value, dtype, tmp_path):
+    body = f"""
+        t = nl.load(a, dtype=nl.{dtype})
+        wide = nl.ndarray((8, {1 if "sum" in value else 16}), dtype=nl.float32, buffer=nl.sbuf)
+        wide[...] = {value}
+        nl.store(out, nl.add(wide, nl.load(a, dtype=nl.float32)))
+        """
+    text = source(body, "nl.float32").replace(
+        "def kernel(a):", "def kernel(a):\n    assert a.shape == (8, 16)"
+    )
+    a = (np.arange(8 * 16).reshape(8, 16) * 37 % 120 + 1).astype(np.float32)
+
+    results = both(tmp_path, text, a)
+
+    assert results is not None
+    np.testing.assert_allclose(*results, rtol=2.0**-23 * 1.01 if "div" in value else 0)

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nki_migrate.facts.dtypes import FLOAT32, DType
+from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
 from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, Unknown, Value
 from nki_migrate.lower.context import Cannot, Context, call_text, is_none
 from nki_migrate.lower.masks import Region, region_of
@@ -120,9 +120,16 @@ def destination(
     hint: str,
     in_place: bool = False,
     guess: Guess | None = None,
+    computes: bool = False,
 ) -> Tensor:
-    """The tensor that the instruction at `node` writes to."""
+    """The tensor that the instruction at `node` writes to.
+
+    A result that is computed (`computes`) and rounded to a dtype of its own before it gets into a
+    tile of another dtype needs a tile of its own, too.
+    """
     if target is not None and target.view is not None:
+        if computes and dtype is not None and _rounds(dtype, target.view):
+            return temporary(ctx, hint, shape, dtype, buffer, node)
         return target.view
     if dtype is None:
         dtype = _guessed(ctx, node, guess)
@@ -137,6 +144,13 @@ def destination(
             return old  # type: ignore[return-value]
         return temporary(ctx, f"{name}_{hint}", shape, dtype, buffer, node)
     return allocate(ctx, name, shape, dtype, buffer, node)
+
+
+def _rounds(dtype: DType, view: Tensor) -> bool:
+    """Whether the dtype of a result keeps less than the tile that it is assigned to would."""
+    held = view.dtype
+    known = dtype.is_known and held is not None and held.is_known
+    return known and held is not None and dtype.key not in {held.key, FLOAT32, BOOL}
 
 
 def _still_needed(ctx: Context, name: str, reads: frozenset[str]) -> bool:

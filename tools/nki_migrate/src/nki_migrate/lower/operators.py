@@ -106,7 +106,15 @@ def unary(
     shape = whole_shape(ctx, data)
     hint = _hint(function, data)
     dst = destination(
-        ctx, target, shape, dtype or own_dtype(ctx, data), "sbuf", node, hint=hint, in_place=True
+        ctx,
+        target,
+        shape,
+        dtype or own_dtype(ctx, data),
+        "sbuf",
+        node,
+        hint=hint,
+        in_place=True,
+        computes=not region.guards and not region.limits,
     )
     operands = [("op", f"{ctx.alias('nl')}.{function}"), ("data", data)]
     emit(ctx, "activation", dst, operands, region, rank=_rank(data))  # type: ignore[arg-type]
@@ -276,7 +284,16 @@ def _tensor_tensor(
     shape = whole_shape(ctx, a)
     hint = f"{a.storage.name}_{op}" if a.dims is None else op
     dst = destination(
-        ctx, target, shape, dtype, "sbuf", node, hint=hint, in_place=True, guess=guess
+        ctx,
+        target,
+        shape,
+        dtype,
+        "sbuf",
+        node,
+        hint=hint,
+        in_place=True,
+        guess=guess,
+        computes=not region.guards and not region.limits,
     )
     operands = [("data1", a), ("data2", b), ("op", f"{ctx.alias('nl')}.{op}")]
     emit(ctx, "tensor_tensor", dst, operands, region, rank=_rank(a))  # type: ignore[arg-type]
@@ -309,6 +326,7 @@ def _with_operand(
         hint=hint,
         in_place=True,
         guess=guess,
+        computes=not region.guards and not region.limits,
     )
     operands: list[tuple[str, str | Tensor]] = [
         ("data", tile),

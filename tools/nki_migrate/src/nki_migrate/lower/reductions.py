@@ -44,7 +44,8 @@ def reduce_tile(
     if op == "add" and is_truth(data.dtype) and is_truth(dtype):
         op = "maximum"  # a sum of truth values is a truth value in 0.1: whether any holds
     hint = f"{data.storage.name}_{site.name[3:]}" if data.dims is None else site.name[3:]
-    dst = destination(ctx, target, shape, dtype, "sbuf", site.node, hint=hint)
+    whole = not region.guards and not region.limits
+    dst = destination(ctx, target, shape, dtype, "sbuf", site.node, hint=hint, computes=whole)
     rank = len(data.shape) if data.shape is not None else 2
     rows = {a: n for a, n in region.limits.items() if a == 0}
     limits = cut(data, region.limits, rank)
