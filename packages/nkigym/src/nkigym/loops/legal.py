@@ -28,10 +28,10 @@ def refuse_illegal(
     call: Call, ranges: Mapping[str, range], buffers: Mapping[str, Buffer], program: Program
 ) -> None:
     """Raise Refused with the limit that a call breaks while its loops run over `ranges`."""
-    if any(a.indirect is not None for a in call.accesses.values()):
+    looks = form_of(call, ranges, buffers)
+    if looks is None:
         raise Refused(f"{call.instruction} reads an index on the device")
-    operands = [_form(value, ranges, buffers) for value in call.operands.values()]
-    form = (program.target, program.nki, call.instruction, id(call.attrs), *operands)
+    form = (program.target, program.nki, *looks)
     known = _known.get(form)
     if known is None:
         core = _strict(program.target)
@@ -41,6 +41,18 @@ def refuse_illegal(
         known = _known[form] = (call.attrs, None if wrong is None else wrong.violation.what)
     if known[1] is not None:
         raise Refused(f"{call.instruction}: {known[1]}")
+
+
+def form_of(
+    call: Call, ranges: Mapping[str, range], buffers: Mapping[str, Buffer]
+) -> tuple[Hashable, ...] | None:
+    """All of a call that limits depend on, as long as its attributes live; None where it reads an
+    index on the device.
+    """
+    if any(access.indirect is not None for access in call.accesses.values()):
+        return None
+    operands = [_form(value, ranges, buffers) for value in call.operands.values()]
+    return (call.instruction, id(call.attrs), *operands)
 
 
 def _form(value: Any, ranges: Mapping[str, range], buffers: Mapping[str, Buffer]) -> Hashable:

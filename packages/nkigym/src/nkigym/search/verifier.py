@@ -1,12 +1,13 @@
 """What is wrong with the programs of a search, which share most of their calls.
 
 The same answers as `neuroncore.program.verify` without content: limits of a call depend on the
-call, its buffers and the values of its loop variables alone, and are found once for these.
+call, its buffers and the values of its loop variables alone, and are found once for these. What is
+legal is so under other names too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from neuroncore.core import NeuronCore
@@ -18,6 +19,7 @@ from neuroncore.program.liveness import over_capacity
 from neuroncore.program.nodes import accesses
 from neuroncore.program.structure import structure
 from neuroncore.program.verify import STRICT
+from nkigym.loops.legal import form_of
 
 KEPT = 1 << 15
 """Calls that are kept; beyond it they are looked at anew."""
@@ -29,6 +31,7 @@ class Verifier:
     def __init__(self, target: str, nki: str) -> None:
         self._core, self._nki = NeuronCore(target, STRICT, watchers=()), nki
         self._known: dict[tuple[Any, ...], tuple[Any, list[Finding]]] = {}
+        self._legal: dict[Hashable, Mapping[str, Any]] = {}
 
     def findings(self, program: Program) -> list[Finding]:
         """Structure, limits of all calls in all iterations, capacity."""
@@ -48,5 +51,18 @@ class Verifier:
             if len(self._known) >= KEPT:
                 self._known.clear()
             kept = (call, *used)  # so that no id comes again
-            known = self._known[key] = kept, limits(call, ranges, buffers, self._core, self._nki)
+            known = self._known[key] = kept, self._new_limits(call, ranges, buffers)
         return known[1]
+
+    def _new_limits(
+        self, call: Call, ranges: Ranges, buffers: Mapping[str, Buffer]
+    ) -> list[Finding]:
+        form = form_of(call, ranges, buffers)
+        if form in self._legal:
+            return []
+        found = limits(call, ranges, buffers, self._core, self._nki)
+        if form is not None and not found:
+            if len(self._legal) >= KEPT:
+                self._legal.clear()
+            self._legal[form] = call.attrs  # so that their id remains theirs
+        return found
