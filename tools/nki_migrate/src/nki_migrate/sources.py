@@ -34,8 +34,12 @@ class SourceText:
 
 
 def mentions_nki(raw: bytes) -> bool:
-    """Whether a file can hold a kernel at all; one that cannot is not parsed."""
-    return any(name in raw for name in _MENTIONS)
+    """Whether a file can hold a kernel at all; one that cannot is not parsed.
+
+    UTF-16 and UTF-32 are looked through too, so that such a file is reported and not passed over.
+    """
+    text = raw.replace(b"\0", b"") if b"\0" in raw else raw
+    return any(name in text for name in _MENTIONS)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -54,8 +58,13 @@ def read_bytes(path: Path) -> bytes:
 def decode(raw: bytes) -> SourceText:
     """The text of a Python file, by its encoding cookie or as UTF-8 when it has none.
 
-    Raises UnreadableSourceError with the first bad byte's line when the bytes are not that.
+    Raises UnreadableSourceError with the first bad byte's line when the bytes are not that, and for
+    NUL bytes.
     """
+    if b"\0" in raw:  # Python reads no such file, whatever its cookie says
+        raise UnreadableSourceError(
+            "holds NUL bytes, as UTF-16 and UTF-32 do; save the file as UTF-8"
+        )
     bom = raw.startswith(codecs.BOM_UTF8)
     body = raw.removeprefix(codecs.BOM_UTF8)
     encoding = _declared_encoding(body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import stat
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -16,19 +17,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _MARK = ".nki-migrate-"
+_ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class ChangedMeanwhileError(Exception):
     """The file on disk is no longer the one that was read; it was left alone."""
 
 
+class ReadOnlyError(Exception):
+    """The file's mode lets nobody write it; a rename would get around that."""
+
+
 def replace_file(path: Path, old: bytes, new: bytes) -> None:
     """Put `new` in place of `old`; the file keeps its mode, a link keeps pointing where it did.
 
-    Raises ChangedMeanwhileError when the file does not hold `old` any more, OSError when the
-    folder cannot be written.
+    Raises ChangedMeanwhileError when the file does not hold `old` any more, ReadOnlyError
+    when nobody may write the file, OSError when the folder cannot be written.
     """
     target = path.resolve(strict=True)
+    if not target.stat().st_mode & _ANY_WRITE:
+        raise ReadOnlyError("the file is read-only; chmod u+w allows it, --output-dir leaves it")
     if target.read_bytes() != old:
         raise ChangedMeanwhileError("the file changed while it was being migrated; run again")
     _write_aside(target, new, mode_from=target)

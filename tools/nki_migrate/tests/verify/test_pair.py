@@ -126,37 +126,48 @@ def test_a_child_that_ends_without_results_is_no_agreement(world):
     assert not found.is_equal
 
 
+STARTS_ANOTHER = """
+import pathlib, subprocess, sys
+code = "import signal; signal.alarm(600); signal.pause()"
+child = subprocess.Popen([sys.executable, "-c", code])
+(pathlib.Path(sys.argv[2]) / "started").write_text(str(child.pid))
+"""
+"""Before the guard stands: a child with a child of its own."""
+
+
 def test_a_child_that_never_ends_is_stopped_with_all_it_started(world, monkeypatch):
     forever = """
-        import nki, os, signal, subprocess, sys
+        import nki, signal
         @nki.jit
         def k(x):
-            code = "import signal; signal.alarm(600); signal.pause()"
-            child = subprocess.Popen([sys.executable, "-c", code])
-            started = os.environ["PYTHONPATH"] + "/started"
-            open(started, "w").write(f"{os.getpid()} {child.pid}")
-            os.rename(started, os.environ["PYTHONPATH"] + "/pid")
+            open("waiting", "w").close()
             signal.alarm(600)
             signal.pause()
     """
-    started = world / "runtime/pid"
-    monkeypatch.setattr(process.subprocess, "Popen", ends_the_wait_on(started))
+    monkeypatch.setattr(process, "_BOOT", STARTS_ANOTHER + process._BOOT)
+    started: list[int] = []
+    monkeypatch.setattr(process.subprocess, "Popen", ends_the_wait_on("waiting", started))
 
     found = verdict(world, forever, seconds=3600)
 
     assert found.problems == ("new kernel failed: stopped after 3600 s; --timeout allows more",)
-    assert ends(int(started.read_text().split()[1]))
+    assert len(started) == 3
+    assert all(ends(pid) for pid in started)
 
 
-def ends_the_wait_on(file: Path) -> type[subprocess.Popen[bytes]]:
-    """Processes: the time of the one that `file` names is up, however long that takes."""
+def ends_the_wait_on(name: str, started: list[int]) -> type[subprocess.Popen[bytes]]:
+    """Processes: the time of one that writes a file `name` is up, however long that takes."""
 
     class Popen(subprocess.Popen):
         def wait(self, timeout=None):
+            assert isinstance(self.args, list)
+            folder = Path(str(self.args[-1]))
+            if timeout is None:
+                started.append(int((folder / "started").read_text()))
             while timeout is not None:
                 with suppress(subprocess.TimeoutExpired):
                     return super().wait(0.01)
-                if file.exists() and int(file.read_text().split()[0]) == self.pid:
+                if (folder / "scratch" / name).exists():
                     raise subprocess.TimeoutExpired(self.args, timeout)
             return super().wait()
 
@@ -252,6 +263,56 @@ def test_children_leave_nothing_beside_the_kernels(world):
     verdict(world, OLD)
 
     assert [path.name for path in (world / "new").iterdir()] == ["k.py"]
+
+
+WRITING = """
+import nki
+
+def note(path):
+    try:
+        open(path, "w")
+    except OSError:
+        pass
+
+@nki.jit
+def k(x):
+    note("{path}")
+    return x + x
+"""
+
+
+def test_a_kernel_that_writes_elsewhere_is_refused_although_its_numbers_are_right(world):
+    path = world / "notes.txt"
+
+    found = verdict(world, WRITING.replace("{path}", str(path)))
+
+    assert not path.exists()
+    assert found.problems == (f"new kernel refused: new.py:6: writes {path} (open)",)
+    assert found.against_old is not None and found.against_old.is_equal
+    assert (found.is_equal, found.refused) == (False, True)
+    assert render_table([Row(found)]).splitlines()[2].endswith("refused")
+
+
+def test_a_kernel_may_write_into_its_working_folder(world):
+    assert verdict(world, WRITING.replace("{path}", "notes.txt")).is_equal
+
+
+def test_a_refusal_that_ends_a_kernel_is_said_once(world):
+    opening = OLD.replace("return", "__import__('socket').socket()\n    return")
+
+    assert verdict(world, opening).problems == (
+        "new kernel refused: new.py:5: uses a socket (socket.__new__)",
+    )
+
+
+def test_a_reference_is_held_to_the_same(world):
+    text = "import os\ndef double(x):\n    os.system('true')\n    return 2.0 * x\n"
+    (world / "references.py").write_text(text)
+
+    (problem,) = verdict(world, OLD).problems[:1]
+
+    where = f"{world}/references.py:3"
+    assert problem == f"reference refused: {where}: starts a process (os.system b'true')"
 
 
 def test_the_table_has_a_row_per_kernel_and_says_what_went_wrong(world):

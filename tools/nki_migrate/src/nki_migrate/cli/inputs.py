@@ -15,7 +15,7 @@ from nki_migrate.findings import FileResult
 from nki_migrate.notebooks import SUFFIX
 from nki_migrate.processing import Task, failed, imports_of
 from nki_migrate.sources import UnreadableSourceError, decode, mentions_nki, read_bytes
-from nki_migrate.writing import ChangedMeanwhileError, replace_file, write_file
+from nki_migrate.writing import ChangedMeanwhileError, ReadOnlyError, replace_file, write_file
 
 STDIN = "-"
 
@@ -128,7 +128,7 @@ def writer(targets: dict[Path, Path] | None) -> Callable[[Input, FileResult], Fi
             return result
         try:
             _write(item, result, targets)
-        except (OSError, ChangedMeanwhileError, UnicodeEncodeError) as error:
+        except (OSError, ChangedMeanwhileError, ReadOnlyError, UnicodeEncodeError) as error:
             return failed(result.path, f"not written: {error}", result.before)
         return result
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from nki_migrate.verify.arrays import Array, fill_array, load_array, save_array
 from nki_migrate.verify.cases import Arg
+from nki_migrate.verify.guard import read_refused
 
 JOB, RESULT, FACTS = "job.json", "result.json", "facts_*.json"
 
@@ -88,7 +89,8 @@ class Outcome:
 
     A variant's results are the returned arrays, then the `output` arguments, then the `inout`
     ones; `returned` counts all but the last group. `findings` are what the checks found, `facts`
-    the facts documents of the variants that were recorded.
+    the facts documents of the variants that were recorded, `refused` what the guard did not let
+    the code do, whether or not the code went on after it.
     """
 
     results: tuple[tuple[Array, ...], ...] = ()
@@ -96,6 +98,7 @@ class Outcome:
     error: str | None = None
     findings: tuple[str, ...] = ()
     facts: tuple[Mapping[str, Any], ...] = ()
+    refused: tuple[str, ...] = ()
 
     def but(self, error: str) -> Outcome:
         """The same with another reason for stopping."""
@@ -120,7 +123,7 @@ def read_result(folder: Path) -> Outcome:
     try:
         document = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Outcome()
+        return Outcome(refused=read_refused(folder))
     variants = document["variants"]
     return Outcome(
         tuple(tuple(load_array(folder, entry) for entry in v["arrays"]) for v in variants),
@@ -128,4 +131,5 @@ def read_result(folder: Path) -> Outcome:
         document["error"],
         tuple(document["findings"]),
         tuple(json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob(FACTS))),
+        read_refused(folder),
     )

@@ -17,7 +17,10 @@ __all__ = ["Observation", "observe"]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the runs of one case showed; `error` says why it showed less than it could."""
+    """What the runs of one case showed; `error` says why it showed less than it could.
+
+    A run in which something was refused shows nothing: without it the kernel may go other ways.
+    """
 
     case: Case
     facts: Observed
@@ -48,6 +51,8 @@ def _job(case: Case, file: Path, target: str) -> Job:
 
 
 def _observation(case: Case, outcome: Outcome) -> Observation:
+    if outcome.refused:
+        return Observation(case, Observed(), f"refused: {'; '.join(outcome.refused)}")
     facts = Observed()
     for number, document in enumerate(outcome.facts):
         facts += facts_of(document, f"{case.kernel}, run {number}")

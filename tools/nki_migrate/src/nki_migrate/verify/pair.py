@@ -10,6 +10,7 @@ from pathlib import Path
 from nki_migrate.verify.arrays import Array
 from nki_migrate.verify.cases import Case, CasesError
 from nki_migrate.verify.compare import Difference, Tolerance, compare
+from nki_migrate.verify.guard import REFUSAL
 from nki_migrate.verify.job import Backend, Job, Outcome
 from nki_migrate.verify.process import Children
 
@@ -33,7 +34,8 @@ class Verdict:
     """What the comparison of one kernel says.
 
     `against_reference` and `against_old` are the worst differences over all variants and outputs,
-    None when that comparison could not be made; `problems` say what went wrong, in order.
+    None when that comparison could not be made; `problems` say what went wrong, in order, and
+    `refused` is whether some code did what code that is verified may not do.
     """
 
     file: str
@@ -42,6 +44,7 @@ class Verdict:
     against_reference: Difference | None
     against_old: Difference | None
     problems: tuple[str, ...]
+    refused: bool = False
 
     @property
     def is_equal(self) -> bool:
@@ -93,6 +96,7 @@ def _together(group: Sequence[Verdict]) -> Verdict:
         worst([v.against_reference for v in group if v.against_reference]),
         worst([v.against_old for v in group if v.against_old]),
         tuple(dict.fromkeys(problem for verdict in group for problem in verdict.problems)),
+        any(verdict.refused for verdict in group),
     )
 
 
@@ -149,20 +153,25 @@ def _judge(
         against_reference,
         against_old,
         tuple(problems),
+        any(outcome.refused for outcome in (old, new, reference) if outcome),
     )
 
 
 def _failures(pair: Pair, old: Outcome, new: Outcome, reference: Outcome | None) -> Sequence[str]:
-    runs = {"old kernel": (old, pair.old), "new kernel": (new, pair.new)}
     failed = [
-        f"{who} failed: {outcome.error.replace(str(side.file), side.shown_as)}"
-        for who, (outcome, side) in runs.items()
-        if outcome.error
+        *_went_wrong("old kernel", old, pair.old),
+        *_went_wrong("new kernel", new, pair.new),
+        *_went_wrong("reference", reference or Outcome(), None),
     ]
-    if reference is not None and reference.error:
-        failed.append(f"reference failed: {reference.error}")
     found = [text.replace(str(pair.new.file), pair.new.shown_as) for text in new.findings]
     return failed + found
+
+
+def _went_wrong(who: str, outcome: Outcome, side: Side | None) -> list[str]:
+    texts = [f"{who} refused: {attempt}" for attempt in outcome.refused]
+    if outcome.error and not (texts and REFUSAL in outcome.error):
+        texts.append(f"{who} failed: {outcome.error}")
+    return [text.replace(str(side.file), side.shown_as) if side else text for text in texts]
 
 
 def _worst(

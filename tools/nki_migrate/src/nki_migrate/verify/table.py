@@ -40,6 +40,7 @@ class Row:
             "against_reference": _json(verdict.against_reference),
             "against_old": _json(verdict.against_old),
             "equal": verdict.is_equal,
+            "refused": verdict.refused,
             "problems": list(verdict.problems),
         }
 
@@ -70,7 +71,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         "" if row.todos is None else str(row.todos),
         _error(verdict.against_reference, verdict),
         _error(verdict.against_old, verdict),
-        "yes" if verdict.is_equal else "NO",
+        "yes" if verdict.is_equal else "refused" if verdict.refused else "NO",
     )
 
 

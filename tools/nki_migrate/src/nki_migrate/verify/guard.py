@@ -1,0 +1,212 @@
+"""What user code may do to the machine while it is verified: its own scratch folder, nothing else.
+
+A guard against kernels and helpers that write, connect or start programs as a habit, made of
+Python's audit events (PEP 578). It is no security boundary: compiled code, and whoever means to
+get around it, is not held.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+SCRATCH, REFUSED = "scratch", "refused.jsonl"
+REFUSAL = "refused while verifying"
+_MOST_RECORDED = 100
+_LONGEST_DETAIL = 80
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_NO_FOLDER = -1
+
+# event → verb, position of each path, position of the folder descriptor of each path
+_PATHS: Mapping[str, tuple[str, tuple[int, ...], tuple[int, ...]]] = {
+    "os.remove": ("removes", (0,), (1,)),
+    "os.rmdir": ("removes", (0,), (1,)),
+    "os.mkdir": ("makes", (0,), (2,)),
+    "os.rename": ("renames", (0, 1), (2, 3)),
+    "os.link": ("links", (0, 1), (2, 3)),
+    "os.symlink": ("links", (1,), (2,)),
+    "os.truncate": ("truncates", (0,), ()),
+    "os.chmod": ("changes", (0,), (2,)),
+    "os.chown": ("changes", (0,), (3,)),
+    "os.chflags": ("changes", (0,), ()),
+    "os.utime": ("changes", (0,), (3,)),
+    "os.setxattr": ("changes", (0,), ()),
+    "os.removexattr": ("changes", (0,), ()),
+    "shutil.rmtree": ("removes", (0,), (1,)),
+    "sqlite3.connect": ("writes", (0,), ()),
+}
+_OF_A_LINK_ITSELF = ("os.remove", "os.rmdir", "os.mkdir", "os.rename", "os.link", "os.symlink")
+_PROCESSES = (
+    "os.exec",
+    "os.fork",
+    "os.forkpty",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.startfile",
+    "os.system",
+    "pty.spawn",
+    "subprocess.Popen",
+    "nki_migrate.fork_exec",
+)
+_HARMLESS_SOCKETS = ("socket.gethostname",)
+
+
+class RefusedError(PermissionError):
+    """User code tried what it may not do while it is verified."""
+
+
+def install(folder: Path, file: str) -> None:
+    """Hold this process, for the rest of its life, to writing into `folder` only.
+
+    The working folder and the temporary folder become `folder/scratch`. What is refused raises
+    RefusedError in the code that tried, and is recorded with the line of `file` that led to it,
+    whatever that code does with the error.
+    """
+    scratch = folder / SCRATCH
+    scratch.mkdir()
+    for name in ("TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "MPLCONFIGDIR"):
+        os.environ[name] = str(scratch)
+    tempfile.tempdir = None
+    os.chdir(scratch)
+    _announce_fork_exec()
+    sys.addaudithook(_Guard(folder, file))
+
+
+def read_refused(folder: Path) -> tuple[str, ...]:
+    """What was refused in a folder's run, in order; each once."""
+    with suppress(FileNotFoundError):
+        lines = (folder / REFUSED).read_text(encoding="utf-8").splitlines()
+        return tuple(json.loads(line) for line in lines)
+    return ()
+
+
+def _announce_fork_exec() -> None:
+    """`multiprocessing` starts programs by a function that raises no audit event."""
+    with suppress(ImportError):
+        import _posixsubprocess
+
+        original = _posixsubprocess.fork_exec
+
+        def fork_exec(*given: Any) -> Any:
+            sys.audit("nki_migrate.fork_exec", *given[:1])
+            return original(*given)
+
+        _posixsubprocess.fork_exec = fork_exec
+
+
+class _Guard:
+    def __init__(self, folder: Path, file: str) -> None:
+        self._folder, self._file = folder.resolve(), file
+        self._libraries = _library_folders()
+        self._recorded: set[str] = set()
+
+    def __call__(self, event: str, given: tuple[Any, ...]) -> None:
+        """The audit hook: returns for what is allowed, raises RefusedError for the rest."""
+        if event == "open":
+            self._open(*given)
+        elif event in _PATHS:
+            self._paths(event, given)
+        elif event in _PROCESSES:
+            self._refuse("starts a process", event, given)
+        elif event.startswith("socket.") and event not in _HARMLESS_SOCKETS:
+            self._refuse("uses a socket", event, given)
+        elif event in ("os.kill", "os.killpg") and given[0] not in (0, os.getpid()):
+            self._refuse(f"signals process {given[0]}", event, ())
+        elif event == "ctypes.dlopen" and not self._is_a_librarys_doing():
+            self._refuse("loads a C library", event, given)
+
+    def _open(self, path: Any, mode: str | None, flags: int) -> None:
+        if flags & _WRITING and (outside := self._outside(path)):
+            self._refuse(f"writes {outside}", "open", ())
+
+    def _paths(self, event: str, given: Sequence[Any]) -> None:
+        verb, positions, folders = _PATHS[event]
+        if event == "sqlite3.connect" and given[0] in (":memory:", b":memory:", ""):
+            return
+        for i, position in enumerate(positions):
+            folder = given[folders[i]] if i < len(folders) else _NO_FOLDER
+            outside = self._outside(given[position], folder, event in _OF_A_LINK_ITSELF)
+            if outside and not (event == "os.mkdir" and Path(outside).is_dir()):
+                self._refuse(f"{verb} {outside}", event, ())
+
+    def _outside(self, path: Any, folder: Any = _NO_FOLDER, itself: bool = False) -> str | None:
+        """The whole path if it lies outside the scratch folder; None for one inside."""
+        whole = _whole(path, folder)
+        if whole is None:
+            return None
+        real = whole.parent.resolve() / whole.name if itself else whole.resolve()
+        is_inside = real.is_relative_to(self._folder)
+        return None if is_inside or str(real) == os.devnull else str(real)
+
+    def _refuse(self, what: str, event: str, given: Sequence[Any]) -> None:
+        text = f"{what} ({' '.join([event, *_detail(given)])})"
+        attempt = f"{self._where()}{text}"
+        if attempt not in self._recorded and len(self._recorded) < _MOST_RECORDED:
+            self._recorded.add(attempt)
+            with (self._folder / REFUSED).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(attempt) + "\n")
+        raise RefusedError(f"{REFUSAL}: {text}; only the working folder may be written")
+
+    def _where(self) -> str:
+        """The deepest line of the user's file, or of another file that is no library's."""
+        theirs = [frame for frame in _frames() if not self._is_library(frame.f_code.co_filename)]
+        own = [frame for frame in theirs if frame.f_code.co_filename == self._file]
+        frame = next(iter(own or theirs), None)
+        return f"{frame.f_code.co_filename}:{frame.f_lineno}: " if frame else ""
+
+    def _is_a_librarys_doing(self) -> bool:
+        """Whether the frame that loads a C library is an installed package's, not the user's."""
+        names = (frame.f_code.co_filename for frame in _frames())
+        caller = next((name for name in names if "ctypes" not in Path(name).parts), "")
+        return self._is_library(caller)
+
+    def _is_library(self, filename: str) -> bool:
+        return filename.startswith(self._libraries)
+
+
+def _library_folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    own = str(Path(__file__).resolve().parents[1])
+    return ("<frozen", *(folder + os.sep for folder in sorted({*folders, own})))
+
+
+def _frames() -> Iterator[FrameType]:
+    """The frames of user code and libraries below the audit hook, the innermost first."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename != __file__:
+            yield frame
+        frame = frame.f_back
+
+
+def _whole(path: Any, folder: Any) -> Path | None:
+    """An absolute path; None where the system does not say what a descriptor stands for."""
+    if isinstance(path, int):
+        return _path_of(path)
+    name = Path(os.fsdecode(path))
+    if name.is_absolute() or not isinstance(folder, int) or folder == _NO_FOLDER:
+        return Path.cwd() / name
+    base = _path_of(folder)
+    return None if base is None else base / name
+
+
+def _path_of(descriptor: int) -> Path | None:
+    with suppress(OSError):
+        found = Path(f"/proc/self/fd/{descriptor}").readlink()
+        return found if found.is_absolute() else None  # "pipe:[…]" is no file
+    return None
+
+
+def _detail(given: Sequence[Any]) -> list[str]:
+    """The first argument of an event that says something to the user: a name, an address."""
+    telling = (value for value in given if isinstance(value, str | bytes | tuple | list))
+    return [repr(value)[:_LONGEST_DETAIL] for value in [*telling][:1]]
