@@ -158,3 +158,19 @@ def test_progress_is_shown_on_a_terminal_only_and_not_when_quiet(folder):
     assert b"migrating" in shown and b"migrating" not in printed
     assert quiet == b""
     assert (piped.stderr, piped.stdout) == (b"", printed)
+
+
+def test_a_name_of_the_users_that_migrated_code_needs_stops_the_file(folder):
+    text = (
+        "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\n\n\n"
+        "@nki.jit\ndef scale(x):\n    nisa = 3\n    tile = nl.load(x)\n"
+        "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    nl.store(out, tile * nisa)\n    return out\n"
+    )
+    (folder / "k.py").write_text(text)
+
+    result = run("fix", "k.py")
+
+    assert result.exit_code == 1
+    assert "`nisa` is something else here than nki.isa" in result.stdout
+    assert (folder / "k.py").read_text() == text

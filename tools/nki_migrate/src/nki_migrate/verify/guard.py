@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -74,7 +73,6 @@ def install(folder: Path, file: str) -> None:
     scratch.mkdir()
     for name in ("TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "MPLCONFIGDIR"):
         os.environ[name] = str(scratch)
-    tempfile.tempdir = None
     os.chdir(scratch)
     _announce_fork_exec()
     sys.addaudithook(_Guard(folder, file))
