@@ -14,8 +14,8 @@ from nki_migrate.verify.guard import read_refused
 CHILD = """
 import sys
 from pathlib import Path
-from nki_migrate.verify.guard import install
-install(Path(sys.argv[1]), sys.argv[2])
+from nki_migrate.verify.guard import hold_process
+hold_process(Path(sys.argv[1]), sys.argv[2])
 source = Path(sys.argv[2]).read_text()
 exec(compile(source, sys.argv[2], "exec"), {"__name__": "k", "outside": sys.argv[3]})
 """

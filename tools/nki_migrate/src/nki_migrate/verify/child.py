@@ -21,7 +21,7 @@ import numpy as np
 
 from nki_migrate.verify.arrays import Array, load_array, save_array
 from nki_migrate.verify.checks import Checks
-from nki_migrate.verify.guard import install
+from nki_migrate.verify.guard import hold_process
 from nki_migrate.verify.job import FACTS, read_job, write_result
 
 
@@ -199,7 +199,7 @@ def main(folder: Path) -> int:
     write_result(folder, done)
     checks = Checks(job)
     try:
-        install(folder, job["file"])
+        hold_process(folder, job["file"])
         checks.read_source()
         for entry in _run(folder, job, checks):
             done.append(entry)

@@ -62,7 +62,7 @@ class RefusedError(PermissionError):
     """User code tried what it may not do while it is verified."""
 
 
-def install(folder: Path, file: str) -> None:
+def hold_process(folder: Path, file: str) -> None:
     """Hold this process, for the rest of its life, to writing into `folder` only.
 
     The working folder and the temporary folder become `folder/scratch`. What is refused raises
