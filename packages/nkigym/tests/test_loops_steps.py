@@ -4,7 +4,7 @@ import pytest
 from packages.nkigym.tests.loop_functions import SMALL, matmul
 from packages.nkigym.tests.loop_running import outputs, scheduled
 
-from neuroncore.program import check, parse_program, print_program
+from neuroncore.program import Loop, check, parse_program, print_program
 from nkigym.checker import CertificateFileError, check_step
 from nkigym.loops import TRANSFORMS, Refused, Step, apply, certify, opportunities, take
 from nkigym.naive import naive
@@ -294,6 +294,61 @@ activation(dst=t[:, :], data=t[:, :], reduce_res=s[:, :], op=exp, reduce_op=add,
 dma_copy(dst=out[0:128, :], src=t[:, :])
 """
 
+RUNNING = """
+p = buffer(float32[64, 64], psum)
+for k in range(2):
+    a = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=a[:, :], src=x[128*k : 128*k + 128, :])
+    nc_matmul(dst=p[:, :], stationary=a[:, :], moving=a[:, :])
+    c = buffer(float32[64, 64], sbuf)
+    tensor_copy(dst=c[:, :], src=p[:, :])
+    dma_copy(dst=out[64*k : 64*k + 64, :], src=c[:, :])
+"""
+
+INNER = """
+p = buffer(float32[64, 64], psum)
+for k in range(2):
+    a = buffer(float32[128, 64], sbuf)
+    dma_copy(dst=a[:, :], src=x[128*k : 128*k + 128, :])
+    for i in range(2):
+        nc_matmul(dst=p[:, :], stationary=a[64*i : 64*i + 64, :], moving=a[64*i : 64*i + 64, :])
+    c = buffer(float32[64, 64], sbuf)
+    tensor_copy(dst=c[:, :], src=p[:, :])
+    dma_copy(dst=out[64*k : 64*k + 64, :], src=c[:, :])
+"""
+
+GOING_ON = """
+a = buffer(float32[128, 64], sbuf)
+dma_copy(dst=a[:, :], src=x[0:128, :])
+p = buffer(float32[64, 64], psum)
+b = buffer(float32[64, 64], sbuf)
+c = buffer(float32[64, 64], sbuf)
+for i in range(2):
+    nc_matmul(dst=p[:, :], stationary=a[64*i : 64*i + 64, :], moving=a[64*i : 64*i + 64, :])
+    tensor_copy(dst=b[:, :], src=p[:, :])
+for i in range(2):
+    nc_matmul(dst=p[:, :], stationary=a[64*i : 64*i + 64, :], moving=a[64*i : 64*i + 64, :])
+    tensor_copy(dst=c[:, :], src=p[:, :])
+dma_copy(dst=out[0:64, :], src=b[:, :])
+dma_copy(dst=out[64:128, :], src=c[:, :])
+"""
+
+DRAWN_IN_A_LOOP = """
+for i in range(2):
+    t = buffer(uint32[128, 64], sbuf)
+    rng(dst=t[:, :])
+    dma_copy(dst=out[128*i : 128*i + 128, :], src=t[:, :])
+"""
+
+DRAWN_TWICE = """
+t = buffer(uint32[128, 64], sbuf)
+u = buffer(uint32[128, 64], sbuf)
+rng(dst=t[:, :])
+rng(dst=u[:, :])
+dma_copy(dst=out[0:128, :], src=t[:, :])
+dma_copy(dst=out[128:256, :], src=u[:, :])
+"""
+
 DRAWN = """
 t = buffer(uint32[128, 64], sbuf)
 u = buffer(uint32[128, 64], sbuf)
@@ -309,6 +364,17 @@ tensor_copy(dst=t[:, 1:3, :], src=t[:, 0:2, :])
 dma_copy(dst=out[0:128, :], src=t[:, 1, :])
 dma_copy(dst=out[128:256, :], src=t[:, 2, :])
 """
+
+BEFORE_IT_IS_COMPLETE = [
+    (Step("distribute", (2,), (("cut", 3),)), "a sum and a read of p may meet"),
+    (Step("sink", (2, 2)), "a sum and a read of p may meet"),
+    (Step("sink", (2, 4)), "a write and a read of c may meet"),
+    (Step("hoist", (2, 2)), "a write and a read of a may meet"),
+    (Step("hoist", (2, 4)), "a sum and a read of p may meet"),
+    (Step("swap", (2, 2)), "a sum and a read of p may meet"),
+    (Step("pipeline", (2,), (("cuts", "3"), ("order", "0,1"))), "a sum and a read of p may meet"),
+]
+"""Steps that would add to a running sum before, or read it after, the kernel does."""
 
 REFUSED = [
     (ACCUMULATED, Step("swap", (6,)), "both use scalar.accumulators"),
@@ -331,6 +397,13 @@ REFUSED = [
     (COPIED, Step("bypass", (1, 3)), "it is no copy"),
     (COPIED, Step("engine", (1, 3), (("engine", "vector"),)), "no instruction there"),
     (COPY, Step("rfactor", (1,), (("buffer", "out"),)), "out is no tile in PSUM"),
+    *(
+        (body, Step("rfactor", (2,), (("buffer", "p"),)), "p is not a sum of this loop alone")
+        for body in (RUNNING, INNER)
+    ),
+    *((RUNNING, step, reason) for step, reason in BEFORE_IT_IS_COMPLETE),
+    (GOING_ON, Step("reuse", (6,), (("other", 7),)), "goes on with what the first left in p"),
+    (DRAWN_TWICE, Step("reuse", (3,), (("other", 4),)), "left in vector.random"),
     (HALVES, Step("merge", (3,)), "are not tiles of one form"),
     (
         MOVED,
@@ -348,6 +421,12 @@ def test_a_step_is_refused_with_its_reason(before, step, reason):
     with pytest.raises(Refused, match=reason) as refused:
         take(program(before), step)
     assert refused.value.step == step
+
+
+def test_what_is_drawn_anew_in_each_iteration_is_not_drawn_once():
+    drawn, *_ = apply(program(DRAWN_IN_A_LOOP), Step("hoist", (1, 1))).body[2:]
+
+    assert isinstance(drawn, Loop)
 
 
 NO_STEPS = [

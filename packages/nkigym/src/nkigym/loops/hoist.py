@@ -19,7 +19,7 @@ from neuroncore.program import Allocate, Call, Loop, Program, Statement, accesse
 from nkigym.loops.apart import ANY, SAME
 from nkigym.loops.order import cut_loop
 from nkigym.loops.step import Path, Refused, Step
-from nkigym.loops.touches import ADD, READ
+from nkigym.loops.touches import READ, goes_on_with
 from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import Body, allocated, loop_at, replaced, statement_at, with_body
 
@@ -70,9 +70,7 @@ def _is_invariant(loop: Loop, moved: Statement, claims: Claims, mine: set[str], 
     others = claims.touches(rest)
     if any(t.buffer in mine and t.kind != READ for t in others):
         return False
-    touches = [t for t in claims.touches((moved,)) if t.buffer not in mine]
-    written = {t.buffer for t in touches if t.kind != READ}
-    return not any(t.kind == ADD or (t.kind == READ and t.buffer in written) for t in touches)
+    return goes_on_with(claims.touches((moved,), mine)) is None
 
 
 def _once(

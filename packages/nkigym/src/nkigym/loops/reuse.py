@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, Statement
 from nkigym.loops.step import Path, Refused, Step
-from nkigym.loops.touches import READ
+from nkigym.loops.touches import READ, goes_on_with
 from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import block_of, renamed, statement_at, with_block
 
@@ -87,6 +87,8 @@ def _reuse(program: Program, step: Step) -> Taken:
     claims = Claims(program, step.at)
     _only_made_by(claims, block, {n: set(found.made.values()), m: set(found.made)})
     reads = [t for t in claims.touches((first,)) if t.buffer not in found.made.values()]
+    if (left_off := goes_on_with(reads)) is not None:
+        raise Refused(f"the second goes on with what the first left in {left_off}")
     between = claims.touches(block[n + 1 : m])
     claims.apart(reads, between, (), "what is read is written in between")
     gone = (

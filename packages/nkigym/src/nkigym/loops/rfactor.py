@@ -59,7 +59,9 @@ def _rfactor(program: Program, step: Step) -> Taken:
 
 
 def _sum(claims: Claims, block: tuple, n: int, acc: Buffer) -> Touch:
-    """The one access that adds to the tile, in loop n of its block; all others read it later."""
+    """The one access that adds to the tile, in loop n of its block; all others read it when the
+    loop is done: inside of it the sum is not complete.
+    """
     found: list[Touch] = []
     for k, statement in enumerate(block):
         for touch in claims.touches((statement,)):
@@ -67,7 +69,7 @@ def _sum(claims: Claims, block: tuple, n: int, acc: Buffer) -> Touch:
                 continue
             if k == n and touch.kind == ADD:
                 found.append(touch)
-            elif touch.kind != READ or k < n:
+            elif touch.kind != READ or k <= n:
                 raise Refused(f"{acc.name} is not a sum of this loop alone")
     if len(found) != 1:
         raise Refused(f"{len(found)} instructions of the loop add to {acc.name}, not one")

@@ -6,7 +6,7 @@ that is made inside a statement is no concern of the statements around it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -49,6 +49,19 @@ class Touch(NamedTuple):
     """Between the statement that was asked for and the call, outermost first."""
     covers: bool = False
     """Whether the call sets an accumulator before it uses it."""
+
+
+def goes_on_with(touches: Sequence[Touch]) -> str | None:
+    """The first buffer or register of which a statement uses what it left there when it was done
+    before; None where doing it twice is the same as once.
+    """
+    written = {t.buffer for t in touches if t.kind != READ}
+    for touch in touches:
+        is_register = touch.access is None
+        uses = touch.kind == ADD or is_register or (touch.kind == READ and touch.buffer in written)
+        if uses and not touch.covers:
+            return touch.buffer
+    return None
 
 
 def range_of(loop: Loop) -> Range:
