@@ -12,6 +12,7 @@ from packages.nkigym.tests.test_loops_compose import random_schedule
 
 from neuroncore.errors import KernelError
 from neuroncore.program import Access, Call, Loop, parse_program
+from nki_dtypes import bfloat16
 from nkigym.checker import check_kernels
 from nkigym.naive import naive
 
@@ -135,3 +136,113 @@ def f(x: uint32[128, 32]):
 
     (finding,) = check_kernels(program, program)
     assert why in finding.what
+
+
+HEAD = """program("trn2", "0.6")
+def f(x: float32[128, 128], y: int32[128, 128]):
+    out = buffer(float32[128, 128], shared_hbm)
+    whole = buffer(int32[128, 128], shared_hbm)
+    a = buffer(float32[128, 128], sbuf)
+    b = buffer(float32[128, 128], sbuf)
+    n = buffer(int32[128, 128], sbuf)
+    h = buffer(bfloat16[128, 128], sbuf)
+    p = buffer(float32[128, 128], psum)
+    dma_copy(dst=a[:, :], src=x[:, :])
+    dma_copy(dst=b[:, :], src=x[:, :])
+    dma_copy(dst=n[:, :], src=y[:, :])
+    memset(dst=h[:, :], value=1.0)
+    nc_matmul(dst=p[:, :], stationary=a[:, :], moving=b[:, :])
+    {}
+    tensor_copy(dst=h[:, :], src=b[:, :])
+    dma_copy(dst=out[:, :], src=b[:, :])
+    dma_copy(dst=whole[:, :], src=n[:, :])
+    return out, whole
+"""
+ADD_N = "tensor_tensor(dst=n[:, :], data1=n[:, :], data2=n[:, :], op=add"
+LESS = (
+    "tensor_reduce(dst=b[:, 0:1], data=b[:, 1:3], op=subtract, axis=(1,)); "
+    "memset(dst=b[:, 1:128], value=0.0)"
+)
+DIFFERENT = {
+    "a DMA that adds": (
+        "dma_copy(dst=b[:, :], src=x[:, :])", "dma_copy(dst=b[:, :], src=x[:, :], dst_rmw_op=add)",
+    ),
+    "exact and rounded sums": (f"{ADD_N}, engine=gpsimd)", f"{ADD_N}, engine=vector)"),
+    "a rounded constant": (
+        "memset(dst=b[:, :], value=0.1)",
+        "memset(dst=h[:, :], value=0.1); tensor_copy(dst=b[:, :], src=h[:, :])",
+    ),
+    "the first less the others": (
+        "tensor_copy(dst=b[:, 1:3], src=a[:, 0:2]); " + LESS,
+        "tensor_copy(dst=b[:, 1:2], src=a[:, 1:2]); tensor_copy(dst=b[:, 2:3], src=a[:, 0:1]); "
+        + LESS,
+    ),
+    "what a predicate leaves": (
+        "memset(dst=b[:, :], value=1.0); "
+        "tensor_copy_predicated(dst=b[:, :], src=a[:, :], predicate=n[:, :])",
+        "memset(dst=b[:, :], value=2.0); "
+        "tensor_copy_predicated(dst=b[:, :], src=a[:, :], predicate=n[:, :])",
+    ),
+}  # fmt: skip
+
+
+def around(lines):
+    return parse_program(HEAD.format(lines.replace("; ", "\n    ")))
+
+
+@pytest.mark.parametrize("one, other", DIFFERENT.values(), ids=list(DIFFERENT))
+def test_programs_that_differ_in_what_an_attribute_says_differ(one, other):
+    (finding, *_) = check_kernels(around(one), around(other))
+    assert check_kernels(around(one), around(one)) == []
+    assert "differ" in finding.what
+
+
+def test_a_sum_by_dma_is_the_sum_by_vector():
+    one = around("dma_copy(dst=b[:, :], src=x[:, :], dst_rmw_op=add)")
+    other = around("tensor_tensor(dst=b[:, :], data1=a[:, :], data2=b[:, :], op=add)")
+    assert check_kernels(one, other) == []
+
+
+def test_a_buffer_outside_of_its_loop_is_a_finding():
+    inside = around(
+        "for i in range(1):;     late = buffer(float32[128, 128], sbuf);"
+        "     tensor_copy(dst=late[:, :], src=a[:, :])"
+    )
+    loop = next(s for s in inside.body if isinstance(s, Loop))
+    n = inside.body.index(loop)
+    late, copy = loop.body
+    orders = [
+        (replace(loop, body=(copy, late)),),
+        (replace(loop, body=(late,)), copy),
+    ]
+    for made in orders:
+        wrong = replace(inside, body=(*inside.body[:n], *made, *inside.body[n + 1 :]))
+        (finding,) = check_kernels(inside, wrong)
+        assert finding.what == "late is used where there is no such buffer"
+
+
+def test_a_loop_variable_outside_of_its_loop_is_a_finding():
+    inside = around(
+        "for i in range(2):;     tensor_copy(dst=b[:, 64*i : 64*i + 64], src=a[:, 0:64])"
+    )
+    loop = next(s for s in inside.body if isinstance(s, Loop))
+    n = inside.body.index(loop)
+    wrong = replace(inside, body=(*inside.body[:n], *loop.body, *inside.body[n + 1 :]))
+
+    (finding,) = check_kernels(inside, wrong)
+    assert finding.what == "b is accessed by the variable of no loop around"
+
+
+def test_a_program_with_other_parameters_is_another():
+    one = around("memset(dst=b[:, :], value=0.0)")
+    first, *others = one.parameters
+    (finding,) = check_kernels(
+        one, replace(one, parameters=(replace(first, dtype=bfloat16), *others))
+    )
+    assert "its parameters, results or machine" in finding.what
+
+
+def test_every_attribute_is_known_or_refused():
+    one = around("nc_matmul(dst=p[:, :], stationary=a[:, :], moving=b[:, :], perf_mode=double_row)")
+    (finding,) = check_kernels(one, one)
+    assert "nc_matmul with perf_mode=" in finding.what

@@ -333,6 +333,11 @@ dma_copy(dst=out[0:64, :], src=b[:, :])
 dma_copy(dst=out[64:128, :], src=c[:, :])
 """
 
+WHOLE_NUMBERS = """
+t = buffer(int32[128, 64], sbuf)
+tensor_tensor(dst=t[:, :], data1=t[:, :], data2=t[:, :], op=add)
+"""
+
 DRAWN_IN_A_LOOP = """
 for i in range(2):
     t = buffer(uint32[128, 64], sbuf)
@@ -404,6 +409,7 @@ REFUSED = [
     *((RUNNING, step, reason) for step, reason in BEFORE_IT_IS_COMPLETE),
     (GOING_ON, Step("reuse", (6,), (("other", 7),)), "goes on with what the first left in p"),
     (DRAWN_TWICE, Step("reuse", (3,), (("other", 4),)), "left in vector.random"),
+    (WHOLE_NUMBERS, Step("engine", (2,), (("engine", "vector"),)), "integers are exact on gpsimd"),
     (HALVES, Step("merge", (3,)), "are not tiles of one form"),
     (
         MOVED,

@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from neuroncore.engines import Space
+from neuroncore.core import NeuronCore
+from neuroncore.effects import Touch
+from neuroncore.engines import Engine, Space
 from neuroncore.enums import ReduceCmd
 from neuroncore.program import Access, Allocate, Buffer, Call, Loop, Program, Statement
-from nki_dtypes import DType, float32
+from neuroncore.program.binding import machine_call, specs_of
+from nki_dtypes import DType, cast, float32, int32, uint32
 from nkigym.checker.findings import Finding, NotAllowedError
 
 Numbers = np.ndarray
@@ -30,6 +33,9 @@ Numbers = np.ndarray
 ODD = np.uint64(0x9E3779B97F4A7C15)
 DRAWING = frozenset(["dropout", "rand2", "rand_get_state", "rand_set_state", "rng", "set_rng_seed"])
 """Instructions that go on with the state of a generator."""
+IDLE = frozenset(["engine", "priority", "dge_mode", "is_stationary_onezero", "is_moving_onezero"])
+"""Attributes that say who executes an instruction and how fast, and change no value."""
+INTEGERS = (int32, uint32)
 SHIFTS = (np.uint64(31), np.uint64(29))
 
 
@@ -38,6 +44,8 @@ def check_kernels(before: Program, after: Program) -> list[Finding]:
 
     Every iteration is carried out: meant for a few tiles per loop.
     """
+    if _interface(before) != _interface(after):
+        return [Finding(None, "its parameters, results or machine are not those of the other")]
     try:
         wanted, found = kernel_values(before), kernel_values(after)
     except NotAllowedError as wrong:
@@ -55,14 +63,22 @@ def check_kernels(before: Program, after: Program) -> list[Finding]:
     return findings
 
 
+def _interface(program: Program) -> tuple[Any, ...]:
+    """What who calls a program sees of it, names aside."""
+    made = program.buffers()
+    results = [made[name].dtype if name in made else None for name in program.results]
+    taken = [(b.shape, b.dtype) for b in program.parameters]
+    return program.target, program.nki, taken, results
+
+
 def kernel_values(program: Program) -> tuple[Numbers, ...]:
     """The numbers of each result. Raises NotAllowedError for what cannot be numbered."""
-    machine = _Machine()
+    machine = _Machine(program)
     for n, buffer in enumerate(program.parameters):
         machine.make(buffer, seed("parameter", n))
     machine.block(program.body, {})
     shapes = program.buffers()
-    return tuple(machine.held[name].reshape(shapes[name].shape) for name in program.results)
+    return tuple(machine.whole(name).reshape(shapes[name].shape) for name in program.results)
 
 
 def seed(*what: Any) -> np.uint64:
@@ -84,6 +100,7 @@ def mixed(*parts: Numbers | np.uint64) -> Numbers:
 
 @dataclass(slots=True)
 class _Machine:
+    program: Program
     buffers: dict[str, Buffer] = field(default_factory=dict)
     held: dict[str, Numbers] = field(default_factory=dict)
     summed: dict[str, Numbers] = field(default_factory=dict)
@@ -102,6 +119,9 @@ class _Machine:
                 case Loop():
                     for value in statement.values:
                         self.block(statement.body, {**values, statement.variable: value})
+                        for inner in statement.body:
+                            if isinstance(inner, Allocate):
+                                self.held.pop(inner.buffer.name, None)
                 case Allocate(buffer):
                     self.made += 1
                     what = buffer.content if buffer.content is not None else self.made
@@ -110,7 +130,14 @@ class _Machine:
                     take = _TAKE.get(statement.instruction, _tile)
                     take(_Carried(self, statement, values))
 
+    def whole(self, name: str) -> Numbers:
+        if name not in self.held:
+            raise NotAllowedError(f"{name} is used where there is no such buffer")
+        return self.held[name]
+
     def view(self, numbers: Numbers, access: Access, values: Mapping[str, int]) -> Numbers:
+        if any(name not in values for name, _ in access.offset.terms):
+            raise NotAllowedError(f"{access.buffer} is accessed by the variable of no loop around")
         if access.indirect is not None or access.dtype is not None:
             raise NotAllowedError(f"{access.buffer} is not accessed by its elements")
         offset, size = access.offset.value(values), numbers.itemsize
@@ -135,8 +162,8 @@ class _Carried:
         if value is None:
             return None
         if not isinstance(value, Access):
-            return np.asarray(seed("number", float(value)) if value else np.uint64(0))
-        return self.machine.view(self.machine.held[value.buffer], value, self.values)
+            return _number(float(value))
+        return self.machine.view(self.machine.whole(value.buffer), value, self.values)
 
     def needed(self, name: str) -> Numbers:
         found = self.numbers(name)
@@ -147,6 +174,7 @@ class _Carried:
     def dtype(self, name: str) -> DType:
         value = self.call.operands[name]
         assert isinstance(value, Access)
+        self.machine.whole(value.buffer)
         return self.machine.buffers[value.buffer].dtype
 
     def write(self, name: str, found: Numbers, rounded: bool = True) -> None:
@@ -154,18 +182,53 @@ class _Carried:
         target, dtype = self.needed(name), self.dtype(name)
         if rounded and dtype is not float32:
             found = mixed(found, seed("rounded", dtype.name))
-        target[...] = found.reshape(target.shape)
+        target[...] = _fitted(found, target.shape)
+
+    def refuse_unknown(self, *known: str) -> None:
+        """Raise NotAllowedError for an attribute that is set and of which nothing is known."""
+        for name, attr in self.call.record.attrs.items():
+            value = self.call.attrs[name]
+            if name not in IDLE and name not in known and value != attr.default:
+                raise NotAllowedError(f"{self.call.instruction} with {name}={value}")
+
+    def begun(self, name: str) -> Numbers | None:
+        """Of a tile in PSUM, which elements hold a sum."""
+        into = self.call.operands[name]
+        assert isinstance(into, Access)
+        summed = self.machine.summed.get(into.buffer)
+        return None if summed is None else self.machine.view(summed, into, self.values)
 
     @property
     def what(self) -> np.uint64:
         """The instruction and its attributes, who executes it aside."""
-        attrs = {k: str(v) for k, v in self.call.attrs.items() if k not in ("engine", "priority")}
+        attrs = {k: str(v) for k, v in self.call.attrs.items() if k not in IDLE}
         return seed(self.call.instruction, sorted(attrs.items()))
 
 
+def _number(value: float) -> Numbers:
+    """That of a number; a sum with 0 is the same."""
+    is_zero = value == 0 and not np.signbit(value)
+    return np.asarray(np.uint64(0) if is_zero else seed("number", value))
+
+
+def _fitted(found: Numbers, shape: tuple[int, ...]) -> Numbers:
+    """The same elements in a tile of this shape."""
+    if found.size != int(np.prod(shape)):
+        raise NotAllowedError(f"{found.size} elements are no tile of {shape}")
+    return found.reshape(shape)
+
+
 def _copy(c: _Carried) -> None:
-    source = c.needed("src").copy()
-    c.write("dst", source, rounded=c.dtype("src") is not c.dtype("dst"))
+    c.refuse_unknown("dst_rmw_op")
+    source, op = c.needed("src").copy(), c.call.attrs.get("dst_rmw_op")
+    if op is None:
+        c.write("dst", source, rounded=c.dtype("src") is not c.dtype("dst"))
+        return
+    if op.name != "add":
+        raise NotAllowedError(f"{c.call.instruction} with dst_rmw_op={op.name}")
+    target = c.needed("dst")
+    with np.errstate(over="ignore"):
+        c.write("dst", target + _fitted(source, target.shape))
 
 
 def _elementwise(*operands: str) -> Callable[[_Carried], None]:
@@ -175,11 +238,15 @@ def _elementwise(*operands: str) -> Callable[[_Carried], None]:
         shape = c.needed("dst").shape
         parts = [_spread(c.numbers(name), shape) for name in operands]
         _refuse_registers(c)
-        if c.call.instruction == "tensor_tensor" and str(c.call.attrs["op"]).endswith("add"):
+        if c.call.instruction == "tensor_tensor" and c.call.attrs["op"].name == "add":
             with np.errstate(over="ignore"):
                 total = parts[0] + parts[1]
         else:
             total = mixed(c.what, *parts)
+        if c.call.instruction == "tensor_tensor" and all(
+            c.dtype(name) in INTEGERS for name in ("dst", *operands)
+        ):  # exact on GpSimdE alone
+            total = mixed(total, seed("exact", str(c.call.attrs["engine"])))
         c.write("dst", total)
         result = c.call.operands.get("reduce_res")
         if result is not None:
@@ -195,7 +262,7 @@ def _spread(found: Numbers | None, shape: tuple[int, ...]) -> Numbers:
         return found
     if found.size == shape[0] and len(shape) > 1 and found.size != int(np.prod(shape)):
         return found.reshape(shape[0], *[1] * (len(shape) - 1))
-    return found.reshape(shape)
+    return _fitted(found, shape)
 
 
 def _refuse_registers(c: _Carried) -> None:
@@ -205,7 +272,12 @@ def _refuse_registers(c: _Carried) -> None:
 
 
 def _summed(c: _Carried, elements: Numbers) -> Numbers:
-    """One number per row, whatever the order in which its elements are reduced."""
+    """One number per row, whatever the order in which its elements are reduced, if it is free."""
+    attrs = c.call.attrs
+    op = attrs["reduce_op"] if "reduce_op" in attrs else attrs["op"]
+    if op is not None and op.name == "subtract":  # the first less the others
+        places = np.arange(elements[0].size, dtype=np.uint64).reshape(elements.shape[1:])
+        elements = mixed(elements, places)
     with np.errstate(over="ignore"):
         rows = mixed(elements).reshape(elements.shape[0], -1).sum(axis=1, dtype=np.uint64)
     return mixed(c.what, rows)
@@ -220,31 +292,41 @@ def _reduce(c: _Carried) -> None:
 
 
 def _transpose(c: _Carried) -> None:
-    data = c.needed("data")
+    c.refuse_unknown()
+    data, begun = c.needed("data"), c.begun("dst")
     c.write("dst", data.reshape(data.shape[0], -1).T.copy(), rounded=False)
+    if begun is not None and c.call.attrs["engine"] is not Engine.vector:
+        begun[...] = True
 
 
 def _matmul(c: _Carried) -> None:
-    attrs = c.call.attrs
-    plain = not attrs["is_transpose"] and str(attrs["perf_mode"]).endswith("none")
-    if not plain or attrs["tile_size"] or attrs["tile_position"]:
-        raise NotAllowedError("a product in a mode of its own")
+    c.refuse_unknown("accumulate")
     left, right = (mixed(c.needed(n)) for n in ("stationary", "moving"))
+    target, begun = c.needed("dst"), c.begun("dst")
+    if begun is None or left.shape[0] != right.shape[0]:
+        raise NotAllowedError("a product of these tiles does not go there")
     with np.errstate(over="ignore"):
         product = left.reshape(left.shape[0], -1).T @ right.reshape(right.shape[0], -1)
-    into = c.call.operands["dst"]
-    assert isinstance(into, Access)
-    target = c.needed("dst")
-    begun = c.machine.view(c.machine.summed[into.buffer], into, c.values)
-    product = product.reshape(target.shape)
-    keep = begun if attrs["accumulate"] is None else np.asarray(attrs["accumulate"] is True)
+    accumulate = c.call.attrs["accumulate"]
+    keep = begun if accumulate is None else np.asarray(accumulate is True)
     with np.errstate(over="ignore"):
-        target[...] = np.where(keep, target, np.uint64(0)) + product
+        total = np.where(keep, target, np.uint64(0)) + _fitted(product, target.shape)
+    c.write("dst", total)
     begun[...] = True
 
 
 def _memset(c: _Carried) -> None:
-    c.write("dst", np.broadcast_to(c.needed("value"), c.needed("dst").shape), rounded=False)
+    c.refuse_unknown()
+    value, dtype = c.call.operands["value"], c.dtype("dst")
+    if not isinstance(value, (int, float)):
+        raise NotAllowedError(f"memset of {value}")
+    held = float(value) if dtype.is_integer else _held(float(value), dtype)
+    c.write("dst", np.broadcast_to(_number(held), c.needed("dst").shape), rounded=False)
+
+
+def _held(value: float, dtype: DType) -> float:
+    """The number that is there when it is written in a dtype."""
+    return float(cast(np.asarray(value, np.float32), dtype).astype(np.float32))
 
 
 def _tile(c: _Carried) -> None:
@@ -253,10 +335,10 @@ def _tile(c: _Carried) -> None:
     if c.call.instruction in DRAWING:
         raise NotAllowedError(f"{c.call.instruction} takes what comes next of a random sequence")
     total = c.what
-    outputs = c.call.record.outputs
+    outputs, kept = c.call.record.outputs, _kept(c)
     for name in c.call.operands:
         found = c.numbers(name)
-        if found is not None and name not in outputs:
+        if found is not None and (name not in outputs or name in kept):
             places = np.arange(found.size, dtype=np.uint64).reshape(found.shape)
             with np.errstate(over="ignore"):
                 total = mixed(total, mixed(found, places).sum(dtype=np.uint64))
@@ -265,6 +347,18 @@ def _tile(c: _Carried) -> None:
             target = c.needed(name)
             places = np.arange(target.size, dtype=np.uint64).reshape(target.shape)
             c.write(name, mixed(total, seed(n), places))
+
+
+def _kept(c: _Carried) -> frozenset[str]:
+    """The outputs of which an instruction reads, or leaves as it is, what they hold."""
+    program, call = c.machine.program, c.call
+    core = NeuronCore(program.target, watchers=())
+    made = machine_call(call, specs_of(call, c.machine.buffers, core), core, program.nki)
+    touched = [e for e in made.effects if not e.is_register]
+    if any(e.touch is Touch.accumulate for e in touched):
+        raise NotAllowedError(f"{call.instruction} goes on with a sum in PSUM")
+    read = frozenset(e.operand for e in touched if e.touch is Touch.read)
+    return read if call.record.covers(made) else read | frozenset(call.record.outputs)
 
 
 _TAKE: dict[str, Callable[[_Carried], None]] = {

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from neuroncore.engines import Engine
-from neuroncore.program import Call, Program
+from neuroncore.program import Buffer, Call, Program
+from nki_dtypes import int32, uint32
 from nkigym.loops.legal import refuse_illegal
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
@@ -34,12 +35,20 @@ def _on(attrs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return known[1]
 
 
+def _refuse_exact(call: Call, buffers: Mapping[str, Buffer]) -> None:
+    """Raise Refused for integers, which gpsimd adds exactly and vector as float32."""
+    dtypes = [access.dtype or buffers[access.buffer].dtype for access in call.accesses.values()]
+    if call.instruction == "tensor_tensor" and all(d in (int32, uint32) for d in dtypes):
+        raise Refused("integers are exact on gpsimd alone")
+
+
 def _place(program: Program, step: Step) -> Taken:
     call, name = statement_at(program, step.at), step.option("engine", str)
     if not isinstance(call, Call) or name not in _engines(call):
         raise Refused(f"no instruction there that {name} can execute")
     if call.attrs["engine"] is Engine[name]:
         raise Refused(f"{call.instruction} is on {name} already")
+    _refuse_exact(call, Visible(program, step.at))
     placed = Call(call.instruction, call.operands, _on(call.attrs, name), call.name, call.origin)
     ranges = {loop.variable: loop.values for loop in loops_around(program, step.at)}
     refuse_illegal(placed, ranges, Visible(program, step.at), program)
