@@ -117,6 +117,7 @@ def test_a_full_disk_ends_the_store_and_not_the_search(tmp_path, monkeypatch):
     winner = tune(two, *TWO, budget=30, store=tmp_path / "found")
 
     assert isinstance(winner.trouble, StoreFullError)
+    assert str(winner.trouble) == "no room for more"
     assert winner.report.best_ns < winner.report.root_ns
 
 
@@ -174,6 +175,16 @@ def test_every_output_is_compared(tuned):
     assert said is not None
     assert "output 1 differs in 1 of 131,072 elements, first at [500, 200]" in said
     assert difference(wanted[:1], wanted) == "1 outputs, not 2"
+
+
+def root_of_a_product(a, b):
+    return np.sqrt(a) * np.log(b)
+
+
+def test_a_function_without_values_for_some_integers_is_tuned():
+    winner = tune(root_of_a_product, "f32[128, 128]", "f32[128, 128]", budget=5)
+
+    assert all(check.passed is not False for check in winner.checks)
 
 
 def test_elements_that_nothing_has_written_are_said():

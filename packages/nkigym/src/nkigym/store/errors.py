@@ -10,7 +10,17 @@ from neuroncore.errors import KernelError
 
 
 class StoreError(KernelError):
-    """A store that cannot be used; the base of the others. Nothing of it has been changed."""
+    """A store that cannot be used; the base of the others. Nothing of it has been changed.
+
+    It is about a file and belongs to no line of a program.
+    """
+
+    def __init__(
+        self, what: str, *,
+        expected: str | None = None, got: str | None = None, hint: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(what, expected=expected, got=got, hint=hint)
+        self.place = None
 
 
 class StoreCorruptError(StoreError):

@@ -24,7 +24,7 @@ from nkigym.search import RefusedStepError, ScheduleError, TileSpace
 from nkigym.space import KNOWN, space_of
 from nkigym.tiles import TileProgram, parse_tiles, print_tiles
 from nkigym.tuning.errors import ProofError
-from nkigym.tuning.running import difference, integers, run_program, run_source
+from nkigym.tuning.running import difference, in_domain, run_source
 
 SEED = 7
 FEW = 256
@@ -186,8 +186,7 @@ def _executed_calls(body: Sequence[Statement]) -> int:
 
 def _executes(name: str, root: Program, winner: Program) -> Check:
     """The winner's source against the program to begin with, on integers."""
-    inputs = integers(root, SEED)
-    wanted = run_program(root, inputs)
+    inputs, wanted = in_domain(root, SEED)
     wrong = difference(run_source(emit(winner), winner, inputs), wanted)
     total = sum(array.size for array in wanted)
     said = f"{total:,} elements of {len(wanted)} outputs equal to the bit"

@@ -15,13 +15,26 @@ LARGEST = 4
 """Inputs are integers from -LARGEST to LARGEST: products and sums of many are exact in float32."""
 
 
-def integers(program: Program, seed: int) -> list[np.ndarray]:
+def integers(program: Program, seed: int, least: int = -LARGEST) -> list[np.ndarray]:
     """An array for each parameter, of integers that its format holds exactly."""
     random = np.random.default_rng(seed)
     return [
-        random.integers(-LARGEST, LARGEST + 1, buffer.shape).astype(buffer.dtype.storage)
+        random.integers(least, LARGEST + 1, buffer.shape).astype(buffer.dtype.storage)
         for buffer in program.parameters
     ]
+
+
+def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Inputs and what the program gives for them: positive integers where others have no value,
+    as a root, a logarithm or a quotient may.
+    """
+    inputs = integers(program, seed)
+    with np.errstate(all="ignore"):
+        found = run_program(program, inputs)
+        if any(_has_nan(array) for array in found):
+            inputs = integers(program, seed, least=1)
+            found = run_program(program, inputs)
+    return inputs, found
 
 
 def run_source(source: str, program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -58,9 +71,13 @@ def difference(given: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str
                 f"output {number} differs in {int(differs.sum()):,} of {differs.size:,} elements, "
                 f"first at {list(at)}: {one[at]}, not {other[at]}"
             )
-        if one.dtype.kind not in "iub" and np.isnan(one.astype(np.float32)).any():
+        if _has_nan(one):
             return f"output {number} has elements that are NaN: nothing has written them"
     return None
+
+
+def _has_nan(array: np.ndarray) -> bool:
+    return array.dtype.kind not in "iub" and bool(np.isnan(array.astype(np.float32)).any())
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
