@@ -397,6 +397,9 @@ REFUSED = [
     (COPY, Step("widen", (1,)), "holds more than one instruction"),
     (COPY, Step("fuse", (1,)), "holds more than a loop"),
     (COPY, Step("join", (1,)), "no loop follows"),
+    (COPY, Step("swap", ()), "a step needs the place of a statement"),
+    (COPY, Step("swap", (1, 1, 0)), "there is no statement 1.1.0"),
+    (COPY, Step("swap", (-1,)), "there is no statement -1"),
     (COPY, Step("polish", (1,)), "there is no transform polish"),
     (TWICE, Step("reuse", (1, 1), (("other", 3),)), "b is not made by one statement alone"),
     (COPIED, Step("bypass", (1, 3)), "it is no copy"),
@@ -436,6 +439,8 @@ def test_what_is_drawn_anew_in_each_iteration_is_not_drawn_once():
 
 
 NO_STEPS = [
+    None,
+    "split",
     {},
     {"transform": "split"},
     {"transform": "split", "at": [-1]},

@@ -18,7 +18,7 @@ from nkigym.loops.slots import EXPAND, ROTATE
 from nkigym.loops.split import FUSE, SPLIT
 from nkigym.loops.step import Refused, Step
 from nkigym.loops.transform import Taken, Transform
-from nkigym.loops.tree import places
+from nkigym.loops.tree import places, statement_at
 from nkigym.loops.unroll import PEEL, UNROLL
 from nkigym.loops.widen import WIDEN
 
@@ -74,6 +74,7 @@ def take(program: Program, step: Step) -> Taken:
     if transform is None:
         raise Refused(f"there is no transform {step.transform}: {', '.join(TRANSFORMS)}", step)
     try:
+        statement_at(program, step.at)
         return transform.take(program, step)
     except Refused as refused:
         refused.step = step

@@ -59,6 +59,8 @@ class Step:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Step:
         """The step that `to_json` wrote. Raises Refused for anything else."""
+        if not isinstance(data, Mapping):
+            raise Refused(f"a step is an object, got {data!r}")
         rest = dict(data)
         name, at = rest.pop("transform", None), rest.pop("at", None)
         if not isinstance(name, str) or not isinstance(at, (list, tuple)):

@@ -38,7 +38,7 @@ def statement_at(program: Program, at: Path) -> Statement:
     for n in at:
         if found is not None:
             body = found.body if isinstance(found, Loop) else ()
-        if n >= len(body):
+        if not 0 <= n < len(body):
             raise Refused(f"there is no statement {'.'.join(map(str, at))}")
         found = body[n]
     if found is None:
