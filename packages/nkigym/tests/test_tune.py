@@ -177,22 +177,59 @@ def test_every_output_is_compared(tuned):
     assert difference(wanted[:1], wanted) == "1 outputs, not 2"
 
 
-def root_of_a_product(a, b):
-    return np.sqrt(a) * np.log(b)
+OUTSIDE = {
+    "root": (lambda x: np.sqrt(x), ("f32[256,128]",)),
+    "logarithm": (lambda x: np.log(x), ("f32[256,128]",)),
+    "quotient": (lambda x, y: x / y, ("f32[256,128]", "f32[256,128]")),
+    "root of a negative number": (lambda x: np.sqrt(-(x * x) - 1), ("f32[256,128]",)),
+    "shares": (lambda x: x / x.sum(axis=1, keepdims=True), ("f32[256,128]",)),
+}
 
 
-def test_a_function_without_values_for_some_integers_is_tuned():
-    winner = tune(root_of_a_product, "f32[128, 128]", "f32[128, 128]", budget=5)
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_functions_are_tuned_that_are_undefined_for_some_numbers(name):
+    function, specs = OUTSIDE[name]
 
-    assert all(check.passed is not False for check in winner.checks)
+    winner = tune(function, *specs, budget=5)
+
+    (wanted,) = run_program(winner.root, integers(winner.root, seed=7))
+    assert np.isnan(wanted).any()
+    assert str(winner.checks[-1]).startswith("executed, real size: ok")
 
 
-def test_elements_that_nothing_has_written_are_said():
-    empty = [np.full((2, 2), np.nan, np.float32)]
+LIKE_NEW = """\
+program("trn2", "0.6")
+def f(x: {format}[256, 64]):
+    output = buffer({format}[256, 64], shared_hbm)
+    for k in range(2):
+        a = buffer({format}[128, 64], sbuf)
+        dma_copy(dst=a[:, :], src=x[128*k : 128*k + 128, :])
+        memset(dst=a[:, :], value={value})
+        dma_copy(dst=output[128*k : 128*k + 128, :], src=a[:, :])
+    return output
+"""
 
-    assert difference(empty, empty) == (
-        "output 0 has elements that are NaN: nothing has written them"
-    )
+
+@pytest.mark.parametrize(
+    ("format", "value"),
+    [(name, "nan") for name in ("float32", "bfloat16", "float16", "float8_e5m2")]
+    + [(name, 4) for name in ("int32", "int8", "uint16")],
+)
+def test_elements_that_nothing_has_written_are_told_from_results_that_look_like_them(format, value):
+    """NaN in floats, 4 in integers."""
+    right = parse_program(LIKE_NEW.format(format=format, value=value))
+    wrong = parse_program(print_program(right).replace("range(2)", "range(1)"))
+
+    assert prove(right, right, [], lambda: iter(()))[-1].passed
+    with pytest.raises(ProofError, match=r"executed, real size: FAILED, .* in 8,192 of 16,384 "):
+        prove(right, wrong, [], lambda: iter(()))
+
+
+def test_one_nan_is_as_good_as_another():
+    one, other = np.array([[0x7FC00000]], np.uint32), np.array([[0xFFC00001]], np.uint32)
+
+    assert difference([one.view(np.float32)], [other.view(np.float32)]) is None
+    assert difference([one], [other]) is not None
 
 
 # -- bad input -------------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""Kernels on integers: emitted source under the switch, programs on the machine."""
+"""Kernels on integers: emitted source under the switch, programs on the machine.
+
+What nothing has written is told from what was computed by what it begins as: NaN (or an integer)
+in one run, zero in another.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import runpy
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -31,19 +36,25 @@ def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.nd
     inputs = integers(program, seed)
     with np.errstate(all="ignore"):
         found = run_program(program, inputs)
-        if any(_has_nan(array) for array in found):
+        if any(_is_nan(array).any() for array in found):
             inputs = integers(program, seed, least=1)
             found = run_program(program, inputs)
     return inputs, found
 
 
-def run_source(source: str, program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What the program's source gives; outputs begin as NaN, the machine's default."""
+Begins = Literal["nan", "zero"]
+"""What memory holds that nothing has written; integers hold a number of the machine's for "nan"."""
+
+
+def run_source(
+    source: str, program: Program, inputs: Sequence[np.ndarray], begins: Begins = "nan"
+) -> list[np.ndarray]:
+    """What the program's source gives."""
     import nki_runtime
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        nki_runtime.use(nki=program.nki, target=program.target),
+        nki_runtime.use(nki=program.nki, target=program.target, uninitialized=begins),
     ):
         file = Path(folder) / "kernel.py"
         file.write_text(source, "utf-8")
@@ -57,28 +68,37 @@ def run_program(program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarr
     return list(execute_program(program, [array.copy() for array in inputs]))
 
 
+def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
+    """Whether some element is one that memory which nothing has written could hold as well, where
+    it begins as "nan": then a run in which it begins as "zero" is needed to tell.
+    """
+    return any(array.dtype.kind in "iub" or _is_nan(array).any() for array in outputs)
+
+
 def difference(given: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str | None:
-    """Where outputs differ, to the bit, all of them compared; None where they do not."""
+    """Where outputs differ, to the bit, all of them compared; None where they do not.
+
+    One NaN is as good as another: its sign and payload follow the order of operands.
+    """
     if len(given) != len(wanted):
         return f"{len(given)} outputs, not {len(wanted)}"
     for number, (one, other) in enumerate(zip(given, wanted, strict=True)):
         if one.shape != other.shape or one.dtype != other.dtype:
             return f"output {number} is {one.dtype}{one.shape}, not {other.dtype}{other.shape}"
-        differs = _bits(one) != _bits(other)
+        differs = (_bits(one) != _bits(other)) & ~(_is_nan(one) & _is_nan(other))
         if differs.any():
             at = tuple(int(n) for n in np.argwhere(differs)[0])
             return (
                 f"output {number} differs in {int(differs.sum()):,} of {differs.size:,} elements, "
                 f"first at {list(at)}: {one[at]}, not {other[at]}"
             )
-        if _has_nan(one):
-            return f"output {number} has elements that are NaN: nothing has written them"
     return None
-
-
-def _has_nan(array: np.ndarray) -> bool:
-    return array.dtype.kind not in "iub" and bool(np.isnan(array.astype(np.float32)).any())
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+def _is_nan(array: np.ndarray) -> np.ndarray:
+    whole = array.dtype.kind in "iub"
+    return np.zeros(array.shape, np.bool_) if whole else np.isnan(array.astype(np.float32))
