@@ -318,6 +318,15 @@ def test_a_mistake_in_the_options_is_said(options, said, capsys):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("number", ["0", "-1", "few"])
+def test_no_schedules_are_not_asked_for(number, store, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["best", store, "--number", number])
+
+    assert stopped.value.code == 2
+    assert f"argument --number: '{number}' is not a positive number" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

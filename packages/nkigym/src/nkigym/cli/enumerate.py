@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from nkigym.certify import certificate
+from nkigym.cli.numbers import positive
 from nkigym.cli.peak import peak_mb
 from nkigym.space import KNOWN, TRANSFORMS, Found, Space, canonical_count, exhaust, space_of
 from nkigym.tiles import (
@@ -77,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="leave out steps that lead where another order of the same steps leads")  # fmt: skip
     add("--check", action="store_true",
         help="also check every certificate, by code that the search does not share")  # fmt: skip
-    add("--limit", type=_positive, default=None, metavar="N",
+    add("--limit", type=positive, default=None, metavar="N",
         help="look for no more once N programs are found")  # fmt: skip
     add("--output-format", choices=tuple(FORMATS), default="text")
 
@@ -197,10 +198,3 @@ def _transforms(text: str) -> tuple[str, ...]:
     if not names:
         raise argparse.ArgumentTypeError(f"no transform; there are {', '.join(KNOWN)}")
     return names
-
-
-def _positive(text: str) -> int:
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return number

@@ -11,6 +11,7 @@ from typing import Any
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
 from neuroncore.timeline import estimate
+from nkigym.cli.numbers import positive
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
@@ -55,7 +56,9 @@ def _shown(store: Store, problem: Problem) -> dict[str, Any]:
 def add_best(parser: argparse.ArgumentParser) -> None:
     """Which store, which kernel, how many schedules."""
     _add_choice(parser)
-    parser.add_argument("--number", type=int, default=1, metavar="N", help="so many (default: 1)")
+    parser.add_argument(
+        "--number", type=positive, default=1, metavar="N", help="so many (default: 1)"
+    )
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
 
 
