@@ -229,6 +229,24 @@ def test_a_stored_schedule_is_exported(store, what, tmp_path, capsys):
     assert file.read_text("utf-8").startswith(begins[what])
 
 
+@pytest.mark.parametrize("what", ["source", "program", "schedule"])
+def test_a_stored_schedule_is_not_exported_where_it_does_not_hold(
+    what, store, tmp_path, monkeypatch, capsys
+):
+    """As where a step was taken that a checker refuses by now."""
+    monkeypatch.setattr("nkigym.tuning.proof.check_step", lambda certificate: ["a wrong claim"])
+    file = tmp_path / "exported"
+
+    assert main(["export", store, "--what", what, "-o", str(file)]) == 1
+
+    assert not file.exists()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "ProofError: " in err
+    assert "certificates: FAILED, step 0, " in err
+    assert "a wrong claim" in err
+
+
 # -- a terminal, a pipe, Ctrl-C --------------------------------------------------------------------
 
 

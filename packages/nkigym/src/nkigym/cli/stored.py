@@ -111,10 +111,11 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def export(given: argparse.Namespace) -> int:
-    """The fastest program as source, as text, or its schedule."""
+    """The fastest program as source, as text, or its schedule, once it is proved anew."""
     if given.output is not None:
         check_place(given.output, given.force)
     result, asked, state = _fastest(given)
+    asked.prove(state, result.schedule)
     text = _WHAT[given.what](result, asked.kernel(state))
     if given.output is None:
         print(text, end="")
