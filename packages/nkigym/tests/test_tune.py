@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from packages.nkigym.tests.tuning_kernels import PRODUCT, SOFTMAX, TWO, product, softmax, two
 
+from neuroncore.errors import UndefinedError
 from neuroncore.program import Call, Loop, check, parse_program, print_program
 from neuroncore.timeline import estimate
-from nkigym import tune
+from nkigym import matmul_root, tune
 from nkigym.naive import naive
 from nkigym.search import BudgetError, ConstraintError, EmptySpaceError, SearchError
 from nkigym.store import Store, StoreFullError
+from nkigym.tiles import parse_tiles, print_tiles
 from nkigym.tuning import ProofError, prove, replayed
 from nkigym.tuning.running import difference, integers, run_program, run_source
 
@@ -253,6 +255,50 @@ def f(x: float32[128, 64]):
 def test_a_kernel_that_nothing_can_be_done_with_is_refused():
     with pytest.raises(EmptySpaceError, match="no step can be taken"):
         tune(parse_program(STRAIGHT), budget=5)
+
+
+ROWS = """\
+program("trn2", "0.6")
+def f(x: bfloat16[512, 64]):
+    output = buffer(bfloat16[512, 64], shared_hbm)
+    for j in range(2):
+        for k in range({trips}):
+            a = buffer(bfloat16[128, {columns}], sbuf)
+            dma_copy(dst=a[:, :], src=x[256*j + 128*k : 256*j + 128*k + 128, :{columns}])
+            dma_copy(dst=output[256*j + 128*k : 256*j + 128*k + 128, :{columns}], src=a[:, :])
+    return output
+"""
+
+
+@pytest.mark.parametrize(
+    ("trips", "columns", "missing"),
+    [(1, 64, "16,384"), (2, 63, "512"), (1, 32, "24,576")],
+)
+def test_a_kernel_that_leaves_a_result_unwritten_is_refused_before_a_search(
+    trips, columns, missing
+):
+    program = parse_program(ROWS.format(trips=trips, columns=columns))
+
+    with pytest.raises(UndefinedError) as refused:
+        tune(program, budget=5)
+
+    said = str(refused.value)
+    assert f"f returns output, of which {missing} elements are never written" in said
+    assert "expected: all 32,768 elements written" in said
+
+
+def test_a_kernel_that_writes_all_of_a_result_in_parts_is_tuned():
+    winner = tune(parse_program(ROWS.format(trips=2, columns=64)), budget=5)
+
+    assert str(winner.checks[-1]).startswith("executed, real size: ok")
+
+
+def test_a_tile_program_that_leaves_a_result_unwritten_is_refused():
+    *others, last_store, returned = print_tiles(matmul_root(1, 1, 2)).splitlines()
+    assert "output[" in last_store
+
+    with pytest.raises(UndefinedError, match=r"of which 16,384 elements are never written"):
+        tune(parse_tiles("\n".join([*others, returned, ""])), budget=5)
 
 
 def test_engines_that_a_kernel_cannot_do_without_are_refused():

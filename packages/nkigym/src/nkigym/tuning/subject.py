@@ -15,6 +15,7 @@ from nkigym.store.keys import problem_of_tiles
 from nkigym.tiles import TileProgram, parse_tiles
 from nkigym.tuning.problem import Problem, allowed, problem
 from nkigym.tuning.proof import Check, prove, prove_tiles, replayed, replayed_tiles
+from nkigym.tuning.written import check_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,11 @@ def subject(
 ) -> Subject:
     """What is given, for a target and a version (None: its own, or the newest).
 
-    Raises ConstraintError and what `problem` raises.
+    Raises ConstraintError, UndefinedError where a result is not written, and what `problem` raises.
     """
     if not isinstance(given, TileProgram):
         asked = problem(given, specs, target, nki)
+        check_results(asked.root)
         return _of_loops(asked, allowed(asked.root, engines))
     if specs or engines is not None:
         raise ConstraintError(
@@ -53,6 +55,7 @@ def subject(
         )
     space = TileSpace(space_of(given, tuple(KNOWN)), target or "trn2")
     root = space.kernel(space.root)
+    check_results(root)
     if nki not in (None, root.nki):
         raise ConstraintError(
             "tile programs are lowered for one version", expected=f"NKI {root.nki}", got=nki
