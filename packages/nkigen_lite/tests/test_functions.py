@@ -262,3 +262,16 @@ def test_numbers_that_numpy_makes_arrays_of_are_not_weak(function, dtype):
 
     assert found.dtype == nkigen_lite.spec.narrow(expected.dtype).dtype
     assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("weights", ["int8", "bool", "float16", "float32"])
+@pytest.mark.parametrize("dtype", ["int8", "bool", "int32", "float16"])
+def test_averages_of_integers_are_taken_of_floats(dtype, weights):
+    x = np.array([[1, 100, 120], [3, 4, 90]]).astype(dtype)
+    w = np.array([1, 2, 3]).astype(weights)
+    expected = np.average(x, 1, w)
+
+    found = trace(lambda x, w: np.average(x, 1, w), x, w).run(x, w)
+
+    assert found.dtype == nkigen_lite.spec.narrow(expected.dtype).dtype
+    assert np.allclose(found, expected, rtol=2e-3 if found.itemsize == 2 else 1e-6)

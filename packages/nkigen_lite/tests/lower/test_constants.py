@@ -213,6 +213,17 @@ def test_a_mask_without_one_place_is_no_count(exactly, place):
     exactly(lambda x: np.where(kept, x, 0), np.arange(1, 7, dtype=np.float32))
 
 
+@pytest.mark.parametrize("nki", ["0.2", "0.6"])
+@pytest.mark.parametrize("numbers", [[-0.0, -1, -2, -3], [5, -0.0, 7.5, 1], [0, -0.0, 0, 0]])
+def test_a_zero_keeps_its_sign(numbers, nki):
+    table = np.array(numbers, np.float32)
+    x = np.ones(4, np.float32)
+
+    found = compile(lambda x: table, x, nki=nki)(x)
+
+    assert np.array_equal(np.signbit(found), np.signbit(table))
+
+
 def test_integers_that_stop_at_the_largest_are_no_count(exactly):
     largest = np.array([126, 127, 127, 127], np.int8)
 

@@ -11,7 +11,14 @@ import numpy as np
 
 from nkigen_lite.errors import BroadcastError, UnsupportedKeywordError, ValueRangeError
 from nkigen_lite.frontend import joining, views
-from nkigen_lite.frontend.promotion import as_array, check_casting, operand, shape_of, traced
+from nkigen_lite.frontend.promotion import (
+    as_array,
+    check_casting,
+    operand,
+    resolved,
+    shape_of,
+    traced,
+)
 
 Array = Any
 """A traced array: NumPy's stubs say that its functions give arrays of its own."""
@@ -71,8 +78,11 @@ def _average(a: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fal
             raise BroadcastError("Length of weights not compatible with specified axis.")
         lot = [-1 if d == along else 1 for d in range(len(shape))]
         weights = np.broadcast_to(np.reshape(weights, lot), shape)
-    total = np.sum(np.multiply(a, weights), axis=axis, keepdims=keepdims)
-    return total / np.sum(weights, axis=axis, keepdims=keepdims)
+    dtypes = [as_array(given).dtype for given in (a, weights)]
+    wide = ("f8",) * (dtypes[0].kind in "iub")
+    dtype = resolved("np.average", lambda: np.result_type(*dtypes, *wide))
+    total = np.sum(np.multiply(a, weights, dtype=dtype), axis=axis, keepdims=keepdims)
+    return total / np.sum(weights, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 def _count_nonzero(a: Array, axis: Any = None, keepdims: bool = False) -> Any:

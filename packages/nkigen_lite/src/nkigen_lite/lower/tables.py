@@ -203,7 +203,8 @@ def _row(writer: Writer, table: Table, to: Source, start: int, node: Node) -> No
     for run in table.runs:
         low, high = max(at, 0), min(at + run.count, count)
         if low < high:
-            skipped = replace(run, first=run.first + run.step * (low - at), count=high - low)
+            first = run.first + run.step * (low - at) if run.step else run.first  # -0.0 stays
+            skipped = replace(run, first=first, count=high - low)
             _write(writer, row, low, skipped, node)
         at += run.count
     _store(writer, to, start, whole(row))
