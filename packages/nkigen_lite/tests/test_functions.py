@@ -275,3 +275,14 @@ def test_averages_of_integers_are_taken_of_floats(dtype, weights):
 
     assert found.dtype == nkigen_lite.spec.narrow(expected.dtype).dtype
     assert np.allclose(found, expected, rtol=2e-3 if found.itemsize == 2 else 1e-6)
+
+
+@pytest.mark.parametrize("tolerance", [{"atol": 2}, {"rtol": 0.1}, {"atol": 0.5, "rtol": 0}])
+@pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
+def test_distances_of_integers_do_not_wrap(dtype, tolerance):
+    ends = [(2**31 - 1, -(2**31)), (2**24 + 1, 2**24), (127, -128), (255, 0), (3, 4), (4, 3)]
+    a, b = np.array(ends).T.astype(dtype)
+
+    found = trace(lambda a, b: np.isclose(a, b, **tolerance), a, b).run(a, b)
+
+    assert np.array_equal(found, np.isclose(a, b, **tolerance))

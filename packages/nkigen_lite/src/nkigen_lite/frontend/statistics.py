@@ -190,12 +190,17 @@ def _finite(x: Array, dtype: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     return np.where(x == inf, top, np.where(x == -inf, low, x))
 
 
+def _distance(a: Array, b: Array) -> Array:
+    """|a - b|, as float64 has it: integers of 32 bits exactly, by the bits of their difference."""
+    if a.dtype == b.dtype and a.dtype in (np.int32, np.uint32):
+        return (np.maximum(a, b) - np.minimum(a, b)).astype(np.uint32)
+    return np.abs(a - b.astype(np.result_type(b.dtype, 1.0)))
+
+
 def _isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     given: list[Any] = [traced(joining.tape_of(a, b), v) for v in (a, b)]
     a, b = given
-    if b.dtype.kind == "b":  # of which NumPy takes no difference
-        b = b.astype(np.float32)
-    near = np.abs(a - b) <= atol + rtol * np.abs(b)
+    near = _distance(a, b) <= atol + rtol * np.abs(b.astype(np.result_type(b.dtype, 1.0)))
     close = (near & np.isfinite(b)) | (a == b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
