@@ -286,3 +286,24 @@ def test_distances_of_integers_do_not_wrap(dtype, tolerance):
     found = trace(lambda a, b: np.isclose(a, b, **tolerance), a, b).run(a, b)
 
     assert np.array_equal(found, np.isclose(a, b, **tolerance))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float16", "float32"])
+@pytest.mark.parametrize(
+    "choices",
+    [lambda x, b: ([x, 3], 2), lambda x, b: ([x, b], 0), lambda x, b: ([x, True], 1),
+     lambda x, b: ([3, x], x), lambda x, b: ([x, 2.5], 0), lambda x, b: ([[1, 2, 3], x], 0)],
+    ids=["numbers", "truths", "a truth", "arrays behind", "a float", "a list"],
+)  # fmt: skip
+def test_choices_have_the_dtype_of_all_of_them(choices, dtype):
+    def selected(x):
+        chosen, default = choices(x, x > 5)
+        return np.select([x > 2, x < 0], chosen, default)
+
+    x = np.array([1, 100, -12]).astype(dtype)
+    expected = selected(x)
+
+    found = trace(selected, x).run(x)
+
+    assert found.dtype == nkigen_lite.spec.narrow(expected.dtype).dtype
+    assert np.array_equal(found, expected)

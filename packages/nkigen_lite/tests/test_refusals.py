@@ -35,6 +35,14 @@ CASES = {
     "item": (lambda x: x[0].item(), TypeError, "item() needs the values"),
     "plain array": (into_plain, TypeError, "np.zeros_like(x, shape=…, dtype=…)"),
     "asarray": (lambda x: np.asarray(x), TypeError, "np.zeros_like"),
+    "select of numbers": (
+        lambda x: np.select([x, x], [x, x]), TypeError, "should be boolean ndarray",
+    ),
+    "outer of numbers": (
+        lambda x: np.linalg.outer(x, 2.5), ValueError, "must be one-dimensional",
+    ),
+    "into a number": (lambda x: np.exp(x[0], x[1]), TypeError, "must be of ArrayType"),
+    "filled with an array": (lambda x: x.copy().fill([1, 2, 3, 4]), ValueError, "with a sequence"),
     "swallowed by NumPy": (
         lambda x: x * np.array_equal([x[0], 1], [x[0], 1]), TypeError, "np.zeros_like",
     ),

@@ -30,6 +30,15 @@ def _outer(a: Any, b: Any) -> Any:
     return np.multiply(np.reshape(a, (-1, 1)), np.reshape(b, (1, -1)))
 
 
+def _linalg_outer(x1: Any, x2: Any) -> Any:
+    if any(len(shape_of(operand(x))) != 1 for x in (x1, x2)):
+        raise ValueRangeError(
+            "Input arrays must be one-dimensional",
+            got=f"{shape_of(operand(x1))} and {shape_of(operand(x2))}",
+        )
+    return _outer(x1, x2)
+
+
 def _inner(a: Any, b: Any) -> Any:
     if not shape_of(operand(a)) or not shape_of(operand(b)):
         return np.dot(a, b)
@@ -303,7 +312,7 @@ NAMES: dict[str, Any] = {
     "kron": _kron, "cross": _cross,
     "linalg.cross": _linalg_cross,
     "matrix_transpose": _matrix_transpose, "linalg.matrix_transpose": _matrix_transpose,
-    "linalg.outer": lambda x1, x2: _outer(x1, x2), "linalg.tensordot": lambda x1, x2, axes=2: (
+    "linalg.outer": _linalg_outer, "linalg.tensordot": lambda x1, x2, axes=2: (
         _tensordot(x1, x2, axes)
     ),
     "linalg.vecdot": _vecdot, "linalg.matmul": lambda x1, x2: np.matmul(x1, x2),

@@ -13,6 +13,7 @@ from nkigen_lite.errors import (
     ArgumentError,
     UnsupportedFunctionError,
     UnsupportedKeywordError,
+    ValueRangeError,
 )
 from nkigen_lite.frontend import (
     along,
@@ -225,6 +226,8 @@ def _parameters(function: Function) -> frozenset[str]:
 
 
 def _fill(self: TracedArray, value: Any) -> None:
+    if np.ndim(value):
+        raise ValueRangeError("setting an array element with a sequence", operand="value")
     self[...] = value
 
 

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from nkigen_lite.errors import BroadcastError, UnsupportedKeywordError, ValueRangeError
+from nkigen_lite.errors import (
+    ArgumentError,
+    BroadcastError,
+    UnsupportedKeywordError,
+    ValueRangeError,
+)
 from nkigen_lite.frontend import joining, views
 from nkigen_lite.frontend.promotion import (
     as_array,
@@ -220,8 +225,28 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueRangeError("list of cases must be same length as list of conditions")
-    pairs = list(zip(condlist, choicelist, strict=True))
-    return reduce(lambda rest, pair: np.where(pair[0], pair[1], rest), reversed(pairs), default)
+    for place, condition in enumerate(condlist):
+        if as_array(condition).dtype.kind != "b":
+            raise ArgumentError(
+                f"invalid entry {place} in condlist: should be boolean ndarray",
+                got=str(as_array(condition).dtype), operand="condlist",
+            )  # fmt: skip
+    choices = [_choice(choice) for choice in (*choicelist, default)]
+    dtype = resolved("np.select", lambda: np.result_type(*map(_weak_or_dtype, choices)))
+    *chosen, last = [
+        c.astype(dtype) if hasattr(c, "dtype") else np.asarray(c, dtype) for c in choices
+    ]
+    pairs = zip(reversed(condlist), reversed(chosen), strict=True)
+    return reduce(lambda rest, pair: np.where(*pair, rest), pairs, last)
+
+
+def _choice(given: Any) -> Any:
+    """Python's ints and floats are weak; all else is an array."""
+    return given if type(given) in (int, float) else as_array(given)
+
+
+def _weak_or_dtype(given: Any) -> Any:
+    return given.dtype if hasattr(given, "dtype") else given
 
 
 def _copyto(dst: Array, src: Any, casting: Any = "same_kind", where: Any = True) -> None:

@@ -112,6 +112,8 @@ def _broadcast_into(target: Any, result: TracedArray, name: str, where: Any) -> 
     check_mask(where, f"np.{name}")
     if not isinstance(target, TracedArray):
         return into(target, result, name)
+    if target.is_scalar:
+        raise ArgumentError(f"np.{name}: return arrays must be of ArrayType", got="a number")
     if _broadcast(result.shape, shape_of(where), target.shape) == target.shape:
         result = broadcast_to(result, target.shape)
     _check_into(target, result, name)
