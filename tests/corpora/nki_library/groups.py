@@ -94,8 +94,10 @@ def _run_file(
 ) -> tuple[int, tuple[Outcome, ...], str]:
     with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
         record = kept or Path(folder) / "record.jsonl"
-        begin_record(record)
+        earlier = begin_record(record)
         trouble = _pytest(checkout, file, Path(folder), record, limits)
+        if trouble and earlier:
+            trouble += f", {earlier} tests by earlier runs"
         with record.open(encoding="utf-8") as lines:
             count, outcomes = read_record(lines)
     return count, tuple(without_folders(outcome, checkout) for outcome in outcomes), trouble

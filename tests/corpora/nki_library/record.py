@@ -58,8 +58,8 @@ def read_record(lines: Iterable[str]) -> tuple[int, tuple[Outcome, ...]]:
     return collected, tuple(worst.values())
 
 
-def begin_record(record: Path) -> None:
-    """Make the file; of an earlier run only what passed or was skipped stays in it."""
+def begin_record(record: Path) -> int:
+    """Make the file; of an earlier run only what passed or was skipped stays in it: how many."""
     done: Iterable[Outcome] = ()
     if record.exists():
         with record.open(encoding="utf-8") as lines:
@@ -67,6 +67,7 @@ def begin_record(record: Path) -> None:
     record.parent.mkdir(parents=True, exist_ok=True)
     rows = [{"test": o.test, "outcome": o.word, "reason": o.reason} for o in done]
     record.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return len(rows)
 
 
 def _badness(outcome: Outcome) -> int:

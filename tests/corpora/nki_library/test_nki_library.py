@@ -64,8 +64,7 @@ def test_a_run_goes_on_with_what_passed_or_was_skipped_before(tmp_path):
     failed = {"test": "c", "outcome": "failed", "reason": "memory"}
     kept.write_text("".join(record({"collected": 4}, passed, skipped, failed)) + '{"test": "d')
 
-    begin_record(kept)
-
+    assert begin_record(kept) == 2
     assert kept.read_text().splitlines(keepends=True) == record(passed, skipped)
 
 
