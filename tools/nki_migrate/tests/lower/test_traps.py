@@ -67,6 +67,31 @@ def test_t4_assigned_product_does_not_accumulate_over_iterations():
     assert "nisa.nc_matmul(dst=product," in inside
 
 
+def test_t4_a_product_is_added_to_what_a_tile_was_given():
+    result = lowered("""
+        a = nl.load(x[0:128, 0:128])
+        p = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)
+        p[...] = nl.copy(a)
+        p[...] += nisa.nc_matmul(a, a)
+        """)
+
+    given, added = result.split("nisa.tensor_copy(dst=p, src=a)")
+    assert "dst=p," not in given
+    assert "nisa.nc_matmul(dst=p," not in added
+    assert "nisa.tensor_tensor(dst=p, data1=p, " in added
+
+
+def test_t4_zeros_are_given_to_a_sum_of_products():
+    result = lowered("""
+        a = nl.load(x[0:128, 0:128])
+        p = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)
+        p[...] = 0.0
+        p[...] += nisa.nc_matmul(a, a)
+        """)
+
+    assert "nisa.nc_matmul(dst=p," in result
+
+
 def test_t4_zeros_stay_when_the_first_write_is_no_matmul():
     result = lowered("""
         p = nl.zeros((128, 128), dtype=nl.float32, buffer=nl.psum)

@@ -211,6 +211,7 @@ class Storage:
     flat_name: str | None = None  # the HBM tensor that `.ap` is to be called on
     filled: bool = False  # made with a value in every element
     written: bool = False  # some instruction before this one wrote to it
+    given: bool = False  # what it holds is no sum of products: the next product replaces it
     is_value: bool | None = None  # an instruction's result; False: a declared tensor
     like: str | None = None  # of unknown rank: tensors with the same word have the same shape
     mentions: frozenset[tuple[str, int]] | None = None  # (name, version) in a name not made here

@@ -40,7 +40,8 @@ def assign_to_view(ctx: Context, statement: ast.stmt, view: Tensor, value: ast.e
 def memset(ctx: Context, node: ast.AST, view: Tensor, text: str) -> None:
     """`nisa.memset(dst, value)`."""
     ctx.report("NKI1161", node, "assigning a number to a tile is a memset")
-    emit(ctx, "memset", view, [("value", text)], None, rank=len(view.shape or ()))
+    kind = "zero" if text in {"0", "0.0"} else "other"
+    emit(ctx, "memset", view, [("value", text)], None, rank=len(view.shape or ()), kind=kind)
 
 
 def copy(ctx: Context, node: ast.AST, dst: Tensor, source: Tensor) -> None:
@@ -93,7 +94,7 @@ def accumulate_into(ctx: Context, statement: ast.AugAssign, view: Tensor) -> Non
     from nki_migrate.lower.statements import into
 
     if isinstance(statement.op, ast.Add) and _is_matmul(ctx, statement.value):
-        if view.buffer == "psum":
+        if view.buffer == "psum" and not view.storage.given:
             ctx.report("NKI1182", statement, "a matmul into PSUM accumulates by itself")
             into(ctx, statement.value, Target(view=view, accumulate=True))
             return

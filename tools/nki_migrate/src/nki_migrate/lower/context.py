@@ -41,7 +41,7 @@ class Seen:
 
     ranks: dict[str, int] = field(default_factory=dict)  # parameter → rank
     folds: set[int] = field(default_factory=set)  # block tensors that a list cannot serve
-    first_write: dict[int, str] = field(default_factory=dict)  # site → "matmul" | "other"
+    first_write: dict[int, str] = field(default_factory=dict)  # site → its kind
     uses: dict[int, set[str]] = field(
         default_factory=dict
     )  # site → "store:<dtype>", "broadcast", "op"

@@ -313,6 +313,7 @@ def note_write(ctx: Context, dst: Tensor, limits: Limits, kind: str) -> None:
     ctx.wrote(storage, kind)
     first = not storage.written
     storage.written = True
+    storage.given |= kind == "other"
     if not is_whole(ctx, dst) or storage.blocks:
         if not first:
             return
