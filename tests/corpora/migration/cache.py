@@ -6,6 +6,7 @@ Not by the interpreters' own source: after a change to those, `--fresh` runs eve
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -51,8 +52,8 @@ class Cache:
         path = self.folder / key / FACTS
         return path if path.is_file() else None
 
-    def keep(self, key: str, outcome: Outcome, facts: Path | None = None) -> None:
-        """Keep an outcome whole: written aside and renamed."""
+    def keep(self, key: str, outcome: Outcome) -> None:
+        """Keep an outcome whole, with its facts: written aside and renamed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix="aside-", dir=self.folder))
         done = [
@@ -66,7 +67,7 @@ class Cache:
             for number, results in enumerate(outcome.results)
         ]
         write_result(aside, done, outcome.findings, outcome.error)
-        if facts is not None and facts.is_file():
-            shutil.copy(facts, aside / FACTS)
+        for facts in outcome.facts[:1]:
+            (aside / FACTS).write_text(json.dumps(facts), encoding="utf-8")
         shutil.rmtree(self.folder / key, ignore_errors=True)
         aside.replace(self.folder / key)

@@ -106,10 +106,10 @@ _options = nki_runtime.use(**_choice, **{options!r})
 LANGUAGES = {"beta1": ("beta1", "0.1"), "beta2": ("beta2", "0.6")}
 
 
-def write_old_entry(laid: Laid, case: CorpusCase, facts: Path) -> Entry:
-    """An entry that runs the kernel under beta1 and writes what it saw to `facts`."""
+def write_old_entry(laid: Laid, case: CorpusCase) -> Entry:
+    """An entry that runs the kernel under beta1; its outcome has the facts of what it saw."""
     prelude = "import facts_of_run\n"
-    around = f"facts_of_run.recording({str(facts)!r}, {str(laid.top)!r})"
+    around = f"facts_of_run.recording({str(laid.top)!r})"
     given = [arg.name for arg in case.case.args]
     launch = f"[{', '.join(map(str, case.case.grid))}]" if case.case.grid else ""
     return _write(laid, case, "beta1", given, launch, prelude, ", facts_of_run.parse", around)

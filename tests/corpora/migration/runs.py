@@ -48,13 +48,12 @@ class Runner:
         key = key_of(("old", *_sources(laid), *_said(case)))
         outcome = self.cache.outcome(key)
         if outcome is None:
-            facts = laid.top.parent / f"{key}.json"
-            entry = write_old_entry(laid, case, facts)
+            entry = write_old_entry(laid, case)
             outcome = _run(entry, case, "beta1", ())
             if outcome.error:
                 outcome = outcome.but(readable(outcome.error, laid))
             else:
-                self.cache.keep(key, outcome, facts)
+                self.cache.keep(key, outcome)
         expected = self._reference(case)
         problem = outcome.error or _reference_failed(expected)
         problem = problem or difference(case, outcome, expected, "reference")

@@ -16,6 +16,7 @@ from nki_runtime._instrument import instrumented_tree, mentions_nki
 from nki_runtime._recorder import Recorder
 
 _RECORDER = Recorder()
+_FACTS = Path.cwd().parent / "facts_0000.json"  # in the job's folder, where a job's facts lie
 
 
 def parse(source: bytes, path: str) -> ast.Module:
@@ -24,9 +25,9 @@ def parse(source: bytes, path: str) -> ast.Module:
 
 
 @contextmanager
-def recording(file: str, top: str) -> Iterator[None]:
-    """Write what has been seen so far to `file`, with paths relative to `top`."""
+def recording(top: str) -> Iterator[None]:
+    """Leave what has been seen so far with the job's results, with paths relative to `top`."""
     with watched_by(_RECORDER):
         yield
     text = json.dumps(_RECORDER.facts(Path(top)))
-    Path(file).write_text(text, encoding="utf-8")
+    _FACTS.write_text(text, encoding="utf-8")
