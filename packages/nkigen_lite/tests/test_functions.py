@@ -222,6 +222,18 @@ def test_variance_of_narrow_floats_is_computed_in_float32(arrays_for, same):
     assert same(trace(lambda x: x.var(ddof=1), x).run(x), np.asarray(exact).astype(x.dtype), ulps=1)
 
 
+def test_no_freedom_left_is_infinite_variance_whatever_counts_it():
+    x = np.array([1.0, 2.0, 4.0], np.float32)
+
+    assert trace(lambda x: x.var(ddof=np.uint8(4)), x).run(x) == np.inf
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.minimum])
+def test_truths_accumulate_as_truths(ufunc, agree, arrays_for):
+    (x,) = arrays_for(["int8[3, 9]"])
+    agree(lambda x: ufunc.accumulate(x > 0, axis=1, dtype=bool), x)
+
+
 def test_a_quotient_and_its_rest_come_together():
     x = np.array([-7.5, 7.5, 3.0], np.float32)
 

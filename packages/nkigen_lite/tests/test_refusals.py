@@ -63,6 +63,17 @@ CASES = {
     "ddof and correction": (
         lambda x: x.var(ddof=1, correction=1), ValueError, "can't be provided simultaneously",
     ),
+    "ddof of text": (lambda x: x.var(ddof="1"), TypeError, "ddof"),
+    "ddof of many": (lambda x: x.std(ddof=np.array([1, 0])), ValueError, "ddof is one number"),
+    "element of another format": (
+        lambda x: x.astype(np.int8).__setitem__(1, np.int16(300)), OverflowError, "assignment",
+    ),
+    "NaN into integers": (
+        lambda x: x.astype(np.int8).fill(np.float32(np.nan)), ValueError, "float NaN to integer",
+    ),
+    "infinite start of integers": (
+        lambda x: np.prod(x.astype(np.int8), initial=np.inf), OverflowError, "infinity",
+    ),
     "pad mode": (lambda x: np.pad(x, 1, "mean"), TypeError, "mode='mean' is not translated"),
     "pad keyword": (lambda x: np.pad(x, 1, end_values=3), TypeError, "end_values= is not"),
     "traced take": (lambda x: np.take(x, x.argmax()), TypeError, "only computed when the kernel"),

@@ -17,7 +17,7 @@ from nkigen_lite.frontend.gathering import array_key, at_arrays, truths_as_axes,
 from nkigen_lite.frontend.memory import write
 from nkigen_lite.frontend.numbers import as_number
 from nkigen_lite.frontend.picked import Picked
-from nkigen_lite.frontend.promotion import operand, shape_of
+from nkigen_lite.frontend.promotion import PYTHON_NUMBERS, operand, resolved, shape_of
 from nkigen_lite.frontend.scattering import as_element, fitted, picked, put_at, put_where
 from nkigen_lite.frontend.views import part
 
@@ -46,7 +46,7 @@ def get(x: TracedArray, key: Any) -> TracedArray | Picked:
 
 def put(x: TracedArray, key: Any, value: Any) -> None:
     """Write to a view of `x`; everything that shares its memory sees it."""
-    given = value if isinstance(value, Picked) else operand(value)
+    given = value if isinstance(value, Picked) else _element_of(x, value)
     keys = tuple(array_key(k) for k in _keys(key))
     if sum(_is_computed_mask(k) for k in keys) == 1:
         return put_where(x, keys, given, _view)
@@ -60,6 +60,14 @@ def put(x: TracedArray, key: Any, value: Any) -> None:
     new = fitted(x, as_element(target, given), target.shape)
     write(x.tape, target.memory, target.path, new)
     return None
+
+
+def _element_of(x: TracedArray, value: Any) -> Any:
+    """What is written; a number must be one that NumPy lets an element of `x` be."""
+    if issubclass(type(value), (*PYTHON_NUMBERS, np.generic)):  # a traced number says it is one
+        with np.errstate(all="ignore"):
+            resolved("assignment", lambda: np.zeros((), x.dtype).__setitem__((), value))
+    return operand(value)
 
 
 def _keys(key: Any) -> tuple[Any, ...]:

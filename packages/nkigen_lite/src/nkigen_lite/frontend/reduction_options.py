@@ -46,7 +46,7 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adapt: Adapt)
         a: TracedArray, *args: Any, initial: Any = np._NoValue, where: Any = True, **keywords: Any
     ) -> Any:
         given = initial is not np._NoValue
-        if given and not np.isscalar(initial):
+        if given and (isinstance(initial, TracedArray) or not np.isscalar(initial)):
             raise UnsupportedKeywordError(f"{name}: initial= is a number known here")
         if where is not True:
             a = traced(joining.tape_of(a, where), a)
@@ -58,10 +58,8 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adapt: Adapt)
 
 
 def _as(number: Any, dtype: np.dtype, name: str) -> Any:
-    """NumPy converts floats, and refuses integers that do not fit."""
-    if type(number) is int:
-        return resolved(name, lambda: np.array(number, dtype)[()])
-    return np.asarray(number).astype(dtype)[()]
+    """The number as NumPy begins a reduction with it, or NumPy's refusal."""
+    return resolved(name, lambda: np.maximum.reduce(np.zeros(0, dtype), initial=number))
 
 
 def _masked(a: TracedArray, where: Any, other: Any, name: str) -> Any:

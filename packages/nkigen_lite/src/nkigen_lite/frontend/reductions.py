@@ -112,7 +112,11 @@ def _freedom(ddof: Any, correction: Any) -> Any:
     """What is taken from the count: NumPy has two names for it."""
     if correction is not None and ddof != 0:
         raise ValueRangeError("ddof and correction can't be provided simultaneously.")
-    return ddof if correction is None else correction
+    given = ddof if correction is None else correction
+    if isinstance(given, TracedArray) or np.ndim(given):
+        raise ValueRangeError("ddof is one number known here", got=repr(given), operand="ddof")
+    resolved("ddof", lambda: np.intp(0) + given)
+    return given
 
 
 def _spread(
@@ -135,7 +139,7 @@ def _spread(
         return _kept(squares, stored) / np.maximum(count - np.float32(ddof), np.float32(0)), makes
     away = x - mean(x, axes, None, True)
     squares = total(away * away, axes, None, keepdims)
-    freedom = max(prod(a.shape[d] for d in axes) - ddof, 0)
+    freedom = max(np.intp(prod(a.shape[d] for d in axes)) - ddof, 0)
     return np.divide(_kept(squares, stored), np.float32(freedom)), makes
 
 

@@ -16,10 +16,14 @@ _ACCUMULATED: dict[np.ufunc, str] = {
     np.add: "cumsum", np.multiply: "cumprod", np.maximum: "cummax", np.minimum: "cummin",
 }  # fmt: skip
 
+_OF_TRUTHS = {"cumsum": "cummax", "cumprod": "cummin"}
+"""Sums of bool are `or`, products `and`."""
+
 
 def _running(op: str, a: TracedArray, axis: Any, makes: np.dtype) -> TracedArray:
     if makes == np.bool_:
-        raise ArgumentError(f"np.{op}: bool is not translated", hint="convert with .astype first")
+        whole = _running(_OF_TRUTHS.get(op, op), a.astype(bool), axis, np.dtype(np.uint8))
+        return whole.astype(bool)
     if op == "cumprod":
         check_factors(op, a, makes)
     if axis is None:
