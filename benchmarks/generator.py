@@ -1,6 +1,7 @@
 """The generator's workloads: what each kernel executes, moves and takes, against its bounds.
 
     python benchmarks/generator.py [NAME …] [--write docs/generator.md]
+    python benchmarks/generator.py --memory
 
 Counts are of the program that is emitted; "at most" are the bounds we hold ourselves to, "least"
 what the inputs, outputs and tile limits of the machine allow (tiles of 8 KiB per partition).
@@ -11,18 +12,23 @@ long runs and is reordered there, whichever is predicted faster: the single DMA 
 "reverse axes" and 775.4 us for "weight transpose"; by way of SBUF "strided slice" takes 4.0 us.
 Microseconds are the timeline's, mode compiled, without the launch. "Trace to source" is CPU time,
 of which 0.3 s are asked for: a row holds where instructions, MiB and it do.
+--memory compiles attention of 16 heads x 2048 x 128 and runs it here: what the process holds at
+most (2 GiB are asked for), and how far the result is from float64.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from generator_workloads import WORKLOADS, Workload
+import numpy as np
+from generator_workloads import WORKLOADS, Workload, attention, softmax
 
 import nkigen_lite
 from neuroncore.errors import KernelError
@@ -30,6 +36,8 @@ from neuroncore.errors import KernelError
 MIB = 2**20
 BOUNDED = ("instructions", "HBM MiB", "trace to source")
 MOST_CPU_S = 0.3
+MOST_GIB = 2
+LARGE = (16, 2048, 128)
 
 
 MARK, END = (
@@ -106,7 +114,34 @@ def write(file: Path, table: str) -> None:
     file.write_text(f"{head}{mark}\n{table}\n{end}{tail}", encoding="utf-8")
 
 
+def memory() -> str:
+    """What compiling and running the large attention holds at most, in words."""
+    q, k, v = np.random.default_rng(0).standard_normal((3, 1, *LARGE), dtype=np.float32)
+    kernel = nkigen_lite.compile(attention, q, k, v)
+    began = time.process_time()
+    result = kernel(q, k, v)[0]
+    took = time.process_time() - began
+    unit = 1 if sys.platform == "darwin" else 2**10
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
+    away = max(
+        np.abs(_head(*qkv) - r).max() for *qkv, r in zip(q[0], k[0], v[0], result, strict=True)
+    )
+    word = "holds" if peak <= MOST_GIB else "ABOVE"
+    return (
+        f"attention {' x '.join(map(str, LARGE))}: {kernel.stats.instructions:,} instructions, run "
+        f"in {took:.0f} CPU s, {peak:.2f} of {MOST_GIB} GiB ({word}), {away:.1e} from float64"
+    )
+
+
+def _head(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    scores = q.astype(np.float64) @ k.T.astype(np.float64) / math.sqrt(q.shape[-1])
+    return softmax(scores) @ v
+
+
 def main(arguments: list[str]) -> None:
+    if "--memory" in arguments:
+        print(memory())
+        return
     if "--write" in arguments:
         file = Path(arguments[arguments.index("--write") + 1])
         write(file, page(public([])))
