@@ -225,6 +225,37 @@ def test_a_kernel_that_failed_does_not_spoil_the_next(run, tmp_path):
     assert names == ["rows_doubled", "product", "in_place"]
 
 
+REGISTERS = """
+import numpy as np
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def rows(x):
+    out = nl.ndarray((4, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+    row = nl.ndarray((1, 8), dtype=nl.float32, buffer=nl.sbuf)
+
+    def body(at):
+        nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], scalar_offset=at))
+        nisa.dma_copy(out.ap([[8, 1], [1, 8]], scalar_offset=at), row)
+
+    nl.fori_loop(0, 4, body)
+    return out
+
+
+print(rows(np.ones((4, 8), np.float32)).sum())
+"""
+
+
+def test_registers_that_hold_known_numbers_are_in_the_trace(run, tmp_path):
+    done = run(REGISTERS, "--trace", "t.pftrace")
+
+    assert (done.stdout, done.returncode) == ("32.0\n", 0), done.stderr
+    assert [s["name"] for s in Read(tmp_path / "t.pftrace").slices["kernels"]] == ["rows"]
+
+
 def test_without_a_kernel_nothing_is_written(run, tmp_path):
     done = run("print(1)\n", "--trace", "t.pftrace")
 

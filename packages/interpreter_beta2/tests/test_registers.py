@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -14,13 +15,14 @@ from neuroncore.errors import (
     DTypeError,
     EndlessLoopError,
     FrozenRegisterError,
-    KernelError,
     ShapeError,
     SignatureError,
     UnsupportedError,
 )
-from neuroncore.program import capture
+from neuroncore.observe import watched_by
+from neuroncore.program import Recorder, capture, emit, execute_program, parse_program, verify
 from neuroncore.registers import VirtualRegister
+from neuroncore.timeline import estimate
 from nki_beta2 import BACKEND
 
 FROM_0_3 = BACKEND.versions[1:]
@@ -289,6 +291,78 @@ def test_registers_are_not_made_by_hand(now):
         now.run(lambda: VirtualRegister(1))
 
 
-def test_a_kernel_with_registers_is_no_program(now):
-    with pytest.raises(KernelError, match="the kernel uses registers, which no program says"):
-        capture(now.nki.jit(counting(now, 1)))
+# -- as programs ----------------------------------------------------------------------------------
+
+
+def rows_by_register(lang):
+    """The rows of x (4, 8) in order, each at a register that holds a compile-time int."""
+    nl, nisa = lang.nl, lang.nisa
+
+    @lang.nki.jit
+    def kernel(x):
+        out = nl.ndarray((4, 8), nl.float32, buffer=nl.shared_hbm)
+        row = nl.ndarray((1, 8), nl.float32, buffer=nl.sbuf)
+
+        def copy(at):
+            nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], scalar_offset=at))
+            nisa.dma_copy(out.ap([[8, 1], [1, 8]], scalar_offset=at), row)
+
+        nl.fori_loop(0, 2, copy)
+        stop, here = nisa.register_alloc(3), nisa.register_alloc()
+        for i in nl.dynamic_range(2, stop):
+            copy(i)
+        nisa.register_move(here, 1)
+        nisa.register_move(here, stop)
+        copy(here)
+        return out
+
+    return kernel
+
+
+def test_registers_that_hold_known_numbers_are_a_program_with_them(now, ramp):
+    rows = rows_by_register(now)
+    x = np.concatenate([ramp, ramp + 100])[:4]
+
+    program = capture(rows, x)
+
+    assert not verify(program)
+    assert parse_program(str(program)) == program
+    assert execute_program(program, [x])[0].tolist() == x.tolist()
+    held = re.findall(r"register_alloc\((\d)\)", emit(program, "0.6"))
+    assert held == ["0", "0", "1", "1", "2", "2", "3", "3"]
+
+
+def test_their_time_needs_no_values(now):
+    kernel = rows_by_register(now)
+    with watched_by(recorder := Recorder(kernel, for_time=True, needs_values=False)):
+        kernel(np.zeros((4, 8), np.float32))
+
+    timeline = estimate(recorder.program())
+    assert [bar.instruction for bar in timeline.bars] == ["dma_copy"] * 8
+
+
+def test_a_register_that_holds_data_is_no_program(now):
+    """A program holds for every content of its tensors."""
+    counted = now.nki.jit(counting(now, 1))
+
+    refused = "a register is loaded from a tensor, which no program says"
+    with pytest.raises(UnsupportedError, match=refused):
+        capture(counted)
+    for_time = Recorder(counted, for_time=True, needs_values=False)
+    with watched_by(for_time), pytest.raises(UnsupportedError, match=refused):
+        counted()
+
+
+def test_a_number_that_a_register_held_before_it_was_loaded_is_forgotten(now):
+    nisa, nl = now.nisa, now.nl
+    seen = []
+
+    def kernel():
+        register = nisa.register_alloc(7)
+        copy = nisa.register_alloc()
+        nisa.register_load(register, nl.full((1, 1), 9, nl.int32))
+        nisa.register_move(copy, register)
+        seen.extend([register.value, copy.value])
+
+    now.run(kernel)
+    assert seen == [9, 9]

@@ -49,7 +49,7 @@ class VirtualRegister:
     A `frozen` one, the variable of a dynamic loop, cannot be written.
     """
 
-    __slots__ = ("_bits", "_core", "_dtype", "_start", "_turns", "frozen")
+    __slots__ = ("_bits", "_core", "_dtype", "_known", "_start", "_turns", "frozen")
 
     def __init__(self, state: Any = None, frozen: bool = False) -> None:
         if not isinstance(state, NeuronCore):
@@ -60,6 +60,8 @@ class VirtualRegister:
         self._core = state
         self._bits: View | None = None
         self._start: int | None = None
+        self._known: int | None = None
+        """What it holds, where that is a compile-time number."""
         self._dtype = int32
         self._turns: dict[Any, int] = {}
         self.frozen = frozen
@@ -68,7 +70,7 @@ class VirtualRegister:
     def counting(cls, core: NeuronCore, number: int, frozen: bool) -> VirtualRegister:
         """The variable of a loop that has come to `number`; a tensor once it is used as one."""
         register = cls(core, frozen)
-        register._start = number
+        register._start = register._known = number
         return register
 
     @property
@@ -89,8 +91,8 @@ class VirtualRegister:
     @property
     def value(self) -> int | float:
         """The number that it holds now."""
-        if self._bits is None and self._start is not None:
-            return self._start
+        if self._known is not None:
+            return self._known
         self._core.need_values()
         return self.cell.array[0, 0].item()
 
@@ -109,7 +111,7 @@ class VirtualRegister:
                 rule="NKI: nl.dynamic_range, loop variable",
             )  # fmt: skip
         cell = self.cell.view(register_dtype(dtype))
-        self._dtype = cell.dtype
+        self._dtype, self._known = cell.dtype, None
         return cell
 
     def set(self, value: int | np.integer) -> None:
@@ -126,6 +128,7 @@ class VirtualRegister:
             )  # fmt: skip
         cell = self.to_write(uint32 if value >= 2**31 else int32)
         cell.array[...] = value
+        self._known = int(value)
         cell.core.moved(cell)
 
     def copy_from(self, other: VirtualRegister) -> None:
@@ -133,6 +136,7 @@ class VirtualRegister:
         source = other.cell
         cell = self.to_write(source.dtype)
         cell.array[...] = source.array
+        self._known = other._known
         cell.core.moved(cell, source)
 
     def __bool__(self) -> bool:

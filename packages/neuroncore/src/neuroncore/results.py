@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuroncore.memory import View, dynamic_rows, offsets_of, resolve_scalar, window_of
+from neuroncore.memory import View, dynamic_rows, gathered, resolve_scalar
 from neuroncore.observe import Event
 
 
@@ -20,7 +20,7 @@ def shown(view: View) -> np.ndarray:
     if moved is None:
         return np.array(view.array)
     if moved.kind == "free":
-        return np.take_along_axis(window_of(view), offsets_of(view), axis=1)
+        return gathered(view)
     if moved.kind == "scalar":
         fixed = resolve_scalar(view, skips=True)
         return np.zeros(view.shape, view.array.dtype) if fixed is None else np.array(fixed.array)

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from neuroncore.calls import make_function
-from neuroncore.checks import Report
+from neuroncore.checks import Report, watching
 from neuroncore.checks.memory import Memory
+from neuroncore.core import NeuronCore
+from neuroncore.effects import footprint_of
+from neuroncore.engines import Space
 from neuroncore.enums import ReduceCmd
 from neuroncore.errors import (
     AccessError,
@@ -16,6 +19,8 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.launch import execute
+from neuroncore.observe import Watcher
 from neuroncore.surface import signature
 
 
@@ -226,8 +231,118 @@ def test_an_index_starts_where_its_tensor_does(world, nisa):
         nisa.tensor_copy(dst[0:32, :], source[0:32, :].indirect(index[32:64, :], 4))
 
 
-def test_what_watches_a_run_refuses_it(make_world):
-    world = make_world("trn3", watchers=[Memory(Report())])
+# -- under observers ------------------------------------------------------------------------------
 
-    with pytest.raises(UnsupportedError, match="tensor indirection under a check"):
-        world.tile(np.zeros((16, 8))).indirect(world.tile([[0]] * 16, "uint16"), 4)
+
+class Allocations(Watcher):
+    def __init__(self):
+        self.count = 0
+
+    def allocated(self, storage):
+        self.count += 1
+
+
+@pytest.mark.parametrize(
+    ("offsets", "unwritten"),
+    [([0, 5, 39], None), ([0, 40, 41], "32 of 48 elements"), ([47] * 3, "48 elements")],
+    ids=["written", "two of three", "one, thrice"],
+)
+def test_a_gather_of_what_nothing_has_written_is_found(make_world, nisa, offsets, unwritten):
+    """Only the elements that the offsets name are looked at."""
+    report = Report()
+    world = make_world("trn3", watchers=[Memory(report)])
+    source = world.new((16, 48))
+    nisa.memset(source[:, 0:40], 1.0)
+    index = world.tile([[n] for n in offsets] + [[0]] * 13, "uint16")
+
+    nisa.tensor_copy(world.new((16, 3)), source.indirect(index, 3))
+
+    said = [f.message for f in report]
+    assert said == ([f"src reads {unwritten} that nothing has written"] if unwritten else [])
+
+
+def test_a_scatter_writes_what_its_offsets_name(make_world, nisa):
+    report = Report()
+    world = make_world("trn3", watchers=[Memory(report)])
+    target, row = world.new((16, 8)), world.new((16, 8))
+    index = world.tile([[n] for n in (1, 3, 5, 7)] + [[0]] * 12, "uint16")
+
+    nisa.tensor_copy(target.indirect(index, 4), world.tile(np.ones((16, 4))))
+    nisa.tensor_copy(row[:, 1:8:2], target[:, 1:8:2])
+    assert not list(report)
+    nisa.tensor_copy(row, target)
+
+    (found,) = report
+    assert found.message == "src reads 64 of 128 elements that nothing has written"
+    assert str(found.got).startswith("the tensor[0:16, 0:7] (64 elements in it)")
+
+
+def test_an_index_that_nothing_has_written_is_found(make_world, nisa):
+    report = Report()
+    world = make_world("trn3", watchers=[Memory(report)])
+    index = world.new((16, 1), "uint16")
+
+    nisa.tensor_copy(world.new((16, 4)), world.tile(np.ones((16, 8))).indirect(index, 4))
+
+    assert [f.operand for f in report] == ["src.index"]
+
+
+def test_the_tiles_of_the_machine_are_not_told(make_world, nisa):
+    """Between an operand and its elements lies a tile that no kernel has made."""
+    watcher = Allocations()
+    world = make_world("trn3", watchers=[watcher])
+    source, index = world.tile(np.ones((16, 8))), world.tile([[1]] * 16, "uint16")
+    dst = world.new((16, 4))
+
+    nisa.tensor_copy(dst, source.indirect(index, 4))
+
+    assert watcher.count == 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_footprint_is_the_elements_that_are_named(make_world, rng, dtype):
+    """Against where each offset leads, one by one; in a part of a tensor, too."""
+    world = make_world("trn3")
+    tensor = world.tile(np.zeros((64, 4, 12)), dtype)
+    view, width = tensor[16:48, :, :], 4 if dtype == "float32" else 2
+    index = rng.integers(0, 48, (32, 2))
+
+    found = footprint_of(view.indirect(world.tile(index, "int32"), 20))
+
+    firsts = {((16 + p) * 48 + offset(index, p, i)) * width for p in range(32) for i in range(20)}
+    named = {first + b for first in firsts for b in range(width)}
+    assert bytes_in(found) == named
+    assert sum(part.num_bytes() for part in found) == len(named)
+
+
+def bytes_in(footprints):
+    found = set()
+    for part in footprints:
+        starts = np.array([part.offset])
+        for size, stride in zip(part.shape, part.strides, strict=True):
+            starts = (starts[:, None] + np.arange(size) * stride).reshape(-1)
+        found |= {int(n) + b for n in starts for b in range(part.itemsize)}
+    return found
+
+
+def test_a_gather_sees_who_wrote_over_its_elements(make_world, nisa):
+    """Two tensors at one address: what the offsets name decides."""
+
+    def overlaps(offsets):
+        def kernel(x):
+            core = x.core
+            first = core.allocate((16, 8), "float32", Space.sbuf, "first", (0, 0))
+            index = core.allocate((16, 1), "uint16", Space.sbuf, "index", (0, 128))
+            dst = core.allocate((16, 2), "float32", Space.sbuf, "dst", (0, 256))
+            over = core.allocate((16, 4), "float32", Space.sbuf, "over", (0, 0))
+            nisa.memset(first, 1.0)
+            nisa.iota(index, [[1, 1]], offset=offsets, channel_multiplier=0)
+            nisa.memset(over, 2.0)
+            nisa.tensor_copy(dst, first.indirect(index, 2))
+
+        with watching("overlap") as report:
+            execute(kernel, NeuronCore("trn3"), [np.ones((1, 1), np.float32)], {})
+        return [f.message for f in report]
+
+    assert overlaps(4) == []
+    assert overlaps(3) == ["over overwrites first, which is used afterwards"]

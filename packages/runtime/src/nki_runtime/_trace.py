@@ -56,6 +56,10 @@ class Tracer(Watcher):
         self._now.adopted.clear()
         recorder.launched(args, kwargs)
 
+    def register(self, cell: View) -> None:
+        if self._now.recorder is not None:
+            self._now.recorder.register(cell)
+
     def will(self, event: Event) -> None:
         if self._now.recorder is not None:
             self._now.recorder.will(event)

@@ -24,10 +24,10 @@ from neuroncore.memory import (
     Shadow,
     Storage,
     View,
-    dynamic_rows,
     first_byte,
     is_gathered,
     is_whole,
+    named_elements,
     resolve_scalar,
 )
 from neuroncore.observe import Event, Watcher
@@ -268,7 +268,7 @@ def _named(view: View, missing: np.ndarray) -> np.ndarray:
     if not is_gathered(view):
         now = view if view.dynamic is None else resolve_scalar(view, skips=True) or view
         return first_byte(now) + np.argwhere(missing) @ np.asarray(view.array.strides)
-    elements, valid = dynamic_rows(view)
+    elements, valid = named_elements(view)
     missing = missing[valid] if len(missing) == len(valid) else missing
     return elements[valid][missing] * view.array.itemsize
 

@@ -26,7 +26,7 @@ from neuroncore.checks._tensors import Lines, Made, described, label
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.effects import Touch
 from neuroncore.launch import RUNNING
-from neuroncore.memory import Shadow, Storage, View, dynamic_rows, is_gathered
+from neuroncore.memory import Shadow, Storage, View, is_gathered, named_elements
 from neuroncore.observe import Event, Watcher
 
 GRID = "NKI: programs of a grid run in no order"
@@ -174,9 +174,9 @@ class Race(Watcher):
             return
         for name in event.call.record.outputs:
             view = event.views.get(name)
-            if not isinstance(view, View) or not is_gathered(view):
+            if not isinstance(view, View) or view.buffer.on_chip or not is_gathered(view):
                 continue
-            elements, valid = dynamic_rows(view)
+            elements, valid = named_elements(view)
             rows = elements.reshape(len(elements), -1)[valid]
             repeated = rows.size - np.unique(rows).size
             if repeated:

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroncore.effects.declared import Touch
 from neuroncore.effects.footprint import Footprint, footprint
-from neuroncore.memory import Storage, View, dynamic_rows
+from neuroncore.memory import GROUP, Storage, View, dynamic_rows, offsets_of
 from neuroncore.observe import Event
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def footprint_of(view: View) -> tuple[Footprint, ...]:
             return ()
         offset = view.offset + index * dynamic.stride
         return (footprint(offset * width, spec.shape, strides, width),)
-    return tuple(_gathered(view, strides, width))
+    found = _picked if spec.indirect.kind == "free" else _gathered
+    return tuple(found(view, strides, width))
 
 
 def _gathered(view: View, strides: tuple[int, ...], width: int) -> Iterator[Footprint]:
@@ -58,12 +59,27 @@ def _gathered(view: View, strides: tuple[int, ...], width: int) -> Iterator[Foot
     elements, valid = dynamic_rows(view)
     first = (slice(None), *(0 for _ in view.shape[1:]))
     rows = np.unique(elements[first][valid]) * width
-    start = 0
-    while start < len(rows):
-        count, step = _progression(rows, start)
-        shape = (count, *view.shape[1:])
-        yield footprint(int(rows[start]), shape, (step, *strides[1:]), width)
-        start += count
+    for start, count, step in _progressions(rows):
+        yield footprint(start, (count, *view.shape[1:]), (step, *strides[1:]), width)
+
+
+def _picked(view: View, strides: tuple[int, ...], width: int) -> Iterator[Footprint]:
+    """Offsets hold for a group of partitions: those at equal distances are one footprint."""
+    assert view.spec.indirect is not None
+    for group, offsets in enumerate(offsets_of(view)[::GROUP]):
+        first = view.offset * width + group * GROUP * strides[0]
+        for start, count, step in _progressions(np.unique(offsets)):
+            far = view.spec.indirect.stride * width
+            yield footprint(first + start * far, (GROUP, count), (strides[0], step * far), width)
+
+
+def _progressions(numbers: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Rising numbers as (first, how many, distance)."""
+    at = 0
+    while at < len(numbers):
+        count, step = _progression(numbers, at)
+        yield int(numbers[at]), count, step
+        at += count
 
 
 def _progression(rows: np.ndarray, start: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from neuroncore.errors import raise_violations
 from neuroncore.instructions._immediate import bounded
 from neuroncore.instructions._limits import check
 from neuroncore.instructions._record import Call
-from neuroncore.memory import View, gathered, resolve_scalar, scatter
+from neuroncore.memory import Storage, View, gathered, resolve_scalar, scatter
 from neuroncore.spec import Spec, row_major
 
 Plan = Callable[..., Any]
@@ -50,12 +50,21 @@ def _through_tiles(call: Call, gathering: list[str]) -> Plan:
     def on_tiles(*views: Any) -> None:
         tiles = list(views)
         for i in places:
-            tiles[i] = gathered(views[i])
+            tiles[i] = _tile(views[i])
         execute(*tiles)
         for i in results:
             scatter(views[i], tiles[i].array)
 
     return on_tiles
+
+
+def _tile(view: View) -> View:
+    """What an index names now, as a tensor of the machine's own: no watcher hears of it."""
+    values = gathered(view)
+    spec = _dense(view.spec)
+    tile = view.seen(values, spec)
+    tile.storage = Storage(values.reshape(-1), spec.shape, spec.dtype, spec.space)
+    return tile
 
 
 def _dense(spec: Any) -> Spec:

@@ -2,7 +2,13 @@
 
 from neuroncore.memory.dynamic import Dynamic, dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import IndexRules, ds
-from neuroncore.memory.indirection import gathered, offsets_of, scatter, window_of
+from neuroncore.memory.indirection import (
+    GROUP,
+    gathered,
+    named_elements,
+    offsets_of,
+    scatter,
+)
 from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.memory.storage import Storage
@@ -10,6 +16,7 @@ from neuroncore.memory.view import View
 from neuroncore.memory.window import window
 
 __all__ = [
+    "GROUP",
     "Dynamic",
     "IndexRules",
     "Pool",
@@ -23,9 +30,9 @@ __all__ = [
     "gathered",
     "is_gathered",
     "is_whole",
+    "named_elements",
     "offsets_of",
     "resolve_scalar",
     "scatter",
     "window",
-    "window_of",
 ]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from neuroncore.engines import Space
-from neuroncore.errors import AccessError, UnsupportedError
-from neuroncore.memory.dynamic import Dynamic
+from neuroncore.errors import AccessError
+from neuroncore.memory.dynamic import Dynamic, dynamic_rows
 from neuroncore.spec import Indirection
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ RULE = "NKI: NkiTensor.indirect"
 
 def indirect_view(view: View, index: View, num_elem: int | None) -> View:
     """(P, num_elem): see View.indirect."""
-    if view.core.watchers:
-        raise UnsupportedError(
-            "tensor indirection under a check, program or estimate",
-            expected="a run without observers", hint="run the kernel without them", rule=RULE,
-        )  # fmt: skip
     rows, count = view.shape[0], _count(view, index, num_elem)
     flat = view.reshape((rows, view.size // rows))
     first = as_strided(flat.array, (rows, count), (flat.array.strides[0], 0))
@@ -84,6 +79,21 @@ def offsets_of(view: View) -> np.ndarray:
     return np.repeat(snakes, GROUP, axis=0)
 
 
+def named_elements(view: View) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers in the storage of the elements that an index names now, one by one or row by row, in
+    the view's shape; which of its rows are in bounds, (P,).
+
+    Raises AccessError for an offset outside its partition, and as dynamic_rows.
+    """
+    moved = view.spec.indirect
+    assert moved is not None
+    if moved.kind != "free":
+        return dynamic_rows(view)
+    rows = np.arange(len(view.array))[:, None] * view.spec.strides[0]
+    found = view.offset + rows + offsets_of(view) * moved.stride
+    return found, np.ones(len(found), np.bool_)
+
+
 def scatter(view: View, values: Any) -> None:
     """Write (P, num_elem) to their offsets; raises AccessError where two share one."""
     offsets = offsets_of(view)
@@ -96,7 +106,6 @@ def scatter(view: View, values: Any) -> None:
     np.put_along_axis(window_of(view), offsets, values, axis=1)
 
 
-def gathered(view: View) -> View:
-    """A tensor of its own with the elements that the view names now."""
-    values = np.take_along_axis(window_of(view), offsets_of(view), axis=1)
-    return view.core.adopt(values, view.spec.space, dtype=view.spec.dtype)
+def gathered(view: View) -> np.ndarray:
+    """A copy of the elements that the view names now."""
+    return np.take_along_axis(window_of(view), offsets_of(view), axis=1)

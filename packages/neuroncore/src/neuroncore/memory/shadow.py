@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroncore.memory.dynamic import dynamic_rows, resolve_scalar
+from neuroncore.memory.dynamic import resolve_scalar
+from neuroncore.memory.indirection import named_elements
 
 if TYPE_CHECKING:
     from neuroncore.memory.storage import Storage
@@ -51,8 +52,8 @@ class Shadow:
         return np.ndarray(shape, self.entries.dtype, self.entries, start // unit * size, steps)
 
     def rows(self, view: View) -> tuple[np.ndarray, np.ndarray]:
-        """Of a view with one index per row: all entries by element number, its valid numbers."""
-        elements, valid = dynamic_rows(view)
+        """All entries by element number, and the numbers that the index of a view names."""
+        elements, valid = named_elements(view)
         width = view.array.itemsize
         if width % self.unit:
             self.refine(gcd(width, self.unit))
@@ -97,7 +98,7 @@ class Shadow:
             part[np.broadcast_to(where, view.array.shape)] = value
 
     def _put_rows(self, view: View, value: Any, where: np.ndarray | None) -> None:
-        elements, valid = dynamic_rows(view)
+        elements, valid = named_elements(view)
         entries, numbers = self.rows(view)
         if where is not None:
             numbers = numbers[np.broadcast_to(where, elements.shape)[valid]]
@@ -112,9 +113,9 @@ class Shadow:
 
 
 def is_gathered(view: View) -> bool:
-    """Whether a view has one index per row."""
+    """Whether an index names the elements of a view, one by one or row by row."""
     indirect = view.spec.indirect
-    return indirect is not None and indirect.kind == "vector"
+    return indirect is not None and indirect.kind != "scalar"
 
 
 def is_whole(view: View) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from neuroncore._caret import Place
 from neuroncore.core import NeuronCore
+from neuroncore.engines import Space
 from neuroncore.errors import UnsupportedError
 from neuroncore.instructions._psum import mark_written, written_part
 from neuroncore.kernels import name_of
@@ -64,6 +65,8 @@ class Recorder(Watcher):
         """By id of an array: itself, and where it begins in its tensor. Only where nothing is
         executed: tensors that look alike share arrays there, and their memory need not be freed."""
         self._constants: dict[tuple[Any, ...], NotedTensor] = {}
+        self._registers: set[int] = set()
+        """The ids of their storages."""
         self._parameters: list[NotedTensor] = []
         self._returned = False
 
@@ -92,6 +95,7 @@ class Recorder(Watcher):
         shape, dtype, space, address = storage.shape, storage.dtype, storage.space, storage.address
         notes, place = self._notes, storage.place
         number = len(notes.tensors)
+        self._registers.discard(id(storage))
         fresh = storage.fresh
         key = shape, id(dtype), id(space), address
         layout = self._layouts.get(key)
@@ -113,11 +117,27 @@ class Recorder(Watcher):
             notes.rows.append(model)
 
     def register(self, cell: View) -> None:
-        raise UnsupportedError(
-            "the kernel uses registers, which no program says",
-            expected="addresses and loop bounds that are known, or come from tensors in SBUF",
-            hint="scalar_offset also takes a (1, 1) tensor; write a loop with a known bound",
-        )
+        self._registers.add(id(cell.storage))
+
+    def _set(self, cell: View, src: View | None) -> None:
+        """A register holds a compile-time number from now on: it is the constant of that number."""
+        if src is not None:  # another register, or the variable of a loop
+            held = self._tensors[id(src.storage)].elements
+        else:
+            held = np.array(cell.array, cell.spec.storage)
+        if held is None:
+            return  # never set: reads of it are reads of its own memory, which nothing writes
+        key = (cell.shape, cell.dtype, held.tobytes())
+        known = self._constants.get(key)
+        if known is None:
+            number, tensors = len(self._notes.tensors), self._notes.tensors
+            known = self._constants[key] = NotedTensor(
+                number, Layout(cell.shape, cell.dtype, Space.shared_hbm, None),
+                self._look(("tensor", number)), held.nbytes, cell.name, cell.storage.place, False,
+                number, held,
+            )  # fmt: skip
+            tensors.append(known)
+        self._tensors[id(cell.storage)] = known
 
     def _look(self, looks: Hashable) -> int:
         return self._looks.setdefault(looks, len(self._looks))
@@ -151,6 +171,7 @@ class Recorder(Watcher):
         form = self._forms.get(key)
         if form is None:
             form = self._forms[key] = _Form(event)
+            self._refuse_what_no_program_says(event)
         note = self._note
         looks = tuple([note(views[operand]) for operand in form.tiles])
         if form.numbers:
@@ -167,6 +188,29 @@ class Recorder(Watcher):
                 view.claim()
                 if form.sums:
                     mark_written(view)
+
+    def _refuse_what_no_program_says(self, event: Event) -> None:
+        """A program holds for any content of its tensors, and knows no indices of free elements."""
+        call = event.call
+        if call.record.name == "register_load":
+            self._refuse(
+                "a register is loaded from a tensor, which no program says", event.place,
+                expected="registers that hold compile-time ints, or none",
+                hint="scalar_offset also takes a (1, 1) tensor; write a loop with a known bound",
+            )  # fmt: skip
+        picked = [n for n, s in call.tiles.items() if s.indirect and s.indirect.kind == "free"]
+        if picked:
+            self._refuse(
+                "tensor indirection, which no program says", event.place, got=f"{picked[0]}="
+                f"{event.views[picked[0]]!r}", hint="checks and dumps see such a kernel; for its "
+                "program and its time leave the access out",
+            )  # fmt: skip
+
+    def _refuse(self, what: str, place: Place | None, **more: Any) -> None:
+        if self._refused is None:
+            self._refused = UnsupportedError(what, place=place, **more)
+        if not self.needs_values:
+            raise self._refused  # what follows may need values, and nothing comes of it
 
     def _note(self, view: View) -> Hashable:
         """Write down an access, after its index; what it looks like."""
@@ -223,7 +267,9 @@ class Recorder(Watcher):
         at: np.ndarray | None = None,
         of: np.ndarray | None = None,
     ) -> None:
-        if self.for_time and self._refused is None:
+        if id(dst.storage) in self._registers:
+            self._set(dst, src)
+        elif self.for_time and self._refused is None:
             self._refused = UnsupportedError(
                 "data is moved without an instruction, which no program says",
                 got=f"{dst!r} is filled from {'a constant' if src is None else repr(src)}",
