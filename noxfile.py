@@ -89,6 +89,10 @@ LINTERS = (
 
 # `.venv/bin/nox` finds the locked uv beside itself, as `uv run nox` does.
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+# Threads of BLAS wait for each other in a busy loop: where other work holds a core, a product of
+# one tile takes a hundred times as long with two as with one.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 nox.options.default_venv_backend = "none"
 nox.options.sessions = [*(f"stage{number}" for number in STAGES), "lint", "wheels"]
