@@ -74,7 +74,7 @@ def _from_parameter(ctx: Context, value: Parameter) -> Tensor:
             short = assumed.dtype.rpartition(".")[2]
             dtype = ctx.dtype(f"{name}.dtype", _SHORT_DTYPES.get(short, short))
     mentions = frozenset({(name, value.version)})
-    storage = Storage(name, shape, dtype, buffer, flat_name=name, mentions=mentions)
+    storage = Storage(name, shape, dtype, buffer, flat_name=name, mentions=mentions, given=True)
     return Tensor(storage, shape)
 
 

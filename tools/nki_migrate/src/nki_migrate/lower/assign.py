@@ -6,10 +6,11 @@ import ast
 
 from nki_migrate.facts.values import Const, Tensor, Value
 from nki_migrate.lower.context import Cannot, Context
-from nki_migrate.lower.destination import Target, emit, finish
+from nki_migrate.lower.destination import Target, emit, finish, float32, temporary
 from nki_migrate.lower.evaluate import value_of
-from nki_migrate.lower.operators import OPERATORS, binary
+from nki_migrate.lower.operators import OPERATORS, binary, copy_into
 from nki_migrate.lower.source_text import as_number
+from nki_migrate.lower.sums import is_sum, is_zero
 
 __all__ = ["accumulate_into", "assign_to_view"]
 
@@ -40,7 +41,9 @@ def assign_to_view(ctx: Context, statement: ast.stmt, view: Tensor, value: ast.e
 def memset(ctx: Context, node: ast.AST, view: Tensor, text: str) -> None:
     """`nisa.memset(dst, value)`."""
     ctx.report("NKI1161", node, "assigning a number to a tile is a memset")
-    kind = "zero" if text in {"0", "0.0"} else "other"
+    storage = view.storage  # adding to what a memset left of a sum is undefined (NKI1136)
+    is_first = not storage.written and storage.loops == ctx.loops
+    kind = "zero" if is_zero(text) and is_first else "other"
     emit(ctx, "memset", view, [("value", text)], None, rank=len(view.shape or ()), kind=kind)
 
 
@@ -94,12 +97,14 @@ def accumulate_into(ctx: Context, statement: ast.AugAssign, view: Tensor) -> Non
     from nki_migrate.lower.statements import into
 
     if isinstance(statement.op, ast.Add) and _is_matmul(ctx, statement.value):
-        if view.buffer == "psum" and not view.storage.given:
+        if view.buffer == "psum" and is_sum(ctx, view.storage):
             ctx.report("NKI1182", statement, "a matmul into PSUM accumulates by itself")
             into(ctx, statement.value, Target(view=view, accumulate=True))
             return
         ctx.report("NKI1184", statement, "the product is made in PSUM and added")
-    value: Value = value_of(ctx, statement.value)
+        value = _made_apart(ctx, statement, view)
+    else:
+        value = value_of(ctx, statement.value)
     op = OPERATORS.get(type(statement.op))
     if op is None:
         raise Cannot("NKI1224", "an augmented assignment that is no instruction", statement)
@@ -107,6 +112,19 @@ def accumulate_into(ctx: Context, statement: ast.AugAssign, view: Tensor) -> Non
     binary(ctx, statement, op, view, value, view.dtype, None, Target(view=view))
     if isinstance(value, Tensor):
         ctx.use(value, "op")
+
+
+def _made_apart(ctx: Context, statement: ast.AugAssign, view: Tensor) -> Value:
+    """The product in a tile of its own; one that is added in PSUM has the shape of its sum."""
+    from nki_migrate.lower.statements import into
+
+    if view.buffer != "psum" or view.shape is None:
+        value = value_of(ctx, statement.value)
+        if isinstance(value, Tensor) and view.buffer not in {"sbuf", "hbm"}:  # it may be PSUM
+            return copy_into(ctx, statement.value, value, value.dtype, None, None)
+        return value
+    product = temporary(ctx, "product", view.shape, float32(ctx), "psum", statement.value)
+    return into(ctx, statement.value, Target(view=product))
 
 
 def _is_matmul(ctx: Context, node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target
 from nki_migrate.lower.keep import keep_call
 from nki_migrate.lower.signatures import SIGNATURES, bind
+from nki_migrate.lower.sums import note_given
 from nki_migrate.lower.views import spell
 
 __all__ = ["NUMPY_OPERATORS", "lower_call", "operator_text", "rule_of"]
@@ -118,6 +119,7 @@ def hand_over(ctx: Context, node: ast.expr, value: Value) -> None:
     if isinstance(value, Tensor):
         ctx.use(value, "op")
         ctx.aliased.add(value.storage.site)
+        note_given(ctx, value.storage)
         if isinstance(node, ast.Name) and _holds(ctx, node.id, value):
             return
         text = spell(ctx, value)

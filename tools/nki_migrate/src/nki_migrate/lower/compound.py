@@ -16,6 +16,7 @@ from nki_migrate.lower.plan import Change
 from nki_migrate.lower.scopes import stays_inside
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.statements import walk_body
+from nki_migrate.lower.sums import runs_at_all
 
 __all__ = ["COMPOUND"]
 
@@ -49,6 +50,8 @@ def _for(ctx: Context, statement: ast.For) -> None:
         value_of(ctx, statement.iter)
         _refuse_device_bounds(ctx, statement.iter)
         bounds[0] = _range_bounds(ctx, statement.iter)
+        if runs_at_all(ctx, bounds[0]):
+            ctx.sure_loops.add(ctx.site(statement))
         _header(ctx, statement, [statement.iter])
         return False
 
@@ -217,6 +220,7 @@ def _nested(ctx: Context, statement: ast.FunctionDef) -> None:
     """A function inside a kernel sees the kernel's variables."""
     outer, loops = ctx.scope.copy(), ctx.loops
     ctx.loops = (*ctx.loops, ctx.site(statement))
+    ctx.functions.add(ctx.site(statement))
     calls = ctx.before.arguments.get(statement.name, ())
     for position, parameter in enumerate(statement.args.args):
         bind_anything(ctx, parameter.arg)

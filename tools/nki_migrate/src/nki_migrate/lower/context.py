@@ -41,7 +41,10 @@ class Seen:
 
     ranks: dict[str, int] = field(default_factory=dict)  # parameter → rank
     folds: set[int] = field(default_factory=set)  # block tensors that a list cannot serve
-    first_write: dict[int, str] = field(default_factory=dict)  # site → its kind
+    first_write: dict[int, str] = field(default_factory=dict)  # site → kind of the first use
+    given: dict[int, set[tuple[int, ...]]] = field(
+        default_factory=dict
+    )  # site of a PSUM tile → loops around what gave it something else than products
     uses: dict[int, set[str]] = field(
         default_factory=dict
     )  # site → "store:<dtype>", "broadcast", "op"
@@ -51,6 +54,12 @@ class Seen:
     tensors: set[str] = field(default_factory=set)  # parameters used as tensors
     unlike: set[tuple[int, str]] = field(default_factory=set)  # (loop, name): no one kind of tile
     listed: set[int] = field(default_factory=set)  # block tensors that something left mentions
+
+    def learned_of_given(self, before: Seen) -> bool:
+        """Whether more is known of given tiles than `before`; what was known then stays known."""
+        for site, loops in before.given.items():
+            self.given.setdefault(site, set()).update(loops)
+        return self.given != before.given
 
 
 def identifiers(text: str) -> set[str]:
@@ -133,6 +142,9 @@ class Context:
         self.addresses: set[str] = set()  # variables that counted addresses of tiles
         self.guards: list[set[str]] = [set()]  # asserts written, per block
         self.local: dict[ast.stmt, list[LocalTile]] = {}  # head of a region → tiles made there
+        self.made: dict[int, ast.stmt] = {}  # site of a filled tile → the statement it is made at
+        self.sure_loops: set[int] = set()  # loops that are taken to have an iteration
+        self.functions: set[int] = set()  # functions inside this one, as they are in `loops`
         self.aliased: set[int] = set()
         self._first: dict[str, int] = {}
         self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape
@@ -352,9 +364,11 @@ class Context:
     def use(self, tensor: Tensor, kind: str) -> None:
         """Note what a tensor is read for."""
         self.seen.uses.setdefault(tensor.storage.site, set()).add(kind)
+        if kind != "product":
+            self.wrote(tensor.storage, "other")
 
     def wrote(self, storage: Storage, kind: str) -> None:
-        """Note the first write to a storage."""
+        """Note the first use of a storage, if this is it."""
         self.seen.first_write.setdefault(storage.site, kind)
 
     def site(self, node: ast.AST) -> int:

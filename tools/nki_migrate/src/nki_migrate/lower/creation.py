@@ -24,6 +24,7 @@ from nki_migrate.lower.observations import most_seen
 from nki_migrate.lower.regions import keep_for_regions, regions_here
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
+from nki_migrate.lower.sums import is_zero
 from nki_migrate.lower.views import own_dtype
 
 __all__ = ["create", "create_filled", "create_like"]
@@ -51,7 +52,9 @@ def create_filled(ctx: Context, site: CallSite, fill: str, target: Target | None
     ctx.report("NKI1135", site.node, f"`{site.name}` is an allocation and a memset")
     first_write = ctx.before.first_write.get(ctx.site(site.node))
     fill_text: str | None = fill
-    if made.buffer == "psum" and first_write in {"matmul", "part"}:
+    if ctx.statement is not None:
+        ctx.made[ctx.site(site.node)] = ctx.statement
+    if made.buffer == "psum" and is_zero(fill) and first_write in {"matmul", "part"}:
         message = "a PSUM accumulator starts with its first matmul, not with zeros"
         whole = first_write == "matmul"
         ctx.report("NKI1136", site.node, message, assumption=None if whole else _WRITES_ALL)
@@ -179,10 +182,12 @@ class _Creation:
                 )
             from nki_migrate.lower.views import spell
 
-            ctx.emit_call(f"{nisa}.memset", [("dst", spell(ctx, view)), *self._filling(fill)], [])
-            if view.buffer != "psum":  # zeros of PSUM may yet prove needless (NKI1136)
-                note_write(ctx, view, {}, "other")
-                view.storage.filled = target is None or target.view is None
+            is_own = target is None or target.view is None
+            text = view.storage.name if is_own else spell(ctx, view)
+            ctx.emit_call(f"{nisa}.memset", [("dst", text), *self._filling(fill)], [])
+            if not (is_own and self._may_be_needless(fill)):
+                note_write(ctx, view, {}, "zero" if is_zero(fill) else "other")
+                view.storage.filled = is_own
         return view
 
     def _allocation(self, sizes: tuple[Sym, ...] | None = None) -> str:
@@ -225,8 +230,8 @@ class _Creation:
                 self._move_to_sbuf()
             self._emit_list(target.name, fill)
         tensor = Tensor(self._storage(target.name, blocks=b, folded=fold), self.shape)
-        if fill is not None and self.buffer != "psum":
-            note_write(ctx, tensor, {}, "other")
+        if fill is not None and not self._may_be_needless(fill):
+            note_write(ctx, tensor, {}, "zero" if is_zero(fill) else "other")
             tensor.storage.filled = True
         return tensor
 
@@ -266,12 +271,17 @@ class _Creation:
             lines.append(call_text(f"{ctx.alias('nisa')}.memset", filling, 72))
         storage = self._storage(name, blocks=self.blocks)
         storage.alone = True
-        storage.written = fill is not None and self.buffer != "psum"
+        storage.written = fill is not None and not self._may_be_needless(fill)
         storage.filled = storage.written
         if storage.filled:
             ctx.wrote(storage, "other")
+            storage.given = fill is None or not is_zero(fill)
         keep_for_regions(ctx, regions, storage, lines)
         return Tensor(storage, self.shape)
+
+    def _may_be_needless(self, fill: str) -> bool:
+        """Whether the first use of the tile may tell that its zeros need not be (NKI1136)."""
+        return self.buffer == "psum" and is_zero(fill)
 
     def _filling(self, fill: str) -> list[tuple[str, str]]:
         engine = self.site.get("engine")

@@ -16,6 +16,7 @@ from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, Unknown, Value
 from nki_migrate.lower.context import Cannot, Context, call_text, is_none
 from nki_migrate.lower.masks import Region, region_of
 from nki_migrate.lower.signatures import CallSite
+from nki_migrate.lower.sums import note_given
 from nki_migrate.lower.views import Limits, home, is_whole, spell, storage_dims
 
 __all__ = [
@@ -313,7 +314,8 @@ def note_write(ctx: Context, dst: Tensor, limits: Limits, kind: str) -> None:
     ctx.wrote(storage, kind)
     first = not storage.written
     storage.written = True
-    storage.given |= kind == "other"
+    if kind == "other":
+        note_given(ctx, storage)
     if not is_whole(ctx, dst) or storage.blocks:
         if not first:
             return

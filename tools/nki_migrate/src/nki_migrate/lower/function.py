@@ -55,9 +55,11 @@ def lower_function(
         return _pass(ctx, grid, calls)
 
     seen = Seen()
-    for _ in range(2):
-        ctx = make_pass(seen, final=False)
-        seen = ctx.seen
+    before, seen = seen, make_pass(seen, final=False).seen
+    while True:  # what the last pass rests on has to know which tiles were given something
+        before, seen = seen, make_pass(seen, final=False).seen
+        if not seen.learned_of_given(before):
+            break
     while True:  # until it is known what loops bind to several kinds, and what has to be a list
         ctx = make_pass(seen, final=True)
         if ctx.seen.unlike <= seen.unlike and ctx.seen.listed <= seen.listed:

@@ -97,9 +97,10 @@ def _merge(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
     one = a.storage
     other = b.storage.dtype
     dtype = one.dtype if one.dtype is None or (other and one.dtype.key == other.key) else None
+    is_value = one.is_value if one.is_value == b.storage.is_value else None
     storage = Storage(
         name, a.shape, dtype, one.buffer, one.loops, one.site, valid=dict(one.valid),
-        written=True, is_value=one.is_value if one.is_value == b.storage.is_value else None,
+        written=True, given=True, is_value=is_value,
         like=one.like, blocks=one.blocks, alone=one.alone,
     )  # fmt: skip
     tensor = Tensor(storage, a.shape)

@@ -22,6 +22,7 @@ from nki_migrate.lower.observations import unlike_dtypes
 from nki_migrate.lower.operators import copy_into
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import text_of
+from nki_migrate.lower.sums import first_kind, is_sum
 from nki_migrate.lower.views import covers_tile, own_dtype, spell
 
 __all__ = ["lower_nc_matmul", "lower_nc_transpose", "lower_nl_matmul", "lower_nl_transpose"]
@@ -123,7 +124,8 @@ def _writes_directly(ctx: Context, target: Target) -> bool:
         return False
     if target.accumulate:
         return True
-    return view.storage.loops == ctx.loops and not view.storage.written
+    storage = view.storage
+    return storage.loops == ctx.loops and not storage.written and is_sum(ctx, storage)
 
 
 def _emit(
@@ -137,6 +139,8 @@ def _emit(
     ctx.use(stationary, "op")
     ctx.use(moving, "op")
     ctx.use(dst, "product")
+    is_whole = not cuts and covers_tile(ctx, dst)
+    ctx.wrote(dst.storage, first_kind(ctx, dst.storage, is_whole=is_whole))
     arguments = [
         ("dst", spell(ctx, dst, cuts)),
         ("stationary", spell(ctx, stationary, {**rows, **_free(left)})),
@@ -144,7 +148,7 @@ def _emit(
         *extra,
     ]
     ctx.emit_call(f"{ctx.alias('nisa')}.nc_matmul", arguments, [])
-    note_write(ctx, dst, cuts, "matmul" if not cuts and covers_tile(ctx, dst) else "part")
+    note_write(ctx, dst, cuts, "product")
 
 
 def _free(limits: dict[int, Sym]) -> dict[int, Sym]:

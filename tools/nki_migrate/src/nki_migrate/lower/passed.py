@@ -60,7 +60,7 @@ def _passed_blocks(
     mentions = frozenset({(value.name, value.version)})
     storage = Storage(
         value.name, shape, None, buffer, blocks=first.blocks, folded=first.folded,
-        flat_name=value.name, is_value=False, mentions=mentions,
+        flat_name=value.name, is_value=False, mentions=mentions, given=True,
     )  # fmt: skip
     tensor = Tensor(storage, shape)
     ctx.scope.hold(value.name, tensor)

@@ -47,6 +47,7 @@ def region_of(ctx: Context, statement: ast.stmt) -> Iterator[None]:
     opened = [tile for tile in ctx.local.get(statement, ()) if _is_gone(ctx, tile.statement)]
     for tile in opened:
         storage = replace(tile.storage, loops=ctx.loops, valid={})
+        ctx.made[storage.site] = statement
         tensor = Tensor(storage, storage.shape)
         ctx.scope.bind(storage.name, tensor)
         ctx.scope.hold(storage.name, tensor)

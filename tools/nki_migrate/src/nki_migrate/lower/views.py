@@ -106,6 +106,7 @@ def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
     """The view as 0.2 text, cut to `limits` elements on the given axes."""
     limits = limits or {}
     storage = tensor.storage
+    ctx.wrote(storage, "other")
     if isinstance(storage.gather, Gather):
         if tensor.dims is not None:
             raise Cannot("NKI1271", "part of an access whose rows a tile picks")

@@ -32,7 +32,7 @@ New: `acc = nl.ndarray(shape, dtype=nl.float32, buffer=nl.psum)` and `nisa.nc_ma
 
 The first matmul that writes a location of PSUM overwrites it, later ones add (trap T4). On
 NeuronCore-v2 and v3 it is undefined what accumulating onto PSUM that anything but a matmul
-wrote gives, so the zeros go when the first write is a matmul.
+wrote gives, so the zeros go when the first use is a matmul that is sure to be reached.
 """,
     examples=(Example.kernel(_BAD, _GOOD),),
 )

@@ -16,6 +16,7 @@ from nki_migrate.lower.observations import guard, seen_one, seen_same
 from nki_migrate.lower.operators import copy_into
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
+from nki_migrate.lower.sums import note_given
 from nki_migrate.lower.views import own_dtype, spell, storage_dims
 from nki_migrate.rules.rule import Example, Rule
 
@@ -119,8 +120,9 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -
     text = f"{spell(ctx, tensor)}.reshape({arguments})"
     storage = Storage(
         text, shape, tensor.dtype, tensor.buffer, tensor.storage.loops, tensor.storage.site,
-        flat_name=tensor.storage.flat_name, mentions=ctx.mentioned(text),
+        flat_name=tensor.storage.flat_name, mentions=ctx.mentioned(text), given=True,
     )  # fmt: skip
+    note_given(ctx, tensor.storage)  # through either name
     return Tensor(storage, shape)
 
 

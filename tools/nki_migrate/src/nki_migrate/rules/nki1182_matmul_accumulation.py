@@ -29,7 +29,9 @@ Old: `acc += nisa.nc_matmul(a, b)`
 
 New: `nisa.nc_matmul(dst=acc, stationary=a, moving=b)`
 
-The first write to a location overwrites, later ones add.
+The first product at a location overwrites, later ones add. To a tile that may hold something else
+than zeros and products (a copy, a number, what a caller put there) the product is added by an
+instruction of its own: NKI1184.
 """,
     calls={"nisa.nc_matmul": lower_nc_matmul},
     examples=(Example.kernel(_BAD, _GOOD),),
