@@ -51,6 +51,12 @@ def partly(x: Any) -> Any:
     return made
 
 
+def alternating_to_an_odd_end(x: Any) -> Any:
+    made = np.zeros_like(x[:5])
+    made[::2], made[1::2] = x[:3], x[3:5]
+    return made
+
+
 X = np.arange(48, dtype=np.float32).reshape(6, 8)
 
 
@@ -62,7 +68,9 @@ def test_what_is_written_everywhere_is_put_side_by_side(function):
     assert {"concatenate"} <= {n.op for n in graph.nodes} <= {"slice", "reshape", "concatenate"}
 
 
-@pytest.mark.parametrize("function", [twice, overlapping, with_gaps, partly])
+@pytest.mark.parametrize(
+    "function", [twice, overlapping, with_gaps, partly, alternating_to_an_odd_end]
+)
 def test_what_is_left_of_an_array_stays(function: Callable[..., Any]):
     graph = canonicalize(trace(function, X))
 

@@ -59,9 +59,9 @@ def _follow(parts: list[Written]) -> bool:
 
 
 def _alternate(parts: list[Written]) -> bool:
-    """Whether every element is one of the parts in turn."""
-    count = len(parts)
-    return all((p.start, p.step) == (n, count) for n, p in enumerate(parts))
+    """Whether every element is one of the parts in turn, and all are as long."""
+    count, size = len(parts), parts[0].size
+    return all((p.start, p.step, p.size) == (n, count, size) for n, p in enumerate(parts))
 
 
 def _interleaved(m: Match, parts: list[Written], axis: int) -> str:
