@@ -233,12 +233,14 @@ def test_passes_do_not_change_what_programs_compute(case):
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(3600)
 @_with_programs(5000)
 def test_many_traced_programs(case):
     check_values(case)
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(3600)
 @_with_programs(1500)
 def test_passes_on_many_programs(case):
     check_passes(case)
