@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nki_migrate.dialects import DEVICE_FUNCTIONS, ONLY_01, returns_its_result
-from nki_migrate.index import FileIndex
+from nki_migrate.index import FileIndex, walk
 from nki_migrate.index.file import FunctionNode
 from nki_migrate.lower.calls import rule_of
 from nki_migrate.lower.keep import STAYING
@@ -38,7 +38,7 @@ class Leftover:
 def leftovers(function: FunctionNode, index: FileIndex, request: Request) -> Iterator[Leftover]:
     """Every 0.1 construct in a function of a migrated file."""
     tiles = _tiles(function, index)
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Call):
             yield from _in_call(node, index, request)
         elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.AugAssign):
@@ -96,11 +96,11 @@ def _tiles(function: FunctionNode, index: FileIndex) -> set[str]:
     """Names that stand for nothing but tensors made by `nl.ndarray`."""
     made: dict[str, list[ast.expr | None]] = {}
     targets: set[ast.AST] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             made.setdefault(node.targets[0].id, []).append(node.value)
             targets.add(node.targets[0])
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in targets:
             made.setdefault(node.id, []).append(None)
     found: set[str] = set()

@@ -14,7 +14,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from nki_migrate.index import FileIndex, Function
+from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.request import VERSIONS, Request
 
 MIXED, UNKNOWN, OUTPUT_ARGUMENTS = "mixed", "unknown", "0.1/2.20"
@@ -122,7 +122,7 @@ def file_dialect(names: Iterable[str]) -> str:
 
 
 def _names(root: ast.AST, index: FileIndex) -> Iterator[tuple[ast.AST, str]]:
-    for node in ast.walk(root):
+    for node in walk(root):
         if isinstance(node, ast.Name | ast.Attribute):
             name = index.canonical(node)
             if name and name.startswith(("nl", "nisa", "nki", "torch_neuronx", "jax_neuronx")):
@@ -130,7 +130,7 @@ def _names(root: ast.AST, index: FileIndex) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _calls(root: ast.AST, index: FileIndex) -> Iterator[tuple[ast.Call, str]]:
-    for node in ast.walk(root):
+    for node in walk(root):
         if isinstance(node, ast.Call) and (name := index.canonical(node.func)):
             yield node, name
 
@@ -171,7 +171,7 @@ def _value_is_used(call: ast.Call, index: FileIndex) -> bool:
 
 
 def _old_namespace(root: ast.AST, index: FileIndex) -> Iterator[_Evidence]:
-    for node in ast.walk(root):
+    for node in walk(root):
         if isinstance(node, ast.Name | ast.Attribute):
             path = index.path(node)
             if path and path.startswith("neuronxcc."):
@@ -187,7 +187,7 @@ def _beta1(function: Function, index: FileIndex, why: str) -> Dialect:
 
 def _output_parameter(function: Function, index: FileIndex) -> str | None:
     """The parameter that a kernel stores into when it returns nothing."""
-    body = [node for node in ast.walk(function.node) if isinstance(node, ast.Return)]
+    body = [node for node in walk(function.node) if isinstance(node, ast.Return)]
     if not function.entry or any(node.value is not None for node in body):
         return None
     for call, name in _calls(function.node, index):
@@ -231,14 +231,20 @@ def _oldest_possible(root: ast.AST, index: FileIndex) -> tuple[str, str]:
 
 def _first_stale(function: Function, index: FileIndex) -> tuple[str, str] | None:
     """The first step after 0.2 that has an edit for this kernel, and what it is about."""
-    from nki_migrate.rules import Site, all_rules  # the rules look at indexes, as we do
+    from nki_migrate.rules import (  # the rules look at indexes, as we do
+        Site,
+        all_rules,
+        rules_by_node,
+    )
 
     site = Site(index, Request())
     later = [rule for rule in all_rules().values() if rule.step[0] != "0.1" and rule.check]
+    wanted = rules_by_node(later)
+    nodes = [n for n in walk(function.node) if type(n) in wanted]
     for rule in sorted(later, key=lambda rule: rule.step):
-        for node in ast.walk(function.node):
-            if isinstance(node, rule.nodes) and rule.check is not None:
-                for finding in rule.check(node, site):
-                    if not finding.assumption:  # what may be of any version tells none
-                        return rule.step[0], f"{finding.message} (line {finding.line})"
+        assert rule.check is not None
+        for node in (n for n in nodes if type(n) in rule.nodes):
+            for finding in rule.check(node, site):
+                if not finding.assumption:  # what may be of any version tells none
+                    return rule.step[0], f"{finding.message} (line {finding.line})"
     return None

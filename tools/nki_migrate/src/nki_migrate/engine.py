@@ -27,7 +27,7 @@ from nki_migrate.lower import Lowered, apply_plan, lower_function
 from nki_migrate.lower.context import Cannot
 from nki_migrate.lower.grid import Launches, is_core_count, plan_grid
 from nki_migrate.request import VERSIONS, Request, steps_between
-from nki_migrate.rules import Rule, Site, all_rules
+from nki_migrate.rules import Rule, Site, all_rules, rules_by_node
 from nki_migrate.run import Run, result_of
 from nki_migrate.todos import MARK, mark_above, with_todos, without_stale_todos
 from nki_migrate.untouched import kept_kernels, mixed_imports, only_kept, report
@@ -57,10 +57,10 @@ def migrate_source(
     suppressions: Suppressions | None = None,
 ) -> FileResult:
     """Run all selected steps on one file's text. Raises SyntaxError if the text does not parse."""
-    index = FileIndex(Source(text, path))
-    found = {f.name: detect(f, index) for f in index.functions.values()}
     silenced = suppressions.silences if suppressions else lambda rule, line: False
     run = Run(path, request, project, silenced, text, text)
+    index = run.index()
+    found = {f.name: detect(f, index) for f in index.functions.values()}
     forced = None if request.source_version == "auto" else request.source_version
     run.starts = {n: forced or d.start or VERSIONS[-1] for n, d in found.items()}
     run.starts |= dict.fromkeys(_with_open_todos(index), "0.1")
@@ -130,7 +130,7 @@ def _steps(run: Run, index: FileIndex, forced: str | None) -> tuple[tuple[str, s
 
 
 def _lower(run: Run) -> None:
-    index = FileIndex(Source(run.text, run.path))
+    index = run.index()
     lowered = _lowered_functions(run, index)
     changes = {s: c for r in lowered for s, c in r.changes.items()}
     loops = [x for r in lowered for x in r.loops]
@@ -265,9 +265,8 @@ def _apply_relaunch(index: FileIndex, text: str, launches: list[Launch]) -> str:
 
 
 def _apply_span_rules(run: Run, step: tuple[str, str]) -> None:
-    index = FileIndex(Source(run.text, run.path))
+    index, origin = run.index(), run.origin()
     rules = [r for r in all_rules().values() if r.step == step and r.check is not None]
-    origin = LineMap(run.before, run.text)
     edits: list[Edit] = []
     left: list[tuple[Finding, ast.AST]] = []
     for finding, node in _span_findings(run, index, rules, step):
@@ -305,17 +304,16 @@ def _span_findings(
 ) -> Iterable[tuple[Finding, ast.AST]]:
     site = Site(index, run.request)
     chosen = [r for r in rules if run.request.selects(r.id)]
-    wanted = tuple({kind for r in chosen for kind in r.nodes})
-    nodes = [n for n in index.nodes if isinstance(n, wanted)]
+    wanted = rules_by_node(chosen)
+    nodes = [n for n in index.nodes if type(n) in wanted]
     nodes.sort(key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)))
     for node in nodes:
-        for rule in chosen:
-            if isinstance(node, rule.nodes):
-                assert rule.check is not None
-                for finding in rule.check(node, site):
-                    start = run.starts.get(finding.kernel or "", step[0])
-                    if start == step[0] or (start < step[0] and not rule.native):
-                        yield finding, node
+        for rule in wanted[type(node)]:
+            assert rule.check is not None
+            for finding in rule.check(node, site):
+                start = run.starts.get(finding.kernel or "", step[0])
+                if start == step[0] or (start < step[0] and not rule.native):
+                    yield finding, node
 
 
 # -- what is left of 0.1
@@ -323,8 +321,7 @@ def _span_findings(
 
 def _audit(run: Run) -> None:
     """Look for what nobody spoke of: it gets a finding, and its kernel is not complete."""
-    index = FileIndex(Source(run.text, run.path))
-    origin = LineMap(run.before, run.text)
+    index, origin = run.index(), run.origin()
     left: dict[tuple[ast.stmt, str], tuple[Finding, ast.AST]] = {}
     for function in index.functions.values():
         started = run.starts.get(function.name) == "0.1"
@@ -354,13 +351,13 @@ def _audit(run: Run) -> None:
 
 
 def _say_mixed(run: Run, moved: set[str]) -> None:
-    index = FileIndex(Source(run.text, run.path))
+    index = run.index()
     _leave_manual(run, index, list(mixed_imports(index, run.kept, moved)))
 
 
 def _leave_manual(run: Run, index: FileIndex, found: Collection[tuple[Finding, ast.AST]]) -> None:
     """Findings in the output, each with its TODO."""
-    origin = LineMap(run.before, run.text)
+    origin = run.origin()
     run.findings += [origin.moved(f) for f, _ in found]
     if run.request.todo == "comment":
         run.text = apply_edits(index.source, with_todos(index, found))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from nki_migrate.dialects import file_dialect
 from nki_migrate.findings import FileResult, FileStatus, Finding, KernelReport, Severity
-from nki_migrate.index import FileIndex, Project
+from nki_migrate.index import FileIndex, Project, Source
+from nki_migrate.lines import LineMap
 from nki_migrate.request import Request
 
 __all__ = ["Run", "result_of"]
@@ -27,6 +28,20 @@ class Run:
     findings: list[Finding] = field(default_factory=list)
     kept: dict[str, tuple[int, int]] = field(default_factory=dict)  # kernels left alone → lines
     unfinished: set[str] = field(default_factory=set)  # kernels with something of 0.1 left
+    _read: FileIndex | None = None
+    _lines: tuple[str, LineMap] | None = None
+
+    def index(self) -> FileIndex:
+        """The index of the text as it is now; the last one while the text stays."""
+        if self._read is None or self._read.source.text != self.text:
+            self._read = FileIndex(Source(self.text, self.path))
+        return self._read
+
+    def origin(self) -> LineMap:
+        """Which lines of the original the lines of the text as it is now stand for."""
+        if self._lines is None or self._lines[0] != self.text:
+            self._lines = self.text, LineMap(self.before, self.text)
+        return self._lines[1]
 
     def is_kept(self, line: int) -> bool:
         """Whether a line of the original belongs to a kernel that is left alone."""

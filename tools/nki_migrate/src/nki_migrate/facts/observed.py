@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from nki_migrate.index import walk
 from nki_migrate.index.source import Source, Span
 
 __all__ = [
@@ -158,7 +159,9 @@ class Observed:
 
         Facts of another version of the file are left out: one of their places holds no expression.
         """
-        spans = {source.span(node) for node in ast.walk(source.tree) if isinstance(node, ast.expr)}
+        if not self.documents:
+            return None
+        spans = {source.span(node) for node in walk(source.tree) if isinstance(node, ast.expr)}
         found = []
         for document in self.documents:
             mine = [dict(entries) for file, entries in document if _is_file(file, path)]

@@ -3,6 +3,7 @@
 from nki_migrate.index.file import FileIndex, Function, Launch
 from nki_migrate.index.project import Project
 from nki_migrate.index.source import Source, Span, apply_edits, python_lines
+from nki_migrate.index.walking import children, walk
 
 __all__ = [
     "FileIndex",
@@ -12,5 +13,7 @@ __all__ = [
     "Source",
     "Span",
     "apply_edits",
+    "children",
     "python_lines",
+    "walk",
 ]

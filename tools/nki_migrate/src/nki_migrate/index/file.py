@@ -10,6 +10,7 @@ from typing import Any
 
 from nki_migrate.index.names import ImportedName, dotted, imported_names, shorten
 from nki_migrate.index.source import Source
+from nki_migrate.index.walking import children
 
 __all__ = ["FileIndex", "Function", "Launch"]
 
@@ -63,6 +64,7 @@ class FileIndex:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._aliases: dict[str, str | None] = {}
+        self._canonical: dict[ast.AST | None, str | None] = {}
         self._parents: dict[ast.AST, ast.AST] = {}
         self._calls: list[ast.Call] = []
         self._name_nodes: list[ast.Name] = []
@@ -76,11 +78,11 @@ class FileIndex:
             ast.Import: imports.append,
             ast.ImportFrom: imports.append,
         }
-        self.nodes: list[ast.AST] = [source.tree]  # breadth first, as ast.walk
+        self.nodes: list[ast.AST] = [source.tree]  # as walk gives them
         for node in self.nodes:
-            for child in ast.iter_child_nodes(node):
-                self._parents[child] = node
-                self.nodes.append(child)
+            below = children(node)
+            self._parents |= dict.fromkeys(below, node)
+            self.nodes += below
             if type(node) in keep:
                 keep[type(node)](node)
         self.imports: tuple[ImportedName, ...] = tuple(imported_names(imports))
@@ -102,8 +104,10 @@ class FileIndex:
 
     def canonical(self, node: ast.AST | None) -> str | None:
         """The short canonical name of an imported name or attribute chain ("nl.load")."""
-        path = self.path(node)
-        return None if path is None else shorten(path)
+        if node not in self._canonical:
+            path = self.path(node)
+            self._canonical[node] = None if path is None else shorten(path)
+        return self._canonical[node]
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The enclosing node."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 __all__ = ["ImportedName", "dotted", "imported_names", "shorten"]
 
@@ -65,6 +66,7 @@ def dotted(node: ast.AST | None) -> str | None:
     return None
 
 
+@cache
 def shorten(path: str) -> str:
     """ "neuronxcc.nki.language.load" → "nl.load"."""
     for prefix, short in _PREFIXES:

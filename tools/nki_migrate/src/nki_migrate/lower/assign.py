@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from nki_migrate.facts.values import Const, Tensor, Value
+from nki_migrate.index import walk
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, emit, finish, float32, temporary
 from nki_migrate.lower.evaluate import value_of
@@ -20,7 +21,7 @@ def assign_to_view(ctx: Context, statement: ast.stmt, view: Tensor, value: ast.e
     from nki_migrate.lower.statements import into
 
     before = len(ctx.out)
-    reads = frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+    reads = frozenset(n.id for n in walk(value) if isinstance(n, ast.Name))
     found = into(ctx, value, Target(view=view, reads=reads))
     if isinstance(found, Tensor) and found is view and len(ctx.out) > before:
         ctx.report("NKI1181", statement, "the instruction writes to the assigned tile")
@@ -77,7 +78,7 @@ def accumulate_into_name(ctx: Context, statement: ast.AugAssign, old: Tensor, na
         raise Cannot("NKI1224", "an augmented assignment that is no instruction", statement)
     ctx.report("NKI1224", statement, f"`{op}` of a result makes a new one")
     value: Value = value_of(ctx, statement.value)
-    reads = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
+    reads = {n.id for n in walk(statement.value) if isinstance(n, ast.Name)}
     target = Target(name=name, reads=frozenset(reads | {name}))
     finish(ctx, name, binary(ctx, statement, op, old, value, None, None, target))
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from nki_migrate.facts.values import Parameter, Tensor, Unknown
 from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.index import children, walk
 from nki_migrate.lower.context import Cannot, Context, Deselected, Scope, Unproved
 from nki_migrate.lower.plan import Change
 from nki_migrate.lower.source_text import text_of
@@ -97,7 +98,7 @@ def _calls_a_helper(ctx: Context, statement: ast.stmt) -> bool:
     """Whether a simple statement calls something that is no part of the language."""
     if hasattr(statement, "body"):
         return False
-    calls = [n.func for n in ast.walk(statement) if isinstance(n, ast.Call)]
+    calls = [n.func for n in walk(statement) if isinstance(n, ast.Call)]
     return any(
         (ctx.index.canonical(f) or "").partition(".")[0] not in _LANGUAGE
         and not (isinstance(f, ast.Name) and hasattr(builtins, f.id))
@@ -110,7 +111,7 @@ _LANGUAGE = {"nl", "nisa", "np", "nki"}
 
 def _reads_a_tile(ctx: Context, statement: ast.stmt, scope: Scope) -> bool:
     """Whether anything in it may be on chip: how much of that is filled, nobody knows any more."""
-    nodes = [n for part in _own_parts(statement) for n in ast.walk(part)]
+    nodes = [n for part in _own_parts(statement) for n in walk(part)]
     read = {n.id for n in nodes if isinstance(n, ast.Name)} & scope.values.keys()
     values = [scope.values[name] for name in read]
     return any(
@@ -123,7 +124,7 @@ def _own_parts(statement: ast.stmt) -> list[ast.AST]:
     """The statement without the statements inside it."""
     if not hasattr(statement, "body"):
         return [statement]
-    return [c for c in ast.iter_child_nodes(statement) if not isinstance(c, ast.stmt)]
+    return [c for c in children(statement) if not isinstance(c, ast.stmt)]
 
 
 def _says_the_same(ctx: Context, statement: ast.stmt) -> bool:
@@ -197,7 +198,7 @@ def _inner_comments(ctx: Context, statement: ast.stmt) -> list[str]:
 
 def bind_unknown(ctx: Context, statement: ast.AST) -> None:
     """Names that a statement binds stand for something we know nothing about."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             bind_anything(ctx, node.id)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Sym, Tensor, Unknown
+from nki_migrate.index import walk
 from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
 from nki_migrate.lower.conditional import test_presence
 from nki_migrate.lower.context import Cannot, Context
@@ -182,7 +183,7 @@ def _try(ctx: Context, statement: ast.Try) -> None:
 
 def _doubt(ctx: Context, body: list[ast.stmt], names: set[str]) -> None:
     """What the statements bind may be that, or what it was before."""
-    for node in (n for s in body for n in ast.walk(s)):
+    for node in (n for s in body for n in walk(s)):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names:
             bind_anything(ctx, node.id)
 
@@ -197,7 +198,7 @@ def _match(ctx: Context, statement: ast.Match) -> None:
     before = ctx.scope
     for case in statement.cases:
         ctx.scope = before.copy()
-        for node in ast.walk(case.pattern):
+        for node in walk(case.pattern):
             if isinstance(name := getattr(node, "name", None), str):
                 bind_anything(ctx, name)
         with ctx.counting_block():
@@ -208,7 +209,7 @@ def _match(ctx: Context, statement: ast.Match) -> None:
 
 
 def _stored(statement: ast.stmt) -> set[str]:
-    nodes = ast.walk(statement)
+    nodes = walk(statement)
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 

@@ -13,7 +13,7 @@ from nki_migrate.facts.observed import FileFacts
 from nki_migrate.facts.symbols import Facts, Poly
 from nki_migrate.facts.values import Const, Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.findings import Edit, Finding, Safety, Severity
-from nki_migrate.index import FileIndex, Function
+from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.lower.plan import Change
 from nki_migrate.request import Assumption, Request
 from nki_migrate.todos import has_open_mark
@@ -150,7 +150,7 @@ class Context:
         self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape
         self.likes_made = 0
         self._atoms = 0
-        self._names = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)}
+        self._names = {n.id for n in walk(function.node) if isinstance(n, ast.Name)}
         self._names |= set(function.parameters)
         self._pending: list[Finding] = []
 

@@ -15,6 +15,7 @@ from nki_migrate.facts.values import (
     Unknown,
     Value,
 )
+from nki_migrate.index import walk
 from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.allocation import memory_of
 from nki_migrate.lower.context import Cannot, Context, call_text
@@ -149,8 +150,8 @@ class _Creation:
     def _is_returned(self) -> bool:
         parent = self.ctx.index.parent(self.node)
         names = {t.id for t in getattr(parent, "targets", ()) if isinstance(t, ast.Name)}
-        returns = [n for n in ast.walk(self.ctx.function.node) if isinstance(n, ast.Return)]
-        returned = {x.id for r in returns for x in ast.walk(r) if isinstance(x, ast.Name)}
+        returns = [n for n in walk(self.ctx.function.node) if isinstance(n, ast.Return)]
+        returned = {x.id for r in returns for x in walk(r) if isinstance(x, ast.Name)}
         return bool(names & returned)
 
     def kept(self, target: Target | None) -> Value:

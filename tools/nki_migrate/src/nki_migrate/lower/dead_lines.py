@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 
 from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.index import children, walk
 from nki_migrate.lower.context import Context, identifiers
 from nki_migrate.lower.plan import Change, statements_in_order
 
@@ -43,14 +44,14 @@ def _mentioned(ctx: Context, statement: ast.stmt) -> set[str]:
 
 def _own_names(statement: ast.stmt) -> set[str]:
     """Names read by a statement itself, not by statements inside it."""
-    found, queue = set[str](), list[ast.AST](ast.iter_child_nodes(statement))
+    found, queue = set[str](), list[ast.AST](children(statement))
     while queue:
         node = queue.pop()
         if isinstance(node, ast.stmt | ast.ExceptHandler):
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.add(node.id)
-        queue += ast.iter_child_nodes(node)
+        queue += children(node)
     return found
 
 
@@ -99,12 +100,12 @@ def _bound(statement: ast.stmt) -> set[str]:
     nodes = [statement.target] if isinstance(statement, ast.For) else []
     if isinstance(statement, ast.Assign):
         nodes = statement.targets
-    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
 
 
 def _is_device_code(ctx: Context, statement: ast.AST) -> bool:
     """Whether it calls what may run on the device."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             canonical = ctx.index.canonical(node.func) or ""

@@ -27,6 +27,7 @@ from nki_migrate.facts.values import (
     Unknown,
     Value,
 )
+from nki_migrate.index import children, walk
 from nki_migrate.lower import masks
 from nki_migrate.lower.access import access, as_tensor, dimension
 from nki_migrate.lower.arithmetic import index_arithmetic, number_arithmetic, relation_of
@@ -82,7 +83,7 @@ def value_of(ctx: Context, node: ast.expr) -> Value:
 
 
 def _visit_children(ctx: Context, node: ast.AST) -> None:
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         if isinstance(child, ast.expr):
             value_of(ctx, child)
         elif not isinstance(child, ast.expr_context | ast.operator):
@@ -226,7 +227,7 @@ def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
 
 
 def _names_in(ctx: Context, node: ast.AST) -> frozenset[tuple[str, int]]:
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
     return frozenset((n, ctx.scope.versions[n]) for n in names if n in ctx.scope.versions)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Sym
-from nki_migrate.index import FileIndex, Function, Launch
+from nki_migrate.index import FileIndex, Function, Launch, walk
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.plan import Loops
 
@@ -33,7 +33,7 @@ class GridPlan:
 
 def uses_grid(index: FileIndex, function: Function) -> bool:
     """Whether the kernel asks which program of the grid it is."""
-    return any(_is_grid_call(index, n) for n in ast.walk(function.node))
+    return any(_is_grid_call(index, n) for n in walk(function.node))
 
 
 def _is_grid_call(index: FileIndex, node: ast.AST) -> bool:
@@ -157,7 +157,7 @@ class _InKernelWords(ast.NodeTransformer):
 
 def _assignments(scope: ast.AST, name: str) -> list[ast.expr]:
     found: list[ast.expr] = []
-    for node in ast.walk(scope):
+    for node in walk(scope):
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
@@ -188,7 +188,7 @@ def _unpacked(target: ast.Tuple, value: ast.expr, name: str) -> list[ast.expr]:
 def _loop_names(index: FileIndex, function: Function, count: int) -> tuple[str, ...]:
     """`i = nl.program_id(0)` names its loop; other axes get program_<axis>."""
     named: dict[int, str] = {}
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         if isinstance(node, ast.Assign) and _is_grid_call(index, node.value):
             call = node.value
             assert isinstance(call, ast.Call)
@@ -201,7 +201,7 @@ def _loop_names(index: FileIndex, function: Function, count: int) -> tuple[str, 
                 and isinstance(target, ast.Name)
             ):
                 named.setdefault(axis.value, target.id)
-    taken = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name)}
+    taken = {n.id for n in walk(function.node) if isinstance(n, ast.Name)}
     names = []
     for axis in range(count):
         name = named.get(axis, f"program_{axis}")
@@ -222,7 +222,7 @@ def _loops(
     last = len(body) - 1
     if isinstance(body[last], ast.Return):
         last -= 1
-    if any(isinstance(n, ast.Return) for s in body[: last + 1] for n in ast.walk(s)):
+    if any(isinstance(n, ast.Return) for s in body[: last + 1] for n in walk(s)):
         raise Cannot("NKI1118", "a kernel with an early return cannot become a loop", function.node)
     first = min(dependent)
     hoisted = {
@@ -237,7 +237,7 @@ def _dependent(index: FileIndex, body: list[ast.stmt]) -> set[int]:
     names: set[str] = set()
     found: set[int] = set()
     for i, statement in enumerate(body):
-        nodes = list(ast.walk(statement))
+        nodes = list(walk(statement))
         reads = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         if reads & names or any(_is_grid_call(index, n) for n in nodes):
             found.add(i)

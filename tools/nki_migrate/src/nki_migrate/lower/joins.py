@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from nki_migrate.facts.values import Grid, Index, Mask, Storage, Sym, Tensor, Unknown, Value
+from nki_migrate.index import walk
 from nki_migrate.lower.context import Context, Scope
 
 __all__ = ["enter_loop", "join_branches", "leave_loop"]
@@ -81,9 +82,10 @@ def _both_lists(ctx: Context, a: Tensor, b: Tensor) -> bool:
 
 def _stored(loop: ast.AST) -> dict[str, bool]:
     """Names bound inside, and whether only augmented assignments bind them."""
-    augmented = {id(n.target) for n in ast.walk(loop) if isinstance(n, ast.AugAssign)}
+    nodes = walk(loop)
+    augmented = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
     found: dict[str, bool] = {}
-    for node in ast.walk(loop):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found[node.id] = found.get(node.id, True) and id(node) in augmented
     return found

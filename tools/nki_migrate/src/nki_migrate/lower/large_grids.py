@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Index, Sym, Tensor, Unknown
+from nki_migrate.index import walk
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import VIEW_DIMENSIONS
 from nki_migrate.lower.source_text import text_of
@@ -64,7 +65,7 @@ def over_large_grid(ctx: Context, statement: ast.stmt, view: Tensor) -> Iterator
 def _indices(ctx: Context, statement: ast.stmt) -> dict[str, Index]:
     """The index tensors that the statement names."""
     found: dict[str, Index] = {}
-    for node in ast.walk(statement):
+    for node in walk(statement):
         value = ctx.scope.values.get(node.id) if isinstance(node, ast.Name) else None
         if isinstance(value, Index):
             found[node.id] = value  # type: ignore[attr-defined]
@@ -93,8 +94,8 @@ def _refuse_aliases(ctx: Context, statement: ast.Assign) -> None:
     target = statement.targets[0]
     assert isinstance(target, ast.Subscript)
     written = text_of(ctx, target.value)
-    read = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
-    calls = [n for n in ast.walk(statement.value) if isinstance(n, ast.Call)]
+    read = {n.id for n in walk(statement.value) if isinstance(n, ast.Name)}
+    calls = [n for n in walk(statement.value) if isinstance(n, ast.Call)]
     if written in read or not isinstance(target.value, ast.Name) or calls:
         message = f"`{written}` in loops over a part of it: it may be read on the right"
         raise Cannot("NKI1153", message, statement)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from nki_migrate.index import walk
 from nki_migrate.lower.block_runs import Place, are_disjoint
 from nki_migrate.lower.suites import Step, Suite, Tree, between, stored, tree_of
 
@@ -51,8 +52,8 @@ def regions_of(
 
 def _is_stable(tree: Tree, statement: ast.Assign, name: str) -> bool:
     """Whether the allocation is all that binds the name, and says the same wherever it stands."""
-    said = {n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)}
-    own = {a.arg for a in ast.walk(tree.function.args) if isinstance(a, ast.arg)}
+    said = {n.id for n in walk(statement.value) if isinstance(n, ast.Name)}
+    own = {a.arg for a in walk(tree.function.args) if isinstance(a, ast.arg)}
     strange = (ast.Match, ast.AsyncFunctionDef, ast.ClassDef, ast.Global, ast.Nonlocal)
     return (
         tree.bindings(name) == 1
@@ -133,7 +134,7 @@ def _of_one_block(place: _Region, blocks: int) -> bool:
     """Whether all uses name one block: the same words, which mean the same in the whole region."""
     wanted = {tuple(ast.dump(i) for i in _indices(use)[:blocks]) for use in place.uses}
     names = {
-        n.id for i in _indices(place.uses[0])[:blocks] for n in ast.walk(i)
+        n.id for i in _indices(place.uses[0])[:blocks] for n in walk(i)
         if isinstance(n, ast.Name)
     }  # fmt: skip
     bound = {name for s in place.suite for name in stored(s)}
@@ -142,7 +143,7 @@ def _of_one_block(place: _Region, blocks: int) -> bool:
 
 def _are_numbers(use: ast.Subscript, blocks: int) -> bool:
     allowed = (ast.Constant, ast.Name, ast.BinOp, ast.operator, ast.expr_context)
-    parts = [n for i in _indices(use)[:blocks] for n in ast.walk(i)]
+    parts = [n for i in _indices(use)[:blocks] for n in walk(i)]
     return all(
         isinstance(n, allowed) and (not isinstance(n, ast.Constant) or isinstance(n.value, int))
         for n in parts
@@ -160,10 +161,10 @@ def _writes_first(place: _Region, name: str, blocks: int) -> bool:
     target, value = first.targets[0], first.value
     if not isinstance(target, ast.Subscript) or not _is_name(target.value, name):
         return False
-    inside = any(_is_name(n, name) for n in ast.walk(value))
+    inside = any(_is_name(n, name) for n in walk(value))
     masked = any(
         k.arg in {None, "mask"} and not (isinstance(k.value, ast.Constant) and not k.value.value)
-        for n in ast.walk(value) if isinstance(n, ast.Call) for k in n.keywords
+        for n in walk(value) if isinstance(n, ast.Call) for k in n.keywords
     )  # fmt: skip
     rest = _indices(target)[blocks:]
     return not inside and not masked and all(_is_everything(i) for i in rest)

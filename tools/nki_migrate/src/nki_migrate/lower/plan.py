@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from nki_migrate.lower.written import written
+
 __all__ = ["Change", "Loops", "apply_plan", "statements_in_order"]
 
 
@@ -156,7 +158,7 @@ class _Applier:
         """Statements from text; deeper blocks take the module's own indentation."""
         if not lines:
             return []
-        return list(cst.parse_module("\n".join(lines) + "\n").body)
+        return written(lines) or list(cst.parse_module("\n".join(lines) + "\n").body)
 
     # -- compound statements
 

@@ -13,6 +13,7 @@ from nki_migrate.facts.values import (
     Unknown,
     Value,
 )
+from nki_migrate.index import children
 from nki_migrate.lower.context import Context
 
 __all__ = ["as_number", "text_of"]
@@ -45,7 +46,7 @@ def _rewrites_in(ctx: Context, node: ast.AST) -> list[tuple[int, int, str]]:
             where = source.offset(line, column), source.offset(end_line, end_column)
             found.append((*where, ctx.rewrites[n]))
         else:
-            queue += ast.iter_child_nodes(n)
+            queue += children(n)
     return found
 
 

@@ -22,6 +22,7 @@ from nki_migrate.facts.values import (
     Value,
 )
 from nki_migrate.findings import Safety, Severity
+from nki_migrate.index import walk
 from nki_migrate.lower.access import access, as_tensor, dimension
 from nki_migrate.lower.assertions import learn_annotated_shape, learn_assertion
 from nki_migrate.lower.assign import accumulate_into, accumulate_into_name, assign_to_view
@@ -117,7 +118,7 @@ def _assign_name(ctx: Context, statement: ast.stmt, target: ast.Name, value: ast
         return assign_chosen(
             ctx, value, name, lambda arm: _assign_name(ctx, statement, target, arm)
         )
-    reads = frozenset(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+    reads = frozenset(n.id for n in walk(value) if isinstance(n, ast.Name))
     found = into(ctx, value, Target(name=name, reads=reads))
     if isinstance(found, Tensor) and makes_tile(ctx, value):
         kept = isinstance(value, ast.Call) and value in ctx.kept
@@ -244,9 +245,9 @@ def _reads_its_targets(target: ast.Tuple | ast.List, value: ast.Tuple) -> bool:
     """Whether a value reads a name that an earlier target binds: `a, b = nl.exp(b), a`."""
     bound: set[str] = set()
     for t, v in zip(target.elts, value.elts, strict=False):
-        if bound & {n.id for n in ast.walk(v) if isinstance(n, ast.Name)}:
+        if bound & {n.id for n in walk(v) if isinstance(n, ast.Name)}:
             return True
-        bound |= {n.id for n in ast.walk(t) if isinstance(n, ast.Name)}
+        bound |= {n.id for n in walk(t) if isinstance(n, ast.Name)}
     return False
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from nki_migrate.index import children, walk
+
 __all__ = ["Step", "Suite", "Tree", "between", "stored", "tree_of"]
 
 Suite = list[ast.stmt]
@@ -18,14 +20,15 @@ class Tree:
     def __init__(self, function: ast.FunctionDef) -> None:
         self.function = function
         self.names: dict[str, list[ast.Name]] = {}
-        self.arguments = [n.arg for n in ast.walk(function) if isinstance(n, ast.arg)]
-        self.helpers = [n.name for n in ast.walk(function) if isinstance(n, ast.FunctionDef)]
+        nodes = walk(function)
+        self.arguments = [n.arg for n in nodes if isinstance(n, ast.arg)]
+        self.helpers = [n.name for n in nodes if isinstance(n, ast.FunctionDef)]
         self.parents: dict[ast.AST, ast.AST] = {}
         self._suites: dict[ast.stmt, Suite] = {}
-        for node in ast.walk(function):
+        for node in nodes:
             if isinstance(node, ast.Name):
                 self.names.setdefault(node.id, []).append(node)
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self.parents[child] = node
             for suite in _suites(node):
                 self._suites |= dict.fromkeys(suite, suite)
@@ -41,7 +44,7 @@ class Tree:
             return True
         if self.bindings(name) > 1 or name in self.helpers:
             return False
-        own = (a.arg for a in ast.walk(self.function.args) if isinstance(a, ast.arg))
+        own = (a.arg for a in walk(self.function.args) if isinstance(a, ast.arg))
         if name in self.arguments:
             return name in own
         bound = next(n for n in self.names[name] if not isinstance(n.ctx, ast.Load))
@@ -70,7 +73,7 @@ def _suites(node: ast.AST) -> list[Suite]:
 
 
 def stored(node: ast.AST) -> list[str]:
-    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    names = (n for n in walk(node) if isinstance(n, ast.Name))
     return [n.id for n in names if not isinstance(n.ctx, ast.Load)]
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from nki_migrate.findings import Edit
+from nki_migrate.index import walk
 from nki_migrate.rules.rule import Site
 
 _JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
@@ -13,7 +14,7 @@ _JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Non
 
 def inside(loop: ast.For | ast.While) -> list[ast.AST]:
     """Every node of the body."""
-    return [node for statement in loop.body for node in ast.walk(statement)]
+    return [node for statement in loop.body for node in walk(statement)]
 
 
 def obstacle(loop: ast.For | ast.While, site: Site) -> str | None:
@@ -44,8 +45,8 @@ def _assigned(nodes: Iterable[ast.AST]) -> set[str]:
 def _used_outside(loop: ast.For | ast.While, site: Site) -> set[str]:
     function = site.function_of(loop)
     assert function is not None
-    own = {id(node) for node in ast.walk(loop)}
-    names = (n for n in ast.walk(function.node) if isinstance(n, ast.Name) and id(n) not in own)
+    own = {id(node) for node in walk(loop)}
+    names = (n for n in walk(function.node) if isinstance(n, ast.Name) and id(n) not in own)
     return {n.id for n in names} | set(function.parameters)
 
 
@@ -88,7 +89,7 @@ def register_of(loop: ast.While, site: Site) -> str | None:
     name = loop.test.id
     bound = [
         site.index.parent(n)
-        for n in ast.walk(function.node)
+        for n in walk(function.node)
         if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
     ]
     registers = [

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.index import walk
 from nki_migrate.rules.private_imports import check_private_import, check_private_names, left
 from nki_migrate.rules.rule import Example, Rule, Site
 
@@ -107,7 +108,7 @@ def _is_needed(alias: ast.alias, site: Site) -> bool:
     if site.index.alias_for("nki") is not None:
         return False
     decorators = [d for n in site.index.nodes for d in getattr(n, "decorator_list", ())]
-    used = {n.id for d in decorators for n in ast.walk(d) if isinstance(n, ast.Name)}
+    used = {n.id for d in decorators for n in walk(d) if isinstance(n, ast.Name)}
     return (alias.asname or alias.name) in used
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nki_migrate.findings import Finding, Safety, Severity
+from nki_migrate.index import walk
 from nki_migrate.rules.rule import Example, Rule, Site
 
 __all__ = ["RULE"]
@@ -16,7 +17,7 @@ def _check(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
     if function is None or function.node is not node:
         return
     changing = _changing(site)
-    names = [n for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name)]
+    names = [n for s in node.body for n in walk(s) if isinstance(n, ast.Name)]
     own = {n.id for n in names if not isinstance(n.ctx, ast.Load)} | set(function.parameters)
     read = {n.id for n in names} - own
     for name in sorted(read & changing):

@@ -6,6 +6,7 @@ import ast
 import math
 from dataclasses import dataclass
 
+from nki_migrate.index import walk
 from nki_migrate.rules.arguments import keyword
 from nki_migrate.rules.rule import Site
 
@@ -70,7 +71,7 @@ def allocation_of(tile: ast.expr | None, site: Site) -> Allocation | None:
         return None
     bound = [
         site.index.parent(n)
-        for n in ast.walk(function.node)
+        for n in walk(function.node)
         if isinstance(n, ast.Name) and n.id == name.id and not isinstance(n.ctx, ast.Load)
     ]
     made = {ast.dump(c): c for b in bound if (c := _allocating(b, site)) is not None}
