@@ -13,7 +13,7 @@ from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole
 from neuroncore.memory.storage import Storage
 from neuroncore.memory.view import View
-from neuroncore.memory.window import window
+from neuroncore.memory.window import address_of, window
 
 __all__ = [
     "GROUP",
@@ -23,6 +23,7 @@ __all__ = [
     "Shadow",
     "Storage",
     "View",
+    "address_of",
     "ds",
     "dynamic_rows",
     "elements",

@@ -9,6 +9,7 @@ import numpy as np
 
 from neuroncore.memory.dynamic import resolve_scalar
 from neuroncore.memory.indirection import named_elements
+from neuroncore.memory.window import bytes_before
 
 if TYPE_CHECKING:
     from neuroncore.memory.storage import Storage
@@ -129,5 +130,4 @@ def is_whole(view: View) -> bool:
 
 def first_byte(view: View) -> int:
     """Bytes from the start of the storage to the first element of the view."""
-    address = view.array.__array_interface__["data"][0]
-    return address - view.storage.flat.__array_interface__["data"][0]
+    return bytes_before(view.array, view.storage.flat)

@@ -13,6 +13,7 @@ from neuroncore._caret import Place
 from neuroncore.engines import Space
 from neuroncore.errors import UnsupportedError
 from neuroncore.instructions import Call as MachineCall
+from neuroncore.memory import address_of
 from neuroncore.program.affine import Affine
 from neuroncore.program.box import canonical
 from neuroncore.program.content import constant_buffer
@@ -59,8 +60,8 @@ class NotedTensor:
     def offset(self, array: np.ndarray, flat: np.ndarray) -> int:
         """Elements of `array` between the first of all, `flat`, and its own first."""
         if not self.base:
-            self.base = flat.__array_interface__["data"][0]
-        return (array.__array_interface__["data"][0] - self.base) // array.itemsize
+            self.base = address_of(flat)
+        return (address_of(array) - self.base) // array.itemsize
 
     def buffer(self) -> Buffer:
         name, layout = self.parameter or f"tile.{self.number}", self.layout
