@@ -289,6 +289,17 @@ def test_averages_of_integers_are_taken_of_floats(dtype, weights):
     assert np.allclose(found, expected, rtol=2e-3 if found.itemsize == 2 else 1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["e5m2", "e4m3", "bf16", "f16"])
+@pytest.mark.parametrize("whole", ["int8", "uint8"])
+def test_whole_numbers_are_not_rounded_to_the_format_they_are_near_to(whole, dtype):
+    a = np.array([1, 96, 120]).astype(resolve(dtype).storage)
+    b = np.array([1, 101, 120], whole)
+
+    found = trace(lambda a, b: (np.isclose(a, b, atol=1), np.isclose(b, a, atol=1)), a, b).run(a, b)
+
+    assert np.array_equal(found, [[True, False, dtype != "e5m2"]] * 2)  # 120 is 128 in e5m2
+
+
 @pytest.mark.parametrize("tolerance", [{"atol": 2}, {"rtol": 0.1}, {"atol": 0.5, "rtol": 0}])
 @pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
 def test_distances_of_integers_do_not_wrap(dtype, tolerance):

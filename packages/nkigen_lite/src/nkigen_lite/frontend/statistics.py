@@ -202,11 +202,17 @@ def _distance(a: Array, b: Array) -> Array:
     return np.abs(a - b.astype(np.result_type(b.dtype, 1.0)))
 
 
+def _is_same(a: Array, b: Array) -> Array:
+    """a == b: whole numbers exactly, others with `b` no narrower than NumPy makes it."""
+    is_whole = a.dtype.kind in "iub" and b.dtype.kind in "iub"
+    return a == b if is_whole else a == b.astype(np.result_type(b.dtype, 1.0))
+
+
 def _isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
     given: list[Any] = [traced(joining.tape_of(a, b), v) for v in (a, b)]
     a, b = given
     near = _distance(a, b) <= atol + rtol * np.abs(b.astype(np.result_type(b.dtype, 1.0)))
-    close = (near & np.isfinite(b)) | (a == b)
+    close = (near & np.isfinite(b)) | _is_same(a, b)
     return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
 
 
