@@ -127,6 +127,8 @@ def test_powers_of_signed_integers(exactly):
 
 
 REFUSED = {
+    "max of nothing": lambda x, n: x + np.max(x[:, :0], 1, keepdims=True, initial=2.5),
+    "min of nothing": lambda x, n: n * np.min(n[:0, :0], initial=-3),
     "max where": (lambda x, n: np.max(x, where=x > 0), ValueRangeError, "have an identity"),
     "mask of numbers": (lambda x, n: np.sum(x, where=n), ArgumentError, "no array of bool"),
     "large mask": (lambda x, n: np.sum(x[0], where=x > 0), BroadcastError, "more elements"),

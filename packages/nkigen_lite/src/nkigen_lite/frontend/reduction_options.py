@@ -51,6 +51,9 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adapt: Adapt)
         if where is not True:
             a = traced(joining.tape_of(a, where), a)
             a = _masked(a, where, initial if identity is None and given else identity, name)
+        if given and identity is None and not a.size:
+            shape = np.max(np.zeros(a.shape), *args, **keywords, initial=0).shape
+            return joining.full_like(a, _as(initial, a.dtype, name), shape=shape)
         found = ours(a, *args, **keywords)
         return joins(found, _as(initial, found.dtype, name)) if given else found
 
