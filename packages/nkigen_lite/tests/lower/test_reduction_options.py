@@ -21,6 +21,8 @@ EXACT = {
     "prod initial": lambda x, n: np.prod(n[:, :3], 1, initial=3),
     "max initial": lambda x, n: (np.max(x, 0, initial=2.5), np.amin(n, 1, initial=-3)),
     "max keepdims": lambda x, n: np.max(x, 1, keepdims=True, initial=0),
+    "max of nothing": lambda x, n: x + np.max(x[:, :0], 1, keepdims=True, initial=2.5),
+    "min of nothing": lambda x, n: n * np.min(n[:0, :0], initial=-3),
     "sum where": lambda x, n: (np.sum(x, 0, where=x > 0), n.sum(where=ODD)),
     "prod where": lambda x, n: np.prod(n, 0, where=(n > 0) & (n < 9)),
     "max where": lambda x, n: np.max(x, 1, where=ODD, initial=-np.inf),
@@ -127,8 +129,6 @@ def test_powers_of_signed_integers(exactly):
 
 
 REFUSED = {
-    "max of nothing": lambda x, n: x + np.max(x[:, :0], 1, keepdims=True, initial=2.5),
-    "min of nothing": lambda x, n: n * np.min(n[:0, :0], initial=-3),
     "max where": (lambda x, n: np.max(x, where=x > 0), ValueRangeError, "have an identity"),
     "mask of numbers": (lambda x, n: np.sum(x, where=n), ArgumentError, "no array of bool"),
     "large mask": (lambda x, n: np.sum(x[0], where=x > 0), BroadcastError, "more elements"),
