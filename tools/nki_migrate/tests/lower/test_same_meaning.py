@@ -241,3 +241,20 @@ def test_a_result_is_rounded_before_it_gets_into_a_wider_tile(value, dtype, tmp_
 
     assert results is not None
     np.testing.assert_allclose(*results, rtol=2.0**-23 * 1.01 if "div" in value else 0)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "bool_"])
+@pytest.mark.parametrize("body", ["nl.add(t, True)", "nl.multiply(False, t)"])
+def test_truth_values_count_as_uint8(body, dtype, tmp_path):
+    text = source(
+        f"t = nl.load(a, dtype=nl.{dtype})\nu = {body}\n"
+        "last = nl.ndarray(a.shape, dtype=u.dtype, buffer=nl.shared_hbm)\n"
+        "nl.store(last, u)\nreturn last"
+    )
+
+    results = both(tmp_path, text, sample(np.float32))
+
+    assert results is not None
+    old, new = results
+    assert new.dtype == old.dtype
+    np.testing.assert_array_equal(new, old)

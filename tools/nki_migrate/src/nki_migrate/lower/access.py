@@ -38,7 +38,9 @@ def as_tensor(ctx: Context, value: Value) -> Tensor | None:
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Unknown) and value.rule is None and _PATH.fullmatch(value.text):
-        storage = Storage(value.text, None, None, None, mentions=ctx.mentioned(value.text))
+        storage = Storage(
+            value.text, None, None, None, mentions=ctx.mentioned(value.text), given=True
+        )
         return Tensor(storage, None)
     if not isinstance(value, Parameter):
         return None

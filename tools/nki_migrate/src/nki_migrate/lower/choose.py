@@ -93,7 +93,8 @@ def _dtype(ctx: Context, a: Tensor | str, b: Tensor | str, is_float: bool | None
     tile, number = (a, b) if isinstance(a, Tensor) else (b, a)
     if not isinstance(tile, Tensor) or isinstance(number, Tensor):
         return None
-    return with_number(ctx, "add", own_dtype(ctx, tile), is_float)
+    own, is_truth = own_dtype(ctx, tile), number in {"True", "False"}
+    return with_number(ctx, "add", own, is_float, is_truth=is_truth)
 
 
 def _reads(view: Tensor, operands: tuple[Tensor, ...]) -> bool:

@@ -144,7 +144,7 @@ def _element(ctx: Context, node: ast.expr, seen: Observation) -> Tensor | None:
             return None  # `blocks[i, j]` of a list of lists
     if not _NAMES.fullmatch(text) or _may_be_list(seen):
         return None
-    storage = Storage(text, None, None, None, mentions=ctx.mentioned(text))
+    storage = Storage(text, None, None, None, mentions=ctx.mentioned(text), given=True)
     return _filled(ctx, Tensor(storage, None), seen)
 
 

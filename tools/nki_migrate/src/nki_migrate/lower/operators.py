@@ -45,6 +45,7 @@ __all__ = [
     "binary",
     "binary_operator",
     "comparison_operator",
+    "is_truth_value",
     "scalar_of",
     "to_float32",
     "two_tiles",
@@ -149,10 +150,11 @@ def binary(
     tile = a or b
     if tile is None:
         raise Cannot("NKI1220", f"`{op}` of values that are not known to be tiles", node)
-    scalar, text, is_float = scalar_of(ctx, right if a is not None else left, node)
+    number = right if a is not None else left
+    scalar, text, is_float = scalar_of(ctx, number, node)
     own = own_dtype(ctx, tile)
     op = on_truths(op, dtype, own)
-    dtype = dtype or with_number(ctx, op, own, is_float)
+    dtype = dtype or with_number(ctx, op, own, is_float, is_truth=is_truth_value(number))
     guess = guessed(ctx, own, text, is_float)
     swapped = a is None
     if op == "divide" and not swapped:
@@ -170,6 +172,11 @@ def _settled(ctx: Context, value: Value) -> Value:
     if isinstance(value, Parameter) and value.buffer == "hbm":
         return as_number(ctx, value) or value
     return value
+
+
+def is_truth_value(value: Value) -> bool:
+    """Whether a number is True or False."""
+    return isinstance(value, Const) and isinstance(value.value, bool)
 
 
 def scalar_of(ctx: Context, value: Value, node: ast.AST) -> tuple[str, str, bool | None]:

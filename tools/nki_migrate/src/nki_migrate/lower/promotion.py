@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 
-from nki_migrate.facts.dtypes import BOOL, DType, promote, with_scalar
+from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType, promote, with_scalar
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Guess, either, float32
 from nki_migrate.lower.observations import is_seen_floating, is_seen_int32, seen_promotion
@@ -62,8 +62,13 @@ def refuse_truths(own: DType, dtype: DType | None, what: str, node: ast.AST, rul
         )
 
 
-def with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DType | None:
-    """What 0.1 gives a tile and a number; None if that is not known here."""
+def with_number(
+    ctx: Context, op: str, tile: DType, is_float: bool | None, *, is_truth: bool = False
+) -> DType | None:
+    """What 0.1 gives a tile and a number; None if that is not known here.
+
+    `is_truth`: the number is True or False, which counts as uint8.
+    """
     if op in _TRUTHS:
         return _truth(ctx)
     if op in _BITWISE:
@@ -71,6 +76,8 @@ def with_number(ctx: Context, op: str, tile: DType, is_float: bool | None) -> DT
     if op == "divide" and tile.is_float is False:
         return float32(ctx)  # integers have a float quotient in 0.1
     text = float32(ctx).text
+    if is_truth and tile.is_float is False:
+        return promote(tile, DType(text.replace(FLOAT32, "uint8"), "uint8"), text)
     found = with_scalar(tile, is_float, text)
     if found is not None or is_float is not False:
         return found

@@ -26,7 +26,7 @@ from nki_migrate.lower.destination import (
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.masks import Region
 from nki_migrate.lower.observations import guard, is_seen_int32
-from nki_migrate.lower.operators import scalar_of
+from nki_migrate.lower.operators import is_truth_value, scalar_of
 from nki_migrate.lower.promotion import with_number
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.views import own_dtype
@@ -53,7 +53,9 @@ def lower_mod(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     ctx.report("NKI1236", node, "the remainder of whole numbers is computed in float32")
     _be_positive(ctx, divisor, text, node)
     region = mask_region(ctx, site, tile.shape) or Region(valid_limits(ctx, tile), [])
-    dtype = as_dtype(ctx, site.get("dtype")) or with_number(ctx, "mod", own, is_float)
+    dtype = as_dtype(ctx, site.get("dtype")) or with_number(
+        ctx, "mod", own, is_float, is_truth=is_truth_value(divisor)
+    )
     return _remainder(ctx, node, tile, (scalar, text), dtype, region, target)
 
 
