@@ -121,15 +121,25 @@ def destination(
     hint: str,
     in_place: bool = False,
     guess: Guess | None = None,
-    computes: bool = False,
+    computes: bool | None = None,
 ) -> Tensor:
     """The tensor that the instruction at `node` writes to.
 
-    A result that is computed (`computes`) and rounded to a dtype of its own before it gets into a
-    tile of another dtype needs a tile of its own, too.
+    `computes` of a result that is computed: whether all of it is. Where it is rounded to a dtype of
+    its own before it gets into a tile of another dtype, it needs a tile of its own, too.
     """
     if target is not None and target.view is not None:
-        if computes and dtype is not None and _rounds(dtype, target.view):
+        held = target.view.dtype
+        if computes is not None and dtype is None and guess is not None and held is not None:
+            dtype = held if held.key in guess.stored else _guessed(ctx, node, guess)
+        if computes is not None and dtype is not None and _rounds(dtype, target.view):
+            if not computes:
+                from nki_migrate.lower.observations import is_seen_float32
+
+                if is_seen_float32(ctx, dtype, float32(ctx).text):
+                    return target.view
+                text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
+                raise Cannot("NKI1188", text, node)
             return temporary(ctx, hint, shape, dtype, buffer, node)
         return target.view
     if dtype is None:
@@ -148,10 +158,9 @@ def destination(
 
 
 def _rounds(dtype: DType, view: Tensor) -> bool:
-    """Whether the dtype of a result keeps less than the tile that it is assigned to would."""
+    """Whether the dtype of a result may keep less than the tile that it is assigned to would."""
     held = view.dtype
-    known = dtype.is_known and held is not None and held.is_known
-    return known and held is not None and dtype.key not in {held.key, FLOAT32, BOOL}
+    return held is not None and dtype.key not in {held.key, FLOAT32, BOOL}
 
 
 def _still_needed(ctx: Context, name: str, reads: frozenset[str]) -> bool:

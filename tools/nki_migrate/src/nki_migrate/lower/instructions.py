@@ -209,6 +209,7 @@ def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
         hint=_hint(how, first, name),
         in_place=how.in_place,
         guess=either(dtypes[0], dtypes[1]) if how.promotes and len(dtypes) > 1 else None,
+        computes=not region.guards and not region.limits if how.buffer == "sbuf" else None,
     )
     rank = len(first.shape) if first.shape is not None else 2
     _emit_masked(ctx, name, dst, kept, region, rank, how)

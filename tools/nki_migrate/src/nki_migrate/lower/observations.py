@@ -25,6 +25,7 @@ __all__ = [
     "guard",
     "is_seen_core",
     "is_seen_float",
+    "is_seen_float32",
     "is_seen_floating",
     "is_seen_int32",
     "most_seen",
@@ -314,6 +315,14 @@ def is_seen_floating(ctx: Context, dtype: DType, float32: str) -> bool:
         return False
     names = ", ".join(float32.replace(FLOAT32, n) for n in _FLOATS)
     guard(ctx, f"{ctx.dtype_text(dtype)} in ({names})")
+    return True
+
+
+def is_seen_float32(ctx: Context, dtype: DType, float32: str) -> bool:
+    """Whether a dtype was float32 in every run; an assert says so in the new kernel."""
+    if dtype.is_known or set(_dtypes(ctx, dtype).values()) != {FLOAT32}:
+        return False
+    guard(ctx, f"{ctx.dtype_text(dtype)} == {float32}")
     return True
 
 
