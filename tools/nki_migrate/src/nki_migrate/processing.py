@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import re
 import signal
+import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -27,8 +29,9 @@ from nki_migrate.request import Request
 from nki_migrate.sources import UnreadableSourceError, decode
 from nki_migrate.suppress import SuppressionLog, read_suppressions
 
-# Below this many files per process a new process costs more than it saves: importing libcst and
-# ours takes as long as about four kernel files (benchmarks/migrate_check.py).
+# Below this many files per process a new process may cost more than it saves: where it cannot be
+# forked, importing libcst and ours takes as long as about four kernel files
+# (benchmarks/migrate_check.py).
 _FILES_PER_PROCESS = 4
 
 
@@ -226,11 +229,12 @@ def _index_into(project: Project, task: Task) -> None:
 _PROJECT: Project | None = None
 
 
-def _start_worker(importing: Sequence[Task]) -> None:
-    """Each worker builds the small cross-file index itself: trees do not travel well."""
+def _start_worker(importing: Sequence[Task], project: Project | None) -> None:
+    """A forked worker has the index; a spawned one builds it: trees do not travel well."""
     global _PROJECT
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    _PROJECT = build_project(importing)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _PROJECT = project or build_project(importing)
 
 
 def _process_in_worker(task: Task) -> FileResult:
@@ -252,10 +256,11 @@ def _in_parallel(
     tasks: Sequence[Task], importing: Sequence[Task], workers: int
 ) -> Iterator[FileResult]:
     pool = _pool(importing, workers)
+    largest_first = sorted(range(len(tasks)), key=lambda i: -len(tasks[i].raw))
     try:
-        futures = [pool.submit(_process_in_worker, task) for task in tasks]
-        for task, future in zip(tasks, futures, strict=True):
-            yield _result_of(task, future, importing)
+        futures = {i: pool.submit(_process_in_worker, tasks[i]) for i in largest_first}
+        for i, task in enumerate(tasks):
+            yield _result_of(task, futures[i], importing)
     except BaseException:  # Ctrl-C too: nobody waits for work that nobody wants
         for worker in active_children():
             worker.terminate()
@@ -265,8 +270,13 @@ def _in_parallel(
 
 
 def _pool(importing: Sequence[Task], workers: int) -> ProcessPoolExecutor:
-    context = get_context("spawn")
-    return ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(importing,))
+    """Workers that start with all that is imported here, where a fork is safe: without threads."""
+    forks = sys.platform == "linux" and threading.active_count() == 1
+    project = build_project(importing) if forks else None
+    context = get_context("fork" if forks else "spawn")
+    return ProcessPoolExecutor(
+        workers, context, initializer=_start_worker, initargs=(importing, project)
+    )
 
 
 def _result_of(task: Task, future: Future[FileResult], importing: Sequence[Task]) -> FileResult:

@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nki_migrate.verify.compare import Tolerance, compare
+from nki_migrate.verify.compare import compare
+from nki_migrate.verify.difference import Tolerance
 
 F32 = np.float32
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -183,6 +184,7 @@ def _run(
 ) -> list[FileResult]:
     tasks = [item.task for item in inputs.inputs]
     results = []
+    gc.freeze()  # what is imported stays: not to be looked through again for every file
     with _progress(len(tasks), quiet) as advance:
         for item, result in zip(inputs.inputs, process_all(tasks, jobs), strict=True):
             results.append(act(item, result))
@@ -199,9 +201,10 @@ def _progress(total: int, quiet: bool) -> Iterator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    # without a thread that draws: workers fork only where there is no other thread
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("migrating", total=total)
-        yield lambda: bar.advance(task)
+        yield lambda: bar.update(task, advance=1, refresh=True)
 
 
 def _report(

@@ -10,11 +10,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nki_migrate.verify.arrays import Array, fill_array, load_array, save_array
 from nki_migrate.verify.cases import Arg
 from nki_migrate.verify.guard import read_refused
+
+if TYPE_CHECKING:
+    from nki_migrate.verify.arrays import Array
 
 JOB, RESULT, FACTS = "job.json", "result.json", "facts_*.json"
 
@@ -73,6 +75,8 @@ class Job:
 def _encode_arg(folder: Path, arg: Arg, seed: int, variant: int, position: int) -> dict[str, Any]:
     if not arg.is_array:
         return {"name": arg.name, "role": arg.role, "value": arg.value}
+    from nki_migrate.verify.arrays import fill_array, save_array  # NumPy: only what runs needs it
+
     array = fill_array(arg, seed, variant, position)
     saved = save_array(array, folder / f"in_{variant}_{position}.bin")
     return {"name": arg.name, "role": arg.role, "array": saved}
@@ -124,6 +128,8 @@ def read_result(folder: Path) -> Outcome:
         document = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return Outcome(refused=read_refused(folder))
+    from nki_migrate.verify.arrays import load_array
+
     variants = document["variants"]
     return Outcome(
         tuple(tuple(load_array(folder, entry) for entry in v["arrays"]) for v in variants),

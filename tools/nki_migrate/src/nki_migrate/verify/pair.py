@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from nki_migrate.verify.arrays import Array
 from nki_migrate.verify.cases import Case, CasesError
-from nki_migrate.verify.compare import Difference, Tolerance, compare
+from nki_migrate.verify.difference import Difference, Tolerance
 from nki_migrate.verify.guard import REFUSAL
 from nki_migrate.verify.job import Backend, Job, Outcome
 from nki_migrate.verify.process import Children
+
+if TYPE_CHECKING:
+    from nki_migrate.verify.arrays import Array
 
 DEFAULT_TARGET = "trn2"
 TARGET_CHECKS = ("subset", "capacity", "device")
@@ -201,6 +204,8 @@ def _differences(
     if len(results) != len(wanted) or not results:
         why = f"{_count(results)}, expected {_count(wanted)}"
         return [(0, Difference(float("inf"), float("inf"), why))]
+    from nki_migrate.verify.compare import compare  # NumPy, which only verification needs
+
     tolerance = Tolerance(case.rtol, case.atol, case.ulps)
     return [
         (i, compare(a, e, tolerance)) for i, (a, e) in enumerate(zip(results, wanted, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from nki_migrate.verify.compare import Difference
+from nki_migrate.verify.difference import Difference
 from nki_migrate.verify.pair import Verdict
 
 HEADINGS = (
