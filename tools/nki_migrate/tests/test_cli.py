@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 
 from nki_migrate import processing
 from nki_migrate.cli.main import app
+from nki_migrate.request import Request
 
 OLD = """\
 import nki
@@ -414,6 +415,23 @@ def test_the_answer_is_the_same_for_any_number_of_processes(folder):
 
     assert len(outputs) == 1
     assert len(json.loads(outputs.pop())["files"]) == 14
+
+
+def test_results_come_in_the_order_of_the_files_though_the_longest_are_begun_first():
+    raws = [(OLD + "# longer\n" * i).encode() for i in range(8)]
+    tasks = [processing.Task(f"k{i}.py", raw, Request()) for i, raw in enumerate(raws)]
+
+    assert [r.path for r in processing.process_all(tasks, 2)] == [t.path for t in tasks]
+
+
+def test_check_imports_no_numpy(folder):
+    (folder / "k.py").write_text(OLD)
+    program = "import sys; from nki_migrate.cli.main import main\n"
+    program += "try: main(['check', '.'])\nfinally: print('numpy' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=folder)
+
+    assert done.stdout.splitlines()[-1] == b"False"
 
 
 def test_a_pipe_that_closes_early_is_no_traceback(folder):
