@@ -63,6 +63,8 @@ CASES = {
     "ddof and correction": (
         lambda x: x.var(ddof=1, correction=1), ValueError, "can't be provided simultaneously",
     ),
+    "diagonal of text": (lambda x: np.tril(x, "a"), TypeError, "np.tril"),
+    "filled with many": (lambda x: x.copy().fill([1.5, 2.0]), TypeError, "with a sequence"),
     "ddof of text": (lambda x: x.var(ddof="1"), TypeError, "ddof"),
     "ddof of many": (lambda x: x.std(ddof=np.array([1, 0])), ValueError, "ddof is one number"),
     "element of another format": (

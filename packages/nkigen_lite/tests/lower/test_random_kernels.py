@@ -59,6 +59,8 @@ STEPS: dict[str, Callable[[Any, Any, int], Any]] = {
     "mean": lambda x, y, n: in_float32(np.mean, x, axis=-1, keepdims=n > 1),
     "std": lambda x, y, n: in_float32(np.std, x, axis=-1, keepdims=True),
     "prod": lambda x, y, n: in_float32(np.prod, x[..., :3], axis=-1),
+    "cumsum": lambda x, y, n: in_float32(np.cumsum, x, axis=n % x.ndim),
+    "accumulate": lambda x, y, n: [np.maximum, np.minimum][n % 2].accumulate(x, axis=-1),
     "any": lambda x, y, n: [np.any, np.all][n % 2](x, axis=-1, keepdims=n > 2),
     "argmax": lambda x, y, n: [np.argmax, np.argmin][n % 2](x, axis=n % x.ndim),
     "matmul": lambda x, y, n: x @ y,
@@ -76,7 +78,18 @@ STEPS: dict[str, Callable[[Any, Any, int], Any]] = {
     "cast": lambda x, y, n: x.astype([np.int32, np.float32, np.float16, bool][n % 4]),
     "write": lambda x, y, n: written(x, n),
 }  # fmt: skip
-INEXACT = {"divide", "functions", "exp", "mean", "std", "sum", "prod", "matmul", "by_transpose"}
+INEXACT = {
+    "divide",
+    "functions",
+    "exp",
+    "mean",
+    "std",
+    "sum",
+    "cumsum",
+    "prod",
+    "matmul",
+    "by_transpose",
+}
 """Where rounding may differ from NumPy's."""
 ABRUPT = {
     "floor_divide", "mod", "compare", "where", "choose", "round", "argmax", "any", "logical",

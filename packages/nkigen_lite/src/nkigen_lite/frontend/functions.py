@@ -227,7 +227,8 @@ def _parameters(function: Function) -> frozenset[str]:
 
 def _fill(self: TracedArray, value: Any) -> None:
     if np.ndim(value):
-        raise ValueRangeError("setting an array element with a sequence", operand="value")
+        error = ArgumentError if isinstance(value, (list, tuple)) else ValueRangeError
+        raise error("setting an array element with a sequence", operand="value")
     self[...] = value
 
 

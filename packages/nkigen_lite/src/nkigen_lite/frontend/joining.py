@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,8 @@ def _triangle(op: str, m: TracedArray, k: Any) -> TracedArray:
         m = broadcast_to(m, (n, n)) if m.ndim else m
     if not m.ndim:
         raise ValueRangeError(f"np.{op} of an array of rank 0")
-    return fresh(m.tape, m.tape.emit(op, m.value, k=k.__index__()), m.dtype, (m,))
+    diagonal = resolved(f"np.{op}", lambda: index(k))
+    return fresh(m.tape, m.tape.emit(op, m.value, k=diagonal), m.dtype, (m,))
 
 
 def full_like(

@@ -39,11 +39,12 @@ class Axes:
         self.parent: dict[Point, Point] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.reduced: set[Point] = set()
+        self.scanned: set[Point] = set()
 
     def copy(self) -> Axes:
         other = Axes()
         other.parent, other.shapes = dict(self.parent), dict(self.shapes)
-        other.reduced = set(self.reduced)
+        other.reduced, other.scanned = set(self.reduced), set(self.scanned)
         return other
 
     def add(self, value: str, shape: tuple[int, ...]) -> None:
@@ -96,7 +97,9 @@ def lay_node(axes: Axes, node: Node, skip: Collection[str]) -> str | None:
         if operand not in skip:
             axes.lay(operand, node.name)
     if node.record.kind is Kind.scan:
-        axes.reduced.add(axes.find((node.name, node.attrs["axis"])))
+        along = (node.name, node.attrs["axis"])
+        axes.reduced.add(along)
+        axes.scanned.add(along)
     return None
 
 
@@ -199,7 +202,7 @@ def solve(
     sizes = {p: n for p, n in zip(axes.of(anchor), axes.shapes[anchor], strict=True) if p}
     of = {value: axes.of(value) for value in axes.shapes}
     reduced = axes.reductions()
-    merged = _merged(order, sizes, of, reduced, sources)
+    merged = _merged(order, sizes, axes, of, sources)
     gone = [group for group in merged if group[0] in reduced]
     if len(gone) > 1:
         return "it reduces axes that do not lie together"
@@ -259,13 +262,20 @@ def spread_out(space: Space) -> Space | None:
 
 
 def _merged(
-    order: list[Point], sizes: dict[Point, int], of: dict[str, tuple[Point | None, ...]],
-    reduced: set[Point], sources: dict[str, Source],
+    order: list[Point], sizes: dict[Point, int], axes: Axes,
+    of: dict[str, tuple[Point | None, ...]], sources: dict[str, Source],
 ) -> list[list[Point]]:  # fmt: skip
-    """Neighbours joined where every value has both or neither, and lies so in HBM."""
+    """Neighbours joined where every value has both or neither, and lies so in HBM; not those
+    between which running results begin anew."""
+    reduced = axes.reductions()
+    apart = {axes.find(p) for p in axes.scanned}
     merged: list[list[Point]] = []
     for point in order:
-        if merged and _joins(merged[-1][-1], point, sizes, of, reduced, sources):
+        if (
+            merged
+            and point not in apart
+            and _joins(merged[-1][-1], point, sizes, of, reduced, sources)
+        ):
             merged[-1].append(point)
         else:
             merged.append([point])
