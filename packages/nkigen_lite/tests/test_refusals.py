@@ -13,6 +13,7 @@ from nkigen_lite import trace
 from nkigen_lite.errors import SpecError
 
 PLAIN = np.ones(4, np.float32)
+LETTER: Any = "a"
 
 
 def branch(x):
@@ -42,7 +43,7 @@ CASES = {
         lambda x: np.linalg.outer(x, 2.5), ValueError, "must be one-dimensional",
     ),
     "into a number": (lambda x: np.exp(x[0], x[1]), TypeError, "must be of ArrayType"),
-    "filled with an array": (lambda x: x.copy().fill([1, 2, 3, 4]), ValueError, "with a sequence"),
+    "filled with an array": (lambda x: x.copy().fill(PLAIN), ValueError, "with a sequence"),
     "swallowed by NumPy": (
         lambda x: x * np.array_equal([x[0], 1], [x[0], 1]), TypeError, "np.zeros_like",
     ),
@@ -63,7 +64,7 @@ CASES = {
     "ddof and correction": (
         lambda x: x.var(ddof=1, correction=1), ValueError, "can't be provided simultaneously",
     ),
-    "diagonal of text": (lambda x: np.tril(x, "a"), TypeError, "np.tril"),
+    "diagonal of text": (lambda x: np.tril(x, k=LETTER), TypeError, "np.tril"),
     "filled with many": (lambda x: x.copy().fill([1.5, 2.0]), TypeError, "with a sequence"),
     "ddof of text": (lambda x: x.var(ddof="1"), TypeError, "ddof"),
     "ddof of many": (lambda x: x.std(ddof=np.array([1, 0])), ValueError, "ddof is one number"),
