@@ -13,7 +13,6 @@ from nkigen_lite import trace
 from nkigen_lite.errors import SpecError
 
 PLAIN = np.ones(4, np.float32)
-LETTER: Any = "a"
 
 
 def branch(x):
@@ -26,6 +25,9 @@ def into_plain(x):
     out = np.zeros(4, np.float32)
     out[:] = x
     return out
+
+
+LETTER: Any = "a"
 
 
 CASES = {
