@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.corpora.beta1.report import shortened
 
-WORST_FIRST = ("failed", "skipped", "passed")
+NOT_RUN = "not run"
+WORST_FIRST = ("failed", "skipped", "passed", NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +32,18 @@ class Result:
     trouble: str = ""
 
     def of(self, word: str) -> list[Outcome]:
-        """The outcomes of one kind: passed, skipped or failed."""
+        """The outcomes of one kind: passed, skipped, failed or not run."""
         return [outcome for outcome in self.outcomes if outcome.word == word]
 
     @property
     def not_run(self) -> int:
         """Tests that were collected and of which nothing was heard."""
-        return max(0, self.collected - len(self.outcomes))
+        return max(0, self.collected - len(self.outcomes) + len(self.of(NOT_RUN)))
 
 
 def read_record(lines: Iterable[str]) -> tuple[int, tuple[Outcome, ...]]:
-    """The tests collected, and one outcome per test: the worst of its set-up, call and teardown.
+    """The tests collected, and one outcome per test: the worst of its set-up, call and teardown,
+    or that it was awaited and not run.
 
     A last line that was cut off is left out. Raises ValueError for any other line that is no JSON.
     """
@@ -52,6 +54,8 @@ def read_record(lines: Iterable[str]) -> tuple[int, tuple[Outcome, ...]]:
             break
         said = json.loads(line)
         collected += said.get("collected", 0)
+        for name in said.get("awaited", ()):
+            worst.setdefault(name, Outcome(name, NOT_RUN, ""))
         if name := said.get("test"):
             new = Outcome(name, said["outcome"], said["reason"])
             worst[name] = min(worst.get(name, new), new, key=_badness)
@@ -63,7 +67,7 @@ def begin_record(record: Path) -> int:
     done: Iterable[Outcome] = ()
     if record.exists():
         with record.open(encoding="utf-8") as lines:
-            done = (outcome for outcome in read_record(lines)[1] if outcome.word != "failed")
+            done = (o for o in read_record(lines)[1] if o.word in ("passed", "skipped"))
     record.parent.mkdir(parents=True, exist_ok=True)
     rows = [{"test": o.test, "outcome": o.word, "reason": o.reason} for o in done]
     record.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -153,11 +157,12 @@ def markdown(measured: Mapping[str, Rows], commit: str, groups: Sequence[str]) -
 
 
 def _failures(result: Result) -> list[str]:
-    """A row per reason, the names of its tests together."""
+    """A row per reason, the names of its tests together; those not run after them."""
     names: dict[str, list[str]] = {}
-    for failure in result.of("failed"):
-        name = failure.test.rpartition("::")[2] or failure.test
-        names.setdefault(_cell(shortened(failure.reason)), []).append(_cell(name))
+    for missing in (*result.of("failed"), *result.of(NOT_RUN)):
+        name = missing.test.rpartition("::")[2] or missing.test
+        reason = missing.reason or missing.word
+        names.setdefault(_cell(shortened(reason)), []).append(_cell(name))
     return [
         f"| {result.group} | {reason} | {len(tests)} | {', '.join(tests)} |"
         for reason, tests in names.items()

@@ -56,6 +56,18 @@ def test_a_line_that_was_cut_off_leaves_its_test_not_run():
     ]
 
 
+def test_tests_that_were_not_run_are_named():
+    lines = record(
+        {"collected": 3, "awaited": ["f.py::b", "f.py::c"]},
+        {"test": "f.py::b", "outcome": "passed", "reason": ""},
+        {"test": "f.py::a", "outcome": "passed", "reason": ""},
+    )
+    result = Result("rope", *read_record(lines), "cut off after 9 s")
+
+    assert result.not_run == 1
+    assert rows_of(result, "2026-11-22").failures == ("| rope | not run | 1 | c |",)
+
+
 def test_a_run_goes_on_with_what_passed_or_was_skipped_before(tmp_path):
     kept = tmp_path / "d2ad3a5" / "rope-0.jsonl"
     kept.parent.mkdir()

@@ -31,9 +31,9 @@ def pytest_load_initial_conftests() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    _write(collected=len(items))
-    done = _done()
+    done, collected = _done(), len(items)
     items[:] = [item for item in items if item.nodeid not in done]
+    _write(collected=collected, awaited=[item.nodeid for item in items])
     if os.environ.get("NKI_LIBRARY_SMALLEST_FIRST") == "1":
         items.sort(key=lambda item: (item.get_closest_marker("skip") is None, _size(item.name)))
 
