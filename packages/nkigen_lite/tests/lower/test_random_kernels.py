@@ -300,6 +300,6 @@ def test_random_programs_give_numpys_values_through_their_source(source_results)
 @pytest.mark.timeout(3600)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_random_programs(source_results):
-    outcomes = check_programs(5000, source_results)
+    outcomes = check_programs(5100, source_results)  # a few are empty
 
     assert outcomes["lowered"] >= LOWERED * outcomes.total(), outcomes
