@@ -36,6 +36,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "tensor_view": ("core/utils/test_tensor_view.py",),
 }
 ENDED = (0, 1)  # pytest's exit status: all passed, some failed
+NOTHING_TO_RUN = 5
 SEED = {"NEURON_PYTHONHASHSEED": "0"}  # the harness draws the same parameters in every process
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -95,7 +96,8 @@ def _run_file(
     with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
         record = kept or Path(folder) / "record.jsonl"
         earlier = begin_record(record)
-        trouble = _pytest(checkout, file, Path(folder), record, limits)
+        ended = (*ENDED, NOTHING_TO_RUN) if earlier else ENDED
+        trouble = _pytest(checkout, file, Path(folder), record, limits, ended)
         if trouble and earlier:
             trouble += f", {earlier} tests by earlier runs"
         with record.open(encoding="utf-8") as lines:
@@ -109,7 +111,9 @@ def without_folders(outcome: Outcome, checkout: Path) -> Outcome:
     return replace(outcome, reason=reason.removeprefix(WRAPPING))
 
 
-def _pytest(checkout: Path, file: str, folder: Path, record: Path, limits: Limits) -> str:
+def _pytest(
+    checkout: Path, file: str, folder: Path, record: Path, limits: Limits, ended: Sequence[int]
+) -> str:
     """Run the child; what kept it from its end, or nothing."""
     command = (
         *(sys.executable, "-m", "pytest", "-p", "nki_library_plugin", "-p", "no:cacheprovider"),
@@ -127,7 +131,7 @@ def _pytest(checkout: Path, file: str, folder: Path, record: Path, limits: Limit
         )
     except subprocess.TimeoutExpired:
         return f"cut off after {limits.seconds:g} s"
-    if done.returncode in ENDED:
+    if done.returncode in ended:
         return ""
     said = (done.stdout + done.stderr).strip().splitlines()
     errors = [line for line in said if "Error" in line]
