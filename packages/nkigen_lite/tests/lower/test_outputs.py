@@ -14,8 +14,10 @@ from nkigen_lite.errors import ArgumentError
 
 DTYPES = ("f4", "f2", ml_dtypes.bfloat16, "i1", "u1", "i4", "?")
 TRANSLATED = {
-    **dict.fromkeys(("sum", "cumsum"), (7, 7, 7, 4, 4, 4, 0)),
-    **dict.fromkeys(("prod", "cumprod"), (7, 4, 7, 4, 4, 4, 0)),
+    "sum": (7, 7, 7, 4, 4, 4, 0),
+    "cumsum": (7, 7, 7, 4, 4, 4, 1),
+    "prod": (7, 4, 7, 4, 4, 4, 0),
+    "cumprod": (7, 4, 7, 4, 4, 4, 1),
     **dict.fromkeys(("max", "min"), (7, 7, 7, 2, 2, 7, 1)),
     **dict.fromkeys(("mean", "var", "std"), (7, 7, 7, 0, 0, 0, 0)),
     **dict.fromkeys(("any", "all"), (7,) * 7),
