@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from neuroncore.program import Call, Loop, Program, execute_program
+from neuroncore.program import Call, Loop, Program
 from nkigym.loops import Step, apply
+from nkigym.tuning.running import run_program
 
 
 def given(program: Program, seed: int = 0, low: int = -3, high: int = 4) -> list[np.ndarray]:
@@ -17,7 +18,7 @@ def given(program: Program, seed: int = 0, low: int = -3, high: int = 4) -> list
 
 def outputs(program: Program) -> list[np.ndarray]:
     """All results as float64; elements that nothing writes are NaN."""
-    return [np.asarray(r, np.float64) for r in execute_program(program, given(program))]
+    return [np.asarray(r, np.float64) for r in run_program(program, given(program))]
 
 
 def where(program: Program, words: str) -> tuple[int, ...]:

@@ -74,6 +74,12 @@ class Options:
     operands in SBUF, and public kernels that say they ran on a device leave the copy to the
     compiler. "copy" puts it in."""
 
+    product_sums: Literal["float32", "float64"] = "float32"
+    """How nc_matmul and nc_matmul_mx add up along the contraction, before the sum is rounded to
+    float32: documents say that PSUM accumulates in float32, and nothing of the order. "float32": as
+    NumPy's BLAS does, in an order that depends on the processor and on the operands' shapes;
+    "float64": one rounding, so that a product cut in two is the same to the bit."""
+
     affine_select_compare: Literal["all", "frontend"] = "all"
     """affine_select documents any comparison as cmp_op; the open-source frontend lowers only
     greater, greater_equal, equal and not_equal. "frontend" refuses the others."""

@@ -127,6 +127,23 @@ def test_a_first_product_leaves_what_it_does_not_cover_undefined(world, nisa, rn
     assert np.isnan(bank.array[:, :2]).all() and np.isnan(bank.array[:, 6:]).all()
 
 
+def test_an_option_rounds_a_product_once_whatever_its_shape(make_world, nisa, rng):
+    world = make_world(options=Options(product_sums="float64"))
+    left, right = rng.normal(size=(2, 128, 128)).astype(np.float32)
+    once, twice, narrow = (world.new((128, 128), space="psum") for _ in range(3))
+
+    nisa.nc_matmul(once, world.tile(left), world.tile(right))
+    for accumulate in (False, True):
+        nisa.nc_matmul(twice, world.tile(left), world.tile(right), accumulate=accumulate)
+    for n in range(0, 128, 2):
+        nisa.nc_matmul(narrow[:, n : n + 2], world.tile(left), world.tile(right[:, n : n + 2]))
+
+    rounded = product(left, right).astype(np.float32)
+    np.testing.assert_array_equal(once.array, rounded)
+    np.testing.assert_array_equal(twice.array, rounded + rounded)
+    np.testing.assert_array_equal(narrow.array, rounded)
+
+
 # -- accumulation ---------------------------------------------------------------------------------
 
 

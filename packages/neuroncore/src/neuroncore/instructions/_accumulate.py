@@ -23,6 +23,21 @@ Product = Callable[..., np.ndarray]
 Run = Callable[..., Any]
 
 
+def contraction(c: Call) -> Product:
+    """(K, M), (K, N) in float32 → leftᵀ · right, summed as `product_sums` says."""
+    if c.options.product_sums == "float32":
+        return lambda left, right, out=None: np.matmul(left.T, right, out=out)
+
+    def summed_wide(left: np.ndarray, right: np.ndarray, out: Any = None) -> np.ndarray:
+        wide = np.matmul(left.T, right, dtype=np.float64)
+        if out is None:
+            return wide.astype(FLOAT32)
+        out[...] = wide
+        return out
+
+    return summed_wide
+
+
 def accumulating(c: Call, product: Product) -> Run:
     """run(dst, *inputs) as `c.accumulate` says."""
     into, add = _overwriting(c, product), _adding(c, product)

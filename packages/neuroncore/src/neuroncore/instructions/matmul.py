@@ -19,7 +19,7 @@ from neuroncore.errors import (
     UnsupportedError,
     Violation,
 )
-from neuroncore.instructions._accumulate import accumulated, accumulating
+from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
 from neuroncore.instructions._convert import flag, member, optional_flag, optional_wholes
 from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._matmul_limits import (
@@ -67,7 +67,8 @@ def _product(c: Call) -> Callable[..., np.ndarray]:
         left, right = reader(c.stationary, (2 * k, m // 2)), reader(c.moving, (2 * k, n // 2))
     else:
         left, right = reader(c.stationary, (k, m)), reader(c.moving, (k, n))
-    return lambda s, v, out=None: np.matmul(left(s).T, right(v), out=out)
+    product = contraction(c)
+    return lambda s, v, out=None: product(left(s), right(v), out)
 
 
 def _transpose_mode(c: Call) -> Callable[..., None]:

@@ -15,7 +15,7 @@ from neuroncore.core import NeuronCore
 from neuroncore.effects import reads
 from neuroncore.engines import PSUM, SBUF, Engine, Space
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
-from neuroncore.instructions._accumulate import accumulated, accumulating
+from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
 from neuroncore.instructions._convert import optional_flag, optional_wholes
 from neuroncore.instructions._limits import from_generation, same_partitions
 from neuroncore.instructions._mx import (
@@ -59,13 +59,14 @@ def nc_matmul_mx(c: Call) -> Callable[..., None]:
     left = dequantized(c.stationary, c.stationary_scale)
     right = dequantized(c.moving, c.moving_scale)
     m, n = c.stationary.free, c.moving.free
+    summed = contraction(c)
 
     def product(
         stationary: View, moving: View, stationary_scale: View, moving_scale: View, out: Any = None
     ) -> np.ndarray:
         a = left(stationary, stationary_scale).transpose(0, 2, 1).reshape(-1, m)
         b = right(moving, moving_scale).transpose(0, 2, 1).reshape(-1, n)
-        return np.matmul(a.T, b, out=out)
+        return summed(a, b, out)
 
     return accumulating(c, product)
 

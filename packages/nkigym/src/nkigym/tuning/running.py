@@ -1,7 +1,8 @@
 """Kernels on integers: emitted source under the switch, programs on the machine.
 
 What nothing has written is told from what was computed by what it begins as: NaN (or an integer)
-in one run, zero in another.
+in one run, zero in another. Products are summed in float64: schedules cut them differently, and
+float32 sums of what functions have rounded would differ with the shape.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from neuroncore.options import Options
 from neuroncore.program import Program, execute_program
 
 LARGEST = 4
@@ -54,7 +56,9 @@ def run_source(
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        nki_runtime.use(nki=program.nki, target=program.target, uninitialized=begins),
+        nki_runtime.use(
+            nki=program.nki, target=program.target, uninitialized=begins, product_sums="float64"
+        ),
     ):
         file = Path(folder) / "kernel.py"
         file.write_text(source, "utf-8")
@@ -65,7 +69,8 @@ def run_source(
 
 def run_program(program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What the program gives, without a language."""
-    return list(execute_program(program, [array.copy() for array in inputs]))
+    options = Options(product_sums="float64")
+    return list(execute_program(program, [array.copy() for array in inputs], options=options))
 
 
 def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
