@@ -15,11 +15,13 @@ from neuroncore.errors import (
     UnsupportedError,
     find_place,
 )
-from neuroncore.launch import running
+from neuroncore.launch import Launch, running
 from neuroncore.registers import VirtualRegister, endless
 from nki_beta2._jit import Language
 
 _REGISTER_SINCE = (0, 4)  # before, the variable of dynamic_range is no register
+_NESTED_SINCE = (0, 6)  # before, a dynamic loop in another one failed
+_SCOPED_SINCE = (0, 6)  # the documents that say what becomes of a tensor that a body makes
 
 
 in_order: ContextVar[bool] = ContextVar("nki_beta2.in_order", default=False)
@@ -48,31 +50,38 @@ def loops(language: Language) -> dict[str, Callable[..., Any]]:
         From 0.4 on i is a register that cannot be written. The bounds are checked before every
         turn; a body that changes one is refused, as no document says what it would do.
         """
-        core, place = running("nl.dynamic_range").core, find_place()
+        launch, place = running("nl.dynamic_range"), find_place()
+        if language.version < _NESTED_SINCE:
+            _refuse_nested(launch, place)
         low, high = (0, start) if stop is None else (start, stop)
+        is_documented = language.version >= _SCOPED_SINCE
         for number in _numbers("nl.dynamic_range", low, high, step, place):
-            if language.version < _REGISTER_SINCE:
-                yield LoopNumber()
-            else:
-                yield VirtualRegister.counting(core, number, frozen=True)
+            with launch.turn("nl.dynamic_range", place, is_documented):
+                if language.version < _REGISTER_SINCE:
+                    yield LoopNumber()
+                else:
+                    yield VirtualRegister.counting(launch.core, number, frozen=True)
 
     def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
         """body_fun(i) for i from lower to upper in steps; i is a register of its own each time."""
-        core, place = running("nl.fori_loop").core, find_place()
+        launch, place = running("nl.fori_loop"), find_place()
         for number in _numbers("nl.fori_loop", lower, upper, step, place):
-            register = VirtualRegister.counting(core, number, frozen=False)
-            _refuse_result(body_fun(register))
+            with launch.turn("nl.fori_loop", place):
+                register = VirtualRegister.counting(launch.core, number, frozen=False)
+                _refuse_result(body_fun(register))
 
     def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]) -> None:
         """r = init; while r is not 0: r = body_fun(a copy of r)."""
-        options, place = running("nl.while_loop").core.options, find_place()
+        launch, place = running("nl.while_loop"), find_place()
+        options = launch.core.options
         _refuse_in_order("nl.while_loop", place)
         register, turns = _condition(init, "init"), 0
         while register.value != 0:
             turns += 1
             if turns > options.dynamic_turns:
                 raise endless(options.dynamic_turns, "a body that returns 0", place)
-            register = _condition(body_fun(register.copy()), "body_fun")
+            with launch.turn("nl.while_loop", place):
+                register = _condition(body_fun(register.copy()), "body_fun")
 
     made: dict[str, Callable[..., Any]] = {"dynamic_range": dynamic_range}
     if language.version >= (0, 6):
@@ -111,6 +120,16 @@ def _refuse_in_order(what: str, place: Place | None) -> None:
             f"{what} inside nl.no_reorder", expected="loops that unroll", place=place,
             hint="put no_reorder into the body of the loop, or use range",
             rule="NKI: nl.no_reorder",
+        )  # fmt: skip
+
+
+def _refuse_nested(launch: Launch, place: Place | None) -> None:
+    if launch.bodies:
+        raise UnsupportedError(
+            "nl.dynamic_range in the body of another one", expected="one loop on the device",
+            got=f"the body of {launch.bodies[-1].loop} at {launch.bodies[-1].place}", place=place,
+            hint="make the inner loop a range that unrolls; from 0.6 on they nest",
+            rule="NKI up to 0.5: nl.dynamic_range, nested dynamic loops fail",
         )  # fmt: skip
 
 

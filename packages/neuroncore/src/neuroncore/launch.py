@@ -14,11 +14,24 @@ from typing import Any
 import numpy as np
 
 from neuroncore._arguments import Arguments, to_numpy
-from neuroncore._caret import place_of
+from neuroncore._caret import Place, place_of
 from neuroncore.core import NeuronCore
 from neuroncore.errors import KernelError, LaunchError, SignatureError
 from neuroncore.memory import View
 from neuroncore.turns import Turns
+
+
+@dataclass(slots=True, eq=False)
+class Body:
+    """One turn of a loop on the device: the tensors that are made in it end with it.
+
+    `is_documented`: whether the documents of the version say so.
+    """
+
+    loop: str
+    place: Place | None
+    is_documented: bool = True
+    is_open: bool = True
 
 
 @dataclass(slots=True)
@@ -33,6 +46,8 @@ class Launch:
     shared: list[View] = field(default_factory=list)
     loops: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Bounds of the loops that the program is in, by loop variable (only while recorded)."""
+    bodies: list[Body] = field(default_factory=list)
+    """The turns of device loops that the program is in, the innermost last."""
     number: int = field(default_factory=count(1).__next__)
     apart: dict[int, str] = field(default_factory=dict)
     """Arguments (their storages, by id) that share memory with another whose tensor is a copy, and
@@ -51,6 +66,7 @@ class Launch:
         """Start the next program of the grid: its shared tensors are those of the first."""
         self.program = program
         self.core.accumulators.clear()  # every program has a core of its own
+        self.bodies.clear()
         self._next_shared = 0
 
     def beside(self, program: tuple[int, ...]) -> Launch:
@@ -69,9 +85,24 @@ class Launch:
         """A tensor that all programs of the launch have in common, matched by order of creation."""
         if self._next_shared == len(self.shared):
             self.shared.append(make())
+        else:
+            for watcher in self.core.watchers:
+                watcher.shared(self.shared[self._next_shared].storage)
         view = self.shared[self._next_shared]
         self._next_shared += 1
         return view
+
+    @contextmanager
+    def turn(self, loop: str, place: Place | None, is_documented: bool = True) -> Iterator[None]:
+        """The block is one turn of a device loop: its body."""
+        body = Body(loop, place, is_documented)
+        self.bodies.append(body)
+        try:
+            yield
+        finally:
+            body.is_open = False
+            if body in self.bodies:  # a generator may be left after the launch has gone on
+                self.bodies.remove(body)
 
 
 RUNNING: ContextVar[Launch | None] = ContextVar("neuroncore.launch.RUNNING", default=None)

@@ -60,6 +60,9 @@ class Watcher:
     def allocated(self, storage: Storage) -> None:
         """A tensor was created."""
 
+    def shared(self, storage: Storage) -> None:
+        """Another program of the launch has come to where this tensor was created."""
+
     def register(self, cell: View) -> None:
         """A virtual register came to be, of which `cell` is the element."""
 

@@ -348,6 +348,38 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
         [kernel("r = nisa.register_alloc(4)\nwhile r:\n    pass")],
         [kernel("n = 4\nwhile n:\n    n -= 1")],
     ),
+    "nested-dynamic-loop": (
+        [
+            kernel(DYNAMIC + "for j in nl.dynamic_range(4):\n        pass"),
+            kernel(DYNAMIC + "for j in range(4):\n        for k in nl.dynamic_range(r):\n"
+                   "            pass"),
+            kernel(DYNAMIC + "while r:\n        pass"),
+            kernel("r = nisa.register_alloc(4)\nwhile r:\n    for i in nl.dynamic_range(4):\n"
+                   "        pass"),
+        ],
+        [
+            kernel(DYNAMIC + "for j in range(4):\n        pass\nfor j in nl.dynamic_range(4):\n"
+                   "    pass"),
+            kernel("for i in range(4):\n    for j in nl.dynamic_range(4):\n        pass"),
+        ],
+    ),
+    "body-tensor": (
+        [
+            kernel(DYNAMIC + "t = nl.ndarray((4, 4), nl.float32)\nnisa.memset(t, 0)"),
+            kernel(DYNAMIC + "t = nl.ndarray((4, 4), nl.float32)\n    u = t[0:2]\n"
+                   "nisa.memset(u, 0)"),
+            kernel(DYNAMIC + "t = nl.ndarray((4, 4), nl.float32)\n"
+                   "for j in nl.dynamic_range(4):\n    nisa.memset(t, 0)"),
+        ],
+        [
+            kernel(DYNAMIC + "t = nl.ndarray((4, 4), nl.float32)\n    for j in range(2):\n"
+                   "        nisa.memset(t, 0)"),
+            kernel("t = nl.ndarray((4, 4), nl.float32)\n" + DYNAMIC + "nisa.memset(t, 0)\n"
+                   "nisa.memset(t, 1)"),
+            kernel("for i in range(4):\n    t = nl.ndarray((4, 4), nl.float32)\n"
+                   "nisa.memset(t, 0)"),
+        ],
+    ),
     "index-condition": (
         [
             old("def k(x):\n  for i in nl.affine_range(4):\n    if i == 0:\n      pass\n"),
@@ -442,16 +474,16 @@ BETA1_ONLY = {
 }
 STILL_FAIL = {
     *("old-namespace", "mask", "tensor-arithmetic", "tensor-assignment", "register-branch"),
-    *("register-while", "dynamic-index-write", "syntax"),
+    *("register-while", "dynamic-index-write", "syntax", "body-tensor"),
 }
-ONLY_OF_THE_PARSER = {"nested-kernel", "is-not-none", "method-differs"}
+ACCEPTED = {"nested-kernel", "is-not-none", "method-differs", "nested-dynamic-loop"}
 
 
 @pytest.mark.parametrize("code", sorted(RULES.keys() - BETA1_ONLY))
 def test_the_tracer_warns_of_what_it_runs_and_refuses_what_still_fails(code):
     severity = "error" if code in STILL_FAIL else "warning"
 
-    expected = set() if code in ONLY_OF_THE_PARSER else {severity}
+    expected = set() if code in ACCEPTED else {severity}
 
     assert {s for c, s in found(EXAMPLES[code][0][0], "0.6") if c == code} == expected
 
@@ -463,7 +495,7 @@ def test_nothing_of_the_later_languages_is_asked_of_0_1(code):
 
 DISPUTED = {
     *("identity", "keyword-only", "double-star-parameter", "register-branch", "method-differs"),
-    "nested-kernel",
+    *("nested-kernel", "body-tensor"),
 }
 
 
@@ -489,6 +521,30 @@ def test_a_condition_loop_on_a_register_is_disputed_between_0_4_and_0_6():
     assert said["0.3"] == []
     assert said["0.4"] == said["0.5"] == [("register-while", "warning")]
     assert said["0.6"] == [("register-while", "error")]
+
+
+def test_dynamic_loops_nest_from_0_6_on():
+    source = EXAMPLES["nested-dynamic-loop"][0][0]
+
+    said = {version: found(source, version) for version in ("0.2", "0.3", "0.4", "0.5", "0.6")}
+
+    assert all(said[v] == [("nested-dynamic-loop", "error")] for v in ("0.2", "0.3", "0.4", "0.5"))
+    assert said["0.6"] == found(source, "0.6", "parser") == []
+
+
+def test_what_a_body_makes_ends_with_it_from_0_6_on_and_before_no_document_says_so():
+    source = EXAMPLES["body-tensor"][0][0]
+
+    said = {version: found(source, version) for version in ("0.2", "0.5", "0.6")}
+
+    assert said["0.2"] == said["0.5"] == [("body-tensor", "warning")]
+    assert said["0.6"] == [("body-tensor", "error")]
+
+
+def test_a_loop_that_a_register_ends_keeps_its_tensors_too():
+    made = "r = nisa.register_alloc(4)\nwhile r:\n    t = nl.ndarray((4, 4), nl.float32)\n"
+
+    assert found(kernel(made + "nisa.memset(t, 0)")) == [("body-tensor", "warning")]
 
 
 def test_the_index_of_a_dynamic_loop_is_a_register_from_0_4():

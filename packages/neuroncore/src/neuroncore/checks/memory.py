@@ -4,7 +4,8 @@ What a tensor holds before its first write is undefined on a device: the machine
 maximum, a select or an integer may hide. Every element of a read is looked up in flags that writes
 set, one per element (per byte where views see the bytes in other sizes).
 
-In 0.1 undefined elements are carried through VectorE and ScalarE (see neuroncore._carried).
+In 0.1 undefined elements are carried through VectorE and ScalarE (see neuroncore._carried). What a
+loop on the device makes holds nothing once its turn has ended (see `_bodies`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore._carried import carries, comes_by_element, defined
+from neuroncore.checks._bodies import Bodies
 from neuroncore.checks._tensors import Lines, Made, described, label
 from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
@@ -65,6 +67,7 @@ class Memory(Watcher):
 
     def __init__(self, report: Report) -> None:
         self.report = report
+        self._bodies = Bodies(report)
         self._lines = Lines()
         self._plans: dict[Call, _Plan] = {}
 
@@ -73,6 +76,15 @@ class Memory(Watcher):
     def allocated(self, storage: Storage) -> None:
         assert storage.notes is not None
         storage.notes[self] = _Content(not storage.fresh, self._lines.made(storage))
+        if not storage.constant:  # a constant is there before the kernel runs
+            self._bodies.made(storage)
+
+    def shared(self, storage: Storage) -> None:
+        if not storage.constant:
+            self._bodies.made(storage)
+
+    def register(self, cell: View) -> None:
+        self._bodies.forget(cell.storage)
 
     def will(self, event: Event) -> None:
         call, views = event.call, event.views
@@ -80,6 +92,7 @@ class Memory(Watcher):
         if plan is None:
             plan = self._plans[call] = _plan(call)
         touched = plan.touched
+        self._bodies.touched(event, touched)
         chosen = None if touched.covers else call.record.chooses(call, views)
         undefined: list[np.ndarray] = []
         for name in touched.reads:
@@ -110,6 +123,7 @@ class Memory(Watcher):
         at: np.ndarray | None = None,
         of: np.ndarray | None = None,
     ) -> None:
+        self._bodies.used((dst, src))
         content = _content(self, dst.storage)
         arriving: Any = True
         if src is not None:
@@ -126,6 +140,9 @@ class Memory(Watcher):
         if flags.ndim > dst.ndim and arriving is not True:
             arriving = arriving[:, None]
         flags[np.unravel_index(numbers, dst.shape)] = arriving
+
+    def returned(self, value: Any) -> None:
+        self._bodies.returned(_tensors(value))
 
     def ended(self, value: Any) -> None:
         for view in _tensors(value):

@@ -37,7 +37,12 @@ class Check:
 CHECKS: dict[str, Check] = {
     check.name: check
     for check in (
-        Check("memory", "no instruction reads an element that nothing has written", Memory),
+        Check(
+            "memory",
+            "no instruction reads an element that nothing has written, or uses a tensor of a "
+            "device loop's body after it",
+            Memory,
+        ),
         Check("capacity", "what is alive at any moment fits SBUF and the banks of PSUM", Capacity),
         Check(
             "overlap", "no tensor at an address is read after another has written over it", Overlap

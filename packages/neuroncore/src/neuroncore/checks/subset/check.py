@@ -11,6 +11,7 @@ from typing import Any
 
 from neuroncore.checks.findings import Finding
 from neuroncore.checks.subset.beta1 import BY_INDEX
+from neuroncore.checks.subset.device_loops import BY_LOOP
 from neuroncore.checks.subset.kinds import Scope, scope_of
 from neuroncore.checks.subset.loaded import names_seen_by
 from neuroncore.checks.subset.modules import Module, Project
@@ -234,7 +235,8 @@ def _nested_kernels(project: Project, scope: Scope) -> Iterator[Hit]:
 
 
 _LATER: dict[str, tuple[Check, ...]] = {
-    name: (*BY_FORM.get(name, ()), *BY_VALUE.get(name, ())) for name in {*BY_FORM, *BY_VALUE}
+    name: tuple(check for table in (BY_FORM, BY_VALUE, BY_LOOP) for check in table.get(name, ()))
+    for name in {*BY_FORM, *BY_VALUE, *BY_LOOP}
 }
 
 

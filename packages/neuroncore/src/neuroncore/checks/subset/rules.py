@@ -99,6 +99,16 @@ _TABLE = (
     Rule("dynamic-index-write", "assignment to the index of a dynamic loop",
          "{what} is the index of a dynamic loop", "compute with another register",
          "NKI 0.4: dynamic_range, a frozen register", parser=None, tracer="error"),
+    Rule("nested-dynamic-loop", "a dynamic loop in the body of another one, before 0.6",
+         "{what} in the body of a dynamic loop: nested ones fail before 0.6",
+         "make the inner loop a range that unrolls", "NKI 0.6: dynamic_range, known issues before",
+         parser={"0.2": "error", "0.6": None}, tracer={"0.4": "error", "0.6": None}),
+    Rule("body-tensor", "a tensor used outside the body of the dynamic loop that made it",
+         "{what} was made in the body of a dynamic loop, which has ended",
+         "make it before the loop and write it in the body",
+         "NKI 0.6: loops on the device, tensors declared in the body are not visible outside (no "
+         "document of an earlier version says it)",
+         parser="warning", tracer={"0.4": "warning", "0.6": "error"}),
     # -- expressions
     Rule("expression", "comprehensions, generators, set literals, `:=`, `await`, `yield`",
          "{what}", "write a loop or a list", KLR),

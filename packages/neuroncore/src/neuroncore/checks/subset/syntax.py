@@ -72,11 +72,11 @@ def _exit(node: ast.AST, scope: Scope) -> Iterator[Hit]:
     """`break` and `continue` belong to the innermost loop, `return` leaves all of them."""
     loops = [above for above in scope.above(node) if isinstance(above, ast.For | ast.While)]
     concerned = loops if isinstance(node, ast.Return) else loops[:1]
-    if any(_is_dynamic(loop, scope) for loop in concerned):
+    if any(is_dynamic(loop, scope) for loop in concerned):
         yield "dynamic-loop-exit", node, type(node).__name__.lower()
 
 
-def _is_dynamic(loop: ast.For | ast.While, scope: Scope) -> bool:
+def is_dynamic(loop: ast.For | ast.While, scope: Scope) -> bool:
     """Whether the device counts the loop, or a register ends it."""
     if isinstance(loop, ast.While):
         return scope.kind(loop.test) == "register"
@@ -92,7 +92,7 @@ def _stored_name(node: ast.AST, scope: Scope) -> Iterator[Hit]:
         return
     for loop in scope.above(node):
         match loop:
-            case ast.For(target=ast.Name(id=index) as target) if _is_dynamic(loop, scope):
+            case ast.For(target=ast.Name(id=index) as target) if is_dynamic(loop, scope):
                 if target is not node and index == node.id:
                     yield "dynamic-index-write", node, node.id
 
