@@ -4,9 +4,10 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from neuroncore.program import Access, Affine, Call, Indirect, make_call
+from neuroncore.engines import Space
+from neuroncore.program import Access, Affine, Allocate, Buffer, Call, Indirect, make_call
 from nki_dtypes import bfloat16, int32
-from nkigym.loops.making import new_access, new_call
+from nkigym.loops.making import new_access, new_affine, new_allocate, new_buffer, new_call
 
 INDEX = Access("index", Affine(), (1, 1), (1, 1), int32)
 LIKE = Access("old", Affine(3), (128, 2, 64), (512, 128, 1), bfloat16, Indirect("scalar", INDEX, 1))
@@ -37,3 +38,22 @@ def test_a_call_made_quickly_is_one():
     assert made.origin is like.origin
     with pytest.raises(FrozenInstanceError):
         setattr(made, "name", "other")  # noqa: B010
+
+
+def test_an_allocation_made_quickly_is_one():
+    like = Allocate(Buffer("old", (128, 64), bfloat16, Space.sbuf, (0, 512)))
+
+    made = new_allocate(like, new_buffer(like.buffer, "new", (128, 2, 64)))
+
+    assert type(made) is Allocate and type(made.buffer) is Buffer
+    assert made == Allocate(Buffer("new", (128, 2, 64), bfloat16, Space.sbuf, (0, 512)))
+    assert made.origin is like.origin
+    with pytest.raises(FrozenInstanceError):
+        setattr(made.buffer, "name", "other")  # noqa: B010
+
+
+def test_an_offset_made_quickly_is_one():
+    made = new_affine(3, (("i", 2),))
+
+    assert type(made) is Affine
+    assert made == 2 * Affine.variable("i") + 3 and hash(made) == hash(Affine(3, (("i", 2),)))

@@ -1,4 +1,4 @@
-"""Accesses and calls, made quickly: a step writes hundreds of them.
+"""Accesses, calls, allocations and offsets, made quickly: a step writes hundreds of them.
 
 A frozen record asks leave for each field that its constructor sets, which takes three times as long
 as setting it. Here a plain record with the same fields is made, which then becomes the frozen one.
@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from neuroncore.errors import Place
-from neuroncore.program import Access, Affine, Call, Indirect
+from neuroncore.program import Access, Affine, Allocate, Buffer, Call, Indirect
 from nki_dtypes import DType
 
 
@@ -35,6 +35,49 @@ class _Call:
     ) -> None:  # fmt: skip
         self.instruction, self.operands, self.attrs = instruction, operands, attrs
         self.name, self.origin = name, origin
+
+
+class _Affine:
+    __slots__ = tuple(field.name for field in fields(Affine))
+
+    def __init__(self, constant: int, terms: tuple[tuple[str, int], ...]) -> None:
+        self.constant, self.terms = constant, terms
+
+
+class _Buffer:
+    __slots__ = tuple(field.name for field in fields(Buffer))
+
+    def __init__(self, like: Buffer, name: str, shape: tuple[int, ...]) -> None:
+        self.name, self.shape, self.dtype = name, shape, like.dtype
+        self.space, self.address, self.content = like.space, like.address, like.content
+
+
+class _Allocate:
+    __slots__ = tuple(field.name for field in fields(Allocate))
+
+    def __init__(self, buffer: Buffer, origin: Place | None) -> None:
+        self.buffer, self.origin = buffer, origin
+
+
+def new_affine(constant: int, terms: tuple[tuple[str, int], ...]) -> Affine:
+    """Affine(constant, terms)."""
+    made: Any = _Affine(constant, terms)
+    made.__class__ = Affine
+    return made
+
+
+def new_buffer(like: Buffer, name: str, shape: tuple[int, ...]) -> Buffer:
+    """The same under another name, of another shape."""
+    made: Any = _Buffer(like, name, shape)
+    made.__class__ = Buffer
+    return made
+
+
+def new_allocate(like: Allocate, buffer: Buffer) -> Allocate:
+    """Allocate(buffer, like.origin)."""
+    made: Any = _Allocate(buffer, like.origin)
+    made.__class__ = Allocate
+    return made
 
 
 def new_access(like: Access, buffer: str, offset: Affine, strides: tuple[int, ...]) -> Access:

@@ -13,14 +13,15 @@ loop is written out as often, so that every place is known.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations, pairwise
 
 from neuroncore.program import Affine, Allocate, Loop, Program, Statement
 from nkigym.loops.apart import LATER
 from nkigym.loops.held import held_in
+from nkigym.loops.making import new_allocate
 from nkigym.loops.slots import slotter, with_slots
 from nkigym.loops.step import Path, Refused, Step
+from nkigym.loops.template import Template
 from nkigym.loops.touches import ADD
 from nkigym.loops.transform import Claims, Taken, Transform
 from nkigym.loops.tree import (
@@ -31,7 +32,6 @@ from nkigym.loops.tree import (
     loop_at,
     refuse_many,
     replaced,
-    rewritten,
     used_names,
 )
 
@@ -120,7 +120,7 @@ def _with_places(
         raise Refused(f"a tile of loop {loop.variable} has a fixed place or content")
 
     change = slotter(old, turns.trips, turns)
-    front = tuple(replace(s, buffer=with_slots(s.buffer, turns.trips)) for s in made)
+    front = tuple([new_allocate(s, with_slots(s.buffer, turns.trips)) for s in made])
     return front, [changed_body(part, change) for part in parts]
 
 
@@ -137,9 +137,12 @@ class _Writer:
     def __init__(
         self, program: Program, loop: Loop, parts: Sequence[Body], order: Sequence[int]
     ) -> None:
-        self.loop, self.parts, self.order = loop, parts, order
+        self.loop, self.order = loop, order
         self.used = Names(used_names(program))
         self.made = [held_in(part).buffers for part in parts]
+        self.slots = [Affine(slot) for slot in range(len(parts))]
+        variables = (loop.variable, SLOT)
+        self.parts = [Template(p, variables, m) for p, m in zip(parts, self.made, strict=True)]
 
     def body(self) -> Body:
         """What fills the pipeline, the loop, what is left of it, what empties it."""
@@ -162,14 +165,15 @@ class _Writer:
     def time(self, at: Affine, number: int) -> Body:
         """All that happens at one time: part n of iteration `at` - n, where there is one."""
         found: list[Statement] = []
+        loop, count = self.loop, len(self.parts)
+        first = at * loop.step + loop.start
         for n in self.order:
-            if at.is_constant and not 0 <= at.constant - n < self.loop.trips:
+            if at.is_constant and not 0 <= at.constant - n < loop.trips:
                 continue
-            value = (at + -n) * self.loop.step + self.loop.start
-            slot = (number - n) % len(self.parts)
-            values = {self.loop.variable: value, SLOT: Affine(slot)}
+            value = first + -n * loop.step
+            values = {loop.variable: value, SLOT: self.slots[(number - n) % count]}
             made = {name: self.used.unused(name) for name in self.made[n]}
-            found += rewritten(self.parts[n], values, made)
+            found += self.parts[n].written(values, made)
         return tuple(found)
 
 

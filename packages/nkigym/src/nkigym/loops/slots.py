@@ -12,13 +12,12 @@ buffers are expanded over the inner one. The next tile is loaded while this one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from neuroncore.engines import HBM, Space
 from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program
 from neuroncore.program.binding import in_elements
 from nki_dtypes import DType
-from nkigym.loops.making import new_access
+from nkigym.loops.making import new_access, new_allocate, new_buffer
 from nkigym.loops.split import halves
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
@@ -31,8 +30,8 @@ SLOTS = (2, 3, 4, 8)
 def with_slots(buffer: Buffer, slots: int) -> Buffer:
     """The buffer `slots` times: on chip side by side in each partition."""
     head, tail = buffer.shape[:1], buffer.shape[1:]
-    on_chip = buffer.space.on_chip
-    return replace(buffer, shape=(*head, slots, *tail) if on_chip else (slots, *head, *tail))
+    shape = (*head, slots, *tail) if buffer.space.on_chip else (slots, *head, *tail)
+    return new_buffer(buffer, buffer.name, shape)
 
 
 def slotter(
@@ -42,17 +41,26 @@ def slotter(
     first it replaces loop variables by their `values`, everywhere.
     """
     given = values or {}
+    places: dict[tuple[int, _Terms], Affine] = {}
+    """Offsets, and what they are with the values of loop variables."""
     units: dict[tuple[str, DType | None], int] = {}
     """How far slots are apart."""
     known: dict[_Place, tuple[Affine, tuple[int, ...]]] = {}
     """Offset and strides, of whatever buffer → those among slots."""
 
+    def given_offset(offset: Affine) -> Affine:
+        for name, _ in offset.terms:
+            if name in given:
+                key = offset.constant, offset.terms
+                found = places.get(key)
+                if found is None:
+                    found = places[key] = offset.substitute(given)
+                return found
+        return offset
+
     def change(access: Access) -> Access:
-        offset, buffer = access.offset, old.get(access.buffer)
-        for term in offset.terms if given else ():
-            if term[0] in given:
-                offset = offset.substitute(given)
-                break
+        buffer = old.get(access.buffer)
+        offset = given_offset(access.offset) if given else access.offset
         if buffer is None:
             return access if offset is access.offset else with_offset(access, offset)
         key = access.buffer, access.dtype
@@ -71,7 +79,8 @@ def slotter(
     return change
 
 
-_Place = tuple[int, int, tuple[tuple[str, int], ...], tuple[int, ...], tuple[int, ...]]
+_Terms = tuple[tuple[str, int], ...]
+_Place = tuple[int, int, _Terms, tuple[int, ...], tuple[int, ...]]
 
 
 def _among(
@@ -123,7 +132,7 @@ def expand_body(
 
     rest = tuple([s for s in loop.body if not (isinstance(s, Allocate) and s.buffer.name in old)])
     body = changed_body(rest, slotter(old, loop.trips, loop, values))
-    front = tuple(replace(s, buffer=with_slots(s.buffer, loop.trips)) for s in made)
+    front = tuple([new_allocate(s, with_slots(s.buffer, loop.trips)) for s in made])
     return front, with_body(loop, body)
 
 

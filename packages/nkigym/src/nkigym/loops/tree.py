@@ -17,7 +17,7 @@ from neuroncore.program import (
     map_accesses,
 )
 from nkigym.loops.held import held_in, made_in
-from nkigym.loops.making import new_access, new_call
+from nkigym.loops.making import new_access, new_allocate, new_buffer, new_call
 from nkigym.loops.step import Path, Refused
 
 Body = tuple[Statement, ...]
@@ -181,10 +181,14 @@ class Names:
         self.used = used
         self.last: dict[str, int] = {}
         """Stem → the number up to which all are in use."""
+        self.stems: dict[str, str] = {}
+        """Names that were asked for → their stems."""
 
     def unused(self, like: str) -> str:
         """A name that is not in use: like1, like2, …; it is in use from now on."""
-        stem = like.rstrip("0123456789") or like
+        stem = self.stems.get(like)
+        if stem is None:
+            stem = self.stems[like] = like.rstrip("0123456789") or like
         n = self.last.get(stem, 0) + 1
         while (name := f"{stem}{n}") in self.used:
             n += 1
@@ -255,16 +259,15 @@ def changed_body(
             if inner is not statement.body:
                 made = with_body(statement, inner)
         elif names and statement.buffer.name in names:
-            buffer = with_name(statement.buffer, names[statement.buffer.name])
-            made = Allocate(buffer, statement.origin)
+            made = renamed_allocation(statement, names[statement.buffer.name])
         same = same and made is statement
         new.append(made)
     return body if same else tuple(new)
 
 
-def with_name(buffer: Buffer, name: str) -> Buffer:
-    """The same under another name."""
-    return Buffer(name, buffer.shape, buffer.dtype, buffer.space, buffer.address, buffer.content)
+def renamed_allocation(made: Allocate, name: str) -> Allocate:
+    """The same buffer under another name."""
+    return new_allocate(made, new_buffer(made.buffer, name, made.buffer.shape))
 
 
 def _changed_call(call: Call, change: Callable[[Access], Access]) -> Call:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from neuroncore.program import Affine, Loop, Program
 from nkigym.loops.held import held_in
 from nkigym.loops.step import Path, Refused, Step
+from nkigym.loops.template import Template
 from nkigym.loops.transform import Taken, Transform
 from nkigym.loops.tree import (
     Body,
@@ -22,7 +23,6 @@ from nkigym.loops.tree import (
     refuse_large,
     renamed,
     replaced,
-    rewritten,
     used_names,
 )
 
@@ -34,11 +34,11 @@ def _copies(program: Program, loop: Loop, count: int) -> Iterator[Body]:
     """The first iterations; the first of all keeps the names of its buffers."""
     used = Names(used_names(program))
     made = held_in(loop.body).buffers
+    template = Template(loop.body, (loop.variable,), made)
     for value in loop.values[:count]:
-        names = {}
-        for name in made if value != loop.start else ():
-            names[name] = used.unused(name)
-        yield rewritten(loop.body, {loop.variable: Affine(value)}, names)
+        is_first = value == loop.start
+        names = {name: name if is_first else used.unused(name) for name in made}
+        yield template.written({loop.variable: Affine(value)}, names)
 
 
 def _unroll(program: Program, step: Step) -> Taken:
