@@ -16,7 +16,7 @@ SAY = "import {0} as nki; print(nki.choice.backend, nki.choice.nki, nki.choice.t
         ([], SAY.format("neuronxcc.nki"), "beta1 0.1 trn2"),
         (["--nki", "0.2", "--target", "gen2"], SAY.format("nki"), "beta2 0.2 trn1"),
         (["--backend", "beta1"], SAY.format("neuronxcc.nki"), "beta1 0.1 trn2"),
-        (["--nki", "0.4"], SAY.format("neuronxcc.nki"), "beta1 0.1 trn2"),
+        (["--nki", "0.1"], SAY.format("neuronxcc.nki"), "beta1 0.1 trn2"),
         (["--option", "precise=false"], "import nki; print(nki.choice.options.precise)", "False"),
     ],
 )
@@ -32,6 +32,54 @@ def test_a_program_that_imports_both_languages_has_both(nki_run, program):
     done = nki_run("--nki", "0.3", program(text))
 
     assert done.stdout.splitlines() == ["beta1 0.1 trn2", "beta2 0.3 trn2"]
+
+
+@pytest.mark.parametrize(
+    ("module", "version", "message"),
+    [
+        ("neuronxcc.nki", "0.4", "no language that the program imports (neuronxcc) speaks NKI 0.4"),
+        ("nki", "0.1", "no language that the program imports (nki) speaks NKI 0.1"),
+        ("nki", "9", "no language that the program imports (nki) speaks NKI 9"),
+    ],
+)
+@pytest.mark.parametrize("options", [["--nki", "{}"], ["--compare", "nki={}"]], ids=" ".join)
+def test_a_version_that_nothing_imported_speaks_is_refused(
+    module, version, message, options, nki_run, program
+):
+    name = program(f"import {module}\nprint('ran')")
+
+    done = nki_run(*(word.format(version) for word in options), name)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert ("expected: one of 0.1" if module != "nki" else "expected: one of 0.2, ") in done.stderr
+    assert ("behind `import" in done.stderr) == (version != "9")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_version_that_neither_of_two_languages_speaks_is_refused(nki_run, program):
+    done = nki_run("--nki", "9", program("import nki, neuronxcc.nki\nprint('ran')"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no language that the program imports (neuronxcc, nki) speaks NKI 9" in done.stderr
+    assert "expected: one of 0.1, 0.2" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "change"),
+    [
+        ([], "nki=0.6"),
+        ([], "target=gen3"),
+        ([], "precise=1"),
+        ([], "backend=beta2"),
+        (["--nki", "0.2"], "nki=0.2"),
+    ],
+)
+def test_a_program_is_not_compared_with_itself(options, change, nki_run, program):
+    done = nki_run(*options, "--compare", change, program("import nki\nprint('ran')"))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--compare {change} changes nothing" in done.stderr
 
 
 def test_the_imports_of_neighbouring_files_count(nki_run, program):

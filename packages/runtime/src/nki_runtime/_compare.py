@@ -43,18 +43,27 @@ class Step:
     results: Mapping[str, np.ndarray]
 
 
-def compare(options: Sequence[str], program: Sequence[str], change: str, bound: float) -> int:
-    """Run `nki-run OPTIONS PROGRAM` as it is and with `change`; 0 when all results agree.
-
-    Raises LaunchError where `change` is none.
-    """
+def options_of(change: str) -> list[str]:
+    """The options of nki-run that say NAME=VALUE. Raises LaunchError where it is none."""
     name, equals, value = change.partition("=")
     if not equals or not name or not value:
         raise LaunchError(
             f"--compare {change} changes nothing", expected="NAME=VALUE, such as nki=0.5, "
             "target=trn1 or precise=false", operand="change",
         )  # fmt: skip
-    more = [CHANGES[name], value] if name in CHANGES else ["--option", change]
+    return [CHANGES[name], value] if name in CHANGES else ["--option", change]
+
+
+def compare(
+    options: Sequence[str],
+    more: Sequence[str],
+    program: Sequence[str],
+    change: str,
+    bound: float,
+) -> int:
+    """Run `nki-run OPTIONS PROGRAM` as it is and with `more`, which says `change`; 0 when all
+    results agree.
+    """
     reads, writes = os.pipe()
     with os.fdopen(reads, "rb"), os.fdopen(writes, "wb"):
         as_it_is = _start(options, program, f"says,{writes},{bound},{change}", writes)

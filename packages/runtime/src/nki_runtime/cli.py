@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from bdb import BdbQuit
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, get_type_hints
+from typing import NoReturn, get_type_hints
 
 from neuroncore.checks import CHECKS
 from neuroncore.errors import KernelError, LaunchError
@@ -17,8 +16,7 @@ from neuroncore.observe import watched_by
 from neuroncore.options import Options
 from nki_runtime._check import Checker
 from nki_runtime._choice import DEFAULT_BACKEND
-from nki_runtime._compare import compare, role_here
-from nki_runtime._detect import detect_languages
+from nki_runtime._compare import compare, options_of, role_here
 from nki_runtime._dump import Dumper
 from nki_runtime._function import function_of
 from nki_runtime._instrument import instrumented
@@ -27,7 +25,7 @@ from nki_runtime._report import render_usage, report
 from nki_runtime._script import Module, Program, Script, enter
 from nki_runtime._trace import Tracer
 from nki_runtime._use import settle, use
-from nki_runtime.registry import backends
+from nki_runtime._wanted import choices, wanted
 
 _EXAMPLE = """\
 examples:
@@ -152,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     program, args = _program(parser, given)
     try:
         if given.compare is not None:
-            return _compare(parser, given)
+            return _compare(parser, given, program)
         enter(program)
         watching = _Watching(parser, given)
         _switch(given, program)
@@ -197,7 +195,7 @@ class _Watching:
         return is_short or has_findings
 
 
-def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace, program: Program) -> int:
     """Run the program twice with the options of this command line."""
     for name in ("record", "check", "trace", "dump"):
         if getattr(given, name) is not None:
@@ -210,8 +208,15 @@ def _compare(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         options += [] if getattr(given, name) is None else [f"--{name}", getattr(given, name)]
     options += [word for text in given.option for word in ("--option", text)]
     options += ["--shadow"] * given.shadow
-    program = given.script if given.module is None else ["-m", *given.module, *given.script]
-    return compare(options, program, given.compare, bound)
+    change = options_of(given.compare)
+    changed = parser.parse_args([*options, *change])
+    if choices(given, program) == choices(changed, program):
+        raise LaunchError(
+            f"--compare {given.compare} changes nothing: the program would be compared with itself",
+            expected="another value than the one in force", operand="change",
+        )  # fmt: skip
+    words = given.script if given.module is None else ["-m", *given.module, *given.script]
+    return compare(options, change, words, given.compare, bound)
 
 
 def _run(
@@ -280,51 +285,9 @@ def _program(
 
 def _switch(given: argparse.Namespace, program: Program) -> None:
     """Set the switch for the rest of the process: threads and exit handlers run under it, too."""
-    options = dict(_parse_option(text) for text in given.option)
-    for backend, version in _languages(given, program):
-        use(backend, version, given.target, shadow=given.shadow, **options)
-
-
-def _languages(given: argparse.Namespace, program: Program) -> list[tuple[str | None, str | None]]:
-    """Backend and version of each switch to set, the last one innermost.
-
-    A program may import both languages; then both answer, each under its own name, and `--nki` is
-    for the one that speaks it.
-    """
-    if given.backend != "auto":
-        return [(given.backend, given.nki)]
-    source = None if os.environ.get("NKI_RUNTIME") else program.source()
-    found = [] if source is None else detect_languages(source, [program.folder()])
-    if sys.stderr.isatty() and found not in ([], [DEFAULT_BACKEND]):
-        sys.stderr.write(f"nki-run: running as {' and '.join(found)}, as the imports say\n")
-    if given.nki is None:
-        return [(backend, None) for backend in found] or [(None, None)]
-    others = [(b, None) for b in found if given.nki not in backends()[b].versions]
-    return [*others, (None, given.nki)]
-
-
-def _parse_option(text: str) -> tuple[str, Any]:
-    """`name=value` as a field of Options; unknown names are left for make_options to refuse."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise LaunchError(f"--option {text} has no value", expected="NAME=VALUE")
-    kind = get_type_hints(Options).get(name.replace("-", "_"), str)
-    for accepted, read in _READERS.items():
-        if kind == accepted:
-            return name.replace("-", "_"), read(name, value)
-    return name.replace("-", "_"), value
-
-
-def _read_bool(name: str, value: str) -> bool:
-    if value.lower() not in ("1", "0", "true", "false"):
-        raise LaunchError(f"option {name} is on or off", expected="true or false", got=value)
-    return value.lower() in ("1", "true")
-
-
-def _read_size(name: str, value: str) -> int | None:
-    if not value.isdecimal() and value != "none":
-        raise LaunchError(f"option {name} is a size", expected="bytes, or none", got=value)
-    return None if value == "none" else int(value)
-
-
-_READERS: dict[Any, Callable[[str, str], Any]] = {bool: _read_bool, int | None: _read_size}
+    wishes = wanted(given, program)
+    found = [wish.backend for wish in wishes]
+    if sys.stderr.isatty() and given.backend == "auto" and found not in ([None], [DEFAULT_BACKEND]):
+        sys.stderr.write(f"nki-run: running as {' and '.join(map(str, found))}, as imported\n")
+    for wish in wishes:
+        use(wish.backend, wish.nki, wish.target, shadow=given.shadow, **wish.options)
