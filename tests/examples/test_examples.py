@@ -77,7 +77,7 @@ def test_an_example_agrees_with_its_reference(folder, case, number):
     backend, version = LANGUAGES[folder]
     given, kept = arguments(case, number), arguments(case, number)
 
-    with nki_runtime.use(backend=backend, nki=version):
+    with nki_runtime.use(backend=backend, nki=version, **case.options):
         results = as_tuple(launched(getattr(load(case.path), case.kernel), case)(**given))
 
     assert case.reference is not None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from neuroncore.options import Options
 from nki_migrate.verify.cases import CasesError, cases_for, read_cases
 
 SOFTMAX = """
@@ -76,3 +78,33 @@ def test_cases_belong_to_a_file_by_path_and_else_by_name(tmp_path):
     assert cases_for(cases, tmp_path / "softmax.py") == cases
     assert cases_for(cases, tmp_path / "elsewhere/softmax.py") == cases
     assert cases_for(cases, tmp_path / "rope.py") == ()
+
+
+def test_a_case_names_options_of_the_machine(tmp_path):
+    options = '[case.options]\ntopk_ranks = "row"\nprecise = false\n'
+
+    (case,) = read_cases(write(tmp_path, SOFTMAX + options))
+
+    assert case.options == {"topk_ranks": "row", "precise": False}
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Options)])
+def test_every_option_of_the_machine_may_stand_in_a_case(tmp_path, name):
+    value = getattr(Options(), name)
+    text = 7 if value is None else str(value).lower() if value is True else repr(value)
+
+    (case,) = read_cases(write(tmp_path, f"{SOFTMAX}[case.options]\n{name} = {text}\n"))
+
+    assert case.options == {name: 7 if value is None else value}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[case.options]\ntopk_rank = 'row'", "unknown option 'topk_rank'"),
+        ("[case.options]\ntopk_ranks = 'all'", "option topk_ranks does not take 'all'"),
+    ],
+)
+def test_an_option_that_there_is_not_is_an_error_at_its_case(tmp_path, line, message):
+    with pytest.raises(CasesError, match=rf"case 1 \(softmax_kernel\): .*{message}"):
+        read_cases(write(tmp_path, f"{SOFTMAX}{line}\n"))

@@ -35,9 +35,10 @@ class Kernel:
         return self.function(*args, **kw)
 
 @contextlib.contextmanager
-def use(backend, nki=None, target=None, shadow=False):
+def use(backend, nki=None, target=None, shadow=False, **options):
     module = types.ModuleType("nki")
     module.jit, module.backend, module.version, module.grid = Kernel, backend, nki, ()
+    module.options = options
     sys.modules["nki"] = module
     yield
 """
@@ -87,6 +88,17 @@ def test_two_kernels_that_compute_the_same_are_equal(world):
 
     assert found.problems == ()
     assert found.against_old is not None and found.against_old.max_error == 0.0
+    assert (found.variants, found.is_equal) == (2, True)
+
+
+def test_the_options_of_a_case_are_in_force_for_both_kernels(world):
+    text = CASE.replace("[[case.more]]", "[case.options]\ndynamic_turns = 3\n[[case.more]]")
+    (world / "cases.toml").write_text(text)
+    by_option = OLD.replace("x + x", "x * (nki.options['dynamic_turns'] - 1)")
+
+    found = verdict(world, by_option, old=by_option)
+
+    assert found.problems == ()
     assert (found.variants, found.is_equal) == (2, True)
 
 

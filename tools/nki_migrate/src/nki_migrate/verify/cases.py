@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,8 +48,9 @@ class Arg:
 class Case:
     """One kernel, one reference, one list of arguments, and the other shapes to try.
 
-    `grid` is the launch of a 0.1 kernel, `lnc` that of a later one. Tolerances are None when the
-    file names none (see `nki_migrate.verify.compare`).
+    `grid` is the launch of a 0.1 kernel, `lnc` that of a later one. `options` are fields of
+    `neuroncore.options.Options` for the kernel's runs. Tolerances are None when the file names none
+    (see `nki_migrate.verify.compare`).
     """
 
     folder: Path
@@ -64,6 +65,7 @@ class Case:
     atol: float | None = None
     ulps: float | None = None
     more: tuple[Mapping[str, Any], ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> Path:
@@ -111,7 +113,7 @@ def cases_of(document: Mapping[str, Any], path: Path) -> tuple[Case, ...]:
 
 _CASE_KEYS = (
     *("file", "kernel", "reference", "grid", "lnc", "seed", "rtol", "atol", "ulps"),
-    *("arg", "more"),
+    *("arg", "more", "options"),
 )
 _ARG_KEYS = ("name", "role", "dtype", "shape", "fill", "low", "high", "scale", "value")
 
@@ -153,7 +155,23 @@ def _case(path: Path, number: int, table: Mapping[str, Any]) -> Case:
         atol=_optional(table, "atol", (int, float), where),
         ulps=_optional(table, "ulps", (int, float), where),
         more=tuple(_more(where, args, entry) for entry in table.get("more", [])),
+        options=_options(where, table.get("options", {})),
     )
+
+
+def _options(where: str, table: Any) -> Mapping[str, Any]:
+    """`[case.options]`, each a field of Options with a value that it takes."""
+    if not isinstance(table, dict):
+        raise CasesError(f"{where}: options must be a table, got {table!r}")
+    if table:  # NumPy: only what names options needs it
+        from neuroncore.errors import LaunchError
+        from neuroncore.options import Options, make_options
+
+        try:
+            make_options(Options(), table)
+        except LaunchError as wrong:
+            raise CasesError(f"{where}: {wrong}") from None
+    return table
 
 
 def _optional(table: Mapping[str, Any], key: str, kinds: tuple[type, ...], where: str) -> Any:

@@ -25,15 +25,16 @@ from nki_migrate.verify.guard import hold_process
 from nki_migrate.verify.job import FACTS, read_job, write_result
 
 
-def _switched(backend: Mapping[str, str | None] | None) -> contextlib.AbstractContextManager[Any]:
+def _switched(backend: Mapping[str, Any] | None) -> contextlib.AbstractContextManager[Any]:
     if backend is None:
         return contextlib.nullcontext()
     import nki_runtime
 
     name, version, target = (str(backend[key]) for key in ("name", "nki", "target"))
+    options = dict(backend["options"])
     if backend["nki"] is None:
-        return nki_runtime.use(backend=name, shadow=True)
-    return nki_runtime.use(backend=name, nki=version, target=target, shadow=True)
+        return nki_runtime.use(backend=name, shadow=True, **options)
+    return nki_runtime.use(backend=name, nki=version, target=target, shadow=True, **options)
 
 
 def _load(file: Path) -> Any:

@@ -23,11 +23,16 @@ JOB, RESULT, FACTS = "job.json", "result.json", "facts_*.json"
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """The switch to throw before the file is loaded: `nki_runtime.use(name, nki=…, target=…)`."""
+    """The switch to throw before the file is loaded: `nki_runtime.use(name, nki=…, **options)`."""
 
     name: str
     nki: str | None = None
     target: str | None = None
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def under(self, options: Mapping[str, Any]) -> Backend:
+        """The same with the options of a case."""
+        return replace(self, options=tuple(options.items()))
 
 
 def backend_for(version: str, target: str) -> Backend:

@@ -43,7 +43,7 @@ def observe(
 
 def _job(case: Case, file: Path, target: str) -> Job:
     file = file.resolve()
-    backend = backend_for("0.1", target)
+    backend = backend_for("0.1", target).under(case.options)
     variants = case.variants()
     return Job(
         file, case.kernel, (file.parent,), case.seed, variants, backend, case.grid, record=True

@@ -124,8 +124,8 @@ def _jobs(pair: Pair) -> tuple[Job, Job, Job | None]:
 
 
 def _kernel_job(side: Side, case: Case, launch: tuple[int, ...] | None) -> Job:
-    variants = case.variants()
-    return Job(side.file, case.kernel, side.search_path, case.seed, variants, side.backend, launch)
+    variants, backend = case.variants(), side.backend.under(case.options)
+    return Job(side.file, case.kernel, side.search_path, case.seed, variants, backend, launch)
 
 
 def _reference_job(case: Case) -> Job | None:
