@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import sys
+from ast import literal_eval
+from typing import get_args, get_type_hints
 
 import pytest
 
+from neuroncore.options import Options
+
+MODES = ("ignore", "warn", "error")
 SAY = "import {0} as nki; print(nki.choice.backend, nki.choice.nki, nki.choice.target)"
 
 
@@ -24,6 +29,29 @@ def test_the_program_runs_in_the_language_it_imports(options, text, said, nki_ru
     done = nki_run(*options, program(text))
 
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, said, "")
+
+
+def test_every_option_is_reached_with_every_kind_of_value(nki_run, program):
+    given, wanted = [], {}
+    for name, hint in get_type_hints(Options).items():
+        value = get_args(hint)[-1] if get_args(hint) else False if hint is bool else 7
+        given += ["--option", f"{name}={'none' if value is type(None) else value}"]
+        wanted[name] = None if value is type(None) else value
+    text = "import nki; o = nki.choice.options; print({n: getattr(o, n) for n in o.__slots__})"
+
+    done = nki_run(*given, program(text))
+
+    assert literal_eval(done.stdout) == wanted
+
+
+def test_identity_tests_are_told_as_the_option_says(nki_run, program):
+    text = "import nki\n@nki.jit\ndef k(x):\n    assert x is not None\n"
+    run = ["--check", "subset", "--nki", "0.3", "--option"]
+
+    kinds = {m: nki_run(*run, f"identity_test={m}", program(text)) for m in MODES}
+
+    assert [kinds[m].returncode for m in MODES] == [0, 0, 1]
+    assert ["`x is not None`" in kinds[m].stderr for m in MODES] == [False, True, True]
 
 
 def test_a_program_that_imports_both_languages_has_both(nki_run, program):
@@ -238,6 +266,8 @@ def test_what_is_not_built_yet_is_refused_by_name(flag, nki_run, program):
         (["--option", "precise", "program.py"], "--option precise has no value"),
         (["--option", "precise=no", "program.py"], "option precise is on or off"),
         (["--option", "usable_sbuf_bytes=big", "program.py"], "usable_sbuf_bytes is a size"),
+        (["--option", "dynamic_turns=many", "program.py"], "dynamic_turns is a count"),
+        (["--option", "nc_sub_version=2", "program.py"], "nc_sub_version does not take '2'"),
         (["--option", "uninitialized=7", "program.py"], "option uninitialized does not take '7'"),
         (["--option", "speed=7", "program.py"], "unknown option 'speed'"),
         (["--fast", "program.py"], "unrecognized arguments: --fast"),

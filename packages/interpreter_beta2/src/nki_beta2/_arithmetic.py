@@ -152,6 +152,18 @@ def _weak(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def check_shapes(x: Any, y: Any) -> None:
+    """Two tiles that a kernel names have one shape where Options.tile_broadcast asks for that."""
+    both = isinstance(x, View) and isinstance(y, View)
+    if both and x.shape != y.shape and x.core.options.tile_broadcast == "refuse":
+        raise ShapeError(
+            "the shapes of two tiles differ",
+            expected="equal shapes", got=f"{x.shape} and {y.shape}",
+            hint="nl.broadcast_to(x, shape), or Options.tile_broadcast='repeat'",
+            rule="NKI 0.3 release notes, known issues: nl functions do not broadcast",
+        )  # fmt: skip
+
+
 def common_shape(x: View, y: View) -> tuple[int, ...]:
     """The shape in which two tiles meet."""
     fits = len(x.shape) == len(y.shape) and x.shape[0] == y.shape[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,13 @@ from neuroncore.backend import CURRENT, Choice
 from neuroncore.core import NeuronCore, as_dtype
 from neuroncore.engines import Space
 from neuroncore.errors import LaunchError, MemorySpaceError, UnsupportedError
+from neuroncore.instructions import KernelWarning
 from neuroncore.launch import RUNNING, execute
 from neuroncore.memory import IndexRules, View
 from neuroncore.observe import watching
 from neuroncore.options import Options
 from neuroncore.surface import version_tuple
+from neuroncore.targets import resolve_target
 from nki_beta2._tensor import tensor_class
 
 _LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
@@ -48,10 +51,26 @@ class Language:
     def core(self) -> NeuronCore:
         """A fresh core for one launch."""
         choice = self.choice
+        _check_generation(choice)
         return NeuronCore(
             choice.target, choice.options, index_rules(self.version, choice.options),
             watching(), tensor_class(choice.nki),
         )  # fmt: skip
+
+
+def _check_generation(choice: Choice) -> None:
+    """trn1 and inf2 under 0.2 and later, as Options.trn1_support says."""
+    target, support = resolve_target(choice.target), choice.options.trn1_support
+    if support == "run" or target.generation > 2:
+        return
+    what = f"NKI {choice.nki} on {target.name}, which the FAQ does not list"
+    if support == "warn":
+        warnings.warn(f"{what}; it lists Trn2 and Trn3", KernelWarning, stacklevel=5)
+        return
+    raise LaunchError(
+        what, expected="trn2 or trn3", got=target.name, hint="choose the target with use(target=…)",
+        rule="NKI FAQ: supported instances",
+    )  # fmt: skip
 
 
 def index_rules(version: tuple[int, int], options: Options) -> IndexRules:

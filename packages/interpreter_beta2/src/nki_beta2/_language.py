@@ -14,6 +14,7 @@ from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.launch import running
 from neuroncore.memory import View, ds
 from neuroncore.surface import signature, version_tuple
+from nki_beta2._arithmetic import is_number
 from nki_beta2._constants import make_shared_constant
 from nki_beta2._jit import Language
 from nki_beta2._loops import loops
@@ -77,8 +78,8 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
     ) -> View:
         """A new tensor with undefined content; dimension 0 is the partition dimension on chip.
 
-        `address` = (partition, byte offset in each partition). Raises KernelError when no such
-        tensor can exist.
+        `address` = (partition, offset in each partition), in the unit of Options.address_unit.
+        Raises KernelError when no such tensor can exist.
         """
         launch = running("nl.ndarray")
         space = _space(language, buffer)
@@ -92,6 +93,8 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
         if space is Space.shared_hbm:
             made = launch.share(lambda: launch.core.allocate(shape, dtype, space, name))
             return _same_in_every_program(made, shape, dtype)
+        if address is not None and launch.core.options.address_unit == "elements":
+            address = _in_bytes(address, dtype)
         return launch.core.allocate(shape, dtype, space, name, address)
 
     def full(
@@ -128,6 +131,13 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
     if language.version >= (0, 3):
         made |= {"full": full, "ones": ones} | _like(ndarray, zeros)
     return made
+
+
+def _in_bytes(address: Any, dtype: Any) -> Any:
+    """An address in elements of a dtype; what is none is left for the machine to refuse."""
+    if isinstance(address, (tuple, list)) and len(address) == 2 and is_number(address[1]):
+        return address[0], address[1] * as_dtype(dtype).itemsize
+    return address
 
 
 def _like(

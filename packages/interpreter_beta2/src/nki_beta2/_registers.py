@@ -34,6 +34,8 @@ def registers(language: Language, machine: Mapping[str, Callable[..., Any]]) -> 
         if isinstance(src, VirtualRegister) and language.version >= (0, 3):
             dst.copy_from(src)
             return
+        if language.version >= (0, 3) and dst.options.register_constant == "refuse":
+            raise _constant(src)
         try:
             dst.set(src)
         except AttributeValueError as wrong:
@@ -94,6 +96,15 @@ def _move_of(language: Language, move: Callable[[Any, Any], None]) -> Callable[.
         move(dst, imm)
 
     return move_immediate
+
+
+def _constant(value: Any) -> SignatureError:
+    return SignatureError(
+        "src is a compile-time number", expected="a register", got=repr(value)[:80],
+        hint="nisa.register_alloc(number) makes one; Options.register_constant='allow' takes it",
+        operand="src", instruction="register_move",
+        rule="NKI 0.3 migration guide: register_move takes a register",
+    )  # fmt: skip
 
 
 def _register(value: Any, operand: str, function: str) -> VirtualRegister:

@@ -31,6 +31,7 @@ def _unary(name: str) -> Callable[..., View]:
 
 def _binary(name: str) -> Callable[..., View]:
     def function(x: Any, y: Any, dtype: Any = None) -> View:
+        arithmetic.check_shapes(x, y)
         return binary(name, x, y, dtype)
 
     return _named(function, name, f"{name}(x, y), element by element.")
@@ -104,6 +105,7 @@ def trunc(x: View, dtype: Any = None) -> View:
 
 def fmod(x: Any, y: Any, dtype: Any = None) -> View:
     """x - trunc(x / y) · y, which has x's sign: sign(x) · (|x| mod |y|). Fails on hardware."""
+    arithmetic.check_shapes(x, y)
     kind = dtype or arithmetic.kind_of(x, y)
     rest = binary("mod", _magnitude(x), _magnitude(y), float32)
     if not isinstance(x, View):

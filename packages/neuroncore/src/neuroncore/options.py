@@ -28,7 +28,14 @@ class Options:
 
     accumulate_on_unwritten: Literal["error", "nan", "add"] = "error"
     """nc_matmul(accumulate=True) on PSUM that no matmul has written is undefined [NKI: nc_matmul].
-    "error" refuses it, "nan" poisons the locations, "add" adds to what lies there."""
+    "error" refuses it, as a result that nobody defines is a mistake; "nan" poisons the locations,
+    "add" adds to what lies there."""
+
+    psum_tracking: Literal["allocation", "write"] = "allocation"
+    """When a PSUM location stops counting as written by a matmul, which accumulate=None asks: no
+    document says. "allocation": never, only a new tensor starts unwritten, which is all that they
+    say of it (a memset is no start of a group); "write": once another instruction has written it,
+    so that the next product replaces what a memset put there and is not added to it."""
 
     start_partition: Literal["error", "warn", "ignore"] = "warn"
     """Operands must start at partition 0, 32, 64 or 96 by their size [NKI architecture guide]; the
@@ -36,15 +43,46 @@ class Options:
 
     partition_index: Literal["keep", "drop"] = "keep"
     """An integer on the partition dimension of an on-chip tensor: the 0.5 guide keeps the dimension
-    with size 1, documents up to 0.4 show it dropped, which leaves no partition dimension."""
+    with size 1, documents up to 0.4 show it dropped. "keep": the newest word, and the tile keeps a
+    partition dimension, without which no instruction takes it; "drop": the older one."""
 
     ap_offset: Literal["version", "replace", "compose"] = "version"
     """`.ap(offset=…)` on an indexed view: guides say it replaces the view's offset, the 0.5 stub
-    that it is added to it. "version": refused up to 0.4, where the guide forbids it; composed
-    from 0.5."""
+    that it is added to it. "version" follows what documents say of each: refused up to 0.4, where
+    the guide forbids it; composed from 0.5, whose stub says so. "replace" and "compose" hold in
+    every version."""
 
     negative_index: Literal["version", "allow", "refuse"] = "version"
-    """Negative integer indices: the parser frontend rejects them, the 0.6 stub allows them."""
+    """Negative integer indices: the parser frontend rejects them, the 0.6 stub allows them.
+    "version" takes each at its word: an error up to 0.5, from the end in 0.6. "allow" and "refuse"
+    hold in every version."""
+
+    tile_broadcast: Literal["repeat", "refuse"] = "repeat"
+    """nl functions of two tiles of different shapes. The known issues of 0.3, carried on to 0.6,
+    ask for one shape; the example of nl.abs_max in 0.4 takes a (128, 1) tile beside a wider one.
+    "repeat": free axes of extent 1 are repeated, as a documented example that runs has only one
+    meaning; "refuse": one shape."""
+
+    address_unit: Literal["bytes", "elements"] = "bytes"
+    """The free offset in nl.ndarray(address=(partition, offset)). The text calls it an element
+    offset; its examples use bank · 2048 in PSUM and multiply by the itemsize in SBUF, which fits
+    bytes alone, so "bytes" is what kernels written after them mean; "elements" counts those of the
+    tensor's dtype."""
+
+    trn1_support: Literal["run", "warn", "refuse"] = "run"
+    """Kernels of 0.2 and later on trn1 and inf2. The instructions keep the constraints of that
+    generation in every version, the FAQ lists only Trn2 and Trn3. "run": nothing wrong is computed,
+    the constraints hold; "warn" and "refuse" say at the launch that the FAQ leaves it out."""
+
+    identity_test: Literal["warn", "error", "ignore"] = "warn"
+    """`is` and `is not` in kernels, for the `subset` check. From 0.3 on the language guide bans
+    them; the public library for 0.3 writes `is not None` throughout, and ran. "warn" tells and does
+    not fail; "error" takes the guide's word, "ignore" the library's."""
+
+    activation_formula: Literal["conventional", "refuse"] = "conventional"
+    """gelu and its variants: the documents name them and print no formula, nor the constant 1.702
+    of the sigmoid approximation. "conventional": the formulas of the literature under those names;
+    "refuse": an activation whose formula is not documented is an error."""
 
     activation_range: Literal["simulator", "refuse"] = "simulator"
     """Activation inputs outside the documented valid range give garbage on hardware. sin
@@ -97,12 +135,19 @@ class Options:
     topk_ranks: Literal["snake", "row"] = "snake"
     """What topk ranks: its text says that every partition operates independently, its layout and
     limits (K <= n < 65536, rows of n / 16) that the 16 partitions of a group are one sequence.
-    "snake": the group's n elements, and each of its partitions gets the result; "row": the elements
-    of its own partition."""
+    "snake": the group's n elements, and each of its partitions gets the result, as only this gives
+    the limits a meaning; "row": the elements of its own partition."""
 
     transpose_dge_none: Literal["error", "warn", "ignore"] = "warn"
     """dma_transpose documents dge_mode unknown and hwdge; kernels of the public library also pass
-    none, which may or may not compile."""
+    none, which may or may not compile. It changes no result: "warn" runs it and says so, "error"
+    takes the document's word, "ignore" the library's."""
+
+    column_tiling: Literal["error", "warn", "ignore"] = "warn"
+    """nc_matmul's tile_position and tile_size: the text describes tiles of columns, the parameters'
+    own text allows column 0 and 128 columns only, so others may or may not compile. They place the
+    work and change no result: "warn" runs them and says so, "ignore" takes the text's word, "error"
+    the parameters'."""
 
     enum_codes: Literal["error", "warn", "ignore"] = "warn"
     """Integer codes for enums (`dge_mode=3`) in 0.3: the migration guide says that they are not
@@ -118,6 +163,11 @@ class Options:
     frontend compiles; the tracer frontend (0.4 and later) raises, as a register has no value while
     a kernel is traced. "parser": it is executed; "tracer": refused."""
 
+    register_constant: Literal["allow", "refuse"] = "allow"
+    """register_move of a compile-time number. The 0.3 migration guide forbids it; the reference of
+    every version takes one, and 0.2's parameter takes nothing else (there it is always allowed).
+    "allow": the number is the only thing it can mean; "refuse": the guide's word."""
+
     dynamic_turns: int = 1 << 20
     """How many turns a loop on the device may take before it is called endless."""
 
@@ -129,7 +179,9 @@ class Options:
     """Where the engines' random generators start. Their hardware start state is not published."""
 
     usable_sbuf_bytes: int | None = None
-    """Usable SBUF bytes per partition; None: the generation's table (no document prints it)."""
+    """Usable SBUF bytes per partition, of which no document prints the number. None: all but
+    the reserve that the public library keeps back on gen3, which is assumed of the others, as
+    kernels that keep it did compile."""
 
 
 def make_options(base: Options, changes: dict[str, Any]) -> Options:

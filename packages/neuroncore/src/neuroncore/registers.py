@@ -21,6 +21,7 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.memory import View
+from neuroncore.options import Options
 from nki_dtypes import DType, float32, int32, uint32
 
 RULE = "NKI: registers"
@@ -96,6 +97,11 @@ class VirtualRegister:
         self._core.need_values()
         return self.cell.array[0, 0].item()
 
+    @property
+    def options(self) -> Options:
+        """Those of the core that it belongs to."""
+        return self._core.options
+
     def copy(self) -> VirtualRegister:
         """Another register that holds the same."""
         other = VirtualRegister(self._core)
@@ -141,7 +147,7 @@ class VirtualRegister:
 
     def __bool__(self) -> bool:
         """For `while register:`; Options.dynamic_turns bounds how often one line may ask."""
-        options, place = self._core.options, find_place()
+        options, place = self.options, find_place()
         if options.register_control == "tracer":
             raise self._unknown("the truth value")
         line = (place.file, place.line) if place else None

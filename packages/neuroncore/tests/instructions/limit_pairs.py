@@ -16,9 +16,11 @@ from neuroncore.engines import Engine
 from neuroncore.instructions import Call, Instruction, check
 from neuroncore.instructions._example import example_call
 from neuroncore.instructions.dma_transpose import _gathering
+from neuroncore.options import Options
 
 Changes = Mapping[str, Any]
 
+_ROWS_ONLY = {"options": Options(column_tiling="error")}
 _BF16_ROWS = {"dst": "bfloat16[128, 16] sbuf"}
 
 
@@ -73,6 +75,10 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
     ("nc_matmul", 7): (
         {"stationary": "float8_e4m3[4, 3] sbuf", "moving": "float8_e4m3[4, 5] sbuf"},
         {"stationary": "float8_e4m3fn[4, 3] sbuf", "moving": "float8_e4m3[4, 5] sbuf"},
+    ),
+    ("nc_matmul", 13): (
+        _ROWS_ONLY | {"tile_position": (0, 0), "tile_size": (128, 128)},
+        _ROWS_ONLY | {"tile_position": (0, 0), "tile_size": (128, 64)},
     ),
     ("nc_matmul", 10): (
         {"tile_position": (32, 0), "tile_size": (32, 128)},

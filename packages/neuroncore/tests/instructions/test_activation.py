@@ -200,6 +200,32 @@ def test_inputs_outside_the_valid_range_can_be_refused(make_world, nisa, name, i
         nisa.activation(dst, name, world.tile([[inside, outside]]))
 
 
+GELUS = ["gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "gelu_apprx_sigmoid_dx"]
+
+
+@pytest.mark.parametrize("name", GELUS)
+def test_formulas_that_no_document_prints_can_be_refused(make_world, nisa, name):
+    taking, refusing = (make_world(options=Options(activation_formula=rule))
+                        for rule in ("conventional", "refuse"))  # fmt: skip
+    dst = taking.new((1, 1))
+
+    nisa.activation(dst, name, taking.tile([[50.0]]))
+    with pytest.raises(AttributeValueError, match=rf"print no formula for {name}\n") as raised:
+        nisa.activation(refusing.new((1, 1)), name, refusing.tile([[50.0]]))
+
+    assert dst.array.item() == (1 if name.endswith("_dx") else 50)
+    assert "activation_formula" in str(raised.value)
+
+
+def test_documented_formulas_are_computed_where_others_are_refused(make_world, nisa):
+    world = make_world(options=Options(activation_formula="refuse"))
+    dst = world.new((1, 1))
+
+    nisa.activation(dst, "silu", world.tile([[50.0]]))
+
+    assert dst.array.item() == 50
+
+
 # -- accumulators ---------------------------------------------------------------------------------
 
 

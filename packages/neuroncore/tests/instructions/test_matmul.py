@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from neuroncore.errors import (
     UndefinedError,
     UnsupportedError,
 )
-from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.instructions import INSTRUCTIONS, KernelWarning
 from neuroncore.options import Options
 from neuroncore.surface import signature
 
@@ -234,6 +236,46 @@ def test_the_doubt_about_unwritten_psum_is_an_option(make_world, nisa, policy, f
     nisa.nc_matmul(dst, one, one, accumulate=True)
 
     np.testing.assert_array_equal(dst.array, [[2, fresh]] * 2)
+
+
+@pytest.mark.parametrize(("tracking", "total"), [("allocation", [[6, 1]]), ("write", [[1, 1]])])
+def test_whether_another_write_ends_an_accumulation_is_an_option(make_world, nisa, tracking, total):
+    world = make_world(options=Options(psum_tracking=tracking))
+    one, row = world.tile([[1.0]]), world.tile([[1.0, 1.0]])
+    dst = world.new((1, 2), space="psum")
+    nisa.nc_matmul(dst[:, 0:1], one, one)
+    nisa.memset(dst[:, 0:1], 5.0)
+
+    nisa.nc_matmul(dst, one, row)
+
+    assert dst.array.tolist() == total
+
+
+def test_what_a_predicated_write_leaves_is_still_a_matmuls(make_world, nisa):
+    world = make_world(options=Options(psum_tracking="write"))
+    one, row = world.tile([[1.0]]), world.tile([[1.0, 1.0]])
+    dst, predicate = world.new((1, 2), space="psum"), world.tile([[1, 0]], "uint8")
+    nisa.nc_matmul(dst, one, row)
+    nisa.tensor_copy_predicated(dst, world.tile([[5.0, 5.0]]), predicate)
+
+    nisa.nc_matmul(dst, one, row)
+
+    assert dst.array.tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("mode", ["ignore", "warn", "error"])
+@pytest.mark.parametrize(("position", "size"), [((0, 64), (128, 64)), ((64, 0), (64, 128))])
+def test_what_is_said_to_tiles_of_columns_is_an_option(make_world, nisa, mode, position, size):
+    world = make_world(options=Options(column_tiling=mode))
+    x, dst = world.tile(np.ones((8, 2))), world.new((2, 2), space="psum")
+    says = {"ignore": nullcontext(), "warn": pytest.warns(KernelWarning, match="tiles columns"),
+            "error": pytest.raises(AttributeValueError, match="tiles columns")}  # fmt: skip
+
+    with says[mode] if size[1] != 128 else nullcontext():
+        nisa.nc_matmul(dst, x, x, tile_position=position, tile_size=size)
+
+    if mode != "error" or size[1] == 128:
+        assert dst.array.tolist() == [[8, 8], [8, 8]]
 
 
 def test_a_new_tensor_starts_unwritten_whatever_lay_there(world, nisa, ones):

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from neuroncore.backend import Choice
 from neuroncore.checks import CHECKS, Report, resolve_checks
 from neuroncore.observe import watch_everywhere
 
@@ -21,14 +22,14 @@ class Checker:
         self._checks = [] if names is None else resolve_checks(given)
         self._report = Report()
 
-    def begin(self, source: Path | None, nki: str) -> None:
+    def begin(self, source: Path | None, choice: Choice) -> None:
         """Watch all kernels of the process from now on; read the program's source as the compiler
-        of this NKI version would.
+        of the chosen NKI version would.
         """
         watch_everywhere(*(c.watcher(self._report) for c in self._checks if c.watcher))
         for check in self._checks:
             if check.source is not None and source is not None and source.suffix == ".py":
-                for finding in check.source(source, nki):
+                for finding in check.source(source, choice.nki, choice.options):
                     self._report.add(finding)
 
     def finish(self) -> bool:

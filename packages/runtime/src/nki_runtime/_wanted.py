@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from neuroncore.backend import Choice
 from neuroncore.errors import LaunchError
@@ -82,7 +82,8 @@ def _parse_option(text: str) -> tuple[str, Any]:
     for accepted, read in _READERS.items():
         if kind == accepted:
             return name.replace("-", "_"), read(name, value)
-    return name.replace("-", "_"), value
+    whole = {str(choice): choice for choice in get_args(kind) if isinstance(choice, int)}
+    return name.replace("-", "_"), whole.get(value, value)
 
 
 def _read_bool(name: str, value: str) -> bool:
@@ -97,4 +98,12 @@ def _read_size(name: str, value: str) -> int | None:
     return None if value == "none" else int(value)
 
 
-_READERS: dict[Any, Callable[[str, str], Any]] = {bool: _read_bool, int | None: _read_size}
+def _read_count(name: str, value: str) -> int:
+    if not value.isdecimal():
+        raise LaunchError(f"option {name} is a count", expected="an int from 0 on", got=value)
+    return int(value)
+
+
+_READERS: dict[Any, Callable[[str, str], Any]] = {
+    bool: _read_bool, int: _read_count, int | None: _read_size,
+}  # fmt: skip

@@ -181,7 +181,7 @@ class _Watching:
     def begin(self, program: Program) -> None:
         """Watch from now on."""
         if self.checker is not None:
-            self.checker.begin(program.source(), settle().nki)
+            self.checker.begin(program.source(), settle())
         for watcher in (self.tracer, self.dumper, self.role):
             if watcher is not None:
                 watcher.begin()

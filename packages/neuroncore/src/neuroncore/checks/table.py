@@ -18,6 +18,7 @@ from neuroncore.checks.race import Race
 from neuroncore.checks.subset.check import check_script
 from neuroncore.errors import LaunchError
 from neuroncore.observe import Watcher, watched_by
+from neuroncore.options import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +26,17 @@ class Check:
     """One check: what it proves of a run that it finds nothing in, and how it looks.
 
     `watcher` makes the observer of a run that fills a report. `source` looks at a script instead,
-    under an NKI version, before anything runs.
+    under an NKI version and options, before anything runs.
     """
 
     name: str
     proves: str
     watcher: Callable[[Report], Watcher] | None = None
-    source: Callable[[Path, str], list[Finding]] | None = None
+    source: Callable[[Path, str, Options], list[Finding]] | None = None
+
+
+def _subset(script: Path, nki: str, options: Options) -> list[Finding]:
+    return check_script(script, nki, options=options)
 
 
 CHECKS: dict[str, Check] = {
@@ -49,7 +54,7 @@ CHECKS: dict[str, Check] = {
         ),
         Check("race", "no two accesses to the same HBM bytes conflict without an order", Race),
         Check("device", "every instruction keeps to what a device accepts and defines", Device),
-        Check("subset", "a version's compiler takes the kernels' source", source=check_script),
+        Check("subset", "a version's compiler takes the kernels' source", source=_subset),
     )
 }
 

@@ -9,6 +9,7 @@ from neuroncore.enums import OobMode
 from neuroncore.errors import raise_violations
 from neuroncore.instructions._immediate import bounded
 from neuroncore.instructions._limits import check
+from neuroncore.instructions._psum import forgetting
 from neuroncore.instructions._record import Call
 from neuroncore.memory import Storage, View, gathered, resolve_scalar, scatter
 from neuroncore.spec import Spec, row_major
@@ -25,6 +26,11 @@ def plan(call: Call) -> Plan:
     violations = check(call)
     if violations:
         raise_violations(call.record.name, violations)
+    executed = _executed(call)
+    return forgetting(call, executed) if call.options.psum_tracking == "write" else executed
+
+
+def _executed(call: Call) -> Plan:
     gathering = [n for n, s in call.tiles.items() if s.indirect and s.indirect.kind == "free"]
     if gathering:
         return _through_tiles(call, gathering)

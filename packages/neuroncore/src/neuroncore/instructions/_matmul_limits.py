@@ -12,6 +12,7 @@ from neuroncore.errors import (
     UnsupportedError,
     Violation,
 )
+from neuroncore.instructions._limits import warn_at_kernel
 from neuroncore.instructions._record import Call
 from nki_dtypes import (
     DType,
@@ -146,9 +147,33 @@ def placement_is_legal(c: Call) -> Iterable[Violation]:
             got=f"{position}, {size}", rule=f"{RULE}, PE tiling",
         )  # fmt: skip
         return
+    if (position[1], size[1]) != (0, 128) and c.options.column_tiling == "warn":
+        warn_at_kernel(f"nc_matmul: {_tiles_columns(c)}; the parameters' text allows {_ROWS_ONLY}")
     if c.stationary.partitions > size[0] or c.stationary.free > size[1]:
         yield Violation(
             ShapeError, f"stationary does not fit the PE tile {size}", "stationary",
             expected=f"at most {size[0]} partitions and {size[1]} free elements",
             got=f"shape {c.stationary!r}", rule=f"{RULE}, PE tiling",
         )  # fmt: skip
+
+
+_ROWS_ONLY = "column 0 and 128 columns only"
+
+
+def _tiles_columns(c: Call) -> str:
+    return f"tile_position {c.tile_position} with tile_size {c.tile_size} tiles columns"
+
+
+def rows_are_tiled(c: Call) -> bool:
+    """Whether tiles are of rows alone, where Options.column_tiling refuses the others."""
+    if c.options.column_tiling != "error" or len(c.tile_position) != 2 or len(c.tile_size) != 2:
+        return True
+    return (c.tile_position[1], c.tile_size[1]) == (0, 128)
+
+
+def column_tiling(c: Call) -> Violation:
+    return Violation(
+        AttributeValueError, _tiles_columns(c), "tile_position", expected=_ROWS_ONLY,
+        got=f"{c.tile_position}, {c.tile_size}", hint="Options.column_tiling='warn' runs it",
+        rule=f"{RULE}, tile_position and tile_size",
+    )  # fmt: skip

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from neuroncore.engines import Engine, Space
+from neuroncore.instructions._record import Call
 from neuroncore.memory import View, is_whole
 
 
@@ -25,3 +30,28 @@ def mark_written(dst: View) -> None:
         storage.written = True
     else:
         storage.written_flags().put(dst, True)
+
+
+def forgetting(call: Call, execute: Callable[..., Any]) -> Callable[..., Any]:
+    """`execute`, after which PSUM that another engine than TensorE wrote holds no matmul's result.
+
+    Options.psum_tracking "write" asks for it; what is not written keeps its flag.
+    """
+    names = list(call.specs)
+    places = [names.index(n) for n in call.record.outputs if _in_psum(call, n)]
+    if not places or call.engine is Engine.tensor:
+        return execute
+
+    def execute_and_forget(*views: Any) -> None:
+        chosen = call.record.chooses(call, dict(zip(names, views, strict=True)))
+        execute(*views)
+        for i in places:
+            storage = views[i].storage
+            if storage.written is not False:
+                storage.written_flags().put(views[i], False, chosen if i == places[0] else None)
+
+    return execute_and_forget
+
+
+def _in_psum(call: Call, name: str) -> bool:
+    return name in call.tiles and call.tiles[name].space is Space.psum

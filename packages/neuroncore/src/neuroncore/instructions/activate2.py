@@ -33,7 +33,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import common_shape, like
-from neuroncore.instructions.activation import KNOWN, refuse_invalid
+from neuroncore.instructions.activation import DOCUMENTED, KNOWN, refuse_invalid
 from neuroncore.memory import View
 from neuroncore.numerics import reader, writer
 from neuroncore.work import MicroOp
@@ -188,6 +188,7 @@ ACTIVATE2 = Instruction(
             imm1="bfloat16[2, 1] sbuf",
         ),
         KNOWN,
+        DOCUMENTED,
         one_of(
             "reduce_cmd", "idle", "reset", "reduce", "reset_reduce",
             reduce_cmd=ReduceCmd.load_reduce, reduce_op="add",

@@ -39,6 +39,7 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
 from neuroncore.numerics import reader, rounds, writer
+from neuroncore.options import Options
 from neuroncore.spec import Spec
 from nki_dtypes import ALL, float32, tfloat32
 
@@ -198,6 +199,18 @@ KNOWN: Limit = rule(
     version=(0, 1),
 )
 
+DOCUMENTED: Limit = rule(
+    lambda c: not c.op.conventional or c.options.activation_formula == "conventional",
+    lambda c: Violation(
+        AttributeValueError, f"the documents print no formula for {c.op.name}", "op",
+        expected="a function whose formula is documented", got=c.op.name,
+        hint="Options.activation_formula='conventional' takes the literature's",
+        rule="NKI: supported activation functions",
+    ),
+    op="gelu",
+    options=Options(activation_formula="refuse"),
+)  # fmt: skip
+
 LIMITS: list[Limit] = [
     same_partitions("dst", "data", data="float32[8, 2] sbuf"),
     same_free("dst", "data", data="float32[2, 9] sbuf"),
@@ -220,6 +233,7 @@ LIMITS: list[Limit] = [
         ),
         op="prelu",
     ),
+    DOCUMENTED,
 ]
 
 ACTIVATION = Instruction(

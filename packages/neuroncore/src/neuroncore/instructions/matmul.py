@@ -25,11 +25,13 @@ from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._matmul_limits import (
     INPUTS,
     RULE,
+    column_tiling,
     double_row_is_legal,
     input_dtypes,
     one_bank,
     placement_is_legal,
     result_dtypes,
+    rows_are_tiled,
     sizes_fit,
     transpose_is_legal,
 )
@@ -47,6 +49,7 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.numerics import reader
+from neuroncore.options import Options
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
 from nki_dtypes import float32
 
@@ -171,6 +174,10 @@ NC_MATMUL = Instruction(
         Limit(placement_is_legal, {"tile_position": (16, 0), "tile_size": (32, 128)}),
         Limit(transpose_is_legal, {"is_transpose": True, "target": "trn1"}),
         Limit(transpose_is_legal, {"is_transpose": True}),
+        rule(
+            rows_are_tiled, column_tiling, tile_position=(0, 64), tile_size=(128, 64),
+            options=Options(column_tiling="error"),
+        ),
     ],
     effects=_matmul_effects,
     work=_matmul_work,

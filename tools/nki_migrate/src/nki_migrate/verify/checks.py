@@ -26,12 +26,14 @@ class Checks:
         """What the compiler of the job's version refuses in the kernel and all it reaches."""
         if "subset" in self._job["checks"]:
             from neuroncore.checks.subset import check_script
+            from neuroncore.options import Options, make_options
 
             self._of_source = check_script(
                 Path(self._job["file"]),
                 self._job["backend"]["nki"] or "0.1",
                 kernels=[self._job["function"]],
                 search_path=[Path(folder) for folder in self._job["search_path"]],
+                options=make_options(Options(), dict(self._job["backend"]["options"])),
             )
 
     @contextmanager

@@ -29,7 +29,10 @@ from neuroncore.checks.subset.syntax import BY_FORM, Check, Hit, check_class, ch
 from neuroncore.checks.subset.values import BY_VALUE, is_numpy_dtype
 from neuroncore.checks.subset.walk import Function, parameters, walk
 from neuroncore.errors import AttributeValueError, Place
+from neuroncore.options import Options
 from neuroncore.surface import VERSIONS
+
+_DEFAULT = Options()
 
 
 def check_source(
@@ -59,12 +62,13 @@ def check_script(
     frontend: Frontend | None = None,
     kernels: Iterable[str] | None = None,
     search_path: Sequence[Path] = (),
+    options: Options | None = None,
 ) -> list[Finding]:
     """The same for a file, with what its kernels reach in the files that it imports.
 
     Files are found beside the script, in the package around it, and below `search_path`; nothing
     is imported. `kernels` are names to begin from, host functions too; None means all kernels of
-    the file and of the files that it imports.
+    the file and of the files that it imports. `options` decide where documents disagree.
     """
     chosen = _frontend(nki, frontend)
     file = Path(path).resolve()
@@ -76,7 +80,7 @@ def check_script(
         roots = kernels_from(project, module, kernels)
     else:
         roots = [root for part in project.closure(module) for root in kernels_of(part)]
-    return _findings(project, roots, chosen, nki)
+    return _findings(project, roots, chosen, nki, options or Options())
 
 
 def check_function(
@@ -165,7 +169,11 @@ def _unreadable(error: SyntaxError, file: str) -> Finding:
 
 
 def _findings(
-    project: Project, kernels: Iterable[Root], frontend: Frontend, nki: str
+    project: Project,
+    kernels: Iterable[Root],
+    frontend: Frontend,
+    nki: str,
+    options: Options = _DEFAULT,
 ) -> list[Finding]:
     """In the order of the files and lines; one per rule and place."""
     parts = reached(project, kernels)
@@ -173,7 +181,7 @@ def _findings(
     told: set[tuple[str, str, str]] = set()
     for part in parts:
         for code, node, what in _hits(project, part, frontend, nki):
-            severity = RULES[code].severity(frontend, nki)
+            severity = RULES[code].severity(frontend, nki, options)
             told_before = (code, part.module.file, what) in told
             if severity is not None and not (RULES[code].once and told_before):
                 told.add((code, part.module.file, what))

@@ -7,10 +7,11 @@ the subset for every version. 0.1 traced with symbolic indices and has restricti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from neuroncore.options import Options
 from neuroncore.surface import version_tuple
 
 Severity = Literal["error", "warning"]
@@ -37,19 +38,27 @@ class Rule:
     beta1: Verdict = None
     once: bool = False
     """Whether one finding per file and name is enough."""
+    choice: Callable[[Options], Literal["warn", "error", "ignore"]] | None = None
+    """The option that decides where documents disagree."""
 
     def verdict(self, frontend: Frontend) -> Verdict:
         """What that frontend says, over all versions."""
         return {"parser": self.parser, "tracer": self.tracer, "beta1": self.beta1}[frontend]
 
-    def severity(self, frontend: Frontend, nki: str) -> Severity | None:
+    def severity(
+        self, frontend: Frontend, nki: str, options: Options | None = None
+    ) -> Severity | None:
         """What that frontend of that version says; None where it accepts."""
         verdict = self.verdict(frontend)
-        if not isinstance(verdict, Mapping):
+        if isinstance(verdict, Mapping):
+            reached = [v for v in verdict if version_tuple(v) <= version_tuple(nki)]
+            verdict = verdict[max(reached, key=version_tuple)] if reached else None
+        if verdict is None or self.choice is None or options is None:
             return verdict
-        reached = [v for v in verdict if version_tuple(v) <= version_tuple(nki)]
-        return verdict[max(reached, key=version_tuple)] if reached else None
+        return _CHOSEN[self.choice(options)]
 
+
+_CHOSEN: Mapping[str, Severity | None] = {"warn": "warning", "error": "error", "ignore": None}
 
 _DISPUTED: Verdict = {"0.3": "warning"}
 
@@ -125,7 +134,8 @@ _TABLE = (
     Rule("identity", "`is`, `is not`",
          "`{what}`: documented as unsupported from 0.3 on; the parser rewrites it to a "
          "comparison, and the vendor's own 0.3 library uses it",
-         "write == or !=", f"{FROM_0_3}; {KLR}", parser=_DISPUTED),
+         "write == or !=", f"{FROM_0_3}; {KLR}", parser=_DISPUTED,
+         choice=lambda options: options.identity_test),
     Rule("is-not-none", "`is`, `is not` on other values than None, in 0.2",
          "`{what}` is read as a comparison with ==", "write == or !=", KLR,
          parser={"0.2": "warning", "0.3": None}, tracer=None),
