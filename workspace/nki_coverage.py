@@ -40,6 +40,21 @@ PARTLY = {
     ("nki", "baremetal", "0.1"): "results, and no device behind them",
     ("nki", "benchmark", "0.1"): "results, and no latency measured",
     ("nki", "profile", "0.1"): "results, and no profile of a device",
+    ("nki.meta", "tensor", "0.2"): "the module, and none of its names: no document prints them",
+}
+PARTLY |= {
+    **dict.fromkeys(
+        (("nki", "Kernel.with_schedule", v) for v in VERSIONS[1:]), "refused where it is called"
+    ),
+    ("nki.language", "NkiTensor.__setitem__", "0.6"): "refused where it is used",
+    **dict.fromkeys(
+        (("nki.language", "NkiTensor.__init__", v) for v in ("0.4", "0.5", "0.6")),
+        "refused where it is called: `nl.ndarray` makes tensors",
+    ),
+    **dict.fromkeys(
+        (("nki.isa", "VirtualRegister.__init__", v) for v in ("0.4", "0.5", "0.6")),
+        "refused where it is called: `nisa.register_alloc` makes registers",
+    ),
 }
 """What is left out of names that are there, by module, name and version."""
 
@@ -52,6 +67,8 @@ class Name:
     name: str
     kind: str
     parameters: Mapping[str, str]
+    members: Mapping[str, str]
+    """Of an enum, by version, with spaces."""
 
     @property
     def versions(self) -> list[str]:
@@ -62,7 +79,13 @@ def known_names() -> list[Name]:
     """Every name of the table."""
     table = json.loads(NAMES.read_text(encoding="utf-8"))["names"]
     return [
-        Name(module, name, entry["kind"], _spread(entry["versions"]))
+        Name(
+            module,
+            name,
+            entry["kind"],
+            _spread(entry["versions"]),
+            _spread(entry.get("members", [])),
+        )
         for module, names in table.items()
         for name, entry in names.items()
     ]
@@ -89,7 +112,10 @@ def modules_of(version: str) -> Mapping[str, ModuleType]:
 def modelled(modules: Mapping[str, ModuleType], name: Name) -> str:
     """ "yes", "op", "refused" or "no"; that a module misses a name is no answer."""
     value: object = modules.get(name.module)
-    for part in name.name.split("."):
+    parts = name.name.split(".")
+    if parts[0] == "Kernel":  # a class without a name of its own: what nki.jit gives
+        value, parts = type(modules["nki"].jit(render)), parts[1:]
+    for part in parts:
         owners = value.__mro__ if isinstance(value, type) else (value, type(value))
         holds = any(part in getattr(owner, "__dict__", {}) for owner in owners)
         if value is None or not holds or not hasattr(value, part):

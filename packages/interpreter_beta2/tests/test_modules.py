@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import pytest
 
 from neuroncore.backend import Backend, Choice
-from neuroncore.errors import LaunchError, UnsupportedError
+from neuroncore.errors import AttributeValueError, LaunchError, UnsupportedError
 from nki_beta2 import BACKEND, Beta2, language
 
 NAMES = {
@@ -19,6 +21,8 @@ NAMES = {
     "nki.language.dtypes",
     "nki.compiler",
     "nki.builtin",
+    "nki.meta",
+    "nki.experimental",
     "nki.collectives",
 }
 
@@ -36,7 +40,7 @@ def test_versions_are_0_2_to_0_6():
 def test_every_module_is_answered_with_its_parents(version):
     modules = BACKEND.modules(Choice("beta2", version))
 
-    assert set(modules) == NAMES
+    assert set(modules) == NAMES | ({"nki.meta.tensor"} if version == "0.2" else set())
     assert modules["nki"].language is modules["nki.language"]
     assert modules["nki"].isa.constants is modules["nki.isa.constants"]
     assert modules["nki"].__version__ == f"{version}.0"
@@ -71,12 +75,21 @@ def test_an_unknown_option_is_refused():
         ("0.6", 1, "flaot32", r"not part of NKI 0\.6 as modelled here\n.*did you mean float32"),
         ("0.6", 2, "nc_matmull", r"did you mean nc_matmul"),
         ("0.5", 2, "NkiInstruction", r"nki\.isa\.NkiInstruction .*it is part of NKI 0\.6"),
+        ("0.6", 1, "sbuf.ptr", r"sbuf has no ptr\n.*regions of a memory are of NKI 0\.2"),
+        ("0.2", 1, "sbuf.ptr", r"sbuf has no ptr\n.*regions of a memory are of NKI 0\.2"),
+        ("0.2", 2, "dma_engine.gpsimd_dma", r"engine\.dma has no gpsimd_dma\n.*from 0\.3 on"),
+        ("0.6", 2, "oob_mode.skip.next", r"has no next"),
+        ("0.2", 1, "tile_size.psum_min_align", r"no document prints its value"),
+        ("0.6", 1, "tile_size.pmin", r"nl\.tile_size has no pmin\n.*expected: bn_stats_fmax"),
+        ("0.5", 0, "experimental.while_loop", r"while_loop is not part of NKI 0\.5\n.*NKI 0\.6"),
+        ("0.6", 0, "meta.tensor", r"nki\.meta\.tensor is not part of NKI 0\.6\n.*NKI 0\.2"),
+        ("0.2", 0, "meta.tensor.zeros", r"zeros is not part of NKI 0\.2 as modelled"),
         ("0.2", 0, "simulate", r"nki\.simulate is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.6"),
     ],
 )
 def test_a_name_that_is_not_there_says_who_has_it(version, module, name, text):
     with pytest.raises(UnsupportedError, match=f"(?s){text}"):
-        getattr(language(version)[module], name)
+        attrgetter(name)(language(version)[module])
 
 
 def test_code_may_ask_whether_a_name_is_there():
@@ -84,6 +97,32 @@ def test_code_may_ask_whether_a_name_is_there():
 
     assert not hasattr(nl, "full")
     assert getattr(nki, "simulate", None) is None
+
+
+@pytest.mark.parametrize("name", ["address", "device"])
+def test_what_tensors_do_not_have_is_refused_by_name(every, name, ramp):
+    def kernel(x):
+        assert not hasattr(x, name)
+        return getattr(x, name)
+
+    with pytest.raises(UnsupportedError, match=f"NkiTensor has no {name}"):
+        every.run(kernel, ramp)
+
+
+def test_while_loop_has_an_earlier_name(now):
+    assert now.nki.experimental.while_loop is now.nl.while_loop
+
+
+def test_logical_not_is_a_name_in_0_2_and_no_document_says_of_what(speak, ramp):
+    old = speak("0.2")
+
+    def kernel(x):
+        old.nisa.tensor_scalar(old.tile(x), old.tile(x), old.nl.logical_not, None)
+
+    with pytest.raises(UnsupportedError, match=r"op0=nl\.equal, operand0=0\.0"):
+        old.nl.logical_not(3)
+    with pytest.raises(AttributeValueError, match="no document says what an instruction makes of"):
+        old.run(kernel, ramp)
 
 
 @pytest.mark.parametrize(("version", "name"), [("0.2", "add"), ("0.2", "exp"), ("0.6", "prelu")])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from types import ModuleType
 from typing import Any, NoReturn
 
-from neuroncore.errors import UnsupportedError
+from neuroncore.errors import AbsentNameError
 from neuroncore.registers import VirtualRegister
 from neuroncore.surface import VERSIONS, span
 from nki_beta2._isa import ENUMS, fill, isa_contents
@@ -17,10 +18,6 @@ from nki_beta2._language import NKIObject, language_contents
 from nki_beta2._refused import refused
 from nki_beta2._tensor import tensor_class
 from nki_dtypes import DType
-
-
-class NotModelledError(UnsupportedError, AttributeError):
-    """A name of the language that the machine does not model, or that the version lacks."""
 
 
 def build_modules(language: Language) -> Mapping[str, ModuleType]:
@@ -42,7 +39,9 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
     top: dict[str, Any] = {"jit": jit, "__version__": f"{language.choice.nki}.0"}
     if language.version >= (0, 3):
         top["simulate"] = top["cpu_simulate"] = _simulate(jit)
-    return {
+    old = {"nki.meta.tensor": {}} if language.version == (0, 2) else {}
+    new = {"while_loop": nl["while_loop"]} if "while_loop" in nl else {}
+    return old | {
         "nki": top,
         "nki.language": nl,
         "nki.isa": isa_contents(language) | {"NKIObject": NKIObject},
@@ -54,6 +53,8 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
         "nki.language.dtypes": dict(dtypes),
         "nki.compiler": {},  # what public code imports without naming anything in it
         "nki.builtin": {},
+        "nki.meta": {},
+        "nki.experimental": new,  # an earlier name of it [NKI 0.6: VirtualRegister]
         "nki.collectives": refused("nki.collectives", language.choice.nki)
         | ({"NKIObject": NKIObject} if language.version <= (0, 3) else {}),
     }
@@ -73,10 +74,10 @@ def _refusal(
         if name.startswith("__"):
             raise AttributeError(name)
         others = {v: Language(replace(language.choice, nki=v)) for v in VERSIONS[1:]}
-        having = [v for v, other in others.items() if name in _contents(other)[module]]
+        having = [v for v, other in others.items() if f"{module}.{name}" in _paths(other)]
         near = difflib.get_close_matches(name, contents, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else None
-        raise NotModelledError(
+        raise AbsentNameError(
             f"{module}.{name} is not part of NKI {language.choice.nki}"
             + ("" if having else " as modelled here"),
             expected=f"one of the names that dir({module}) lists",
@@ -86,6 +87,13 @@ def _refusal(
         )
 
     return missing
+
+
+@cache
+def _paths(language: Language) -> frozenset[str]:
+    """Every module of a version and every name in one, as one dotted word."""
+    contents = _contents(language)
+    return frozenset(contents) | {f"{m}.{n}" for m, names in contents.items() for n in names}
 
 
 def _simulate(jit: Callable[[Any], Kernel]) -> Callable[[Any], Kernel]:

@@ -38,7 +38,9 @@ class Operation:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         op = f"nl.{self.__name__}"
         instead = f"tensor_tensor(dst=…, data1=…, data2=…, op={op})"
-        if self.__name__ in ACTIVATIONS:
+        if self.__name__ == "logical_not":
+            instead = "tensor_scalar(dst=…, data=…, op0=nl.equal, operand0=0.0)"
+        elif self.__name__ in ACTIVATIONS:
             instead = f"activation(dst=…, op={op}, data=…)"
         raise UnsupportedError(
             f"{op} is no function on tiles in this version",
@@ -108,6 +110,7 @@ def operations(language: Language) -> dict[str, Any]:
     found |= {name: Operation(name) for name, since in _CONSTANTS.items() if version >= since}
     if version < (0, 3):
         return found | {
+            "logical_not": Operation("logical_not"),
             "shared_identity_matrix": moves.shared_identity_matrix_of_0_2,
             "device_print": moves.device_print,
         }

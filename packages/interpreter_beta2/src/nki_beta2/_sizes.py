@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from neuroncore.backend import CURRENT
-from neuroncore.errors import UnsupportedError
+from neuroncore.errors import absent_name
 from neuroncore.launch import RUNNING
 from neuroncore.options import Options
 from neuroncore.targets import Target, resolve_target
 from nki_beta2._jit import Language
+
+_NOT_PRINTED = ("psum_min_align", "sbuf_min_align")  # of every version [NKI: nl.tile_size]
 
 
 class TileSize:
@@ -100,13 +104,7 @@ class TileSize:
         """All of SBUF in bytes."""
         return self._target.sbuf_bytes * self._target.partitions
 
-    def __getattr__(self, name: str) -> int:
-        raise NotASizeError(
-            f"nl.tile_size.{name}",
-            expected=", ".join(n for n in dir(type(self)) if not n.startswith("_")),
-            hint="alignment values are not printed in any document",
-        )
-
-
-class NotASizeError(UnsupportedError, AttributeError):
-    """A tile_size member that no document gives a value for."""
+    def __getattr__(self, name: str) -> NoReturn:
+        sizes = [n for n in dir(type(self)) if not n.startswith("_")]
+        hint = "NKI has it, and no document prints its value" if name in _NOT_PRINTED else None
+        raise absent_name("nl.tile_size", name, sizes, hint)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from neuroncore.engines import Space
-from neuroncore.errors import UnsupportedError
+from neuroncore.errors import AbsentNameError, UnsupportedError, absent_name
 from neuroncore.memory import View
 from neuroncore.results import described, shown
 from neuroncore.surface import VERSIONS, span
@@ -75,6 +75,16 @@ class NkiTensor(View):
             rule="NKI language guide: control flow",
         )
 
+    def __getattr__(self, name: str) -> NoReturn:
+        absent = vars(type(self)).get(name)
+        if isinstance(absent, _NotYet):  # Python asks here again after its error
+            raise absent.error()
+        hint = None
+        if name == "address":
+            hint = "where a tensor of NKI 0.2 lies is not modelled: the compiler places it"
+        having = [n for n in dir(View) if not n.startswith("_")]
+        raise absent_name("NkiTensor", name, having, hint)
+
     def __len__(self) -> NoReturn:
         raise UnsupportedError(
             "len() of a tensor",
@@ -137,10 +147,6 @@ for _name, _symbol in _OPERATORS.items():
         setattr(NkiTensor, _reflected, _refuse(_symbol))
 
 
-class AbsentMethodError(UnsupportedError, AttributeError):
-    """A method that another version has."""
-
-
 class _NotYet:
     """Stands where a version lacks a method: reading it says which versions have it."""
 
@@ -148,7 +154,10 @@ class _NotYet:
         self.name, self.version, self.having = name, version, having
 
     def __get__(self, tensor: Any, owner: type) -> NoReturn:
-        raise AbsentMethodError(
+        raise self.error()
+
+    def error(self) -> AbsentNameError:
+        return AbsentNameError(
             f"NkiTensor.{self.name} is not part of NKI {self.version}",
             expected="reshape, view, ap, get_pattern and brackets",
             got=self.name,

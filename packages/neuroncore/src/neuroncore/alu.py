@@ -141,6 +141,12 @@ _NUMPY_NAMES = {
     "bitwise_not": "invert", "bitwise_invert": "invert", "float_power": "power", "pow": "power",
 }  # fmt: skip
 
+_INSTEAD = {
+    "logical_not": "no document says what an instruction makes of it: op0=nl.equal, operand0=0.0 "
+    "gives 1.0 for 0 and 0.0 for all else",
+}
+"""Names of operations that 0.2 has without a meaning, and what to write."""
+
 
 def alu_op(given: Any) -> AluOp:
     """The operation that `given` names: an AluOp, `nl.add`, "add" or (0.1) `np.add`.
@@ -155,6 +161,7 @@ def alu_op(given: Any) -> AluOp:
         raise AttributeValueError(
             f"{given!r} is not an ALU operation",
             expected="one of " + ", ".join(ALU_OPS),
+            hint=_INSTEAD.get(name),
             rule="NKI: supported math operators",
         )
     return found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from enum import Enum
 
+from neuroncore._closed import Closed
 
-class Engine(Enum):
+
+class Engine(Closed, Enum):
     """An instruction stream of the core. Codes as the 0.6 stubs print them."""
 
     unknown = 0
@@ -22,7 +24,7 @@ class Engine(Enum):
         return f"engine.{self.name}"
 
 
-class Space(Enum):
+class Space(Closed, Enum):
     """A memory in which a tensor lives."""
 
     hbm = "hbm"

@@ -5,8 +5,10 @@ from __future__ import annotations
 from enum import Enum
 from functools import total_ordering
 
+from neuroncore._closed import Closed
 
-class DgeMode(Enum):
+
+class DgeMode(Closed, Enum):
     """Who generates DMA descriptors."""
 
     unknown = 0
@@ -17,7 +19,7 @@ class DgeMode(Enum):
     __hash__ = object.__hash__
 
 
-class OobMode(Enum):
+class OobMode(Closed, Enum):
     """What a dynamic access out of bounds does."""
 
     error = 0
@@ -26,7 +28,7 @@ class OobMode(Enum):
     __hash__ = object.__hash__
 
 
-class ReduceCmd(Enum):
+class ReduceCmd(Closed, Enum):
     """What happens to an engine's accumulator registers."""
 
     idle = 0
@@ -38,7 +40,7 @@ class ReduceCmd(Enum):
     __hash__ = object.__hash__
 
 
-class MatmulPerfMode(Enum):
+class MatmulPerfMode(Closed, Enum):
     """Faster matmul modes; double_row takes two fp8 rows a cycle (gen3 and later)."""
 
     none = "none"
@@ -48,7 +50,7 @@ class MatmulPerfMode(Enum):
 
 
 @total_ordering
-class NcVersion(Enum):
+class NcVersion(Closed, Enum):
     """Generations of NeuronCore, from the oldest on: `get_nc_version() >= nc_version.gen3`."""
 
     gen2 = 2
@@ -61,7 +63,7 @@ class NcVersion(Enum):
         return self.value < other.value if isinstance(other, NcVersion) else NotImplemented
 
 
-class DmaEngine(Enum):
+class DmaEngine(Closed, Enum):
     """Kinds of DMA engines (0.3 and later)."""
 
     dma = 1

@@ -135,6 +135,20 @@ class UnsupportedError(KernelError):
     """Something NKI has and this machine does not model. It is refused, never ignored."""
 
 
+class AbsentNameError(UnsupportedError, AttributeError):
+    """A name that an object of the language does not have, in this version or at all."""
+
+
+def absent_name(owner: str, name: str, having: Sequence[str], hint: str | None) -> AttributeError:
+    """What is raised where `owner` has no `name`; Python's own protocols get Python's own error."""
+    if name.startswith("_"):
+        return AttributeError(f"{owner} has no attribute {name!r}")
+    return AbsentNameError(
+        f"{owner} has no {name}", expected=", ".join(having), got=name, hint=hint,
+        rule=f"NKI: {owner}",
+    )  # fmt: skip
+
+
 class LaunchError(KernelError):
     """A kernel started with arguments, a grid or a setting that it cannot run with."""
 
