@@ -31,6 +31,19 @@ def test_start_partitions_are_those_that_hardware_addresses(watched, nisa, start
     assert [f.operand for f in report] == ([] if legal else ["src"])
 
 
+@pytest.mark.filterwarnings("ignore:.*tiles columns")
+@pytest.mark.parametrize(("columns", "legal"), [(128, True), (64, False)])
+def test_tiles_of_columns_are_an_error_as_the_parameters_say(watched, nisa, columns, legal):
+    world, report = watched
+    x = world.tile(np.ones((8, 2)))
+
+    nisa.nc_matmul(
+        world.new((2, 2), space="psum"), x, x, tile_position=(0, 0), tile_size=(128, columns)
+    )
+
+    assert [f.operand for f in report] == ([] if legal else ["tile_position"])
+
+
 RANGES = [
     # function, largest and smallest that the documents allow
     ("sin", -np.pi, np.pi),

@@ -85,7 +85,9 @@ class Device(Watcher):
 
 def _limits(call: Call) -> Iterator[tuple[str, Violation]]:
     """What the record itself says, where nothing is let pass."""
-    options = replace(call.options, start_partition="error", transpose_dge_none="error")
+    options = replace(
+        call.options, start_partition="error", transpose_dge_none="error", column_tiling="error"
+    )
     strict = Call(call.record, call.specs, call.attrs, call.target, options, call.version)
     for violation in violations(strict):
         yield violation.error.__name__.removesuffix("Error").lower(), violation
