@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -66,6 +67,12 @@ def test_the_closing_line_counts_files_kernels_and_edits(folder):
         "2 files, 2 kernels (1 0.5, 1 already 0.6): 1 edit safe"
     )
     assert "complete (2): copy (new.py:7), copy (old.py:7)" in result.stdout
+
+
+def test_nothing_stays_frozen_for_who_calls_the_command_as_a_function(folder):
+    run("old.py")
+
+    assert gc.get_freeze_count() == 0
 
 
 def test_fix_writes_the_file_and_a_second_run_changes_nothing(folder):

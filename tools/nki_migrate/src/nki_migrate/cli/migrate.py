@@ -184,12 +184,26 @@ def _run(
 ) -> list[FileResult]:
     tasks = [item.task for item in inputs.inputs]
     results = []
-    gc.freeze()  # what is imported stays: not to be looked through again for every file
-    with _progress(len(tasks), quiet) as advance:
+    with _imports_frozen(), _progress(len(tasks), quiet) as advance:
         for item, result in zip(inputs.inputs, process_all(tasks, jobs), strict=True):
             results.append(act(item, result))
             advance()
     return sorted([*results, *inputs.failures], key=lambda result: result.path)
+
+
+@contextmanager
+def _imports_frozen() -> Iterator[None]:
+    """What is imported stays: it is not to be looked through again for every file.
+
+    Who calls this as a function, and holds nothing frozen, finds nothing frozen afterwards.
+    """
+    was_frozen = gc.get_freeze_count() > 0
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not was_frozen:
+            gc.unfreeze()
 
 
 @contextmanager
