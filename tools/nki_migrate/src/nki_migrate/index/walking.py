@@ -44,10 +44,5 @@ def walk(node: ast.AST) -> list[ast.AST]:
     """The node and all below it, breadth first as `ast.walk`, without contexts and operators."""
     found = [node]
     for at in found:
-        for name in _FIELDS[type(at)]:
-            value = getattr(at, name, None)
-            if isinstance(value, list):
-                found += [n for n in value if isinstance(n, ast.AST)]
-            elif isinstance(value, ast.AST):
-                found.append(value)
+        found += children(at)
     return found
