@@ -229,7 +229,20 @@ def test_too_many_partitions_are_refused_where_the_kernel_loads_them():
     ]
 
 
+def test_a_name_of_an_instruction_is_a_label():
+    @nki.jit
+    def named(x):
+        out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nisa.tensor_copy(nl.load(x), name="copied")
+        nl.store(out, nisa.tensor_scalar(data=tile, op0=nl.add, operand0=1.0, name="more"))
+        return out
+
+    np.testing.assert_array_equal(named(X), X + 1)
+
+
 WRONG = {
+    "a name that is none": (
+        lambda t: nisa.tensor_copy(t, name=3), SignatureError, "tensor_copy: no parameter 'name'"),
     "a keyword of the compiler": (
         lambda t: nisa.tensor_copy(t, tensorizer="x"), SignatureError,
         "tensor_copy: no parameter 'tensorizer'"),

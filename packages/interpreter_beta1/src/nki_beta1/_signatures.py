@@ -31,6 +31,8 @@ def function_of(
     defaults = {p.field: p.default for p in known.params if not p.required}
 
     def function(*args: Any, **kwargs: Any) -> Any:
+        if "name" in kwargs and known.swallows and isinstance(kwargs["name"], str):
+            del kwargs["name"]  # a label for the compiler's output, a parameter from 0.2 on
         mask = kwargs.get("mask")
         if mask is not None and knows_its_mask:
             return checked(args, kwargs)
