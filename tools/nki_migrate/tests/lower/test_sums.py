@@ -309,6 +309,65 @@ ONES_IN_BLOCKS = {
             nl.store(out[m], value=nl.copy(t[m]))
         """,
 }
+LEFT, TOP = XY * (np.arange(16) < 8), XY * (np.arange(16) < 8)[:, None]
+PARTS = {
+    "half of the columns": (
+        """
+        t = ZEROS
+        t[:, 0:8] += nisa.nc_matmul(a, b[:, 0:8])
+        """,
+        LEFT,
+    ),
+    "half of the columns by index tensors": (
+        """
+        ip, jf = nl.arange(16)[:, None], nl.arange(8)[None, :]
+        t = ZEROS
+        t[ip, jf] += nisa.nc_matmul(a, b[ip, jf])
+        """,
+        LEFT,
+    ),
+    "half of the rows, in a loop": (
+        """
+        t = ZEROS
+        for k in nl.affine_range(2):
+            t[0:8, :] += nisa.nc_matmul(a[:, 0:8], b)
+        """,
+        2 * TOP,
+    ),
+    "both halves in a loop": (
+        """
+        t = ZEROS
+        for j in nl.affine_range(2):
+            t[:, nl.ds(j * 8, 8)] += nisa.nc_matmul(a, b[:, nl.ds(j * 8, 8)])
+        """,
+        XY,
+    ),
+    "half of them, then all": (
+        """
+        t = ZEROS
+        t[:, 0:8] += nisa.nc_matmul(a, b[:, 0:8])
+        t[...] += PRODUCT
+        """,
+        XY + LEFT,
+    ),
+    "half of them assigned": (
+        """
+        t = ZEROS
+        t[:, 0:8] = nisa.nc_matmul(a, b[:, 0:8])
+        """,
+        LEFT,
+    ),
+    "half of a block": (
+        """
+        blocks = nl.zeros((2, nl.par_dim(16), 16), dtype=nl.float32, buffer=nl.psum)
+        for m in nl.affine_range(2):
+            blocks[m, 0:16, 0:8] += nisa.nc_matmul(a, b[:, 0:8])
+        t = nl.ndarray((nl.par_dim(16), 16), dtype=nl.float32, buffer=nl.sbuf)
+        t[...] = nl.copy(blocks[1])
+        """,
+        LEFT,
+    ),
+}
 
 
 def source(*parts: str) -> str:
@@ -368,3 +427,13 @@ def test_zeros_stay_where(name, tmp_path):
 def test_products_are_added_to_ones_in_blocks(name, tmp_path):
     for result in run_both(tmp_path, source(ONES_IN_BLOCKS[name])):
         np.testing.assert_array_equal(result, np.stack([1 + 2 * XY, 1 + 2 * XY]))
+
+
+@pytest.mark.parametrize("unsafe", [False, True], ids=["safe", "unsafe"])
+@pytest.mark.parametrize("name", PARTS)
+def test_zeros_stay_beside_a_product_of(name, unsafe, tmp_path):
+    """No edit assumes that products fill a tile, where a slice says how much of it they do."""
+    body, expected = PARTS[name]
+
+    for result in run_both(tmp_path, source(body, STORED), unsafe_fixes=unsafe):
+        np.testing.assert_array_equal(result, np.stack([expected, expected]))

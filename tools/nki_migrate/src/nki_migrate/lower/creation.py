@@ -33,7 +33,6 @@ __all__ = ["create", "create_filled", "create_like"]
 _KNOWN = {"shape", "dtype", "buffer", "name", "fill_value", "mask", "lazy_initialization", "engine"}
 _ONE = Sym.number(1)
 PSUM_BANKS = 8  # per partition; NKI architecture guides
-_WRITES_ALL = "the matmuls write every element of the tile"
 
 
 def create(ctx: Context, site: CallSite, target: Target | None) -> Value:
@@ -55,10 +54,9 @@ def create_filled(ctx: Context, site: CallSite, fill: str, target: Target | None
     fill_text: str | None = fill
     if ctx.statement is not None:
         ctx.made[ctx.site(site.node)] = ctx.statement
-    if made.buffer == "psum" and is_zero(fill) and first_write in {"matmul", "part"}:
+    if made.buffer == "psum" and is_zero(fill) and first_write == "matmul":
         message = "a PSUM accumulator starts with its first matmul, not with zeros"
-        whole = first_write == "matmul"
-        ctx.report("NKI1136", site.node, message, assumption=None if whole else _WRITES_ALL)
+        ctx.report("NKI1136", site.node, message)
         fill_text = None
     if made.blocks:
         return made.emit_blocks(target, fill_text)

@@ -49,11 +49,13 @@ def _may_come_before(ctx: Context, storage: Storage, there: Loops) -> bool:
 
 
 def first_kind(ctx: Context, storage: Storage, *, is_whole: bool) -> str:
-    """What a product is as the first use of its tile: "matmul" if it is sure to fill all of it."""
+    """What a product is as the first use of its tile: "matmul" if it is sure to fill all of it.
+
+    A tile that its first product may leave part of keeps its zeros: the product replaces those
+    that it meets, and the others may be read.
+    """
     made = ctx.made.get(storage.site)
-    if made is None or not _is_sure(ctx, made):
-        return "other"
-    return "matmul" if is_whole else "part"
+    return "matmul" if is_whole and made is not None and _is_sure(ctx, made) else "other"
 
 
 def _is_sure(ctx: Context, made: ast.stmt) -> bool:

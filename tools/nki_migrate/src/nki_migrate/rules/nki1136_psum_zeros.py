@@ -32,7 +32,8 @@ New: `acc = nl.ndarray(shape, dtype=nl.float32, buffer=nl.psum)` and `nisa.nc_ma
 
 The first matmul that writes a location of PSUM overwrites it, later ones add (trap T4). On
 NeuronCore-v2 and v3 it is undefined what accumulating onto PSUM that anything but a matmul
-wrote gives, so the zeros go when the first use is a matmul that is sure to be reached.
+wrote gives, so the zeros go when the first use is a matmul that is sure to be reached and fills
+the whole tile. Else they stay: the first matmul at a place replaces them.
 """,
     examples=(Example.kernel(_BAD, _GOOD),),
 )
