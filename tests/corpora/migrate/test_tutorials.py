@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.corpora.migrate.tutorials import (
     BEFORE,
+    BEFORE_LAUNCH,
     Layout,
     Tried,
     lay_down,
@@ -103,3 +104,25 @@ def test_a_module_is_also_tried_up_to_its_direct_allocation(tmp_path):
 
     assert (tmp_path / "a.py").read_bytes() == source
     assert (tmp_path / f"a{BEFORE}.py").read_bytes() == b"".join(source.splitlines(True)[:3])
+
+
+def test_a_module_is_also_tried_up_to_a_launch_at_its_top(tmp_path):
+    """An import would run it, whatever the case asks for."""
+    source = b"import nki\n@nki.jit\ndef f(x): pass\nx = 1\ny = f[2](x)\n"
+
+    lay_down(tmp_path / "a.py", source)
+
+    assert (tmp_path / f"a{BEFORE_LAUNCH}.py").read_bytes() == b"".join(source.splitlines(True)[:4])
+
+
+def test_where_the_old_kernel_does_not_run_the_reference_decides():
+    """A difference to nothing is none; what a check says of the new kernel is said."""
+    problems = ["old kernel failed: a.py:3", "a.py (migrated):7:3: capacity: too much"]
+    equal, other = {"why": ""}, {"why": "2 of 3 elements differ"}
+
+    (line, _) = tried(report(equal=False, problems=problems, against_reference=equal))
+    (wrong, _) = tried(report(equal=False, problems=problems, against_reference=other))
+
+    assert line.word == "not under beta1"
+    assert line.says.startswith("equals the reference; NKI1172 ×1: no; line 7: capacity")
+    assert wrong.says.startswith("does not equal the reference; ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,20 +74,22 @@ def lay_out(corpus: Path, folder: Path) -> Layout:
 
 
 def lay_down(target: Path, source: bytes) -> None:
-    """The file, and beside it the part of it that stands before direct allocation.
+    """The file, and beside it the parts of it that can be imported where all of it cannot.
 
     `nki.compiler` at the top of a module stops every kernel of it after the migration, also those
-    that have nothing to do with it.
+    that have nothing to do with it; a launch at the top runs whenever the module is imported.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(source)
-    line = _direct_allocation(source)
-    if line is not None and b"@nki" in b"".join(source.splitlines()[: line - 1]):
-        before = source.splitlines(keepends=True)[: line - 1]
-        target.with_name(f"{target.stem}{BEFORE}.py").write_bytes(b"".join(before))
+    parts = {BEFORE: _direct_allocation(source), BEFORE_LAUNCH: _launch(source)}
+    for part, line in parts.items():
+        before = source.splitlines(keepends=True)[: (line or 1) - 1]
+        if b"@nki" in b"".join(before):
+            target.with_name(f"{target.stem}{part}.py").write_bytes(b"".join(before))
 
 
 BEFORE = "__before_allocation"
+BEFORE_LAUNCH = "__before_launch"
 
 
 def _direct_allocation(source: bytes) -> int | None:
@@ -94,6 +97,21 @@ def _direct_allocation(source: bytes) -> int | None:
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and "nki.compiler" in ast.unparse(node.value):
             return node.lineno
+    return None
+
+
+def _launch(source: bytes) -> int | None:
+    """The line of the first `kernel[grid](…)` in a statement at module level."""
+    body = ast.parse(source).body
+    names = {n.name for n in body if isinstance(n, ast.FunctionDef) and n.decorator_list}
+    for statement in body:
+        if not isinstance(statement, ast.Assign | ast.Expr):
+            continue
+        for node in ast.walk(statement):
+            launched = node.func if isinstance(node, ast.Call) else None
+            kernel = launched.value if isinstance(launched, ast.Subscript) else None
+            if isinstance(kernel, ast.Name) and kernel.id in names:
+                return statement.lineno
     return None
 
 
@@ -144,9 +162,29 @@ def _outcome(complete: bool, left: str, verdict: Mapping[str, Any] | None) -> tu
         return ("converted" if complete else "by hand"), left or "no case of its own"
     if verdict["equal"]:
         return VERIFIED, left
-    problem = " ".join(str(verdict["problems"][0]).split())
+    if any(str(p).startswith(OLD_FAILED) for p in verdict["problems"]):
+        return "not under beta1", _without_old(left, verdict)
+    problem = _one_line(verdict["problems"][0])
     word = ("fails" if "failed: " in problem else "differs") if complete else "by hand"
     return word, f"{left}; {problem}" if left else problem
+
+
+OLD_FAILED = "old kernel failed: "
+
+
+def _without_old(left: str, verdict: Mapping[str, Any]) -> str:
+    """What the reference says of a new kernel whose old one does not run here, then the rest."""
+    against = verdict["against_reference"]
+    equal = against is not None and not against["why"]
+    said = ["equals the reference" if equal else "does not equal the reference"]
+    problems = sorted(verdict["problems"], key=lambda p: str(p).startswith(OLD_FAILED))
+    return "; ".join(filter(None, [*said, left, *map(_one_line, problems)]))
+
+
+def _one_line(problem: object) -> str:
+    """A problem without its file, which has a column of its own."""
+    text = " ".join(str(problem).split())
+    return re.sub(r"^\S+ \(migrated\):(\d+):\d+: ", r"line \1: ", text)
 
 
 def _left(findings: Sequence[Mapping[str, Any]]) -> str:
