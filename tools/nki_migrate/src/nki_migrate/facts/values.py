@@ -25,6 +25,7 @@ __all__ = [
     "Tensor",
     "Unknown",
     "Value",
+    "is_none",
 ]
 
 
@@ -246,3 +247,8 @@ class Tensor(Value):
     def with_shape(self, shape: tuple[Sym, ...]) -> Tensor:
         """The same view with another shape."""
         return replace(self, shape=shape)
+
+
+def is_none(value: Value | None) -> bool:
+    """Whether a value is the literal None (or absent)."""
+    return value is None or (isinstance(value, Const) and value.value is None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from functools import cache
 
-from nki_migrate.facts.values import Parameter, Seq, Tensor, Unknown, Value
+from neuroncore.surface import instruction_names
+from nki_migrate.facts.values import Parameter, Seq, Storage, Tensor, Unknown, Value
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target
 from nki_migrate.lower.keep import keep_call
@@ -111,7 +112,34 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
         hand_over(ctx, argument, value)
     if isinstance(node.func, ast.Name):
         ctx.seen.arguments.setdefault(node.func.id, []).append(tuple(values))
-    return Unknown(text_of(ctx, node))
+    return _named_result(ctx, node) or Unknown(text_of(ctx, node))
+
+
+def _named_result(ctx: Context, node: ast.Call) -> Tensor | None:
+    """The tile that a helper returned to an instruction, by the runs: it gets a name (NKI1185)."""
+    from nki_migrate.lower.source_text import text_of
+
+    around = ctx.index.parent(node)
+    around = ctx.index.parent(around) if isinstance(around, ast.keyword) else around
+    operand = isinstance(around, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript)
+    if isinstance(around, ast.Call):
+        module = (ctx.index.canonical(around.func) or "").partition(".")[0]
+        operand = module in {"nl", "nisa"}
+    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    if not operand or seen is None or not seen.is_tensor or seen.rank != 2:
+        return None
+    if seen.memory not in {"sbuf", "psum"}:
+        return None
+    ctx.report("NKI1185", node, "what a helper returns to an instruction gets a name")
+    name = ctx.fresh_name(f"{ctx.index.source.segment(node.func)}_result")
+    ctx.emit(f"{name} = {text_of(ctx, node)}")
+    ctx.rewrites[node] = name
+    ctx.scope.bind(name, Unknown(name))
+    mentions = ctx.mentioned(name)
+    tensor = Tensor(Storage(name, None, None, None, mentions=mentions, given=True), None)
+    ctx.scope.values[name] = tensor
+    ctx.scope.hold(name, tensor)
+    return tensor
 
 
 def hand_over(ctx: Context, node: ast.expr, value: Value) -> None:
@@ -161,8 +189,18 @@ def rule_of(canonical: str) -> str:
 
 
 def _no_rule(canonical: str, node: ast.AST) -> Cannot:
+    rule, name = rule_of(canonical), canonical.partition(".")[2]
     message = f"`{canonical}` has no counterpart that this tool writes yet"
-    return Cannot(rule_of(canonical), message, node)
+    if rule == "NKI1229":
+        message = f"`{canonical}` is several instructions; from 0.3 on the call itself runs, too"
+    elif rule == "NKI1198" and name in instruction_names(OLDEST):
+        message = f"`{canonical}` writes to `dst=` from 0.2 on: allocate the result"
+    elif rule == "NKI1198":
+        message = f"`{canonical}` is gone: 0.2 and later have no such instruction"
+    return Cannot(rule, message, node)
+
+
+OLDEST = "0.2"  # the first version whose instructions take their destination
 
 
 def operator_text(ctx: Context, node: ast.expr) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.observed import FileFacts
 from nki_migrate.facts.symbols import Facts, Poly
-from nki_migrate.facts.values import Const, Parameter, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.findings import Edit, Finding, Safety, Severity
 from nki_migrate.index import FileIndex, Function, walk
 from nki_migrate.lower.plan import Change
@@ -123,6 +123,7 @@ class Context:
         self.scope = Scope()
         self.changes: dict[ast.stmt, Change] = {}
         self.findings: list[Finding] = []
+        self.marks: list[str] = []  # TODOs of the current statement
         self.out: list[str] = []
         self.rewrites: dict[ast.AST, str] = {}
         self.loops: tuple[int, ...] = ()
@@ -136,6 +137,7 @@ class Context:
         self.temporaries: set[str] = set()  # generated names of tiles, never bound again
         self.basis: list[str] = []
         self.observed: FileFacts | None = None
+        self.witness = "observed"  # what tells of sizes and dtypes that were seen
         self.sizes: dict[str, Mapping[int, tuple[int, ...]]] = {}  # atom → what it was, per run
         self.kinds: dict[str, type] = {}  # atom of a parameter → int or float, as observed
         self.seen_dtypes: dict[str, Mapping[int, str]] = {}  # `x.dtype` → what it was, per run
@@ -393,8 +395,3 @@ def call_text(name: str, arguments: list[tuple[str, str]], width: int) -> str:
         return line
     inner = "".join(f"    {p},\n" for p in parts)
     return f"{name}(\n{inner})"
-
-
-def is_none(value: Value | None) -> bool:
-    """Whether a value is the literal None (or absent)."""
-    return value is None or (isinstance(value, Const) and value.value is None)

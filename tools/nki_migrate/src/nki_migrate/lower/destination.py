@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
-from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, Unknown, Value
-from nki_migrate.lower.context import Cannot, Context, call_text, is_none
+from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, Unknown, Value, is_none
+from nki_migrate.lower.context import Cannot, Context, call_text
 from nki_migrate.lower.masks import Region, region_of
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.sums import note_given
@@ -60,6 +60,7 @@ class Guess:
     assumption: str
     message: str
     stored: frozenset[str]
+    against: str | None = None  # what was seen says that it does not hold
 
 
 def either(a: DType, b: DType) -> Guess:
@@ -208,6 +209,8 @@ def _guessed(ctx: Context, node: ast.AST, guess: Guess | None) -> DType:
     if stored is not None and stored.key in guess.stored:
         ctx.basis.append(f"the tile is only stored, as {stored.text}")
         return stored
+    if guess.against is not None:
+        raise Cannot("NKI1188", f"{guess.message}, and {guess.against}", node)
     ctx.report("NKI1188", node, guess.message, assumption=guess.assumption)
     return guess.dtype
 

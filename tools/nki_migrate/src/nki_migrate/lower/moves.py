@@ -8,7 +8,8 @@ from dataclasses import replace
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Const, Parameter, Sym, Tensor, Value
 from nki_migrate.lower.access import as_tensor
-from nki_migrate.lower.context import Cannot, Context, is_none
+from nki_migrate.lower.calls import operator_text
+from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import (
     Target,
     cut,
@@ -213,14 +214,12 @@ def lower_copy(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
 
 def lower_dma_copy(ctx: Context, site: CallSite, target: Target | None) -> Value:
     """`nisa.dma_copy(dst=…, src=…)`: only its operands' subscripts and mask change."""
+    if site.node.args:
+        text = "operands by position: 0.1 took the source first, later versions the destination"
+        raise Cannot("NKI1276", f"{text}; name them", site.node)
     dst_node, src_node = site.get("dst"), site.get("src")
     if dst_node is None or src_node is None:
         raise Cannot("NKI1276", "a dma_copy without dst or src", site.node)
-    combined = site.get("dst_rmw_op")
-    if combined is not None and not is_none(value_of(ctx, combined)):
-        raise Cannot(
-            "NKI1276", "`dst_rmw_op` is gone from 0.3 on: see nisa.dma_compute (NKI2007)", combined
-        )
     dst, src = (as_tensor(ctx, value_of(ctx, n)) for n in (dst_node, src_node))
     if (dst is None or src is None) and "mask" not in site.arguments:
         return Const(None, "as it is")  # already 0.2's form
@@ -235,9 +234,11 @@ def lower_dma_copy(ctx: Context, site: CallSite, target: Target | None) -> Value
         ("dst", spell(ctx, dst, limits)),
         ("src", spell(ctx, src, cut(src, limits, rank))),
     ]
+    others = {k: v for k, v in site.arguments.items() if k not in {"dst", "src", "mask"}}
     arguments += [
-        (k, text_of(ctx, v)) for k, v in site.arguments.items() if k not in {"dst", "src", "mask"}
-    ]
+        (k, operator_text(ctx, v) if k == "dst_rmw_op" else text_of(ctx, v))
+        for k, v in others.items()
+    ]  # an operator stays for 0.2 (NKI2003)
     ctx.emit_call(f"{ctx.alias('nisa')}.dma_copy", arguments, region.guards if region else [])
     note_write(ctx, dst, limits, "other")
     return DONE

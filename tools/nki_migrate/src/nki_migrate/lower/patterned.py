@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 
 from nki_migrate.facts.dtypes import DType
-from nki_migrate.facts.values import Index, Mask, Sym, Tensor
+from nki_migrate.facts.values import Index, Mask, Sym, Tensor, is_none
 from nki_migrate.lower.access import as_tensor
-from nki_migrate.lower.context import Cannot, Context, is_none
+from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, destination, emit, temporary, valid_limits
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.masks import Region

@@ -30,7 +30,10 @@ Old: `nisa.dma_copy(dst=a[ip, jf], src=b[ip, jf], mask=…)`
 
 New: the same with slices
 
-Only subscripts and the mask change.
+Only subscripts and the mask change. `dst_rmw_op=` stays for 0.2, and is NKI2003 from there on.
+
+By position 0.1 took the source first and 0.2 the destination, and kernels of either kind stand
+under the old namespace: operands without names are left, to be named.
 """,
     calls={"nisa.dma_copy": lower_dma_copy},
     examples=(Example.kernel(_BAD, _GOOD),),
