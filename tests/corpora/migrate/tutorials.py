@@ -176,9 +176,9 @@ def _without_old(left: str, verdict: Mapping[str, Any]) -> str:
     """What the reference says of a new kernel whose old one does not run here, then the rest."""
     against = verdict["against_reference"]
     equal = against is not None and not against["why"]
-    said = ["equals the reference" if equal else "does not equal the reference"]
+    said = "equals the reference" if equal else "does not equal the reference"
     problems = sorted(verdict["problems"], key=lambda p: str(p).startswith(OLD_FAILED))
-    return "; ".join(filter(None, [*said, left, *map(_one_line, problems)]))
+    return "; ".join(text for text in (said, left, *map(_one_line, problems)) if text)
 
 
 def _one_line(problem: object) -> str:

@@ -20,6 +20,7 @@ from nki_migrate.findings import (
     Safety,
     Severity,
 )
+from nki_migrate.handed_over import callers_first, gets_a_tile
 from nki_migrate.hazards import hazards
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
 from nki_migrate.lines import LineMap
@@ -64,6 +65,7 @@ def migrate_source(
     forced = None if request.source_version == "auto" else request.source_version
     run.starts = {n: forced or d.start or VERSIONS[-1] for n, d in found.items()}
     run.starts |= dict.fromkeys(_with_open_todos(index), "0.1")
+    run.silent = {n: d.start is None and forced is None for n, d in found.items()}
     if "0.1" in run.starts.values() and (unclear := hazards(index)):
         unclear = [f for f in unclear if not silenced(f.rule, f.line)]
         run.findings += unclear
@@ -205,16 +207,17 @@ def _foreign_grid(index: FileIndex, launch: Launch) -> Finding:
 
 
 def _lowered_functions(run: Run, index: FileIndex) -> list[Lowered]:
-    """Kernels before the helpers they call, so that helpers know what they are called with."""
+    """Callers before the helpers they call, so that helpers know what they are called with."""
     functions = [
-        f
-        for f in index.functions.values()
-        if run.starts.get(f.name) == "0.1" and index.device_function_of(_outside(index, f)) is None
+        f for f in index.functions.values() if index.device_function_of(_outside(index, f)) is None
     ]  # a function inside a kernel is lowered with it
-    functions.sort(key=lambda f: (f.called_from_device, f.node.lineno))
     results, calls = [], dict[str, list]()
     observed = run.request.observed.of_file(run.path, index.source)
-    for function in functions:
+    for function in callers_first(index, functions):
+        if run.silent.get(function.name) and gets_a_tile(index, function, calls, observed):
+            run.starts[function.name] = "0.1"  # arithmetic on tiles needs no name of the language
+        if run.starts.get(function.name) != "0.1":
+            continue
         launches = _launches(run, index, function)
         here = lower_function(
             index, function, run.request, launches, calls.get(function.name), run.silenced, observed

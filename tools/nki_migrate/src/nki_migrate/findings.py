@@ -77,7 +77,9 @@ class KernelReport:
     """The state of one kernel after the run.
 
     `complete`: nothing of it is left to a human. `runnable`: what is left does not stop it.
-    `untouched`: it was left as it is, in its old dialect, on purpose.
+    `untouched`: it was left as it is, in its old dialect, on purpose. `reaches`: the functions that
+    it names, by their names in this file or their import paths; `through`: the incomplete ones
+    among all it reaches, where it is not complete because of them alone.
     """
 
     name: str
@@ -86,6 +88,8 @@ class KernelReport:
     complete: bool
     runnable: bool
     untouched: bool = False
+    reaches: tuple[str, ...] = ()
+    through: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,6 +212,7 @@ def build_project(tasks: Sequence[Task]) -> Project | None:
     project = Project()
     for task in tasks:
         _index_into(project, task)
+    project.link()
     return project if project.files else None
 
 

@@ -9,6 +9,7 @@ from nki_migrate.dialects import file_dialect
 from nki_migrate.findings import FileResult, FileStatus, Finding, KernelReport, Severity
 from nki_migrate.index import FileIndex, Project, Source
 from nki_migrate.lines import LineMap
+from nki_migrate.reach import reaches
 from nki_migrate.request import Request
 
 __all__ = ["Run", "result_of"]
@@ -25,6 +26,7 @@ class Run:
     before: str
     text: str
     starts: dict[str, str] = field(default_factory=dict)  # kernel → version it starts from
+    silent: dict[str, bool] = field(default_factory=dict)  # kernels that name nothing of NKI
     findings: list[Finding] = field(default_factory=list)
     kept: dict[str, tuple[int, int]] = field(default_factory=dict)  # kernels left alone → lines
     unfinished: set[str] = field(default_factory=set)  # kernels with something of 0.1 left
@@ -34,7 +36,8 @@ class Run:
     def index(self) -> FileIndex:
         """The index of the text as it is now; the last one while the text stays."""
         if self._read is None or self._read.source.text != self.text:
-            self._read = FileIndex(Source(self.text, self.path))
+            elsewhere = self.project.elsewhere(self.path) if self.project is not None else ()
+            self._read = FileIndex(Source(self.text, self.path), elsewhere)
         return self._read
 
     def origin(self) -> LineMap:
@@ -59,6 +62,7 @@ def result_of(run: Run, index: FileIndex, dialects: dict[str, str]) -> FileResul
             and not _left(findings, f.name, {Severity.ERROR, Severity.WARNING}),
             runnable=f.name not in run.unfinished and not _left(findings, f.name, {Severity.ERROR}),
             untouched=run.is_kept(f.node.lineno),
+            reaches=reaches(index, f),
         )
         for f in index.functions.values()
     )

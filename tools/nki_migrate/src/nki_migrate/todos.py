@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from nki_migrate.findings import Edit, Finding
 from nki_migrate.index import FileIndex, python_lines
@@ -48,18 +48,27 @@ def with_todos(index: FileIndex, left: Iterable[tuple[Finding, ast.AST]]) -> lis
     return list(dict.fromkeys(edits))
 
 
-def count_todos(text: str, kernel: str) -> int:
-    """How many TODO comments stand in a function of a file, or above it; else in the file."""
+def count_todos(text: str, functions: Collection[str] | None = None) -> int:
+    """How many TODO comments stand in functions of a file, or above them; None: in all of it."""
+    if MARK not in text:
+        return 0
     lines = python_lines(text)
-    found = [
-        n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef) and n.name == kernel
+    marked = {n for n, line in enumerate(lines, 1) if _TODO.match(line)}
+    if functions is None:
+        return len(marked)
+    spans = [
+        range(_first_line(lines, node), (node.end_lineno or 0) + 1)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and node.name in functions
     ]
-    if not found or MARK not in text:
-        return sum(bool(_TODO.match(line)) for line in lines)
-    first = min([found[0].lineno, *(d.lineno for d in found[0].decorator_list)])
+    return sum(any(n in span for span in spans) for n in marked)
+
+
+def _first_line(lines: Sequence[str], node: ast.FunctionDef) -> int:
+    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
     while first > 1 and lines[first - 2].lstrip().startswith("#"):
         first -= 1
-    return sum(bool(_TODO.match(line)) for line in lines[first - 1 : found[0].end_lineno])
+    return first
 
 
 def _has_todo(lines: list[str], line: int, rule: str) -> bool:

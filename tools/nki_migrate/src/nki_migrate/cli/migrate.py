@@ -16,11 +16,12 @@ from nki_migrate.cli import options as o
 from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
 from nki_migrate.cli.observe import with_observations
 from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
-from nki_migrate.cli.verify import nothing_to_verify, verify_results
+from nki_migrate.cli.verify import judged, nothing_to_verify, verify_results
 from nki_migrate.config import NEWEST, ConfigError
 from nki_migrate.diffs import unified_diff
 from nki_migrate.findings import FileResult
 from nki_migrate.processing import process_all
+from nki_migrate.reach import with_reach
 from nki_migrate.report import FORMATS, Mode, Report
 from nki_migrate.report.summary import is_hidden, is_manual, is_open
 from nki_migrate.report.text import statistics_table
@@ -104,6 +105,7 @@ def migrate(
     act = writer(targets) if mode == "fix" else _keep
     results = _run(inputs, jobs or os.cpu_count() or 1, act, quiet)
     rows = _verified(inputs, results, cases, limits, jobs) if verify else None
+    results = judged(results, rows)
     code = _code(mode, results, rows, verify, exit_non_zero_on_fix)
     code = 0 if exit_zero and code == 1 else code
     _report(mode, paths, chosen, output, results, rows, code)
@@ -188,7 +190,7 @@ def _run(
         for item, result in zip(inputs.inputs, process_all(tasks, jobs), strict=True):
             results.append(act(item, result))
             advance()
-    return sorted([*results, *inputs.failures], key=lambda result: result.path)
+    return sorted([*with_reach(results), *inputs.failures], key=lambda result: result.path)
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,9 +17,11 @@ from nki_migrate.cli.options import CasesFile, Jobs, Memory, Timeout
 from nki_migrate.cli.settings import known_version
 from nki_migrate.config import NEWEST
 from nki_migrate.dialects import MIXED, UNKNOWN, detect, file_dialect
-from nki_migrate.findings import FileResult
+from nki_migrate.findings import FileResult, KernelReport
 from nki_migrate.index import FileIndex, Source
+from nki_migrate.lower.grid import CORES, uses_grid
 from nki_migrate.notebooks import SUFFIX
+from nki_migrate.reach import reached
 from nki_migrate.request import VERSIONS
 from nki_migrate.sources import UnreadableSourceError, decode, read_bytes
 from nki_migrate.todos import count_todos
@@ -56,7 +59,8 @@ def verify(
     if not matching:
         raise CasesError(f"{file}: no case for {entry} of {old.name}")
     before, after = _side(old, entry, source), _side(new, entry, target)
-    pairs = [Pair(case, before, after) for case in matching]
+    text = decode(read_bytes(new)).text
+    pairs = [Pair(case, before, after, cores_of(case, text, str(new))) for case in matching]
     verdicts = _verdicts(pairs, Limits(timeout, memory), jobs or os.cpu_count() or 1)
     rows = [Row(verdict) for verdict in merged(verdicts)]
     typer.echo(_render(rows, output_format), nl=False)
@@ -128,7 +132,7 @@ def verify_results(
             for case in cases_of_input(item, cases)
         ]
         verdicts = merged(_verdicts(pairs, limits, jobs))
-    return [_row(verdict, by_path[verdict.file]) for verdict in verdicts]
+    return [_row(verdict, by_path) for verdict in verdicts]
 
 
 def cases_of_input(item: Input, cases: Path | None) -> Sequence[Case]:
@@ -144,6 +148,39 @@ def nothing_to_verify(cases: Path | None) -> None:
     """Say that `--verify` had nothing to run: silence would look like success."""
     where = str(cases) if cases else "a cases.toml beside the file"
     print(f"nki-migrate: --verify: no kernel here has a case in {where}", file=sys.stderr)
+
+
+def cores_of(case: Case, text: str, path: str) -> tuple[int, ...] | None:
+    """The grid of a case, where it is one of cores that the new kernel still asks for."""
+    if case.grid is None or len(case.grid) > 1 or case.grid[0] > CORES:
+        return None
+    try:
+        index = FileIndex(Source(text, path))
+    except SyntaxError:
+        return None
+    waiting = [case.kernel] if case.kernel in index.functions else []
+    for name in waiting:
+        waiting += [c for c in index.callees(name) if c not in waiting]
+    asked = any(uses_grid(index, index.functions[name]) for name in waiting)
+    return case.grid if asked else None
+
+
+def judged(results: Sequence[FileResult], rows: Sequence[Row] | None) -> list[FileResult]:
+    """The results with what the verification showed: what ran does, what failed does not.
+
+    What the new kernel did wrong is left to a human; where the old one failed, nothing is shown.
+    """
+    verdicts = {(row.verdict.file, row.verdict.kernel): row.verdict for row in rows or ()}
+
+    def of(path: str, kernel: KernelReport) -> KernelReport:
+        verdict = verdicts.get((path, kernel.name))
+        if verdict is None or verdict.says_nothing_of_new:
+            return kernel
+        if verdict.is_equal:
+            return replace(kernel, runnable=True)
+        return replace(kernel, complete=False, runnable=kernel.runnable and not verdict.new_failed)
+
+    return [replace(r, kernels=tuple(of(r.path, k) for k in r.kernels)) for r in results]
 
 
 class _Sides:
@@ -171,11 +208,12 @@ class _Sides:
     def pair(self, item: Input, result: FileResult, case: Case) -> Pair:
         """Both sides of one case."""
         version = _before(item, result, case.kernel)
-        sides = [
+        return Pair(
+            case,
             self._side(item, "old", version),
             self._side(item, "new", _after(item, version)),
-        ]
-        return Pair(case, *sides)
+            cores_of(case, result.after, item.task.path),
+        )
 
     def _side(self, item: Input, side: str, version: str) -> Side:
         assert item.file is not None
@@ -199,13 +237,21 @@ def _after(item: Input, version: str) -> str:
     return VERSIONS[VERSIONS.index(version) + 1]
 
 
-def _row(verdict: Verdict, result: FileResult) -> Row:
+def _row(verdict: Verdict, results: Mapping[str, FileResult]) -> Row:
     """Counts of the findings that concern a kernel: all but those of the other kernels.
 
-    A case may name a host function, which launches any of the file's kernels.
+    A case may name a host function, which launches any of the file's kernels. TODOs count where the
+    kernel comes to them, in whatever function and file.
     """
+    result = results[verdict.file]
     names = {kernel.name for kernel in result.kernels}
     others = names - {verdict.kernel} if verdict.kernel in names else set()
     own = [finding for finding in result.findings if finding.kernel not in others]
     applied = {finding.rule for finding in own if finding.applied}
-    return Row(verdict, len(applied), count_todos(result.after, verdict.kernel))
+    if verdict.kernel not in names:
+        return Row(verdict, len(applied), count_todos(result.after))
+    places: dict[str, set[str]] = {}
+    for path, name in reached(results.values(), (verdict.file, verdict.kernel)):
+        places.setdefault(path, set()).add(name)
+    todos = sum(count_todos(results[path].after, some) for path, some in places.items())
+    return Row(verdict, len(applied), todos)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,8 @@ _CALLERS = _JIT | _HARNESS | {"jax_neuronx.nki_call"}
 # Names that only make sense on the device: a function that calls one is device code even if
 # nothing in the file launches it (public helper modules have no entry kernel).
 _DEVICE_ONLY = {"nl.load", "nl.store", "nl.arange", "nl.mgrid", "nl.program_id", "nl.par_dim"}
+
+_LANGUAGE = {"np", "nl", "nisa", "nki"}
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -61,8 +63,10 @@ class Launch:
 class FileIndex:
     """Name resolution, call graph and launches of one file."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, elsewhere: Collection[str] = ()) -> None:
+        """`elsewhere`: functions that device functions of other files call."""
         self.source = source
+        self.elsewhere = frozenset(elsewhere)
         self._aliases: dict[str, str | None] = {}
         self._canonical: dict[ast.AST | None, str | None] = {}
         self._parents: dict[ast.AST, ast.AST] = {}
@@ -206,12 +210,12 @@ class FileIndex:
     def functions(self) -> dict[str, Function]:
         """All device functions by name: kernels, what they call, helpers with device calls."""
         entries = self._entry_names()
-        reached, queue = set(entries), sorted(entries | self._self_evident())
-        called: set[str] = set()
+        called = set(self.elsewhere & self._definitions.keys())
+        reached, queue = set(entries), sorted(entries | called | self._self_evident())
         while queue:
             name = queue.pop(0)
             reached.add(name)
-            for callee in self._called_names(self._definitions[name]):
+            for callee in self.callees(name):
                 called.add(callee)
                 if callee not in reached and callee not in queue:
                     queue.append(callee)
@@ -260,10 +264,12 @@ class FileIndex:
                     found[around.name].append(call)
         return found
 
-    def _called_names(self, function: FunctionNode) -> list[str]:
+    def callees(self, name: str) -> list[str]:
+        """The functions of this file that one of them calls by name, once per call."""
+        function = self._definitions[name]
         return [
             node.func.id
-            for node in self._calls_by_function[function.name]
+            for node in self._calls_by_function[name]
             if isinstance(node.func, ast.Name)
             and node.func.id in self._definitions
             and self._definitions[node.func.id] is not function
@@ -327,13 +333,20 @@ class FileIndex:
         if isinstance(node, ast.Name) and node.id in self.jit_aliases:
             return self.jit_aliases[node.id]
         path = self.path(node)
-        known = path is not None and shorten(path).partition(".")[0] not in {
-            "np",
-            "nl",
-            "nisa",
-            "nki",
-        }
+        known = path is not None and shorten(path).partition(".")[0] not in _LANGUAGE
         return path if known else None
+
+    @cached_property
+    def foreign_device_calls(self) -> frozenset[str]:
+        """Import paths of what the device functions of this file call: "module.function"."""
+        paths = {
+            path
+            for call in self._calls
+            if (path := self.path(call.func)) is not None
+            and shorten(path).partition(".")[0] not in _LANGUAGE
+            and self.device_function_of(call) is not None
+        }
+        return frozenset(paths)
 
     def host_of(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function around a node."""

@@ -29,7 +29,7 @@ def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> boo
     """Run one lowering; `lower` says whether the emitted lines replace the statement."""
     scope, counts = ctx.scope.copy(), dict(ctx.counts[-1])
     names, outer, guards = set(ctx.generated), ctx.statement, set(ctx.guards[-1])
-    ctx.out, ctx.statement, ctx.basis = [], statement, []
+    ctx.out, ctx.statement, ctx.basis, ctx.marks = [], statement, [], []
     old_rewrites = dict(ctx.rewrites)
     mark = mark_above(ctx.index.source.lines, statement.lineno)
     is_done = ctx.is_again and mark is None
@@ -61,6 +61,8 @@ def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> boo
         ctx.drop_findings()
     else:
         _keep(ctx, statement, change)
+    if ctx.request.todo == "comment" and mark is None:
+        change.comments = [*ctx.marks[:1], *change.comments]
     ctx.commit_findings(statement, change)
     ctx.out, ctx.statement = [], outer
     return True

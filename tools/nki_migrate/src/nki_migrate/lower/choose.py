@@ -48,7 +48,7 @@ def lower_where(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     region = Region(limits, [])
     guess = None
     if len(tiles) == 2:
-        guess = two_guessed(own_dtype(ctx, tiles[0]), own_dtype(ctx, tiles[1]))
+        guess = two_guessed(ctx, own_dtype(ctx, tiles[0]), own_dtype(ctx, tiles[1]))
     rank = len(condition.shape)
     final = target.view if target is not None else None
     if final is not None and _reads(final, (condition, *tiles)):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from nki_migrate.facts.values import Sym, Tensor
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import temporary
-from nki_migrate.lower.observations import guard, seen_one, seen_same
+from nki_migrate.lower.observations import guard, seen_one, seen_same, sizes_apart
 from nki_migrate.lower.partitions import repeat_row
 from nki_migrate.lower.views import home, pattern, spell, storage_dims
 
@@ -38,7 +38,7 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
     if form is not None:
         return form
     if all(alike):
-        ctx.basis.append(f"observed: {_sizes(a)} is {_sizes(b)}")
+        ctx.basis.append(f"{ctx.witness}: {_sizes(a)} is {_sizes(b)}")
         return "same"
     seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in t.shape or ()] for t in (a, b)]
     form = _one_sided(a, b, alike, seen)
@@ -99,6 +99,10 @@ def _sizes(tensor: Tensor) -> str:
 
 def _assume_same(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> None:
     names = [_shown_name(ctx, t) for t in (a, b)]
+    for axis, (x, y) in enumerate(zip(a.shape or (), b.shape or (), strict=False)):
+        if apart := sizes_apart(ctx, x.poly, y.poly):
+            text = f"`{names[0]}` and `{names[1]}` are of one shape in some calls and not in others"
+            raise Cannot("NKI1220", f"{text}: dimension {axis} was {apart}", node)
     ctx.report(
         "NKI1220",
         node,

@@ -16,8 +16,9 @@ from nki_migrate.index import FileIndex, Function, Launch, walk
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.plan import Loops
 
-__all__ = ["GridPlan", "Launches", "bind_grid", "is_core_count", "plan_grid", "uses_grid"]
+__all__ = ["CORES", "GridPlan", "Launches", "bind_grid", "is_core_count", "plan_grid", "uses_grid"]
 
+CORES = 2  # the most that a launch of 0.2 and later has on current parts; trap T7
 Launches = tuple[tuple[FileIndex, Launch], ...]  # each with the file it stands in
 
 

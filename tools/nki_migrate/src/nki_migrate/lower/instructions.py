@@ -19,7 +19,6 @@ from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import (
     Target,
     destination,
-    either,
     emit,
     float32,
     mask_region,
@@ -29,7 +28,7 @@ from nki_migrate.lower.destination import (
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.masks import Region
 from nki_migrate.lower.operators import copy_into, two_tiles
-from nki_migrate.lower.promotion import met
+from nki_migrate.lower.promotion import met, one_of_two
 from nki_migrate.lower.signatures import CallSite
 from nki_migrate.lower.source_text import as_number, text_of
 from nki_migrate.lower.views import own_dtype
@@ -208,7 +207,7 @@ def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
         site.node,
         hint=_hint(how, first, name),
         in_place=how.in_place,
-        guess=either(dtypes[0], dtypes[1]) if how.promotes and len(dtypes) > 1 else None,
+        guess=one_of_two(ctx, dtypes[0], dtypes[1]) if how.promotes and len(dtypes) > 1 else None,
         computes=not region.guards and not region.limits if how.buffer == "sbuf" else None,
     )
     rank = len(first.shape) if first.shape is not None else 2

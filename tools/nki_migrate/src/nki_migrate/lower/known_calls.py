@@ -14,10 +14,13 @@ from nki_migrate.facts.values import (
     Value,
 )
 from nki_migrate.findings import Safety, Severity
+from nki_migrate.index import walk
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.evaluate import value_of
-from nki_migrate.lower.observations import is_seen_core
+from nki_migrate.lower.grid import CORES
+from nki_migrate.lower.observations import is_seen_core, seen_counts, seen_programs
 from nki_migrate.lower.source_text import as_number, text_of
+from nki_migrate.todos import todo_text
 
 __all__ = ["KNOWN_CALLS", "builtin_name"]
 
@@ -90,11 +93,41 @@ def _program_id(ctx: Context, node: ast.Call) -> Value | None:
         ctx.rewrites[node] = made.text
         return made
     text = text_of(ctx, node)
-    if axis == 0 and is_seen_core(ctx, node):
+    if ctx.program_ids:
+        return Sym(Poly.atom(text), text)
+    if axis == 0 and is_seen_core(ctx, node) and not _asks_of_other_axes(ctx):
         ctx.report("NKI1119", node, FEW_PROGRAMS, severity=Severity.NOTE)
-    elif not ctx.program_ids:
+    elif (left := _not_a_core(ctx, node, axis)) is not None:
+        _leave_open(ctx, node, f"{left}: turn the axis into a loop")
+    else:
         ctx.report("NKI1119", node, NO_GRID, severity=Severity.WARNING, safety=Safety.MANUAL)
     return Sym(Poly.atom(text), text)
+
+
+def _leave_open(ctx: Context, node: ast.Call, message: str) -> None:
+    """A finding of a statement that converts, and of which a human has to do the rest."""
+    ctx.report("NKI1119", node, message, safety=Safety.MANUAL)
+    ctx.marks.append(todo_text("NKI1119", message))
+
+
+def _not_a_core(ctx: Context, node: ast.Call, axis: int | None) -> str | None:
+    """Why a program id is no number of a core; None if it may be one."""
+    if axis is None:
+        return "a launch has one axis, of cores, and which axis this asks for is not known here"
+    if axis > 0:
+        says = f"no launch in view says how large axis {axis} is"
+        return f"a launch has one axis, of cores, and {says}"
+    programs = seen_programs(ctx, node)
+    if programs > CORES:
+        return f"the observed grid had {programs} programs, which are no cores"
+    return None
+
+
+def _asks_of_other_axes(ctx: Context) -> bool:
+    calls = [n for n in walk(ctx.function.node) if isinstance(n, ast.Call)]
+    ids = [n for n in calls if ctx.index.canonical(n.func) in {"nl.program_id", "nl.num_programs"}]
+    given = [n.args[0] if n.args else n.keywords[0].value for n in ids if n.args or n.keywords]
+    return any(not (isinstance(g, ast.Constant) and g.value == 0) for g in given)
 
 
 NO_GRID = (
@@ -116,7 +149,23 @@ def _num_programs(ctx: Context, node: ast.Call) -> Value | None:
         ctx.report("NKI1119", node, f"the extent of grid axis {axis} is `{made.text}`")
         ctx.rewrites[node] = made.at(2)
         return made
-    return Sym(Poly.atom(text_of(ctx, node)), text_of(ctx, node))
+    text = text_of(ctx, node)
+    if not ctx.program_ids:
+        _report_count(ctx, node, axis)
+    return Sym(Poly.atom(text), text)
+
+
+def _report_count(ctx: Context, node: ast.Call, axis: int | None) -> None:
+    """The count of programs is one of cores now, and stays one only on a launch with as many."""
+    counts = seen_counts(ctx, node)
+    if axis is None or axis > 0 or any(n > CORES for n in counts) or _asks_of_other_axes(ctx):
+        says = f"the observed grid had {max(counts)}" if counts else "no launch in view says it"
+        text = f"how many programs there are, of which only cores are left: {says}"
+        _leave_open(ctx, node, text)
+    elif counts:
+        ctx.report("NKI1119", node, FEW_PROGRAMS, severity=Severity.NOTE)
+    else:
+        ctx.report("NKI1119", node, NO_GRID, severity=Severity.WARNING, safety=Safety.MANUAL)
 
 
 def _axis_argument(ctx: Context, node: ast.Call, keyword: str) -> int | None:

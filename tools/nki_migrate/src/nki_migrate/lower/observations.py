@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -27,13 +27,17 @@ __all__ = [
     "is_seen_float",
     "is_seen_float32",
     "is_seen_floating",
-    "is_seen_int32",
     "most_seen",
     "note_sizes",
     "refined",
+    "require_dtype",
+    "seen_counts",
+    "seen_dtypes",
     "seen_one",
+    "seen_programs",
     "seen_promotion",
     "seen_same",
+    "sizes_apart",
     "unlike_dtypes",
 ]
 
@@ -210,10 +214,31 @@ def seen_same(ctx: Context, a: Poly, b: Poly) -> bool:
     return bool(shared) and all(x[run] == y[run] for run in shared)
 
 
+def sizes_apart(ctx: Context, a: Poly, b: Poly) -> str | None:
+    """What two sizes were, if they were not always equal; None where nothing says so."""
+    x, y = _values(ctx, a), _values(ctx, b)
+    if all(x[run] == y[run] for run in x.keys() & y.keys()):
+        return None
+    numbers = [sorted({n for values in seen.values() for n in values}) for seen in (x, y)]
+    return " and ".join(" or ".join(map(str, each)) for each in numbers)
+
+
 def seen_one(ctx: Context, size: Poly) -> bool:
     """Whether a size was 1 in every run."""
     values = _values(ctx, size)
     return bool(values) and all(v == (1,) for v in values.values())
+
+
+def seen_programs(ctx: Context, node: ast.Call) -> int:
+    """How many programs a grid had at least, by what a program id was; 0 if no run came by."""
+    return max((n + 1 for n in seen_counts(ctx, node)), default=0)
+
+
+def seen_counts(ctx: Context, node: ast.Call) -> tuple[int, ...]:
+    """What a call that gives a compile-time number gave in the runs."""
+    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    values = [v for run in seen.runs for v in run.values] if seen is not None else []
+    return tuple(v for v in values if isinstance(v, int))
 
 
 def is_seen_core(ctx: Context, node: ast.Call) -> bool:
@@ -232,7 +257,7 @@ def most_seen(ctx: Context, size: Poly) -> int:
         return known
     found = [n for numbers in _values(ctx, size).values() for n in numbers]
     if found:
-        ctx.basis.append(f"observed: up to {max(found)} tiles")
+        ctx.basis.append(f"{ctx.witness}: up to {max(found)} tiles")
     return max(found, default=0)
 
 
@@ -326,12 +351,17 @@ def is_seen_float32(ctx: Context, dtype: DType, float32: str) -> bool:
     return True
 
 
-def is_seen_int32(ctx: Context, dtype: DType, float32: str) -> bool:
-    """Whether a dtype was int32 in every run; an assert says so in the new kernel."""
-    if set(_dtypes(ctx, dtype).values()) != {"int32"}:
-        return False
-    guard(ctx, f"{ctx.dtype_text(dtype)} == {float32.replace(FLOAT32, 'int32')}")
-    return True
+def seen_dtypes(ctx: Context, dtype: DType, float32: str) -> tuple[DType, ...]:
+    """What a dtype known only at run time was, each once; nothing if no run came by."""
+    names = [] if dtype.is_known else sorted(set(_dtypes(ctx, dtype).values()))
+    return tuple(DType(float32.replace(FLOAT32, name), name) for name in names)
+
+
+def require_dtype(ctx: Context, dtype: DType, seen: Sequence[DType]) -> None:
+    """An assert in the new kernel: the dtype is one of those that were seen."""
+    texts = [d.text for d in seen]
+    one_of = f"== {texts[0]}" if len(texts) == 1 else f"in ({', '.join(texts)})"
+    guard(ctx, f"{ctx.dtype_text(dtype)} {one_of}")
 
 
 def _dtypes(ctx: Context, dtype: DType) -> Mapping[int, str]:
@@ -344,9 +374,9 @@ def _dtypes(ctx: Context, dtype: DType) -> Mapping[int, str]:
 # -- asserts
 
 
-def guard(ctx: Context, condition: str, source: str = "observed") -> None:
+def guard(ctx: Context, condition: str, source: str | None = None) -> None:
     """`assert condition` in front of the statement, once per block."""
-    ctx.basis.append(f"{source}: {condition}")
+    ctx.basis.append(f"{source or ctx.witness}: {condition}")
     key = f"{condition} {sorted(ctx.mentioned(condition))}"
     if not any(key in block for block in ctx.guards):
         ctx.guards[-1].add(key)

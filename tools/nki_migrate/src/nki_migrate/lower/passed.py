@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Value
+from nki_migrate.lower.access import as_tensor
 from nki_migrate.lower.context import Context
 from nki_migrate.lower.source_text import as_number
+from nki_migrate.lower.views import own_dtype
 
 __all__ = ["parameter_value"]
 
@@ -36,7 +38,28 @@ def _passed_tensor(ctx: Context, value: Parameter, tensors: list[Tensor]) -> Val
     ranks = {len(t.shape) if t.shape is not None else None for t in tensors}
     if len(ranks) == 1 and (rank := ranks.pop()) is not None:
         ctx.before.ranks.setdefault(value.name, rank)
-    return Parameter(value.name, buffer, value.version)
+    if buffer not in {"sbuf", "psum"}:
+        return Parameter(value.name, buffer, value.version)
+    tensor = as_tensor(ctx, Parameter(value.name, buffer, value.version))
+    assert tensor is not None
+    ctx.scope.hold(value.name, tensor)
+    if ctx.observed is None:
+        _note_calls(ctx, tensor, tensors)
+    return tensor
+
+
+def _note_calls(ctx: Context, tensor: Tensor, passed: list[Tensor]) -> None:
+    """What every call in the file hands over is seen, as a run would show it."""
+    ctx.witness = "the calls in this file"
+    for axis, size in enumerate(tensor.shape or ()):
+        given = [t.shape[axis].value for t in passed if t.shape is not None]
+        atom = size.poly.single_atom
+        if atom is not None and len(given) == len(passed) and None not in given:
+            ctx.sizes[atom] = {n: (g,) for n, g in enumerate(given) if g is not None}
+    dtypes = [t.storage.dtype for t in passed]
+    if all(d is not None and d.is_known for d in dtypes):
+        key = own_dtype(ctx, tensor).key
+        ctx.seen_dtypes[key] = {n: d.key for n, d in enumerate(dtypes) if d is not None}
 
 
 def _passed_blocks(

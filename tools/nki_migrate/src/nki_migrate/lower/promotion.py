@@ -8,17 +8,25 @@ type promotion.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType, promote, with_scalar
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Guess, either, float32
-from nki_migrate.lower.observations import is_seen_floating, is_seen_int32, seen_promotion
+from nki_migrate.lower.observations import (
+    is_seen_floating,
+    require_dtype,
+    seen_dtypes,
+    seen_promotion,
+    unlike_dtypes,
+)
 
 __all__ = [
     "guessed",
     "is_truth",
     "met",
     "on_truths",
+    "one_of_two",
     "promoted",
     "refuse_truths",
     "two_guessed",
@@ -83,9 +91,21 @@ def with_number(
         return found
     if is_seen_floating(ctx, tile, text):
         return tile
-    if is_seen_int32(ctx, tile, text):
-        return float32(ctx) if op == "divide" else tile
-    return None
+    return _seen_with_int(ctx, op, tile, text)
+
+
+def _seen_with_int(ctx: Context, op: str, tile: DType, text: str) -> DType | None:
+    """What 0.1 gave a tile and an int in every run, under an assert; None if that differs."""
+    seen = seen_dtypes(ctx, tile, text)
+    found = [
+        float32(ctx) if op == "divide" and not d.is_float else with_scalar(d, False, text)
+        for d in seen
+    ]
+    keys = {d.key if d is not None else None for d in found}
+    if len(keys) != 1 or found[0] is None:
+        return None
+    require_dtype(ctx, tile, seen)
+    return tile if keys == {d.key for d in seen} else found[0]
 
 
 def promoted(ctx: Context, op: str, a: DType, b: DType) -> DType | None:
@@ -124,14 +144,29 @@ def guessed(ctx: Context, tile: DType, number: str, is_float: bool | None) -> Gu
     stored = frozenset((tile.key,))
     if is_float is None:
         return Guess(float32(ctx), f"{number} is a float", message, stored)
-    return Guess(tile, f"{tile.text} is a floating dtype", message, stored)
+    return _floating(ctx, tile, message, stored)
 
 
-def two_guessed(a: DType, b: DType) -> Guess:
+def _floating(ctx: Context, dtype: DType, message: str, stored: frozenset[str]) -> Guess:
+    """A result of this dtype, if it is a floating one; what was seen may say that it is not."""
+    seen = [d.key for d in seen_dtypes(ctx, dtype, FLOAT32) if d.is_float is False]
+    against = f"`{dtype.text}` was {' or '.join(seen)}" if seen else None
+    return Guess(dtype, f"{dtype.text} is a floating dtype", message, stored, against)
+
+
+def two_guessed(ctx: Context, a: DType, b: DType) -> Guess:
     """The result of two tiles of which the dtype of one, or both, is known only at run time."""
     for known, other in ((a, b), (b, a)):
         if not other.is_known and known.key in {BOOL, other.key}:
             message = f"the dtype of the result depends on `{other.text}`, known only at run time"
             stored = frozenset((other.key,))
-            return Guess(other, f"{other.text} is a floating dtype", message, stored)
-    return either(a, b)
+            return _floating(ctx, other, message, stored)
+    return one_of_two(ctx, a, b)
+
+
+def one_of_two(ctx: Context, a: DType, b: DType) -> Guess:
+    """The result of two tiles whose dtypes are known only at run time, if they are equal."""
+    guess = either(a, b)
+    if not unlike_dtypes(ctx, a, b):
+        return guess
+    return replace(guess, against=f"`{a.text}` and `{b.text}` were not equal")

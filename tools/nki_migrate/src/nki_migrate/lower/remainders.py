@@ -25,7 +25,7 @@ from nki_migrate.lower.destination import (
 )
 from nki_migrate.lower.evaluate import as_dtype, value_of
 from nki_migrate.lower.masks import Region
-from nki_migrate.lower.observations import guard, is_seen_int32
+from nki_migrate.lower.observations import guard, require_dtype, seen_dtypes
 from nki_migrate.lower.operators import is_truth_value, scalar_of
 from nki_migrate.lower.promotion import with_number
 from nki_migrate.lower.signatures import CallSite
@@ -46,10 +46,11 @@ def lower_mod(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     own = own_dtype(ctx, tile)
     if is_float is not False:
         raise Cannot("NKI1236", f"a remainder by `{text}`, which may be no whole number", node)
-    if own.is_float is not False and not (
-        not own.is_known and is_seen_int32(ctx, own, float32(ctx).text)
-    ):
-        raise Cannot("NKI1236", f"a remainder of `{own.text}`, which may be floating", node)
+    if own.is_float is not False:
+        seen = seen_dtypes(ctx, own, float32(ctx).text)
+        if not seen or any(d.is_float is not False for d in seen):
+            raise Cannot("NKI1236", f"a remainder of `{own.text}`, which may be floating", node)
+        require_dtype(ctx, own, seen)
     ctx.report("NKI1236", node, "the remainder of whole numbers is computed in float32")
     _be_positive(ctx, divisor, text, node)
     region = mask_region(ctx, site, tile.shape) or Region(valid_limits(ctx, tile), [])

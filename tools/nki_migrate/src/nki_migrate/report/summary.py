@@ -117,7 +117,8 @@ def kernel_lists(results: Iterable[FileResult]) -> list[str]:
 
 
 def _named(path: str, kernel: KernelReport) -> str:
-    return f"{kernel.name} ({path}:{kernel.line})"
+    through = f", through {', '.join(kernel.through)}" if kernel.through else ""
+    return f"{kernel.name} ({path}:{kernel.line}{through})"
 
 
 @dataclass(frozen=True, slots=True)

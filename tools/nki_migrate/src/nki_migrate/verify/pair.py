@@ -22,6 +22,10 @@ TARGET_CHECKS = ("subset", "capacity", "device")
 """What a result has to pass beside giving the same numbers (see `neuroncore.checks`)."""
 
 
+NEW_FAILED = "new kernel failed: "
+_NOT_NEW = ("old kernel", "the old kernel itself", "reference failed", "reference refused")
+
+
 @dataclass(frozen=True, slots=True)
 class Side:
     """A version of a file to run: where its text lies, how it is named to the user, its backend."""
@@ -50,6 +54,16 @@ class Verdict:
     refused: bool = False
 
     @property
+    def new_failed(self) -> bool:
+        """Whether the new kernel stopped."""
+        return any(problem.startswith(NEW_FAILED) for problem in self.problems)
+
+    @property
+    def says_nothing_of_new(self) -> bool:
+        """Whether something went wrong, and nothing of it with the new kernel."""
+        return bool(self.problems) and all(p.startswith(_NOT_NEW) for p in self.problems)
+
+    @property
     def is_equal(self) -> bool:
         """Whether every run succeeded and every comparison was within the tolerance."""
         return not self.problems
@@ -62,6 +76,7 @@ class Pair:
     case: Case
     old: Side
     new: Side
+    cores: tuple[int, ...] | None = None  # how the new kernel is launched, where no `lnc` says it
 
 
 def verify_pairs(pairs: Sequence[Pair], children: Children, jobs: int) -> list[Verdict]:
@@ -114,7 +129,7 @@ def _outcomes(futures: Sequence[Future[Outcome] | None]) -> list[Outcome | None]
 
 def _jobs(pair: Pair) -> tuple[Job, Job, Job | None]:
     case = pair.case
-    launch = (case.lnc,) if case.lnc is not None else None
+    launch = (case.lnc,) if case.lnc is not None else pair.cores
     old_launch = case.grid if pair.old.backend.name == "beta1" else launch
     return (
         _kernel_job(pair.old, case, old_launch),
