@@ -272,6 +272,8 @@ def test_contradictory_depths_are_refused():
         Constraints(4, 3)
     with pytest.raises(ConstraintError, match="0 or more"):
         Constraints(-1)
+    with pytest.raises(ConstraintError, match="depth of 0 leaves nothing to search"):
+        Constraints(max_depth=0)
 
 
 @pytest.mark.parametrize("name", ["num_targets", "width", "population"])

@@ -1,5 +1,6 @@
 """From a function or a kernel to a winner that is proved; what is wrong with it is found."""
 
+import sqlite3
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from neuroncore.timeline import estimate
 from nkigym import matmul_root, tune
 from nkigym.naive import naive
 from nkigym.search import BudgetError, ConstraintError, EmptySpaceError, SearchError
-from nkigym.store import Store, StoreFullError
+from nkigym.store import Store, StoreCorruptError, StoreFullError
 from nkigym.tiles import parse_tiles, print_tiles
 from nkigym.tuning import ProofError, prove, replayed
 from nkigym.tuning.running import difference, integers, run_program, run_source
@@ -121,6 +122,26 @@ def test_a_full_disk_ends_the_store_and_not_the_search(tmp_path, monkeypatch):
     assert isinstance(winner.trouble, StoreFullError)
     assert str(winner.trouble) == "no room for more"
     assert winner.report.best_ns < winner.report.root_ns
+
+
+def test_a_price_that_the_timeline_does_not_have_is_refused(tmp_path):
+    tune(two, *TWO, budget=30, store=tmp_path / "found")
+    with sqlite3.connect(tmp_path / "found") as opened:
+        opened.execute("UPDATE results SET price_ns = 1.0 WHERE schedule != '[]'")
+
+    with pytest.raises(StoreCorruptError, match=r"says that a kernel takes 0\.00 µs"):
+        tune(two, *TWO, budget=30, store=tmp_path / "found")
+
+
+def test_a_schedule_that_cannot_be_read_does_not_cost_the_winner(tmp_path):
+    plain = tune(two, *TWO, budget=30, store=tmp_path / "found")
+    with sqlite3.connect(tmp_path / "found") as opened:
+        opened.execute("UPDATE results SET schedule = 'torn'")
+
+    winner = tune(two, *TWO, budget=30, store=tmp_path / "found")
+
+    assert isinstance(winner.trouble, StoreCorruptError)
+    assert winner.source == plain.source
 
 
 def test_what_was_found_is_kept_where_nothing_qualifies(tmp_path):

@@ -84,6 +84,8 @@ class _Machine:
         name = statement.output.name
         if name in self.outputs or name not in self.program.returns:
             raise NotAllowedError(f"{name} is there already, or is not returned")
+        if name in self.tiles or name in self.inputs:
+            raise NotAllowedError(f"{name} is a tile or a parameter")
         self.outputs[name] = np.full(statement.output.shape, np.nan, np.float32)
 
     def load(self, statement: Statement) -> None:
@@ -134,9 +136,11 @@ class _Machine:
         return _part(self.tiles[reference.name], reference)
 
     def _keep(self, statement: Statement, value: np.ndarray) -> None:
-        if statement.output.name in self.tiles or statement.output.shape != value.shape:
-            raise NotAllowedError(f"{statement.output.name} is there, or not {value.shape}")
-        self.tiles[statement.output.name] = value
+        name = statement.output.name
+        is_there = name in self.tiles or name in self.outputs or name in self.inputs
+        if is_there or statement.output.shape != value.shape:
+            raise NotAllowedError(f"{name} is there, or not {value.shape}")
+        self.tiles[name] = value
 
 
 _TAKE: dict[str, Callable[[_Machine, Statement], None]] = {

@@ -58,7 +58,7 @@ class Numbered:
 
     def define(self, reference: Reference, values: Atoms, extents: tuple[int, int]) -> None:
         """A new variable. Raises NotAllowedError where there is one, or where sizes differ."""
-        if reference.name in self.tiles:
+        if reference.name in (*self.tiles, *self.outputs, *dict(self.program.parameters)):
             raise NotAllowedError(f"{reference.name} is defined again")
         if reference.shape != extents or reference.intervals != tuple((0, n) for n in extents):
             raise NotAllowedError(f"{reference.name} is {reference.shape}, its value {extents}")
@@ -71,6 +71,8 @@ class Numbered:
         wanted = self.function.shapes([shape for _, shape in self.program.parameters])
         if name in self.outputs:
             raise NotAllowedError(f"the {name} is allocated again")
+        if name in (*self.tiles, *dict(self.program.parameters)):
+            raise NotAllowedError(f"{name} is the name of something else")
         if name not in self.program.returns:
             raise NotAllowedError(f"{name} is not the output")
         place = self.program.returns.index(name)

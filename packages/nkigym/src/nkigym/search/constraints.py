@@ -12,7 +12,7 @@ from nkigym.search.errors import ConstraintError
 class Constraints:
     """`min_depth` and `max_depth`: how many steps from the root a candidate may be.
 
-    Raises ConstraintError where no number is between them.
+    Raises ConstraintError where no number above 0 is between them.
     """
 
     min_depth: int = 0
@@ -24,6 +24,11 @@ class Constraints:
                 "a depth is a number of steps", expected="0 or more",
                 got=f"{min(self.min_depth, self.max_depth)}",
             )  # fmt: skip
+        if self.max_depth < 1:
+            raise ConstraintError(
+                f"a greatest depth of {self.max_depth:g} leaves nothing to search",
+                expected="1 or more",
+            )
         if self.min_depth > self.max_depth:
             raise ConstraintError(
                 "no candidate can meet these constraints",

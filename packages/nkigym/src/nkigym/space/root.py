@@ -19,6 +19,7 @@ from nkigym.space.space import Space
 from nkigym.space.stores import Box, Stores
 from nkigym.space.table import Table
 from nkigym.space.values import Numbers, atoms
+from nkigym.tiles.naming import number_of, with_numbers
 from nkigym.tiles.operators import OPERATORS
 from nkigym.tiles.program import (
     ALLOCATE,
@@ -39,7 +40,11 @@ class Home(NamedTuple):
 
 
 def space_of(program: TileProgram, transforms: Iterable[str] = tuple(TRANSFORMS)) -> Space:
-    """The space of a root program under some transforms; KeyError where one is none."""
+    """The space of a root program under some transforms; tiles are numbered (`with_numbers`).
+
+    Raises KeyError where a transform is none, LaunchError for a program that is none.
+    """
+    program = with_numbers(program)
     kinds = frozenset(kind for name in transforms for kind in KNOWN[name])
     taken = _Apart(Table(kinds, LOAD_TWICE in kinds))
     for statement in program.statements:
@@ -68,7 +73,7 @@ class _Apart:
 
     def load(self, statement: Statement) -> None:
         source = statement.references[0]
-        number = _number(statement.output)
+        number = number_of(statement.output)
         copies = copies_of(statement)
         self.table.repeats |= copies > 1
         self.slices[number] = self.table.slice(source.name, *source.intervals, copies=copies)
@@ -77,7 +82,7 @@ class _Apart:
         self._put(home, number, self.slices[number], ())
 
     def call(self, statement: Statement) -> None:
-        number = _number(statement.output)
+        number = number_of(statement.output)
         operands = tuple(
             self._operand(name, given)
             for name, given in statement.arguments
@@ -92,7 +97,7 @@ class _Apart:
 
     def store(self, statement: Statement) -> None:
         read, written = statement.references
-        number = _number(read)
+        number = number_of(read)
         values = atoms(self._values(number), read.intervals[1])
         store = self.table.store(number, _box(read), written.name, _box(written), values)
         self._put(Home(Stores, self.home[number]), self.stored, store, (number,))
@@ -111,7 +116,7 @@ class _Apart:
         return (self.slices.get(number) or self.calls[number]).values
 
     def _operand(self, name: str, given: Reference) -> Operand:
-        number = _number(given)
+        number = number_of(given)
         rows, columns = _box(given)
         values = atoms(self._values(number), columns)
         return Operand(name, number, rows, columns, self.slices.get(number), values)
@@ -154,7 +159,3 @@ _TAKE: dict[str, Callable[[_Apart, Statement], None]] = {
 def _box(reference: Reference) -> Box:
     rows, columns = reference.intervals
     return rows, columns
-
-
-def _number(reference: Reference) -> int:
-    return int(reference.name[1:])

@@ -20,6 +20,7 @@ from neuroncore.program import (
 from nkigym.checker import check_kernels, check_step, check_tiles
 from nkigym.checker.functions import FUNCTIONS
 from nkigym.loops import Refused, Step, apply, certify
+from nkigym.lower import lower
 from nkigym.search import RefusedStepError, ScheduleError, TileSpace
 from nkigym.space import KNOWN, space_of
 from nkigym.tiles import TileProgram, parse_tiles, print_tiles
@@ -97,7 +98,7 @@ def prove_tiles(
         Check("replay", same, f"{len(schedule)} steps from the text lead to the same text"),
         _is_legal(kernel),
         _is_the_function(root, space.tile_program(state)),
-        _executes("real size", space.kernel(space.root), kernel),
+        _executes("real size", lower(root, kernel.target), kernel),
     ))  # fmt: skip
 
 

@@ -32,9 +32,13 @@ def _row(name: str, before_ns: float, after_ns: float) -> str:
 
 def _found(tuned: Tuned) -> Iterator[str]:
     yield from tuned.report.lines()
-    yield f"again: --strategy {tuned.report.strategy} --seed {tuned.report.seed} " + (
-        f"--budget {tuned.report.candidates}"
-    )
+    report = tuned.report
+    if report.candidates:
+        yield f"again: --strategy {report.strategy} --seed {report.seed} " + (
+            f"--budget {report.candidates}"
+        )
+    else:
+        yield "the budget was spent before the first candidate: give it more"
     if tuned.stored_ns is not None:
         yield f"the store has one that takes {tuned.stored_ns / 1e3:,.2f} µs: nkigym best"
     yield from map(str, tuned.checks)

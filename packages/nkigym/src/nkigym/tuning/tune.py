@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isclose
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from nkigym.search import (
     search,
 )
 from nkigym.search.explorer import Watcher
-from nkigym.store import Recorder, Result, Store, StoreError
+from nkigym.store import Recorder, Result, Store, StoreCorruptError, StoreError
 from nkigym.tiles import TileProgram
 from nkigym.tuning.proof import Check
 from nkigym.tuning.subject import Subject, subject
@@ -120,6 +120,7 @@ def tune(
                 outcome = search(space, plan, kept.prices, kept.found, watcher)
             finally:
                 kept.recorder.flush()
+            _check_price(store, space.price_ns(outcome.best.state), outcome.report.best_ns)
             kept.close(outcome.report)
     schedule = tuple(space.write_step(step) for step in outcome.best.schedule())
     winner = asked.kernel(outcome.best.state)
@@ -136,6 +137,15 @@ def tune(
         kept.recorder.trouble if kept else None,
         kept.faster_ns if kept else None,
     )
+
+
+def _check_price(store: str | Path, price_ns: float, stored_ns: float) -> None:
+    """Raise StoreCorruptError where what was taken from a store is not what the winner takes."""
+    if not isclose(price_ns, stored_ns):
+        raise StoreCorruptError(
+            f"{store} says that a kernel takes {stored_ns / 1e3:,.2f} µs",
+            expected=f"{price_ns / 1e3:,.2f} µs, as the timeline has it", hint="name another file",
+        )  # fmt: skip
 
 
 class _Kept:
@@ -156,8 +166,12 @@ class _Kept:
         self.recorder.add(Result(digest, node.price_ns, node.bound_ns, schedule))
 
     def close(self, report: Report) -> None:
-        """The end of the search."""
+        """The end of the search; what the store has that cannot be read is its trouble."""
+        try:
+            best = self._store.best(self.problem.key)
+        except StoreError as wrong:
+            self.recorder.trouble = self.recorder.trouble or wrong
+            return
         self.recorder.close(report.to_json())
-        best = self._store.best(self.problem.key)
         if best and best[0].price_ns < report.best_ns:
             self.faster_ns = best[0].price_ns
