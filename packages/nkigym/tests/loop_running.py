@@ -17,7 +17,7 @@ def given(program: Program, seed: int = 0, low: int = -3, high: int = 4) -> list
 
 
 def outputs(program: Program) -> list[np.ndarray]:
-    """All results as float64; elements that nothing writes are NaN."""
+    """All results and arguments as float64; what nothing writes is NaN."""
     return [np.asarray(r, np.float64) for r in run_program(program, given(program))]
 
 

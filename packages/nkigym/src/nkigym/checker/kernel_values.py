@@ -1,9 +1,12 @@
-"""Value numbers of kernel programs: what every element of every result is made of.
+"""Value numbers of kernel programs: what every element of every output is made of.
+
+Outputs are the results and the parameters, which a program may update: what is stored there last is
+compared, and an element in which nothing is stored has to be left alone by both.
 
 An element of a parameter is a number of its own, and so is one that nothing has written. A program
 is carried out on these numbers, iteration by iteration: a copy keeps them, sums add them up (modulo
 2^64, so their order does not matter), a product multiplies, everything else mixes. Two programs
-whose results have the same numbers compute the same, up to the order of sums; that two that differ
+whose outputs have the same numbers compute the same, up to the order of sums; that two that differ
 agree by chance is as likely as two equal random numbers of 64 bits. Instructions of which elements
 are not known one by one mix whole tiles. Shares no code with what makes the programs.
 """
@@ -40,7 +43,8 @@ SHIFTS = (np.uint64(31), np.uint64(29))
 
 
 def check_kernels(before: Program, after: Program) -> list[Finding]:
-    """Every result in which `after` is not what `before` is; nothing where all are the same.
+    """Every result, and every parameter as it is left, in which `after` is not what `before` is;
+    nothing where all are the same.
 
     Every iteration is carried out: meant for a few tiles per loop.
     """
@@ -50,10 +54,9 @@ def check_kernels(before: Program, after: Program) -> list[Finding]:
         wanted, found = kernel_values(before), kernel_values(after)
     except NotAllowedError as wrong:
         return [Finding(None, str(wrong))]
-    if len(wanted) != len(found):
-        return [Finding(None, f"{len(found)} results, not {len(wanted)}")]
     findings = []
-    for name, one, other in zip(before.results, wanted, found, strict=True):
+    names = [*before.results, *(buffer.name for buffer in before.parameters)]
+    for name, one, other in zip(names, wanted, found, strict=True):
         if one.shape != other.shape:
             findings.append(Finding(None, f"{name} has shape {other.shape}, not {one.shape}"))
         elif (differs := one != other).any():
@@ -72,13 +75,17 @@ def _interface(program: Program) -> tuple[Any, ...]:
 
 
 def kernel_values(program: Program) -> tuple[Numbers, ...]:
-    """The numbers of each result. Raises NotAllowedError for what cannot be numbered."""
+    """The numbers of each result, and of each parameter when all is done.
+
+    Raises NotAllowedError for what cannot be numbered.
+    """
     machine = _Machine(program)
     for n, buffer in enumerate(program.parameters):
         machine.make(buffer, seed("parameter", n))
     machine.block(program.body, {})
     shapes = program.buffers()
-    return tuple(machine.whole(name).reshape(shapes[name].shape) for name in program.results)
+    names = [*program.results, *(buffer.name for buffer in program.parameters)]
+    return tuple(machine.whole(name).reshape(shapes[name].shape) for name in names)
 
 
 def seed(*what: Any) -> np.uint64:

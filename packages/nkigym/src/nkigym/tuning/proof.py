@@ -26,6 +26,7 @@ from nkigym.space import KNOWN, space_of
 from nkigym.tiles import TileProgram, parse_tiles, print_tiles
 from nkigym.tuning.errors import ProofError
 from nkigym.tuning.running import difference, hides_unwritten, in_domain, run_source
+from nkigym.tuning.written import written_parameters
 
 SEED = 7
 FEW = 256
@@ -173,9 +174,14 @@ def _small(
 
 
 def _same_values(name: str, root: Program, winner: Program) -> Check:
-    """Of every element of every result, up to the order of sums."""
+    """Of every element of every result and argument, up to the order of sums; where the program to
+    begin with has numbers.
+    """
     wrong = check_kernels(root, winner)
-    said = str(wrong[0]) if wrong else f"all of {len(root.results)} results"
+    unknown = check_kernels(root, root) if wrong else []
+    if unknown:
+        return Check("value numbers", None, str(unknown[0]))
+    said = str(wrong[0]) if wrong else f"all of {_counted(root)}"
     return Check(f"value numbers, {name}", not wrong, said)
 
 
@@ -187,13 +193,25 @@ def _executed_calls(body: Sequence[Statement]) -> int:
 
 def _executes(name: str, root: Program, winner: Program) -> Check:
     """The winner's source against the program to begin with, on integers; a second time from other
-    memory where a result could be taken for what nothing has written.
+    memory where an output could be taken for what nothing has written. Arguments that the program
+    to begin with leaves alone are compared as well.
     """
     inputs, wanted = in_domain(root, SEED)
-    source = emit(winner)
-    wrong = difference(run_source(source, winner, inputs), wanted)
-    if wrong is None and hides_unwritten(wanted):
-        wrong = difference(run_source(source, winner, inputs, "zero"), wanted)
-    total = sum(array.size for array in wanted)
-    said = f"{total:,} elements of {len(wanted)} outputs equal to the bit"
+    source, arguments = emit(winner), [buffer.name for buffer in root.parameters]
+    wrong = difference(run_source(source, winner, inputs), wanted, arguments)
+    written, first = written_parameters(root), len(root.results)
+    outputs = [
+        *wanted[:first],
+        *(a for name, a in zip(arguments, wanted[first:], strict=True) if name in written),
+    ]
+    if wrong is None and hides_unwritten(outputs):
+        wrong = difference(run_source(source, winner, inputs, "zero"), wanted, arguments)
+    total = sum(array.size for array in outputs)
+    said = f"{total:,} elements of {_counted(root)} equal to the bit"
     return Check(f"executed, {name}", wrong is None, wrong or said)
+
+
+def _counted(program: Program) -> str:
+    """What a program gives: results, and arguments that it updates."""
+    arguments = len(written_parameters(program))
+    return f"{len(program.results)} outputs" + (f" and {arguments} arguments" * bool(arguments))

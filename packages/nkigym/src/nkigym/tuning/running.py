@@ -2,7 +2,8 @@
 
 What nothing has written is told from what was computed by what it begins as: NaN (or an integer)
 in one run, zero in another. Products are summed in float64: schedules cut them differently, and
-float32 sums of what functions have rounded would differ with the shape.
+float32 sums of what functions have rounded would differ with the shape. What a run gives are the
+results and then every argument as the kernel left it: storing in one is as good as returning it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ Begins = Literal["nan", "zero"]
 def run_source(
     source: str, program: Program, inputs: Sequence[np.ndarray], begins: Begins = "nan"
 ) -> list[np.ndarray]:
-    """What the program's source gives."""
+    """What the program's source gives: its results, then its arguments."""
     import nki_runtime
 
     with (
@@ -63,14 +64,17 @@ def run_source(
         file = Path(folder) / "kernel.py"
         file.write_text(source, "utf-8")
         kernel = runpy.run_path(str(file))[program.name]
-        found = kernel(*[array.copy() for array in inputs])
-    return list(found) if isinstance(found, tuple) else [found]
+        arguments = [array.copy() for array in inputs]
+        found = kernel(*arguments)
+    results = found if isinstance(found, tuple) else [found] if program.results else []
+    return [*results, *arguments]
 
 
 def run_program(program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What the program gives, without a language."""
-    options = Options(product_sums="float64")
-    return list(execute_program(program, [array.copy() for array in inputs], options=options))
+    """What the program gives, without a language: its results, then its arguments."""
+    arguments = [array.copy() for array in inputs]
+    results = execute_program(program, arguments, options=Options(product_sums="float64"))
+    return [*(results or ()), *arguments]
 
 
 def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
@@ -80,21 +84,26 @@ def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
     return any(array.dtype.kind in "iub" or _is_nan(array).any() for array in outputs)
 
 
-def difference(given: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> str | None:
-    """Where outputs differ, to the bit, all of them compared; None where they do not.
+def difference(
+    given: Sequence[np.ndarray], wanted: Sequence[np.ndarray], arguments: Sequence[str] = ()
+) -> str | None:
+    """Where outputs differ, to the bit, all of them compared; None where they do not. The last of
+    them are `arguments`, by name.
 
     One NaN is as good as another: its sign and payload follow the order of operands.
     """
     if len(given) != len(wanted):
         return f"{len(given)} outputs, not {len(wanted)}"
-    for number, (one, other) in enumerate(zip(given, wanted, strict=True)):
+    results = [f"output {number}" for number in range(len(wanted) - len(arguments))]
+    names = [*results, *(f"argument {name}" for name in arguments)]
+    for name, one, other in zip(names, given, wanted, strict=True):
         if one.shape != other.shape or one.dtype != other.dtype:
-            return f"output {number} is {one.dtype}{one.shape}, not {other.dtype}{other.shape}"
+            return f"{name} is {one.dtype}{one.shape}, not {other.dtype}{other.shape}"
         differs = (_bits(one) != _bits(other)) & ~(_is_nan(one) & _is_nan(other))
         if differs.any():
             at = tuple(int(n) for n in np.argwhere(differs)[0])
             return (
-                f"output {number} differs in {int(differs.sum()):,} of {differs.size:,} elements, "
+                f"{name} differs in {int(differs.sum()):,} of {differs.size:,} elements, "
                 f"first at {list(at)}: {one[at]}, not {other[at]}"
             )
     return None

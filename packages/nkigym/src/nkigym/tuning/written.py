@@ -1,4 +1,4 @@
-"""Elements of results that a kernel never writes."""
+"""What a kernel writes: its arguments, and of its results not every element."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ import numpy as np
 
 from neuroncore.errors import UndefinedError
 from neuroncore.memory import window
-from neuroncore.program import Buffer, Program
+from neuroncore.program import Access, Buffer, Program, calls
 from nkigym.loops.touches import READ, Reader, Touch
+
+
+def written_parameters(program: Program) -> list[str]:
+    """The parameters that are outputs as well: an instruction writes in them."""
+    outputs = (call.operands.get(n) for call in calls(program.body) for n in call.record.outputs)
+    written = {value.buffer for value in outputs if isinstance(value, Access)}
+    return [buffer.name for buffer in program.parameters if buffer.name in written]
 
 
 def check_results(program: Program) -> None:
