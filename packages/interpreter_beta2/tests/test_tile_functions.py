@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuroncore.errors import KernelError, ShapeError, SignatureError, UnsupportedError
+from neuroncore.errors import EngineError, KernelError, ShapeError, SignatureError, UnsupportedError
 
 VERSIONS = ("0.3", "0.4", "0.5", "0.6")
 DRAW = np.random.default_rng(3)
@@ -90,6 +90,45 @@ def test_a_function_of_tiles_is_numpys(lang, name, inputs, reference, most):
 
     assert result.dtype == np.float32
     assert ulps(result, reference(*(a.astype(np.float64) for a in inputs))) <= most
+
+
+@pytest.mark.parametrize(("version", "wanted"), [("0.5", 2**24), ("0.6", 2**24 + 1)])
+def test_a_copy_is_exact_from_0_6_on(speak, version, wanted):
+    """Before, ScalarE makes it, in float32."""
+    lang = speak(version)
+
+    result = on_tiles(lang, lang.nl.copy, np.full((4, 8), 2**24 + 1, np.int32))
+
+    assert (result == wanted).all() and result.dtype == np.int32
+
+
+def rsqrt_of_psum(lang):
+    """nl.rsqrt of a tile of fours in PSUM."""
+    nl = lang.nl
+
+    def function(_):
+        tile = nl.ndarray((4, 8), dtype=nl.float32, buffer=nl.psum)
+        lang.nisa.memset(tile, 4.0)
+        return nl.rsqrt(tile)
+
+    return on_tiles(lang, function, np.zeros((4, 8), np.float32))
+
+
+@pytest.mark.parametrize("version", ["0.3", "0.4"])
+def test_rsqrt_reaches_psum_up_to_0_4(speak, version):
+    assert (rsqrt_of_psum(speak(version)) == 0.5).all()
+
+
+@pytest.mark.parametrize("version", ["0.5", "0.6"])
+def test_rsqrt_is_gpsimds_from_0_5_on(speak, version):
+    """It does not reach PSUM, and its numbers are not those of ScalarE's table."""
+    lang = speak(version, activation_range="refuse")
+
+    large = on_tiles(lang, lang.nl.rsqrt, np.full((1, 1), 2.0**100, np.float32))
+
+    assert large.tolist() == [[2.0**-50]]
+    with pytest.raises(EngineError, match="the gpsimd engine does not reach PSUM"):
+        rsqrt_of_psum(lang)
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan"])

@@ -13,8 +13,9 @@ from neuroncore.alu import ALU_OPS, BYPASS
 from neuroncore.errors import KernelError, SignatureError, UnsupportedError
 from neuroncore.memory import View
 from nki_beta2 import _tile_moves as moves
+from nki_beta2._arithmetic import copy
 from nki_beta2._jit import Language
-from nki_beta2._tile_functions import FUNCTIONS
+from nki_beta2._tile_functions import FUNCTIONS, rsqrt_since_0_5
 
 _CONSTANTS = {BYPASS.name: (0, 4), "average": (0, 5)}
 """Operations that no version has as a function on tiles, and the first that names them."""
@@ -115,8 +116,9 @@ def operations(language: Language) -> dict[str, Any]:
             "device_print": moves.device_print,
         }
     functions = dict(FUNCTIONS)
-    if version < (0, 6):
-        functions["copy"] = moves.copy_before_0_6
+    functions["copy"] = moves.copy_before_0_6 if version < (0, 6) else copy
+    if version >= (0, 5):
+        functions["rsqrt"] = rsqrt_since_0_5
     for function in moves.MOVES:
         functions[function.__name__] = function
     functions["matmul"] = moves.matmul if version >= (0, 5) else moves.matmul_up_to_0_4

@@ -13,6 +13,7 @@ from typing import Any
 from neuroncore import trigonometry
 from neuroncore.activations import ACTIVATIONS
 from neuroncore.alu import ALU_OPS, AluKind
+from neuroncore.engines import Engine
 from neuroncore.errors import ShapeError
 from neuroncore.memory import View
 from nki_beta2 import _arithmetic as arithmetic
@@ -27,6 +28,11 @@ def _unary(name: str) -> Callable[..., View]:
         return arithmetic.unary(name, x, dtype)
 
     return _named(function, name, f"{name}(x), element by element.")
+
+
+def rsqrt_since_0_5(x: View, dtype: Any = None) -> View:
+    """1 / sqrt(x) by GpSimdE, which does not reach PSUM [NKI 0.5: release notes]."""
+    return scalar(x, "rsqrt", 0.0, dtype, engine=Engine.gpsimd)
 
 
 def _binary(name: str) -> Callable[..., View]:
