@@ -44,6 +44,16 @@ def test_tiles_of_columns_are_an_error_as_the_parameters_say(watched, nisa, colu
     assert [f.operand for f in report] == ([] if legal else ["tile_position"])
 
 
+def test_a_doubt_that_an_option_settles_is_none(make_world, nisa):
+    report = Report()
+    world = make_world(options=Options(column_tiling="ignore"), watchers=[Device(report)])
+    x = world.tile(np.ones((8, 2)))
+
+    nisa.nc_matmul(world.new((2, 2), space="psum"), x, x, tile_position=(0, 0), tile_size=(128, 64))
+
+    assert not list(report)
+
+
 RANGES = [
     # function, largest and smallest that the documents allow
     ("sin", -np.pi, np.pi),

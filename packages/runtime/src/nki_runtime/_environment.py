@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from neuroncore.errors import LaunchError
+from neuroncore.surface import VERSIONS
 from neuroncore.targets import resolve_target
 from nki_runtime._choice import DEFAULT_BACKEND, Wish
 from nki_runtime.errors import ChoiceError
@@ -39,6 +40,14 @@ def _read_text(name: str, value: str) -> str:
     return value
 
 
+def _read_version(name: str, value: str) -> str:
+    if value not in VERSIONS:
+        raise ChoiceError(
+            f"{name} names no version we know", expected=" or ".join(VERSIONS), got=repr(value)
+        )
+    return value
+
+
 def _read_yes_no(name: str, value: str) -> bool:
     if value.lower() not in _YES_NO:
         raise ChoiceError(f"{name} is neither on nor off", expected="1 or 0", got=repr(value))
@@ -56,7 +65,7 @@ def _read_target(name: str, value: str) -> str:
 
 _READERS: dict[str, Callable[[str, str], Any]] = {
     "NKI_RUNTIME": _read_text,
-    "NKI_RUNTIME_VERSION": _read_text,
+    "NKI_RUNTIME_VERSION": _read_version,
     "NEURON_PLATFORM_TARGET_OVERRIDE": _read_target,
     "NKI_PRECISE_FP": _read_yes_no,
     "NKI_SIMULATOR": _read_yes_no,

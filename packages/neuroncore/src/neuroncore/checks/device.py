@@ -22,6 +22,7 @@ from neuroncore.instructions import Call, TableInput
 from neuroncore.instructions import check as violations
 from neuroncore.memory import View
 from neuroncore.observe import Event, Watcher
+from neuroncore.options import Options
 from neuroncore.spec import Spec
 
 FREE_DIMS = 4  # NKI architecture guide: access patterns; the partition dimension is apart
@@ -84,13 +85,18 @@ class Device(Watcher):
 
 
 def _limits(call: Call) -> Iterator[tuple[str, Violation]]:
-    """What the record itself says, where nothing is let pass."""
-    options = replace(
-        call.options, start_partition="error", transpose_dge_none="error", column_tiling="error"
-    )
+    """What the record itself says, where nothing is let pass; doubts that a program's options
+    settle ("ignore") are none.
+    """
+    options = replace(call.options, start_partition="error", **_doubts(call.options))
     strict = Call(call.record, call.specs, call.attrs, call.target, options, call.version)
     for violation in violations(strict):
         yield violation.error.__name__.removesuffix("Error").lower(), violation
+
+
+def _doubts(options: Options) -> dict[str, Any]:
+    names = ("transpose_dge_none", "column_tiling")
+    return {name: "error" for name in names if getattr(options, name) != "ignore"}
 
 
 def _patterns(call: Call) -> Iterator[tuple[str, Violation]]:
