@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.activations import ACTIVATIONS
-from neuroncore.alu import ALU_OPS, BYPASS
+from neuroncore.alu import ALU_OPS, AVERAGE, BYPASS
 from neuroncore.errors import KernelError, SignatureError, UnsupportedError
 from neuroncore.memory import View
 from nki_beta2 import _tile_moves as moves
@@ -17,11 +17,8 @@ from nki_beta2._arithmetic import copy
 from nki_beta2._jit import Language
 from nki_beta2._tile_functions import FUNCTIONS, rsqrt_since_0_5
 
-_CONSTANTS = {BYPASS.name: (0, 4), "average": (0, 5)}
-"""Operations that no version has as a function on tiles, and the first that names them."""
-_SINCE = {"abs_max": (0, 4), "abs_min": (0, 4)}
-"""The first version of a function on tiles, where it is not 0.3."""
-
+_OPERATIONS = (*ALU_OPS.values(), *ACTIVATIONS.values(), BYPASS, AVERAGE)
+"""Everything that `op=` arguments take; square and relu are here twice, and older as functions."""
 
 _TILE = (lambda v: isinstance(v, View), "a tile")
 _VALUE = (lambda v: isinstance(v, (View, int, float, np.number, np.bool_)), "a tile or a number")
@@ -107,8 +104,10 @@ class TileFunction(Operation):
 def operations(language: Language) -> dict[str, Any]:
     """What this version calls operations, and its functions on tiles."""
     version = language.version
-    found: dict[str, Any] = {name: Operation(name) for name in (*ALU_OPS, *ACTIVATIONS)}
-    found |= {name: Operation(name) for name, since in _CONSTANTS.items() if version >= since}
+    found: dict[str, Any] = {
+        op.name: Operation(op.name) for op in _OPERATIONS if op.since <= version
+    }
+    later = {op.name for op in _OPERATIONS} - found.keys()
     if version < (0, 3):
         return found | {
             "logical_not": Operation("logical_not"),
@@ -125,7 +124,7 @@ def operations(language: Language) -> dict[str, Any]:
     found |= {
         name: TileFunction(name, function)
         for name, function in functions.items()
-        if version >= _SINCE.get(name, (0, 3))
+        if name not in later
     }
     return found | moves.PREDICATES | {
         f.__name__: f for f in (moves.shared_identity_matrix, moves.device_print)

@@ -38,6 +38,8 @@ class AluOp:
     identity: float | int | None = None
     first_generation: int = 2
     """The oldest generation whose ALU has it (as op0/op1 of tensor_scalar)."""
+    since: tuple[int, int] = (0, 1)
+    """The first version that has it as an ALU operation; ScalarE's function may be older."""
     documented: bool = True
     """False for operations of the compiler's enum that documents call unsupported on hardware."""
 
@@ -72,6 +74,10 @@ def _rsqrt(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     return np.divide(np.float32(1), root, out=out)
 
 
+def _relu(x: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    return np.maximum(x, np.float32(0), out=out)
+
+
 def _pick_by_magnitude(better: Callable[..., Any]) -> Callable[..., Any]:
     """The signed operand of larger (or smaller) magnitude; ties give the second."""
 
@@ -103,8 +109,8 @@ ALU_OPS: dict[str, AluOp] = {
         AluOp("maximum", _A, np.maximum, -np.inf),
         AluOp("minimum", _A, np.minimum, np.inf),
         AluOp("power", _A, np.power),
-        AluOp("abs_max", _A, _pick_by_magnitude(np.greater), 0.0, first_generation=4),
-        AluOp("abs_min", _A, _pick_by_magnitude(np.less), np.inf, first_generation=4),
+        AluOp("abs_max", _A, _pick_by_magnitude(np.greater), 0.0, 4, (0, 4)),
+        AluOp("abs_min", _A, _pick_by_magnitude(np.less), np.inf, 4, (0, 4)),
         AluOp("divide", _A, np.divide, documented=False),
         AluOp("mod", _A, np.mod, documented=False),
         AluOp("equal", _C, np.equal),
@@ -125,13 +131,15 @@ ALU_OPS: dict[str, AluOp] = {
         AluOp("abs", _U, np.abs),
         AluOp("rsqrt", _U, _rsqrt),
         AluOp("reciprocal", _U, np.reciprocal),
-        AluOp("square", _U, np.square, first_generation=4),
-        AluOp("relu", _U, lambda x, out=None: np.maximum(x, np.float32(0), out=out), None, 4),
+        AluOp("square", _U, np.square, None, 4, (0, 4)),
+        AluOp("relu", _U, _relu, None, 4, (0, 4)),
     )
 }
 
-BYPASS = AluOp("bypass", _U, np.positive, first_generation=4)
+BYPASS = AluOp("bypass", _U, np.positive, None, 4, (0, 4))
 """No operation: what activate2 writes for a stage that it leaves out."""
+AVERAGE = AluOp("average", _A, np.add, since=(0, 5))
+"""The mean over partitions, an operation of tensor_partition_reduce only."""
 
 # 0.1 kernels write NumPy functions where an operation is meant [NKI migration guide].
 _NUMPY_NAMES = {

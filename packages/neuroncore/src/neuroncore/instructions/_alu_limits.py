@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from neuroncore.activations import ACTIVATIONS
 from neuroncore.engines import Engine
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, Violation
 from neuroncore.instructions._limits import rule
@@ -78,3 +79,27 @@ def known_to_hardware(attr: str, /, **breaks: Any) -> Limit:
         )
 
     return rule(legal, violation, **breaks)
+
+
+def known_to_version(attr: str, /, **breaks: Any) -> Limit:
+    """Refuses operations that came with a later version [NKI 0.4: release notes, new opcodes]."""
+    return rule(
+        lambda c: getattr(c, attr) is None or getattr(c, attr).since <= c.version,
+        lambda c: Violation(
+            AttributeValueError,
+            f"{getattr(c, attr).name} came with NKI {_dotted(getattr(c, attr).since)}"
+            " as an ALU operation",
+            attr,
+            expected="an ALU operation of the chosen version",
+            got=f"{getattr(c, attr).name} in NKI {_dotted(c.version)}",
+            hint="it is a function of nisa.activation in every version"
+            if getattr(c, attr).name in ACTIVATIONS
+            else None,
+            rule=MATH,
+        ),
+        **breaks,
+    )
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

@@ -17,7 +17,7 @@ from neuroncore.engines import ON_CHIP, Engine
 from neuroncore.enums import ReduceCmd
 from neuroncore.errors import AttributeValueError, Violation
 from neuroncore.instructions._accumulators import VECTOR, lanes, registers
-from neuroncore.instructions._alu_limits import known_to_hardware
+from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import (
@@ -144,6 +144,7 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
         arithmetic("op0", binary=True, op0="bitwise_xor"),
         on_vector("op0", op0="power"),
         known_to_hardware("op0", op0="divide"),
+        known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         one_of("op1", "add", "subtract", "multiply", "maximum", "minimum", op1="logical_or"),
         one_of("reduce_cmd", "reset_reduce", "reduce", "load_reduce", reduce_cmd=ReduceCmd.reset),
         Limit(_initial_is_legal, {"imm1": 1.0}),

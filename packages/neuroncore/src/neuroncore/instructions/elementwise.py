@@ -19,7 +19,12 @@ from neuroncore.errors import (
     MemorySpaceError,
     Violation,
 )
-from neuroncore.instructions._alu_limits import bitvec_on_vector, integers_only, known_to_hardware
+from neuroncore.instructions._alu_limits import (
+    bitvec_on_vector,
+    integers_only,
+    known_to_hardware,
+    known_to_version,
+)
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
@@ -183,6 +188,7 @@ TENSOR_TENSOR = Instruction(
             engine=Engine.vector,
         ),
         known_to_hardware("op", op="divide"),
+        known_to_version("op", op="abs_max", target="trn3", version=(0, 3)),
         integers_only("op", "dst", "data1", "data2", op="bitwise_and"),
         bitvec_on_vector("op", **_INTEGERS, op="bitwise_or", engine=Engine.gpsimd),
     ],

@@ -13,7 +13,7 @@ import numpy as np
 from neuroncore.alu import alu_op
 from neuroncore.effects import reads, writes
 from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.instructions._alu_limits import known_to_hardware
+from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import (
@@ -101,6 +101,8 @@ SCALAR_TENSOR_TENSOR = Instruction(
         on_vector("op1", op1="power"),
         known_to_hardware("op0", op0="square"),
         known_to_hardware("op1", op1="divide"),
+        known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
+        known_to_version("op1", op1="abs_max", target="trn3", version=(0, 3)),
     ],
     effects=lambda c: (
         reads("data", "operand1", *(["operand0"] if "operand0" in c.tiles else []))

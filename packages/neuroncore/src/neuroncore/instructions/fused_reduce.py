@@ -18,7 +18,7 @@ from neuroncore.engines import ON_CHIP, Engine
 from neuroncore.enums import ReduceCmd
 from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
-from neuroncore.instructions._alu_limits import known_to_hardware
+from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import with_read_out
 from neuroncore.instructions._lanes import (
@@ -131,6 +131,7 @@ TENSOR_SCALAR_REDUCE = Instruction(
         arithmetic("op0", op0="bitwise_and"),
         on_vector("op0", op0="rsqrt", operand0=0),
         known_to_hardware("op0", op0="square", operand0=0),
+        known_to_version("op0", op0="square", operand0=0, target="trn3", version=(0, 3)),
         one_of("reduce_op", "add", "multiply", "maximum", "minimum", reduce_op="logical_and"),
         one_of("reduce_cmd", "reset_reduce", "reduce", "load_reduce", reduce_cmd=ReduceCmd.idle),
         rule(

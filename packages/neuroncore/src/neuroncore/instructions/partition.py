@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.alu import AluKind, AluOp, alu_op
+from neuroncore.alu import AVERAGE, AluOp, alu_op
 from neuroncore.effects import reads, writes
 from neuroncore.engines import ON_CHIP, SBUF, Engine, Space
 from neuroncore.errors import AccessError, AttributeValueError, DTypeError, ShapeError, Violation
-from neuroncore.instructions._alu_limits import integers_only
+from neuroncore.instructions._alu_limits import integers_only, known_to_version
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import one_of
 from neuroncore.instructions._limits import rule, same_free, start_partition
@@ -32,9 +32,6 @@ from neuroncore.numerics import raw_reader, reader, writer
 from neuroncore.options import Options
 
 # -- tensor_partition_reduce ----------------------------------------------------------------------
-
-AVERAGE = AluOp("average", AluKind.arithmetic, np.add)
-"""The mean over partitions (0.5 and later); an operation of this instruction only."""
 
 _REDUCTIONS = ("add", "maximum", "bitwise_or", "bitwise_and")
 
@@ -84,16 +81,7 @@ TENSOR_PARTITION_REDUCE = Instruction(
             dst="float32[3, 4] sbuf",
         ),
         one_of("op", *_REDUCTIONS, "average", op="minimum"),
-        rule(
-            lambda c: c.op is not AVERAGE or c.version >= (0, 5),
-            lambda c: Violation(
-                AttributeValueError, "average came with NKI 0.5", "op",
-                expected=" or ".join(_REDUCTIONS), got="average",
-                rule="NKI 0.5: tensor_partition_reduce, op",
-            ),
-            op="average",
-            version=(0, 4),
-        ),
+        known_to_version("op", op="average", version=(0, 4)),
         integers_only("op", "dst", "data", op="bitwise_or"),
     ],
     effects=lambda c: reads("data") + writes("dst"),

@@ -14,7 +14,12 @@ from neuroncore.alu import AluOp, alu_op
 from neuroncore.effects import reads, writes
 from neuroncore.engines import ON_CHIP, Engine
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError, Violation
-from neuroncore.instructions._alu_limits import bitvec_on_vector, integers_only, known_to_hardware
+from neuroncore.instructions._alu_limits import (
+    bitvec_on_vector,
+    integers_only,
+    known_to_hardware,
+    known_to_version,
+)
 from neuroncore.instructions._convert import as_engine, flag, optional_op
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
@@ -248,6 +253,8 @@ _RULES: list[Limit] = [
     ),
     known_to_hardware("op0", op0="square"),
     known_to_hardware("op1", op1="mod", operand1=2.0),
+    known_to_version("op0", op0="square", operand0=None, target="trn3", version=(0, 3)),
+    known_to_version("op1", op1="abs_max", operand1=2.0, target="trn3", version=(0, 3)),
     integers_only(
         "op0", "dst", "data", "operand0", "operand1", op0="bitwise_xor", operand0=1, op1=None,
         operand1=None,
