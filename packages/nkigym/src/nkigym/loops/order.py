@@ -69,7 +69,7 @@ def cut_loop(claims: Claims, loop: Loop, cut: int) -> Body:
         claims.touches(first, made), claims.touches(second, made), ((loop, LATER),),
         f"loop {loop.variable} cannot be cut at {cut}",
     )  # fmt: skip
-    front, grown = expand_body(loop, frozenset(before & after))
+    front, grown = expand_body(loop, claims.loops, frozenset(before & after))
     calls = [s for s in grown.body if not isinstance(s, Allocate)]
     count = sum(not isinstance(s, Allocate) for s in first)
     parts = calls[:count], calls[count:]

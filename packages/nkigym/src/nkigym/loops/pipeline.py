@@ -51,7 +51,7 @@ def _pipeline(program: Program, step: Step) -> Taken:
     if loop.trips < len(parts):
         raise Refused(f"loop {loop.variable} has fewer iterations than {len(parts)} parts")
     crossing = _related(claims, loop, parts)
-    front, parts = _with_places(loop, parts, crossing)
+    front, parts = _with_places(loop, claims.loops, parts, crossing)
     own = [_own(loop, part, crossing, claims) for part in parts]
     order = _order(step.option("order", str), len(parts))
     refuse_many(_count(program, loop, front, own))
@@ -110,7 +110,7 @@ def _related(claims: Claims, loop: Loop, parts: Sequence[Body]) -> frozenset[str
 
 
 def _with_places(
-    loop: Loop, parts: Sequence[Body], crossing: frozenset[str]
+    loop: Loop, around: Sequence[Loop], parts: Sequence[Body], crossing: frozenset[str]
 ) -> tuple[Body, list[Body]]:
     """Allocations of the tiles with a place per part, and parts that use place SLOT."""
     turns = Loop(SLOT, 0, len(parts), ())
@@ -119,9 +119,10 @@ def _with_places(
     if any(b.address is not None or b.content is not None for b in old.values()):
         raise Refused(f"a tile of loop {loop.variable} has a fixed place or content")
 
-    change = slotter(old, turns.trips, turns)
+    scope = {each.variable: each for each in (*around, loop, turns)}
+    change = slotter(old, turns, scope)
     front = tuple([new_allocate(s, with_slots(s.buffer, turns.trips)) for s in made])
-    return front, [changed_body(part, change) for part in parts]
+    return front, [changed_body(part, change, scope=scope) for part in parts]
 
 
 def _own(loop: Loop, part: Body, crossing: frozenset[str], claims: Claims) -> Body:

@@ -11,17 +11,27 @@ buffers are expanded over the inner one. The next tile is loaded while this one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from neuroncore.engines import HBM, Space
 from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program
 from neuroncore.program.binding import in_elements
 from nki_dtypes import DType
-from nkigym.loops.making import new_access, new_allocate, new_buffer
+from nkigym.loops.making import new_access, new_affine, new_allocate, new_buffer
 from nkigym.loops.split import halves
 from nkigym.loops.step import Path, Refused, Step
 from nkigym.loops.transform import Taken, Transform
-from nkigym.loops.tree import Body, changed_body, fresh, loop_at, replaced, with_body, with_offset
+from nkigym.loops.tree import (
+    Body,
+    Scope,
+    changed_body,
+    fresh,
+    loop_at,
+    loops_around,
+    replaced,
+    with_body,
+    with_offset,
+)
 
 SLOTS = (2, 3, 4, 8)
 """Numbers of places that `rotate` offers."""
@@ -35,17 +45,17 @@ def with_slots(buffer: Buffer, slots: int) -> Buffer:
 
 
 def slotter(
-    old: Mapping[str, Buffer], slots: int, loop: Loop, values: Mapping[str, Affine] | None = None
+    old: Mapping[str, Buffer], loop: Loop, scope: Scope, values: Mapping[str, Affine] | None = None
 ) -> Callable[[Access], Access]:
     """What makes of accesses to the `old` buffers those to the slot of this iteration of `loop`;
-    first it replaces loop variables by their `values`, everywhere.
+    first it replaces loop variables by their `values`, everywhere. The scope is that of the access.
     """
     given = values or {}
     places: dict[tuple[int, _Terms], Affine] = {}
     """Offsets, and what they are with the values of loop variables."""
-    units: dict[tuple[str, DType | None], int] = {}
-    """How far slots are apart."""
-    known: dict[_Place, tuple[Affine, tuple[int, ...]]] = {}
+    units: dict[tuple[str, DType | None], tuple[int, Affine]] = {}
+    """How far slots are apart, and where this iteration's is."""
+    known: dict[_Place, _Moved] = {}
     """Offset and strides, of whatever buffer → those among slots."""
 
     def given_offset(offset: Affine) -> Affine:
@@ -64,16 +74,19 @@ def slotter(
         if buffer is None:
             return access if offset is access.offset else with_offset(access, offset)
         key = access.buffer, access.dtype
-        unit = units.get(key)
-        if unit is None:
-            unit = units[key] = max(1, _unit(access, buffer))
+        apart = units.get(key)
+        if apart is None:
+            unit = max(1, _unit(access, buffer))
+            apart = units[key] = unit, Affine(-unit * loop.start, ((loop.variable, unit),))
+        if access.indirect is not None and (access.indirect.dim or not buffer.space.on_chip):
+            raise Refused(f"an index that is read on the device moves an access to {buffer.name}")
         if not buffer.space.on_chip:
-            return with_offset(access, offset + _slot(loop, unit))
-        place = unit, offset.constant, offset.terms, access.shape, access.strides
+            return with_offset(access, offset + apart[1])
+        place = apart[0], offset.constant, offset.terms, access.shape, access.strides
         found = known.get(place)
-        if found is None:
-            found = known[place] = _among(access, offset, buffer, unit, slots, loop)
-        moved, strides = found
+        if found is None or (found[2] and not _is_same(found[2], scope)):
+            found = known[place] = _among(access, offset, buffer, loop.trips, apart, scope)
+        moved, strides, _ = found
         return new_access(access, access.buffer, moved, strides)
 
     return change
@@ -81,29 +94,66 @@ def slotter(
 
 _Terms = tuple[tuple[str, int], ...]
 _Place = tuple[int, int, _Terms, tuple[int, ...], tuple[int, ...]]
+_Moved = tuple[Affine, tuple[int, ...], list[Loop]]
+"""Offset and strides, and the loops on whose values it depends that these are right."""
+
+
+def _is_same(loops: list[Loop], scope: Scope) -> bool:
+    """Whether the loops around of these variables run over the same values."""
+    for loop in loops:
+        here = scope[loop.variable]
+        if here is not loop and here.values != loop.values:
+            return False
+    return True
 
 
 def _among(
-    access: Access, offset: Affine, buffer: Buffer, row: int, slots: int, loop: Loop
-) -> tuple[Affine, tuple[int, ...]]:
-    """Offset and strides of an access to a tile of `row` elements where there are `slots` of it."""
-    constant, column = divmod(offset.constant, row)
-    terms = tuple([(name, _wider(c, row, slots, buffer)) for name, c in offset.terms])
-    moved = Affine(constant * row * slots + column, terms) + _slot(loop, row)
-    first, *others = access.strides
-    for count, stride in zip(access.shape[1:], others, strict=True):
-        if count > 1 and abs(stride) >= row:
+    access: Access,
+    offset: Affine,
+    buffer: Buffer,
+    slots: int,
+    apart: tuple[int, Affine],
+    scope: Scope,
+) -> _Moved:
+    """Offset and strides of an access to a tile where there are `slots` of it, so far apart.
+
+    What is as far as a row moves by partitions, all else by columns. The columns of an access are
+    in one row, whatever the loops' variables are, or it is refused: that row is its partition.
+    """
+    row, slot = apart
+    strides, low, high = access.strides, offset.constant, offset.constant
+    for n, count in enumerate(access.shape):
+        stride = strides[n]
+        if -row < stride < row:
+            if stride > 0:
+                high += (count - 1) * stride
+            else:
+                low += (count - 1) * stride
+        elif n and count > 1:
             raise Refused(f"an access to {buffer.name} takes its partitions in two dimensions")
-    return moved, (_wider(first, row, slots, buffer), *others)
+    terms, loops = offset.terms, []
+    for name, move in terms:
+        if -row < move < row:
+            around = scope.get(name)
+            if around is None:
+                raise Refused(f"{name} is the variable of no loop around")
+            first, over = move * around.start, move * (around.trips - 1) * around.step
+            low, high = low + first + min(over, 0), high + first + max(over, 0)
+            loops.append(around)
+        else:
+            terms = tuple([(name, _wider(c, row, slots, buffer)) for name, c in offset.terms])
+    partition = low // row
+    if high // row != partition:
+        raise Refused(f"columns of an access to {buffer.name} are not known to be in one partition")
+    constant = offset.constant + partition * row * (slots - 1)
+    if not -row < strides[0] < row:
+        strides = (_wider(strides[0], row, slots, buffer), *strides[1:])
+    return new_affine(constant, terms) + slot, strides, loops
 
 
 def _unit(access: Access, buffer: Buffer) -> int:
     """How far slots are apart."""
     return in_elements(access, buffer, buffer.row if buffer.space.on_chip else buffer.size)
-
-
-def _slot(loop: Loop, unit: int) -> Affine:
-    return Affine(-unit * loop.start, ((loop.variable, unit),))
 
 
 def _wider(move: int, row: int, slots: int, buffer: Buffer) -> int:
@@ -116,9 +166,13 @@ def _wider(move: int, row: int, slots: int, buffer: Buffer) -> int:
 
 
 def expand_body(
-    loop: Loop, chosen: frozenset[str], values: Mapping[str, Affine] | None = None
+    loop: Loop,
+    around: Sequence[Loop],
+    chosen: frozenset[str],
+    values: Mapping[str, Affine] | None = None,
 ) -> tuple[Body, Loop]:
-    """Allocations that now stand in front of the loop, and the loop without them.
+    """Allocations that now stand in front of the loop, and the loop without them; it has others
+    `around`.
 
     Variables are replaced by their `values`, if there are some.
     """
@@ -131,7 +185,8 @@ def expand_body(
             raise Refused(f"{buffer.name} has a fixed place or content")
 
     rest = tuple([s for s in loop.body if not (isinstance(s, Allocate) and s.buffer.name in old)])
-    body = changed_body(rest, slotter(old, loop.trips, loop, values))
+    scope = {each.variable: each for each in (*around, loop)}
+    body = changed_body(rest, slotter(old, loop, scope, values), scope=scope)
     front = tuple([new_allocate(s, with_slots(s.buffer, loop.trips)) for s in made])
     return front, with_body(loop, body)
 
@@ -140,7 +195,7 @@ def _expand(program: Program, step: Step) -> Taken:
     loop, name = loop_at(program, step.at), step.option("buffer", str)
     if not any(isinstance(s, Allocate) and s.buffer.name == name for s in loop.body):
         raise Refused(f"loop {loop.variable} makes no buffer {name}")
-    front, made = expand_body(loop, frozenset({name}))
+    front, made = expand_body(loop, loops_around(program, step.at), frozenset({name}))
     return Taken(replaced(program, step.at, (*front, made)))
 
 
@@ -155,11 +210,12 @@ def _rotate(program: Program, step: Step) -> Taken:
     chosen = frozenset(_on_chip(loop, space))
     if not chosen:
         raise Refused(f"loop {loop.variable} makes no tile in {space}")
+    around = loops_around(program, step.at)
     if slots == loop.trips:
-        front, made = expand_body(loop, chosen)
+        front, made = expand_body(loop, around, chosen)
         return Taken(replaced(program, step.at, (*front, made)))
     outer, inner, values = halves(loop, slots, fresh(program, loop.variable))
-    front, made = expand_body(inner, chosen, values)
+    front, made = expand_body(inner, (*around, outer), chosen, values)
     return Taken(replaced(program, step.at, (with_body(outer, (*front, made)),)))
 
 

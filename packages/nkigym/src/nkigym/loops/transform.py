@@ -44,12 +44,14 @@ class Claims:
     at: Path
     made: list[Apart] = field(default_factory=list)
     reader: Reader = field(init=False)
+    loops: tuple[Loop, ...] = field(init=False)
     around: list[Range] = field(init=False)
 
     def __post_init__(self) -> None:
         program = self.program
         self.reader = Reader(Visible(program, self.at), program.target, program.nki)
-        self.around = [range_of(loop) for loop in loops_around(program, self.at)]
+        self.loops = loops_around(program, self.at)
+        self.around = [range_of(loop) for loop in self.loops]
 
     def touches(self, body: Sequence[Statement], private: Iterable[str] = ()) -> list[Touch]:
         """What the statements touch, without buffers that each iteration has for itself."""

@@ -21,6 +21,8 @@ from nkigym.loops.making import new_access, new_allocate, new_buffer, new_call
 from nkigym.loops.step import Path, Refused
 
 Body = tuple[Statement, ...]
+Scope = dict[str, Loop]
+"""The loops around a place by variable: no two of them have the same, loops elsewhere may."""
 
 PROGRAMS_KEPT = 256
 """Programs of which the buffers are kept by name."""
@@ -244,10 +246,13 @@ def with_offset(access: Access, offset: Affine) -> Access:
 
 
 def changed_body(
-    body: Body, change: Callable[[Access], Access], names: Mapping[str, str] | None = None
+    body: Body,
+    change: Callable[[Access], Access],
+    names: Mapping[str, str] | None = None,
+    scope: Scope | None = None,
 ) -> Body:
     """The statements with every access replaced, and the names of what they make; itself where
-    nothing changes.
+    nothing changes. While an access is replaced, the scope is that of its place.
     """
     new, same = [], True
     for statement in body:
@@ -255,7 +260,9 @@ def changed_body(
         if isinstance(statement, Call):
             made = _changed_call(statement, change)
         elif isinstance(statement, Loop):
-            inner = changed_body(statement.body, change, names)
+            if scope is not None:
+                scope[statement.variable] = statement
+            inner = changed_body(statement.body, change, names, scope)
             if inner is not statement.body:
                 made = with_body(statement, inner)
         elif names and statement.buffer.name in names:
