@@ -126,7 +126,7 @@ def modelled(modules: Mapping[str, ModuleType], name: Name) -> str:
     """ "yes", "op", "refused" or "no"; that a module misses a name is no answer."""
     value, parts = _owner(modules, name)
     for part in parts:
-        owners = value.__mro__ if isinstance(value, type) else (value, type(value))
+        owners = value.__mro__ if isinstance(value, type) else (value, *type(value).__mro__)
         holds = any(part in getattr(owner, "__dict__", {}) for owner in owners)
         if value is None or not holds or not hasattr(value, part):
             return "no"

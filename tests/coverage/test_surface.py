@@ -296,6 +296,17 @@ def test_every_name_of_any_version_is_there_or_refused_by_name(version):
     assert {("nki.language", "arange"), ("nki", "baremetal")} <= absent  # of 0.1
 
 
+@pytest.mark.parametrize("version", VERSIONS[1:])
+def test_a_version_has_its_own_members_of_tile_size(version):
+    members = [n for n in known_names() if n.name.startswith("tile_size.")]
+    own = {n.name for n in members if version in n.versions} - {n for _, n in REFUSED}
+    sizes = MODULES[version]["nki.language"].tile_size
+
+    assert len(members) == 15
+    assert {n.name for n in members if hasattr(sizes, n.name.partition(".")[2])} == own
+    assert {f"tile_size.{name}" for name in dir(sizes)} == own
+
+
 REFUSED = {
     ("nki", "Kernel.__getitem__"), ("nki", "Kernel.with_schedule"),  # of what nki.jit gives
     ("nki.language", "tile_size.psum_min_align"), ("nki.language", "tile_size.sbuf_min_align"),

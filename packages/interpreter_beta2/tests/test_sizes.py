@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuroncore.errors import LaunchError, UnsupportedError
+from neuroncore.errors import AbsentNameError, LaunchError, UnsupportedError
 
 KIB = 1024
 
@@ -17,7 +17,6 @@ KIB = 1024
         ("psum_fmax", 512),
         ("psum_bank_fmax", 512),
         ("psum_bank_fmax_bytes", 2 * KIB),
-        ("psum_fmax_bytes", 2 * KIB),
         ("psum_num_banks", 8),
         ("gemm_stationary_fmax", 128),
         ("gemm_moving_fmax", 512),
@@ -38,9 +37,27 @@ def test_sbuf_grows_with_the_generation(speak, target, kib):
 
 
 def test_the_older_name_of_the_usable_size(speak):
-    sizes = speak("0.3").nl.tile_size
+    old, sizes = speak("0.3").nl.tile_size, speak("0.4").nl.tile_size
 
-    assert sizes.total_available_sbuf_size == sizes.sbuf_fmax_bytes
+    assert old.total_available_sbuf_size == sizes.sbuf_fmax_bytes
+    assert sizes.psum_fmax_bytes == 4 * sizes.psum_fmax == 2 * KIB
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "text"),
+    [
+        ("0.3", "sbuf_fmax_bytes", "NKI 0.4 to 0.6, and this is 0.3"),
+        ("0.2", "psum_bank_fmax", "NKI 0.5 and 0.6, and this is 0.2"),
+        ("0.6", "psum_fmax_bytes", "NKI 0.4, and this is 0.6"),
+    ],
+)
+def test_a_size_of_another_version_is_refused(speak, version, name, text):
+    sizes = speak(version).nl.tile_size
+
+    with pytest.raises(AbsentNameError, match=f"(?s)nl.tile_size has no {name}\n.*part of {text}"):
+        getattr(sizes, name)
+    assert not hasattr(sizes, name)
+    assert name not in dir(sizes)
 
 
 def test_an_option_sets_the_usable_size(speak):

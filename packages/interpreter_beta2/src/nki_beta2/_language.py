@@ -19,7 +19,7 @@ from nki_beta2._constants import make_shared_constant
 from nki_beta2._jit import Language
 from nki_beta2._loops import loops
 from nki_beta2._operations import operations
-from nki_beta2._sizes import TileSize
+from nki_beta2._sizes import tile_size
 from nki_beta2._tensor import tensor_class
 from nki_dtypes import ALL, DType
 
@@ -46,7 +46,7 @@ def language_contents(language: Language) -> dict[str, Any]:
     contents |= {name: _loop(name) for name in ("affine_range", "sequential_range", "static_range")}
     contents |= {
         "ds": ds,
-        "tile_size": TileSize(language),
+        "tile_size": tile_size(language),
         "NKIObject": NKIObject,
         "NkiTensor": tensor_class(language.choice.nki),
         "MemoryRegion": Space,

@@ -8,10 +8,19 @@ from neuroncore.backend import CURRENT
 from neuroncore.errors import absent_name
 from neuroncore.launch import RUNNING
 from neuroncore.options import Options
+from neuroncore.surface import VERSIONS, span
 from neuroncore.targets import Target, resolve_target
 from nki_beta2._jit import Language
 
 _NOT_PRINTED = ("psum_min_align", "sbuf_min_align")  # of every version [NKI: nl.tile_size]
+
+_FROM_0_4, _FROM_0_5 = VERSIONS[VERSIONS.index("0.4") :], VERSIONS[VERSIONS.index("0.5") :]
+_VERSIONS: dict[str, tuple[str, ...]] = {
+    "psum_num_banks": _FROM_0_4, "sbuf_fmax": _FROM_0_4, "sbuf_fmax_bytes": _FROM_0_4,
+    "sbuf_size_bytes": _FROM_0_4, "psum_fmax_bytes": ("0.4",),
+    "psum_bank_fmax": _FROM_0_5, "psum_bank_fmax_bytes": _FROM_0_5,
+}  # fmt: skip
+"""The versions of the sizes that not all have [NKI: nl.tile_size, by version]."""
 
 
 class TileSize:
@@ -22,6 +31,11 @@ class TileSize:
 
     def __init__(self, language: Language) -> None:
         self._language = language
+
+    def __dir__(self) -> list[str]:
+        nki = self._language.choice.nki
+        sizes = (name for name in vars(TileSize) if not name.startswith("_"))
+        return [name for name in sizes if nki in _VERSIONS.get(name, VERSIONS)]
 
     @property
     def _machine(self) -> tuple[Target, Options]:
@@ -34,6 +48,11 @@ class TileSize:
     @property
     def _target(self) -> Target:
         return self._machine[0]
+
+    @property
+    def _usable_sbuf_bytes(self) -> int:
+        target, options = self._machine
+        return options.usable_sbuf_bytes or target.usable_sbuf_bytes
 
     @property
     def pmax(self) -> int:
@@ -58,7 +77,7 @@ class TileSize:
     @property
     def psum_fmax_bytes(self) -> int:
         """The same as psum_bank_fmax_bytes, under the name that the 0.4 page prints."""
-        return self.psum_bank_fmax_bytes
+        return self._target.psum_bank_bytes
 
     @property
     def psum_num_banks(self) -> int:
@@ -86,13 +105,12 @@ class TileSize:
 
         No document prints it; neuroncore.targets says where ours comes from.
         """
-        target, options = self._machine
-        return options.usable_sbuf_bytes or target.usable_sbuf_bytes
+        return self._usable_sbuf_bytes
 
     @property
     def total_available_sbuf_size(self) -> int:
-        """The same as sbuf_fmax_bytes, under its name before 0.4."""
-        return self.sbuf_fmax_bytes
+        """The same as sbuf_fmax_bytes, under the name that every version has."""
+        return self._usable_sbuf_bytes
 
     @property
     def sbuf_fmax(self) -> int:
@@ -105,6 +123,22 @@ class TileSize:
         return self._target.sbuf_bytes * self._target.partitions
 
     def __getattr__(self, name: str) -> NoReturn:
-        sizes = [n for n in dir(type(self)) if not n.startswith("_")]
         hint = "NKI has it, and no document prints its value" if name in _NOT_PRINTED else None
-        raise absent_name("nl.tile_size", name, sizes, hint)
+        if name in _VERSIONS:
+            nki = self._language.choice.nki
+            hint = f"it is part of NKI {span(_VERSIONS[name])}, and this is {nki}"
+        raise absent_name("nl.tile_size", name, sorted(dir(self)), hint)
+
+
+def tile_size(language: Language) -> TileSize:
+    """The sizes that a version has; reading another says which versions have it."""
+    nki = language.choice.nki
+    absent = {name: _ABSENT for name, having in _VERSIONS.items() if nki not in having}
+    return type("TileSize", (TileSize,), absent | {"__doc__": TileSize.__doc__})(language)
+
+
+def _absent(self: TileSize) -> NoReturn:
+    raise AttributeError  # Python asks __getattr__ then, which knows the name
+
+
+_ABSENT = property(_absent)
