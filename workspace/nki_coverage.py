@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from members import ROOT
-from nki_limits import Found, led_to, limits_section, record_limits
+from nki_limits import NAMES, Found, led_to, limits_section, number_checked
 
 import nki_beta1
 import nki_beta2
 from neuroncore.backend import Choice
 from neuroncore.surface import VERSIONS
 
-NAMES = ROOT / "tests" / "coverage" / "nki_names.json"
 TITLE = "# What is modelled"
 INTRO = """\
 Every public name of NKI by version, and whether kernels can use it here: **yes**; **op**, as the
@@ -192,7 +190,7 @@ def limits_cell(name: Name, answers: Answers, numbers: Mapping[str, int]) -> str
     """The limits of a function by version; "none" where nothing can be wrong."""
     spelt: dict[str, list[str]] = {}
     for version, found in found_of(name, answers).items():
-        records = [f"[{r}](#{r}) {len(record_limits(r))}" for r in sorted(found.records)]
+        records = [f"[{r}](#{r}) {number_checked(r)}" for r in sorted(found.records)]
         refusals = sorted(numbers[text] for text in found.refusals)
         parts = [*records, " ".join(f"R{n}" for n in refusals)]
         spelt.setdefault("; ".join(filter(None, parts)) or "none", []).append(version)

@@ -7,19 +7,27 @@ that they raise.
 
 from __future__ import annotations
 
-import ast
 import inspect
-import textwrap
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from members import ROOT
+
 from neuroncore.checks import CHECKS
 from neuroncore.core import NeuronCore
 from neuroncore.instructions import INSTRUCTIONS, Instruction, Limit
 from neuroncore.instructions._example import example_call
+from neuroncore.instructions._refused import (
+    code_refusals,
+    codes,
+    common_refusals,
+    function_refusals,
+    is_told,
+)
 from neuroncore.options import Options
 from neuroncore.surface import VERSIONS, signature, span, version_tuple
 from nki_beta2 import _arithmetic
@@ -27,6 +35,9 @@ from nki_beta2 import _arithmetic
 OURS = ("nki_beta2", "neuroncore.core", "neuroncore.memory", "neuroncore.registers",
         "neuroncore.trigonometry", "neuroncore.launch")  # fmt: skip
 """Where a function is followed to; behind that, records say what is refused."""
+
+NAMES = ROOT / "tests" / "coverage" / "nki_names.json"
+"""Every public name of NKI that is documented, with its versions."""
 
 LOOSE = Options(start_partition="ignore")
 
@@ -52,8 +63,15 @@ def limit_text(record: Instruction, limit: Limit) -> str:
 
 def limit_versions(record: Instruction, limit: Limit) -> list[str]:
     """The versions with the instruction in which the call that breaks a limit is refused."""
-    having = [v for v in VERSIONS if signature(record.name, v) is not None]
-    return [v for v in having if _breaks(record, limit, v)]
+    return [v for v in having(record.name) if _breaks(record, limit, v)]
+
+
+@cache
+def having(name: str) -> tuple[str, ...]:
+    """The versions that document an instruction; 0.1's last compiler has some before that."""
+    table = json.loads(NAMES.read_text(encoding="utf-8"))["names"]["nki.isa"]
+    since = min((VERSIONS.index(s[:3]) for s, _ in table[name]["versions"]), default=0)
+    return tuple(v for v in VERSIONS[since:] if signature(name, v) is not None)
 
 
 def _breaks(record: Instruction, limit: Limit, version: str) -> bool:
@@ -72,6 +90,18 @@ def record_limits(name: str) -> dict[str, list[str]]:
     return found
 
 
+@cache
+def record_refusals(name: str) -> tuple[str, ...]:
+    """What the code of a record refuses besides, as its text writes it."""
+    told = record_limits(name)
+    return tuple(t for t in code_refusals(INSTRUCTIONS[name]) if not is_told(t, told))
+
+
+def number_checked(name: str) -> int:
+    """How many lines the section of a record has."""
+    return len(record_limits(name)) + len(record_refusals(name))
+
+
 # -- what a function of a language leads to -------------------------------------------------------
 
 
@@ -86,7 +116,7 @@ def followed(value: Any) -> Found:
         seen.add(function.__code__)
         strings = _strings(function.__code__)
         found.records.update(strings & INSTRUCTIONS.keys())
-        found.refusals.update(_refusals(function.__code__))
+        found.refusals.update(function_refusals(function))
         waiting += [f for n in _named(function) for f in _functions_in(n)]
     return found
 
@@ -116,17 +146,10 @@ def _is_ours(function: FunctionType) -> bool:
     return str(function.__globals__.get("__name__", "")).startswith(OURS)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
 def _strings(code: CodeType) -> set[str]:
     """The constants of a function that calls an instruction by its name."""
     found = set()
-    for part in _codes(code):
+    for part in codes(code):
         if {"isa", "_with", "_simulated"} & set(part.co_names):
             found |= {c for c in part.co_consts if isinstance(c, str)}
     return found
@@ -134,7 +157,7 @@ def _strings(code: CodeType) -> set[str]:
 
 def _named(function: FunctionType) -> Iterator[Any]:
     """What a function names: globals, what modules among them hold, methods of the machine."""
-    names = {n for part in _codes(function.__code__) for n in part.co_names}
+    names = {n for part in codes(function.__code__) for n in part.co_names}
     scope = function.__globals__
     owners: list[Any] = [scope[n] for n in names if isinstance(scope.get(n), (ModuleType, type))]
     if "trigonometry" in scope["__name__"]:
@@ -152,39 +175,6 @@ def _named(function: FunctionType) -> Iterator[Any]:
         yield cell.cell_contents
 
 
-@cache
-def _refusals(code: CodeType) -> tuple[str, ...]:
-    """What a function raises, as its text writes it: `{…}` stands for what came."""
-    try:
-        tree = ast.parse(textwrap.dedent("".join(inspect.getsourcelines(code)[0])))
-    except (OSError, SyntaxError):  # made without a source, or a lambda inside a call
-        return ()
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and n.args]
-    named = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id.endswith("Error")]
-    return tuple(text for call in named for text in _refusal(call))
-
-
-def _refusal(call: ast.Call) -> Iterator[str]:
-    what = _words(call.args[0])
-    if what:
-        given = {k.arg: _words(k.value) for k in call.keywords}
-        expected = f" (expected: {given['expected']})" if given.get("expected") else ""
-        rule = f" [{given['rule']}]" if given.get("rule") else ""
-        yield f"{what}{expected}{rule}"
-
-
-def _words(node: ast.expr) -> str:
-    """A string constant, also one with values in it; of other expressions nothing."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.Subscript):
-        return _words(node.value)
-    if isinstance(node, ast.JoinedStr):
-        parts = (_words(v) if isinstance(v, ast.Constant) else "{…}" for v in node.values)
-        return "".join(parts)
-    return ""
-
-
 # -- the page -------------------------------------------------------------------------------------
 
 
@@ -197,12 +187,15 @@ def led_to(name: str, module: str, version: str, value: Any) -> Found:
 
 def limits_section(numbers: Mapping[str, int]) -> Iterator[str]:
     """The limits of records, and the refusals that cells name by number."""
-    yield from ("## Limits of instructions", "", LIMITS, "")
+    yield from ("## Limits of instructions", "", LIMITS, "", "### Every instruction", "")
+    yield from (f"- {text}" for text in common_refusals())
+    yield ""
     for name in INSTRUCTIONS:
         yield from (f"### {name}", "")
         yield f"- operands, engines: [{name}](instructions.md#{name})"
         for text, versions in record_limits(name).items():
             yield f"- {span(versions) if versions else 'in no version'}: {text}"
+        yield from (f"- also: {text}" for text in record_refusals(name))
         yield ""
     yield from ("## Refusals", "", REFUSALS, "")
     yield from (f"- R{number}: {text}" for text, number in numbers.items())
@@ -212,9 +205,10 @@ def limits_section(numbers: Mapping[str, int]) -> Iterator[str]:
 
 LIMITS = """\
 Each with the versions in which it holds, as a call that breaks it is told: the numbers are that
-call's. All are enforced always, when the call is made; what is a warning there by an
-[option](options.md) is an error under `--check device`. Before its own limits an instruction holds
-its operands to their memories, dtypes, 128 partitions, start partitions and the engine's reach."""
+call's. Below them, after *also*, what the instruction's code refuses where no such call is kept:
+values that it finds when it is executed, attributes that are written wrongly, a limit's further
+reasons; `{…}` stands for what came. All are enforced always, when the call is made; what is a
+warning there by an [option](options.md) is an error under `--check device`."""
 
 REFUSALS = """\
 What functions refuse besides the limits of the instructions that they are made of, always, when

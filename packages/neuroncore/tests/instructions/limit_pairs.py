@@ -14,8 +14,7 @@ from typing import Any
 
 from neuroncore.engines import Engine
 from neuroncore.instructions import Call, Instruction, check
-from neuroncore.instructions._example import example_call
-from neuroncore.instructions.dma_transpose import _gathering
+from neuroncore.instructions._example import example_call, gathering, moving
 from neuroncore.options import Options
 
 Changes = Mapping[str, Any]
@@ -25,15 +24,34 @@ _BF16_ROWS = {"dst": "bfloat16[128, 16] sbuf"}
 
 
 def _rows(dtype: str, width: int, rows: int, index: str) -> Any:
-    return _gathering(f"{dtype}[64, {width}] hbm", index, rows)
+    return gathering(f"{dtype}[64, {width}] hbm", index, rows)
 
 
-def _of_sizes(*shapes: tuple[str, str]) -> Changes:
+def _of_sizes(*shapes: tuple[str, str]) -> dict[str, Any]:
     return {name: f"float32[{shape}]" + (" psum" if name == "dst" else " sbuf")
             for name, shape in shapes}  # fmt: skip
 
 
+_E4M3FN: dict[str, Any] = {
+    "stationary": "float8_e4m3fn[4, 3] sbuf",
+    "moving": "float8_e4m3fn[4, 5] sbuf",
+}
+_ADDED: dict[str, Any] = {
+    "dst": "float32[4, 8] sbuf", "src1": "float32[4, 8] sbuf",
+    "src0": gathering("float32[64, 8] hbm", "int32[4, 1] sbuf", 4),
+}  # fmt: skip
+_PE_TILE: dict[str, Any] = {"tile_position": (0, 0), "tile_size": (32, 128)}
+_FOUR_GROUPS: dict[str, Any] = {
+    "stationary": "float8_e4m3fn_x4[64, 2] sbuf", "moving": "float8_e4m3fn_x4[64, 3] sbuf",
+    "stationary_scale": "uint8[36, 2] sbuf", "moving_scale": "uint8[36, 3] sbuf",
+}  # fmt: skip
+
 PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
+    ("dma_compute", 4): (
+        {"src0": "float32[4, 8] hbm"},
+        {"src0": moving("float32[64, 8] hbm", "int32[1, 1] sbuf", 4)},
+    ),
+    ("dma_compute", 5): (_ADDED, _ADDED | {"src1": "bfloat16[4, 8] sbuf"}),
     ("dma_copy", 6): ({"target": "trn3", "priority": 3}, {"target": "trn3", "priority": 4}),
     ("dma_transpose", 10): (
         _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "uint32[16, 1] sbuf")},
@@ -84,6 +102,26 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
         {"tile_position": (32, 0), "tile_size": (32, 128)},
         {"tile_position": (16, 0), "tile_size": (32, 128)},
     ),
+    ("nc_matmul", 14): (_E4M3FN | {"target": "trn3"}, _E4M3FN | {"target": "trn2"}),
+    ("nc_matmul", 15): (
+        _E4M3FN | {"target": "trn3", "version": (0, 4)},
+        _E4M3FN | {"target": "trn3", "version": (0, 3)},
+    ),
+    ("nc_matmul", 17): (
+        _PE_TILE | _of_sizes(("stationary", "32, 3"), ("moving", "32, 5")),
+        _PE_TILE | _of_sizes(("stationary", "33, 3"), ("moving", "33, 5")),
+    ),
+    ("nc_matmul_mx", 9): ({}, {"stationary_scale": "uint8[4, 2] sbuf @1"}),
+    ("nc_matmul_mx", 11): ({}, {"moving_scale": "uint8[4, 3] sbuf @1"}),
+    ("nc_matmul_mx", 13): (
+        _FOUR_GROUPS | {"tile_position": (0, 0), "tile_size": (64, 128)},
+        _FOUR_GROUPS | {"tile_position": (0, 0), "tile_size": (32, 128)},
+    ),
+    ("nc_transpose", 4): (
+        {"data": "float32[4, 32] sbuf", "dst": "float32[32, 4] sbuf"},
+        {"data": "float32[4, 33] sbuf", "dst": "float32[33, 4] sbuf"},
+    ),
+    ("quantize_mx", 5): ({}, {"dst_scale": "uint8[4, 2] sbuf @1"}),
     ("nonzero_with_count", 2): (
         {"index_offset": 2**31 - 4}, {"index_offset": 2**31 - 3},
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,30 @@ def make_operand(core: NeuronCore, given: Any) -> Any:
     if isinstance(given, np.ndarray):
         return _filled(core, Space.sbuf, given)
     return given(core) if callable(given) else given
+
+
+def gathering(source: str, index: str, rows: int) -> Callable[[Any], View]:
+    """`rows` rows of `source` (spec text, 2-D), named by an index tile (spec text)."""
+
+    def make(core: Any) -> View:
+        base, offsets = make_operand(core, source), make_operand(core, index)
+        width = base.shape[1]
+        return base.ap([[width, rows], [1, width]], vector_offset=offsets)
+
+    make.__doc__ = f"{rows} rows of {source}, named by {index}"
+    return make
+
+
+def moving(source: str, index: str, rows: int) -> Callable[[Any], View]:
+    """`rows` rows of `source` (spec text, 2-D) from one that an index tile (spec text) names."""
+
+    def make(core: Any) -> View:
+        base, offset = make_operand(core, source), make_operand(core, index)
+        width = base.shape[1]
+        return base.ap([[width, rows], [1, width]], scalar_offset=offset)
+
+    make.__doc__ = f"{rows} rows of {source} from {index} on"
+    return make
 
 
 def make_view(core: NeuronCore, spec: Spec) -> View:

@@ -51,7 +51,7 @@ def dequantized(data: Spec, scale: Spec) -> Callable[[View, View], np.ndarray]:
     return values
 
 
-def scales_fit(data: str, scale: str, **breaks: Any) -> Limit:
+def scales_fit(data: str, scale: str) -> Callable[[Call], Iterable[Violation]]:
     """The scale tile covers the groups of `data` (in packed elements) and lies beside it."""
 
     def check(c: Call) -> Iterable[Violation]:
@@ -78,7 +78,7 @@ def scales_fit(data: str, scale: str, **breaks: Any) -> Limit:
                 got="float8_e8m0fnu before NKI 0.5", rule=f"NKI 0.5: {c.record.name}, dtypes",
             )  # fmt: skip
 
-    return Limit(check, breaks)
+    return check
 
 
 def whole_quadrants(data: str, **breaks: Any) -> Limit:

@@ -17,6 +17,7 @@ from neuroncore.errors import Violation
 from neuroncore.instructions._example import example_call
 from neuroncore.instructions._limits import check
 from neuroncore.instructions._record import Example, Instruction, Limit, Operand
+from neuroncore.instructions._refused import code_refusals, common_refusals, is_told
 from neuroncore.options import Options
 from neuroncore.surface import VERSIONS, signature, span
 from nki_dtypes import ALL
@@ -42,6 +43,8 @@ def reference_page(records: Iterable[Instruction]) -> str:
         "This page is written from the records by "
         "`python -m neuroncore.instructions docs/instructions.md`.\n",
     ]
+    parts += ["Before its own limits every instruction refuses, {…} stands for what came:\n"]
+    parts += ["```text", *_items(common_refusals()), "```\n"]
     for record in records:
         parts += [f"## {record.name}\n", "```text", *_signatures(record), "```\n"]
         parts += ["```text", describe(record), "```\n"]
@@ -55,7 +58,9 @@ def _sections(record: Instruction) -> Iterator[list[str]]:
     if record.attrs:
         yield ["Attributes", *(f"  {n} = {_value(a.default)}" for n, a in record.attrs.items())]
     yield [f"Engines: {', '.join(e.name for e in record.engines)}"]
-    yield ["Refused, for example", *_refusals(record)]
+    yield ["Refused, for example", *_items(_limits(record))]
+    if also := _also_refused(record):
+        yield ["Refused too, {…} stands for what came", *_items(also)]
     yield ["Examples", *(line for e in record.examples for line in _example(record, e))]
     yield [f"Source: {record.source}", f"0.1's mask=: {record.mask.value}"]
 
@@ -93,20 +98,25 @@ def _dtypes(operand: Operand) -> str:
     return f"; {', '.join(legal)}"
 
 
-def _refusals(record: Instruction) -> Iterator[str]:
-    seen = set()
+def _limits(record: Instruction) -> list[str]:
+    """Each limit as the call that breaks it is told."""
+    found: dict[str, str] = {}
     for limit in record.limits:
         for broken in _violations(record, limit):
-            if limit.breaks and broken.what not in seen:
-                seen.add(broken.what)
-                expected = f" (expected: {broken.expected})" if broken.expected else ""
-                rule = f" [{broken.rule}]" if broken.rule else ""
-                yield from textwrap.wrap(
-                    f"{broken.what}{expected}{rule}",
-                    _WIDTH,
-                    initial_indent="  - ",
-                    subsequent_indent="    ",
-                )
+            expected = f" (expected: {broken.expected})" if broken.expected else ""
+            rule = f" [{broken.rule}]" if broken.rule else ""
+            found.setdefault(broken.what, f"{broken.what}{expected}{rule}")
+    return list(found.values())
+
+
+def _also_refused(record: Instruction) -> list[str]:
+    told = _limits(record)
+    return [text for text in code_refusals(record) if not is_told(text, told)]
+
+
+def _items(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        yield from textwrap.wrap(text, _WIDTH, initial_indent="  - ", subsequent_indent="    ")
 
 
 def _violations(record: Instruction, limit: Limit) -> list[Violation]:

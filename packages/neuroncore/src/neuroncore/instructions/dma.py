@@ -25,6 +25,7 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.instructions._convert import flag, member, optional_op
+from neuroncore.instructions._example import gathering, moving
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._record import (
     Attr,
@@ -194,6 +195,8 @@ def _rmw_is_legal(c: Call) -> Iterable[Violation]:
     if op is not None and (_is_vector(c.src) or (_is_vector(c.dst) and c.dst.dtype != c.src.dtype)):
         yield Violation(
             UnsupportedError, "dst_rmw_op with this gather is not modelled", "dst_rmw_op",
+            expected="no vector_offset, or one on dst and src of dst's dtype",
+            got=f"{c.src!r} into {c.dst!r}",
             rule=f"{RULE}, dst_rmw_op",
         )  # fmt: skip
 
@@ -258,6 +261,8 @@ def _optional_int(value: Any) -> int | None:
 
 _RAMP = np.arange(32.0).reshape(4, 8)
 
+_ROWS = gathering("float32[64, 8] hbm", "int32[4, 1] sbuf", 4)
+
 DMA_COPY = Instruction(
     name="dma_copy",
     engines=(Engine.dma,),
@@ -289,6 +294,10 @@ DMA_COPY = Instruction(
         Limit(_trigger_is_legal, {"engine": Engine.sync}),
         Limit(_trigger_is_legal, {"priority": 1}),
         Limit(_rmw_is_legal, {"dst_rmw_op": "maximum"}),
+        Limit(_dge_is_legal, {"src": _ROWS, "dge_mode": DgeMode.hwdge}),
+        Limit(_dge_is_legal, {"src": moving("float32[64, 8] hbm", "int32[1, 1] sbuf", 4),
+                              "dge_mode": DgeMode.none}),
+        Limit(_rmw_is_legal, {"src": _ROWS, "dst_rmw_op": "add"}),
     ],
     effects=_effects,
     work=_work,

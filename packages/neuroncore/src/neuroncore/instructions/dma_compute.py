@@ -17,6 +17,7 @@ from neuroncore.enums import OobMode
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import unpublished
+from neuroncore.instructions._example import gathering, moving
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._record import (
     REQUIRED,
@@ -208,6 +209,9 @@ def _chooses(c: Call, views: Mapping[str, Any]) -> np.ndarray | None:
 
 _RAMP = np.arange(32.0).reshape(4, 8)
 
+_ROWS = gathering("float32[64, 8] hbm", "int32[4, 1] sbuf", 4)
+_ADDED = {"dst": "float32[4, 8] sbuf", "src0": _ROWS, "src1": "float32[4, 8] sbuf"}
+
 DMA_COMPUTE = Instruction(
     name="dma_compute",
     engines=(Engine.dma,),
@@ -242,6 +246,9 @@ DMA_COMPUTE = Instruction(
             scales=[1.0, 2.0],
         ),
         Limit(_addresses, {"oob_mode": OobMode.skip}),
+        Limit(_addresses, {"src0": moving("float32[64, 8] hbm", "int32[1, 1] sbuf", 4)}),
+        Limit(_addresses, {"src0": _ROWS}),
+        Limit(_addresses, _ADDED | {"unique_indices": False}),
     ],
     effects=lambda c: reads(*_given(c)) + writes("dst"),
     work=unpublished,

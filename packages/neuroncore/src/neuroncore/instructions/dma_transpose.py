@@ -26,7 +26,7 @@ from neuroncore.instructions._dma_transpose_limits import (
     skipping,
     transposed_shape,
 )
-from neuroncore.instructions._example import make_operand
+from neuroncore.instructions._example import gathering, make_operand
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._record import (
     Attr,
@@ -108,18 +108,6 @@ def _result(c: Call) -> Result:
     return transposed_shape(c), c.src.dtype, Space.sbuf
 
 
-def _gathering(source: str, index: str, rows: int) -> Callable[[Any], View]:
-    """`rows` rows of `source` (spec text, 2-D), named by an index tile (spec text)."""
-
-    def make(core: Any) -> View:
-        base, offsets = make_operand(core, source), make_operand(core, index)
-        width = base.shape[1]
-        return base.ap([[width, rows], [1, width]], vector_offset=offsets)
-
-    make.__doc__ = f"{rows} rows of {source}, named by {index}"
-    return make
-
-
 _RAMP = np.arange(12.0).reshape(3, 4)
 _ROWS, _BACK = np.arange(64.0).reshape(16, 4), np.arange(15, -1, -1)
 
@@ -164,25 +152,25 @@ DMA_TRANSPOSE = Instruction(
         Limit(is_direct, {"dge_mode": DgeMode.hwdge, "src": "bfloat16[16, 4] hbm",
                           "dst": "bfloat16[4, 16] sbuf", "version": (0, 5)}),
         Limit(is_indirect, _GATHER | {
-            "src": _gathering("bfloat16[64, 128] hbm", "uint32[16, 1] sbuf", 16),
+            "src": gathering("bfloat16[64, 128] hbm", "uint32[16, 1] sbuf", 16),
             "target": "trn1"}),
         Limit(is_indirect, _GATHER | {
-            "src": _gathering("bfloat16[64, 128] hbm", "uint32[16, 1] sbuf", 16),
+            "src": gathering("bfloat16[64, 128] hbm", "uint32[16, 1] sbuf", 16),
             "dge_mode": DgeMode.hwdge}),
         Limit(is_indirect, {
-            "src": _gathering("float32[64, 128] hbm", "uint32[16, 1] sbuf", 16),
+            "src": gathering("float32[64, 128] hbm", "uint32[16, 1] sbuf", 16),
             "dst": "float32[128, 16] sbuf"}),
         Limit(is_indirect, {
-            "src": _gathering("bfloat16[64, 64] hbm", "uint32[16, 1] sbuf", 16),
+            "src": gathering("bfloat16[64, 64] hbm", "uint32[16, 1] sbuf", 16),
             "dst": "bfloat16[64, 16] sbuf", "version": (0, 3)}),
         Limit(is_indirect, {
-            "src": _gathering("bfloat16[64, 8] hbm", "uint32[8, 1] sbuf", 8),
+            "src": gathering("bfloat16[64, 8] hbm", "uint32[8, 1] sbuf", 8),
             "dst": "bfloat16[8, 8] sbuf"}),
         Limit(is_indirect, {
-            "src": _gathering("bfloat16[64, 8] hbm", "uint32[16, 2] sbuf", 32),
+            "src": gathering("bfloat16[64, 8] hbm", "uint32[16, 2] sbuf", 32),
             "dst": "bfloat16[8, 32] sbuf"}),
         Limit(is_indirect, _GATHER | {
-            "src": _gathering("bfloat16[64, 128] hbm", "int32[16, 1] sbuf", 16)}),
+            "src": gathering("bfloat16[64, 128] hbm", "int32[16, 1] sbuf", 16)}),
         rule(
             skipping,
             lambda c: Violation(

@@ -122,6 +122,8 @@ def _matmul_result(c: Call) -> Result:
 _LEFT = np.arange(12.0).reshape(4, 3)
 _RIGHT = np.arange(20.0).reshape(4, 5)
 
+_E4M3FN = {"stationary": "float8_e4m3fn[4, 3] sbuf", "moving": "float8_e4m3fn[4, 5] sbuf"}
+
 NC_MATMUL = Instruction(
     name="nc_matmul",
     engines=(Engine.tensor,),
@@ -178,6 +180,13 @@ NC_MATMUL = Instruction(
             rows_are_tiled, column_tiling, tile_position=(0, 64), tile_size=(128, 64),
             options=Options(column_tiling="error"),
         ),
+        Limit(input_dtypes, _E4M3FN | {"target": "trn2"}),
+        Limit(input_dtypes, _E4M3FN | {"target": "trn3", "version": (0, 3)}),
+        Limit(transpose_is_legal, {"is_transpose": True, "accumulate": True,
+                                   "moving": "float32[4, 4] sbuf", "dst": "float32[3, 4] psum"}),
+        Limit(placement_is_legal, {"tile_position": (0, 0), "tile_size": (32, 128),
+                                   "stationary": "float32[33, 3] sbuf",
+                                   "moving": "float32[33, 5] sbuf"}),
     ],
     effects=_matmul_effects,
     work=_matmul_work,

@@ -142,6 +142,9 @@ def _ones(columns: int) -> Callable[[NeuronCore], View]:
 _UNIT = ("sbuf uint8", np.full((4, 2), 127))
 _HALF = ("sbuf uint8", np.full((4, 3), 126))
 
+_STATIONARY_SCALES = scales_fit("stationary", "stationary_scale")
+_MOVING_SCALES = scales_fit("moving", "moving_scale")
+
 NC_MATMUL_MX = Instruction(
     name="nc_matmul_mx",
     engines=(Engine.tensor,),
@@ -168,10 +171,20 @@ NC_MATMUL_MX = Instruction(
         Limit(_sizes, {"dst": "float32[2, 4] psum"}),
         Limit(_sizes, {"moving": "float8_e4m3fn_x4[32, 513] sbuf", "dst": "float32[2, 513] psum",
                        "moving_scale": "uint8[4, 513] sbuf", "version": (0, 4)}),
-        scales_fit("stationary", "stationary_scale", stationary_scale="uint8[4, 1] sbuf"),
-        scales_fit("moving", "moving_scale", moving_scale="uint8[3, 3] sbuf"),
+        Limit(_STATIONARY_SCALES, {"stationary_scale": "uint8[4, 1] sbuf"}),
+        Limit(_MOVING_SCALES, {"moving_scale": "uint8[3, 3] sbuf"}),
         Limit(_row_tiling, {"tile_position": (0, 0)}),
         from_generation(4, "dst", "trn2"),
+        Limit(_STATIONARY_SCALES, {"stationary_scale": "uint8[4, 2] sbuf @5"}),
+        Limit(_STATIONARY_SCALES, {"stationary_scale": "float8_e8m0fnu[4, 2] sbuf",
+                                   "version": (0, 4)}),
+        Limit(_MOVING_SCALES, {"moving_scale": "uint8[4, 3] sbuf @5"}),
+        Limit(_MOVING_SCALES, {"moving_scale": "float8_e8m0fnu[4, 3] sbuf", "version": (0, 4)}),
+        Limit(_row_tiling, {"stationary": "float8_e4m3fn_x4[64, 2] sbuf",
+                            "moving": "float8_e4m3fn_x4[64, 3] sbuf",
+                            "stationary_scale": "uint8[36, 2] sbuf",
+                            "moving_scale": "uint8[36, 3] sbuf",
+                            "tile_position": (0, 0), "tile_size": (32, 128)}),
     ],
     effects=lambda c: (
         reads("stationary", "moving", "stationary_scale", "moving_scale") + accumulated(c)

@@ -89,6 +89,8 @@ def _packs_four(c: Call) -> Iterable[Violation]:
         )  # fmt: skip
 
 
+_SCALES_FIT = scales_fit("src", "dst_scale")
+
 QUANTIZE_MX = Instruction(
     name="quantize_mx",
     engines=(Engine.vector,),
@@ -103,8 +105,10 @@ QUANTIZE_MX = Instruction(
         same_partitions("src", "dst", dst="float8_e4m3fn_x4[64, 2] sbuf"),
         whole_quadrants("src", src="bfloat16[16, 8] sbuf", dst="float8_e4m3fn_x4[16, 2] sbuf"),
         Limit(_packs_four, {"src": "bfloat16[32, 9] sbuf"}),
-        scales_fit("src", "dst_scale", dst_scale="uint8[4, 3] sbuf"),
+        Limit(_SCALES_FIT, {"dst_scale": "uint8[4, 3] sbuf"}),
         from_generation(4, "dst", "trn2"),
+        Limit(_SCALES_FIT, {"dst_scale": "uint8[4, 2] sbuf @5"}),
+        Limit(_SCALES_FIT, {"dst_scale": "float8_e8m0fnu[4, 2] sbuf", "version": (0, 4)}),
     ],
     effects=lambda c: reads("src") + writes("dst", "dst_scale"),
     work=lambda c: one_pass(c, c.src.free / 4),  # [Trainium3 architecture guide]

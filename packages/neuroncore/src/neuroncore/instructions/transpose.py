@@ -119,6 +119,7 @@ NC_TRANSPOSE = Instruction(
             ),
             dst="bfloat16[3, 4] psum",
         ),
+        Limit(_transpose_limits, {"data": "float32[4, 33] sbuf", "dst": "float32[33, 4] sbuf"}),
     ],
     effects=lambda c: reads("data") + writes("dst"),
     work=_transpose_work,
