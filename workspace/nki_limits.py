@@ -53,17 +53,22 @@ class Found:
 # -- limits of records ----------------------------------------------------------------------------
 
 
-def limit_text(record: Instruction, limit: Limit) -> str:
-    """A limit as the call that breaks it is told of it."""
-    call = example_call(record, record.examples[0], **{"options": LOOSE} | dict(limit.breaks)).call
-    broken = next(iter(limit.check(call)))
+def limit_text(record: Instruction, limit: Limit, version: str | None = None) -> str:
+    """A limit as the call that breaks it is told of it in a version; "" where it is legal there."""
+    given = {"options": LOOSE} | dict(limit.breaks)
+    if version is not None:
+        given["version"] = version_tuple(version)
+    call = example_call(record, record.examples[0], **given).call
+    broken = next(iter(limit.check(call)), None)
+    if broken is None:
+        return ""
     rule = f" [{broken.rule}]" if broken.rule else ""
     return f"{broken.what} (expected: {broken.expected}){rule}"
 
 
 def limit_versions(record: Instruction, limit: Limit) -> list[str]:
     """The versions with the instruction in which the call that breaks a limit is refused."""
-    return [v for v in having(record.name) if _breaks(record, limit, v)]
+    return [v for v in having(record.name) if limit_text(record, limit, v)]
 
 
 @cache
@@ -74,20 +79,19 @@ def having(name: str) -> tuple[str, ...]:
     return tuple(v for v in VERSIONS[since:] if signature(name, v) is not None)
 
 
-def _breaks(record: Instruction, limit: Limit, version: str) -> bool:
-    given = {"options": LOOSE} | dict(limit.breaks) | {"version": version_tuple(version)}
-    return any(limit.check(example_call(record, record.examples[0], **given).call))
-
-
 @cache
 def record_limits(name: str) -> dict[str, list[str]]:
     """Limit → versions, for the limits of a record."""
     record = INSTRUCTIONS[name]
     found: dict[str, list[str]] = {}
     for limit in record.limits:
-        versions = found.setdefault(limit_text(record, limit), [])
-        versions += [v for v in limit_versions(record, limit) if v not in versions]
-    return found
+        told = {v: limit_text(record, limit, v) for v in limit_versions(record, limit)}
+        if not told:
+            found.setdefault(limit_text(record, limit), [])
+        for version, text in told.items():
+            versions = found.setdefault(text, [])
+            versions += [version] if version not in versions else []
+    return {text: sorted(versions, key=VERSIONS.index) for text, versions in found.items()}
 
 
 @cache

@@ -34,11 +34,13 @@ def section(name: str) -> str:
 @pytest.mark.parametrize(("record", "limit"), LIMITS)
 def test_a_limit_of_a_record_stands_in_the_page_with_its_versions(record, limit):
     versions = limit_versions(record, limit)
-    (line,) = [t for t in section(record.name).splitlines() if limit_text(record, limit) in t]
+    lines = section(record.name).splitlines()
 
     assert versions or record.name == "activate2"  # 0.4 and later have all functions
-    assert set(versions) <= set(record_limits(record.name)[limit_text(record, limit)])
-    assert line.startswith("- ")
+    for version in versions or [None]:
+        text = limit_text(record, limit, version)
+        assert [t.partition(": ")[2] for t in lines].count(text) == 1
+        assert version is None or version in record_limits(record.name)[text]
 
 
 @pytest.mark.parametrize("name", CALLED)
@@ -68,6 +70,20 @@ def test_a_function_is_followed_to_its_instructions_and_refusals(name, records, 
 
     assert found.records == records
     assert any(text.startswith(refusal) for text in found.refusals)
+
+
+def test_a_limit_that_differs_by_version_is_told_for_each():
+    found = {t: span(v) for t, v in record_limits("dma_transpose").items() if "(8, 8)" in t}
+    ends = {v: t for t, v in found.items()}
+
+    assert "shape[-1] at most 128" in ends["0.4 to 0.6"]
+    assert "expected: 3-D" in ends["0.2"]
+
+
+def test_versions_of_a_limit_are_in_order():
+    for name in INSTRUCTIONS:
+        for versions in record_limits(name).values():
+            assert versions == [v for v in VERSIONS if v in versions]
 
 
 def test_versions_are_those_in_which_the_call_is_refused():

@@ -84,6 +84,7 @@ def test_a_condition_on_the_text_gives_two_refusals():
 def test_what_all_instructions_refuse_is_said_once():
     assert "{…} is in {…} (expected: {…}) [NKI: {…}, memories]" in common_refusals()
     assert any(t.startswith("scalar_offset is {…}, outside") for t in common_refusals())
+    assert any("moves the access outside" in t for t in common_refusals())
 
 
 @pytest.mark.parametrize(

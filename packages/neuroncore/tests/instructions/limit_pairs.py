@@ -118,8 +118,8 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
         _FOUR_GROUPS | {"tile_position": (0, 0), "tile_size": (32, 128)},
     ),
     ("nc_transpose", 4): (
-        {"data": "float32[4, 32] sbuf", "dst": "float32[32, 4] sbuf"},
-        {"data": "float32[4, 33] sbuf", "dst": "float32[33, 4] sbuf"},
+        {"data": "float32[4, 32] sbuf", "dst": "float32[32, 4] sbuf", "engine": Engine.vector},
+        {"data": "float32[4, 33] sbuf", "dst": "float32[33, 4] sbuf", "engine": Engine.vector},
     ),
     ("quantize_mx", 5): ({}, {"dst_scale": "uint8[4, 2] sbuf @1"}),
     ("nonzero_with_count", 2): (

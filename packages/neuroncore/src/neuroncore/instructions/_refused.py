@@ -21,11 +21,15 @@ from typing import Any
 from neuroncore.instructions._execute import plan
 from neuroncore.instructions._limits import check
 from neuroncore.instructions._record import Attr, Instruction, Limit
+from neuroncore.memory import View
 
 UNKNOWN = "{…}"
 """Stands for what is only known when a kernel runs."""
 
 _PARTS = ("run", "engine_of", "covers", "chooses", "moves_bits", "rows")
+_MOVES = ("at_offset", "_stays_in_partition", "ready")
+"""The methods that move a view to where a dynamic offset points, which no name leads to."""
+
 _SCALARS = (str, int, float)
 
 
@@ -41,7 +45,8 @@ def code_refusals(record: Instruction) -> tuple[str, ...]:
 @cache
 def common_refusals() -> tuple[str, ...]:
     """What is refused before the limits of any instruction, and when its operands are found."""
-    return _refusals_behind([check, plan, Instruction.attributes], UNKNOWN)
+    of_views = [vars(View)[name] for name in _MOVES]
+    return _refusals_behind([check, plan, Instruction.attributes, *of_views], UNKNOWN)
 
 
 def is_told(refusal: str, texts: Iterable[str]) -> bool:
