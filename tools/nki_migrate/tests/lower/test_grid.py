@@ -94,3 +94,81 @@ def test_num_programs_is_the_extent():
     result = migrate("copy[a.shape[0] // 128](a)\n", kernel)
 
     assert "n = (x.shape[0] // 128)" in result.after or "n = x.shape[0] // 128" in result.after
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "blocks = a.shape[0] // 128\n    a = a.reshape(128, -1)",
+        "blocks = a.shape[0] // 128\n    blocks *= 2",
+        "blocks = a.shape[0] // 128\n    for blocks in (1, 2): pass",
+        "a = a[:256]\n    blocks = a.shape[0] // 128\n    a = a[:128]",
+        "blocks = blocks[:2]",
+        "global blocks",
+        "blocks = 0",
+        "blocks = -1",
+        "blocks = 0.5",
+    ],
+)
+def test_a_grid_of_other_values_than_the_launch_sees_is_left_to_a_human(host):
+    """Names that mean something else at the launch, and no number of programs."""
+    result = migrate(f"blocks = blocks\ndef run(a):\n    {host}\n    return copy[blocks](a)\n")
+
+    assert "range(" not in result.after.split("@nki.jit")[1].split("def run")[0]
+    assert any(f.rule == "NKI1118" and not f.applied for f in result.findings)
+    assert not result.kernels[0].complete
+
+
+def test_a_modules_variable_is_not_the_launching_functions():
+    result = migrate("""
+        a = [0] * 512
+        BLOCKS = len(a)
+
+        def run(a):
+            return copy[BLOCKS](a)
+        """)
+
+    assert any(f.rule == "NKI1118" and not f.applied for f in result.findings)
+
+
+def test_a_modules_constant_may_stand_below_the_launch():
+    result = migrate("""
+        def run(a):
+            return copy[BLOCKS](a)
+
+        ROWS = 512
+        BLOCKS = ROWS // 128
+        """)
+
+    assert "for i in range(512 // 128):" in result.after
+
+
+def test_a_grid_in_a_variable_is_taken_apart():
+    result = migrate("""
+        def run(a):
+            blocks = a.shape[0] // 128
+            grid = (blocks,)
+            return copy[grid](a)
+        """)
+
+    assert "for i in range(x.shape[0] // 128):" in result.after
+    assert result.kernels[0].complete
+
+
+COUNT = KERNEL.replace("value=tile", "value=nl.multiply(tile, {})")
+
+
+@pytest.mark.parametrize(
+    ("grid", "written", "wanted"),
+    [
+        ("a.shape[0] // 128", "8.0 / nl.num_programs(0)", "8.0 / (x.shape[0] // 128)"),
+        ("2 * 2", "8 % nl.num_programs(0)", "8 % (2 * 2)"),
+        ("3 + 1", "-nl.num_programs(0)", "-(3 + 1)"),
+        ("4", "8.0 / nl.num_programs(0)", "8.0 / 4"),
+    ],
+)
+def test_the_number_of_programs_is_one_operand(grid, written, wanted):
+    result = migrate(f"def run(a):\n    return copy[{grid}](a)\n", COUNT.format(written))
+
+    assert wanted in result.after
+    assert result.kernels[0].complete

@@ -8,10 +8,11 @@ variable is replaced by its definition, an argument by the parameter it is passe
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nki_migrate.facts.symbols import Poly
-from nki_migrate.facts.values import Sym
+from nki_migrate.facts.values import ATOM, Sym
 from nki_migrate.index import FileIndex, Function, Launch, walk
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.plan import Loops
@@ -84,7 +85,21 @@ def is_core_count(launch: Launch) -> bool:
 def _extents(index: FileIndex, function: Function, launch: Launch) -> tuple[str, ...]:
     arguments = _bound_arguments(index, function, launch)
     rewriter = _InKernelWords(index, launch, arguments)
-    return tuple(ast.unparse(rewriter.of(g)) for g in launch.grid)
+    return tuple(ast.unparse(_counts(rewriter, axis, launch)) for axis in rewriter.axes())
+
+
+def _counts(rewriter: _InKernelWords, axis: ast.expr, launch: Launch) -> ast.expr:
+    """An extent in kernel words. Raises Cannot for what is no number of programs."""
+    extent = rewriter.of(axis)
+    if isinstance(extent, ast.Tuple | ast.List):
+        raise rewriter.foreign(axis)
+    negative = isinstance(extent, ast.UnaryOp) and isinstance(extent.op, ast.USub)
+    number = extent.value if isinstance(extent, ast.Constant) else 1
+    if negative or not isinstance(number, int) or number < 1:
+        raise Cannot(
+            "NKI1118", f"a grid of `{ast.unparse(extent)}` programs, which 0.1 refuses", launch.call
+        )
+    return extent
 
 
 def _bound_arguments(index: FileIndex, function: Function, launch: Launch) -> dict[str, str]:
@@ -100,6 +115,20 @@ class _InKernelWords(ast.NodeTransformer):
 
     def __init__(self, index: FileIndex, launch: Launch, arguments: dict[str, str]) -> None:
         self.index, self.launch, self.arguments = index, launch, arguments
+        self.since = launch.call.lineno
+        """The line of the definition that is being written: it reads names as they are there."""
+        self.names: tuple[str, ...] = ()
+        """Those whose definitions are being written."""
+
+    def axes(self) -> tuple[ast.expr, ...]:
+        """The extents of the launch in host words; a tuple that has a name is taken apart."""
+        grid = self.launch.grid
+        if len(grid) == 1 and isinstance(grid[0], ast.Name):
+            found = self._definition(grid[0].id)
+            if found is not None and isinstance(found[0], ast.Tuple):
+                self.since = min(self.since, found[1])
+                return tuple(found[0].elts)
+        return tuple(grid)
 
     def of(self, node: ast.expr) -> ast.expr:
         copied = ast.parse(ast.unparse(node), mode="eval").body
@@ -114,8 +143,23 @@ class _InKernelWords(ast.NodeTransformer):
         if isinstance(node, ast.expr):
             parameter = self.arguments.get(ast.unparse(node))
             if parameter is not None:
+                self._refuse_changed(node)
                 return ast.Name(parameter, ast.Load())
         return super().visit(node)
+
+    def _refuse_changed(self, node: ast.expr) -> None:
+        """Raise Cannot where a name has another value at the launch than in the definition."""
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        launched = self.launch.call.lineno
+        for made in _own_nodes(self._host):
+            if not isinstance(made, ast.Name) or not isinstance(made.ctx, ast.Store):
+                continue
+            if made.id in names and self.since <= made.lineno < launched:
+                raise self.foreign(node)
+
+    @property
+    def _host(self) -> ast.AST:
+        return self.launch.host if self.launch.host is not None else self.index.source.tree
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = self.index.canonical(node.func)
@@ -130,15 +174,34 @@ class _InKernelWords(ast.NodeTransformer):
         if name == "math.ceil":
             node.args = [self._expression(a) for a in node.args]
             return node
-        raise self._foreign(node)
+        raise self.foreign(node)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         definition = self._definition(node.id)
-        if definition is None:
-            raise self._foreign(node)
-        return self.of(definition)
+        if definition is None or node.id in self.names:
+            raise self.foreign(node)
+        value, line = definition
+        outer = self.since, self.arguments, self.names
+        self.names += (node.id,)
+        if self.launch.host is not None and not _is_made_in(self.launch.host, node.id):
+            self.arguments = self._seen_by_the_module()
+        elif line >= self.since:  # made after it is read, or of itself
+            raise self.foreign(node)
+        self.since = min(self.since, line)
+        written = self.of(value)
+        self.since, self.arguments, self.names = outer
+        return written
 
-    def _foreign(self, node: ast.AST) -> Cannot:
+    def _seen_by_the_module(self) -> dict[str, str]:
+        """Arguments without names of the launching function, which a module does not know."""
+        host = self._host
+        return {
+            text: parameter for text, parameter in self.arguments.items()
+            if not any(isinstance(n, ast.Name) and _is_made_in(host, n.id)
+                       for n in ast.walk(ast.parse(text, mode="eval")))
+        }  # fmt: skip
+
+    def foreign(self, node: ast.AST) -> Cannot:
         return Cannot(
             "NKI1118",
             f"the grid `{ast.unparse(node)}` of the launch in line {self.launch.call.lineno}"
@@ -146,31 +209,52 @@ class _InKernelWords(ast.NodeTransformer):
             self.launch.call,
         )
 
-    def _definition(self, name: str) -> ast.expr | None:
-        """The only assignment of a host variable, in the launching function or at module level."""
+    def _definition(self, name: str) -> tuple[ast.expr, int] | None:
+        """The only assignment of a host variable, in the launching function or at module level,
+        and its line; None where something else makes it, too.
+        """
         host = self.launch.host
-        body = [host] if host is not None else [self.index.source.tree]
-        found = [d for scope in body for d in _assignments(scope, name)]
-        if not found and host is not None:
-            found = _assignments_at_top(self.index.source.tree, name)
-        return found[0] if len(found) == 1 else None
+        if host is not None and _is_made_in(host, name):
+            return _only_assignment(host, name)
+        return _only_assignment(self.index.source.tree, name)
 
 
-def _assignments(scope: ast.AST, name: str) -> list[ast.expr]:
-    found: list[ast.expr] = []
-    for node in walk(scope):
+def _is_made_in(host: ast.AST, name: str) -> bool:
+    """Whether a function has a parameter or a variable of this name."""
+    return any(
+        (isinstance(node, ast.arg) and node.arg == name)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
+        for node in walk(host)
+    )
+
+
+def _only_assignment(scope: ast.AST, name: str) -> tuple[ast.expr, int] | None:
+    """What is assigned to the name, if that is all that ever makes it in the scope; its line."""
+    nodes = list(_own_nodes(scope))
+    made = sum(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
+               for n in nodes)  # fmt: skip
+    if made != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in nodes):
+        return None
+    for node in nodes:
         if not isinstance(node, ast.Assign):
             continue
         for target in node.targets:
             if isinstance(target, ast.Name) and target.id == name:
-                found.append(node.value)
-            elif isinstance(target, ast.Tuple):
-                found += _unpacked(target, node.value, name)
-    return found
+                return node.value, node.lineno
+            if isinstance(target, ast.Tuple):
+                for value in _unpacked(target, node.value, name):
+                    return value, node.lineno
+    return None
 
 
-def _assignments_at_top(tree: ast.Module, name: str) -> list[ast.expr]:
-    return [e for s in tree.body if isinstance(s, ast.Assign) for e in _assignments(s, name)]
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, or of a module without those of its functions and classes."""
+    if not isinstance(scope, ast.Module):
+        yield from walk(scope)
+        return
+    for statement in scope.body:
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from walk(statement)
 
 
 def _unpacked(target: ast.Tuple, value: ast.expr, name: str) -> list[ast.expr]:
@@ -265,5 +349,10 @@ def bind_grid(ctx: Context, plan: GridPlan) -> None:
         ctx.facts.positive.add(f"grid {axis}")
         ctx.facts.ranges[atom] = (Poly.number(0), size - Poly.number(1))
         ctx.program_ids[axis] = Sym(Poly.atom(atom), name)
-        level = 3 if extent.isidentifier() else 2
-        ctx.program_counts[axis] = Sym(size, extent, level)
+        ctx.program_counts[axis] = Sym(size, extent, _level(extent))
+
+
+def _level(extent: str) -> int:
+    """How tightly the text of an extent binds; what is not one name or call, not at all."""
+    node = ast.parse(extent, mode="eval").body
+    return ATOM if isinstance(node, ast.Name | ast.Constant | ast.Subscript | ast.Call) else 0

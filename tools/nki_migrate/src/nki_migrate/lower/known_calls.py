@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
+    ATOM,
+    LOOSE,
     Const,
     Index,
     Seq,
@@ -142,12 +144,16 @@ FEW_PROGRAMS = (
 )
 
 
+_OPERATORS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Attribute, ast.Subscript)
+
+
 def _num_programs(ctx: Context, node: ast.Call) -> Value | None:
     axis = _axis_argument(ctx, node, "axes")
     made = ctx.program_counts.get(axis) if axis is not None else None
     if made is not None:
         ctx.report("NKI1119", node, f"the extent of grid axis {axis} is `{made.text}`")
-        ctx.rewrites[node] = made.at(2)
+        is_operand = isinstance(ctx.index.parent(node), _OPERATORS)
+        ctx.rewrites[node] = made.at(ATOM if is_operand else LOOSE)
         return made
     text = text_of(ctx, node)
     if not ctx.program_ids:
