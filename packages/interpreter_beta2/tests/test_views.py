@@ -7,6 +7,7 @@ import pytest
 
 from neuroncore.errors import AccessError, KernelError, ShapeError, UnsupportedError
 from neuroncore.program import capture, execute_program
+from nki_beta2 import BACKEND
 
 X = np.arange(4 * 3 * 4 * 2, dtype=np.float32).reshape(4, 3, 4, 2)
 ROWS = np.arange(10 * 4 * 3, dtype=np.float32).reshape(10, 4, 3)
@@ -463,3 +464,25 @@ def test_only_0_2_reshapes_to_less_memory(speak):
 def test_a_tensor_is_made_by_ndarray(every):
     with pytest.raises(KernelError, match=r"(?s)bound to a storage handle.*nl\.ndarray"):
         every.inside(lambda: every.run.__self__.nki.tensor.NkiTensor((2, 2), "float32", None))
+
+
+@pytest.mark.parametrize("version", BACKEND.versions)
+def test_an_indexed_tensor_is_reshaped_from_0_5_on(speak, version):
+    lang = speak(version)
+    x = np.arange(32, dtype=np.float32).reshape(4, 8)
+
+    def whole_first(x):
+        return lang.out(lang.tile(x).reshape((4, 2, 4))[0:2])
+
+    def indexed_first(x):
+        return lang.out(lang.tile(x)[0:2].reshape((2, 2, 4)))
+
+    expected = x.reshape(4, 2, 4)[:2]
+    assert np.array_equal(lang.run(whole_first, x), expected)
+    assert np.array_equal(lang.run(lambda x: lang.out(lang.tile(x)[...].reshape((4, 2, 4))), x),
+                          x.reshape(4, 2, 4))  # fmt: skip
+    if version >= "0.5":
+        assert np.array_equal(lang.run(indexed_first, x), expected)
+        return
+    with pytest.raises(AccessError, match=r"indexed already\n(?s:.*)reshape the whole tensor"):
+        lang.run(indexed_first, x)

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from neuroncore.engines import Space
-from neuroncore.errors import AbsentNameError, UnsupportedError, absent_name
+from neuroncore.errors import AbsentNameError, AccessError, UnsupportedError, absent_name
 from neuroncore.memory import View
 from neuroncore.results import described, shown
 from neuroncore.surface import VERSIONS, span
@@ -166,10 +166,23 @@ class _NotYet:
         )
 
 
+def _only_whole(tensor: NkiTensor) -> None:
+    """Refuses what the parser frontend of 0.2 to 0.4 does: reshape() of a tensor in brackets."""
+    if tensor.array.size != tensor.storage.flat.size:
+        raise AccessError(
+            "reshape() of a tensor that has been indexed already",
+            expected="the whole tensor",
+            got=f"shape {tensor.shape} of a tensor of shape {tensor.storage.shape}",
+            hint="reshape the whole tensor and index what that gives; from 0.5 on views compose",
+            rule="NKI 0.2 to 0.4: NkiTensor.reshape, un-indexed tensors only",
+        )
+
+
 def _reshape_0_2(self: NkiTensor, shape: Any) -> View:
     """The same elements in another shape, or fewer: of each partition on chip, else of the tensor,
     the first ones [NKI 0.2 language guide: the new tensor uses the same or less memory].
     """
+    _only_whole(self)
     is_shape = isinstance(shape, (tuple, list)) and all(isinstance(n, int) for n in shape)
     on_chip = self.spec.space.on_chip
     if is_shape and 0 < prod(shape) < self.size and (not on_chip or shape[0] == self.shape[0]):
@@ -179,8 +192,15 @@ def _reshape_0_2(self: NkiTensor, shape: Any) -> View:
     return View.reshape(self, shape)
 
 
+def _reshape_0_3(self: NkiTensor, shape: Any) -> View:
+    """The same elements in another shape."""
+    _only_whole(self)
+    return View.reshape(self, shape)
+
+
 def _reshape_0_4(self: NkiTensor, new_shape: Any = None, shape: Any = None) -> View:
     """The same elements in another shape; both names of the parameter are documented."""
+    _only_whole(self)
     return View.reshape(self, new_shape if shape is None else shape)
 
 
@@ -205,6 +225,7 @@ _SINCE = dict.fromkeys((*_VIEWS_0_5, "reinterpret_cast"), VERSIONS[VERSIONS.inde
 _SINCE |= dict.fromkeys(("is_identity", "sim_value", "device_value"), ("0.4",))
 _OWN: dict[str, dict[str, Any]] = {
     "0.2": {"reshape": _reshape_0_2},
+    "0.3": {"reshape": _reshape_0_3},
     "0.4": {
         "reshape": _reshape_0_4,
         "is_identity": _is_identity,
