@@ -24,9 +24,9 @@ from nki_migrate.handed_over import callers_first, gets_a_tile
 from nki_migrate.hazards import hazards
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
 from nki_migrate.lines import LineMap
-from nki_migrate.lower import Lowered, apply_plan, lower_function
+from nki_migrate.lower import Lowered, apply_plan, lower_function, plan_loops
 from nki_migrate.lower.context import Cannot
-from nki_migrate.lower.grid import Launches, is_core_count, plan_grid
+from nki_migrate.lower.grid import Launches, is_core_count
 from nki_migrate.request import VERSIONS, Request, steps_between
 from nki_migrate.rules import Rule, Site, all_rules, rules_by_node
 from nki_migrate.run import Run, result_of
@@ -175,7 +175,7 @@ def _loops(run: Run, launch: Launch) -> bool:
     if found is None:
         return False
     try:
-        return plan_grid(*found, _launches(run, *found)) is not None
+        return plan_loops(*found, _launches(run, *found)) is not None
     except Cannot:
         return False
 
@@ -188,7 +188,7 @@ def _agrees(
         x for x in _launches(run, where, function) if x[0].source.path != index.source.path
     )
     try:
-        plan = plan_grid(where, function, (*others, (index, launch)))
+        plan = plan_loops(where, function, (*others, (index, launch)))
     except Cannot:
         return False
     return plan is not None and launch in plan.launches

@@ -1,5 +1,6 @@
 """The index of a file: imports, kernels, helpers and launches, built with the standard `ast`."""
 
+from nki_migrate.index.builtin_names import is_shadowed, shadowed_call
 from nki_migrate.index.file import FileIndex, Function, Launch
 from nki_migrate.index.project import Project
 from nki_migrate.index.source import Source, Span, apply_edits, python_lines
@@ -14,6 +15,8 @@ __all__ = [
     "Span",
     "apply_edits",
     "children",
+    "is_shadowed",
     "python_lines",
+    "shadowed_call",
     "walk",
 ]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from nki_migrate.facts.values import Parameter, Tensor, Unknown
 from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.index import children, walk
+from nki_migrate.index import children, shadowed_call, walk
 from nki_migrate.lower.context import Cannot, Context, Deselected, Scope, Unproved
 from nki_migrate.lower.plan import Change
 from nki_migrate.lower.source_text import text_of
@@ -42,6 +42,7 @@ def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> boo
                 raise Cannot(*mark)
         if mark is not None and _may_be_old(ctx, statement, scope):
             raise Cannot(*mark)
+        _refuse_shadowed(ctx, statement, replaced=replaced)
     except (Cannot, Deselected) as problem:
         ctx.scope, ctx.generated, ctx.rewrites = scope, names, old_rewrites
         ctx.counts[-1], ctx.guards[-1] = counts, guards
@@ -66,6 +67,19 @@ def attempt(ctx: Context, statement: ast.stmt, lower: Callable[[], bool]) -> boo
     ctx.commit_findings(statement, change)
     ctx.out, ctx.statement = [], outer
     return True
+
+
+def _refuse_shadowed(ctx: Context, statement: ast.stmt, *, replaced: bool) -> None:
+    """Raises Cannot where new code calls a builtin by a name that is something else here."""
+    change = ctx.changes.get(statement)
+    new = [*ctx.out, change.header or ""] if change is not None else list(ctx.out)
+    if not replaced and not hasattr(statement, "body"):
+        new.append(text_of(ctx, statement))
+    old = (ctx.index.source.segment(part) for part in _own_parts(statement))
+    name = shadowed_call(ctx.index, statement, old, new)
+    if name is not None:
+        text = f"new code calls the builtin `{name}`, which is something else here: rename it"
+        raise Cannot("NKI1180", text, statement)
 
 
 def _would_change(ctx: Context, statement: ast.stmt, *, replaced: bool) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Sym, Tensor, Unknown
-from nki_migrate.index import walk
+from nki_migrate.index import is_shadowed, walk
 from nki_migrate.lower.attempts import attempt, bind_anything, bind_unknown
 from nki_migrate.lower.conditional import test_presence
 from nki_migrate.lower.context import Cannot, Context
@@ -84,6 +84,7 @@ def _range_bounds(ctx: Context, node: ast.expr) -> tuple[Sym, Sym] | None:
         return None
     name = ctx.index.canonical(node.func)
     is_range = isinstance(node.func, ast.Name) and node.func.id == "range"
+    is_range = is_range and not is_shadowed(ctx.index, node, "range")
     numbers = [as_number(ctx, value_of(ctx, a)) for a in node.args]
     if not (name in _RANGES or is_range) or not numbers or any(n is None for n in numbers):
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from nki_migrate.facts.observed import FileFacts
 from nki_migrate.facts.values import Unknown, Value
 from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.index import FileIndex, Function, Launch
+from nki_migrate.index import FileIndex, Function, Launch, shadowed_call
 from nki_migrate.lower.context import Cannot, Context, Seen
 from nki_migrate.lower.dead_lines import remove_address_lines, remove_dead_lines
 from nki_migrate.lower.grid import GridPlan, Launches, bind_grid, plan_grid
@@ -19,7 +19,7 @@ from nki_migrate.lower.regions import note_what_is_left
 from nki_migrate.lower.statements import walk_body
 from nki_migrate.request import Request
 
-__all__ = ["Lowered", "lower_function"]
+__all__ = ["Lowered", "lower_function", "plan_loops"]
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ def _grid(
     if not request.selects("NKI1118"):
         return None, None
     try:
-        return plan_grid(index, function, launches), None
+        return plan_loops(index, function, launches), None
     except Cannot as problem:
         node = problem.node or function.node
         return None, Finding(
@@ -96,6 +96,17 @@ def _grid(
             message=problem.message,
             kernel=function.name,
         )
+
+
+def plan_loops(index: FileIndex, function: Function, launches: Launches) -> GridPlan | None:
+    """The loops that the launches ask for. Raises Cannot where `range` is not Python's."""
+    plan = plan_grid(index, function, launches)
+    if plan is not None:
+        name = shadowed_call(index, function.node.body[0], (), plan.loops.headers)
+        if name is not None:
+            text = f"loops over the grid call the builtin `{name}`, which is something else here"
+            raise Cannot("NKI1118", f"{text}: rename it", function.node)
+    return plan
 
 
 def _pass(ctx: Context, grid: GridPlan | None, calls: list[tuple[Value, ...]] | None) -> Context:

@@ -16,7 +16,7 @@ from nki_migrate.facts.values import (
     Value,
 )
 from nki_migrate.findings import Safety, Severity
-from nki_migrate.index import walk
+from nki_migrate.index import is_shadowed, walk
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.evaluate import value_of
 from nki_migrate.lower.grid import CORES
@@ -28,7 +28,9 @@ __all__ = ["KNOWN_CALLS", "builtin_name"]
 
 
 def builtin_name(ctx: Context, node: ast.Call) -> str:
-    return node.func.id if isinstance(node.func, ast.Name) else ""
+    """The builtin that is called; "" if the name is another function's here."""
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    return "" if name in KNOWN_CALLS and is_shadowed(ctx.index, node, name) else name
 
 
 def _arange(ctx: Context, node: ast.Call) -> Value | None:

@@ -32,7 +32,7 @@ from nki_migrate.lower.conditional import assign_chosen
 from nki_migrate.lower.context import Cannot, Context
 from nki_migrate.lower.destination import Target, finish
 from nki_migrate.lower.evaluate import value_of
-from nki_migrate.lower.known_calls import KNOWN_CALLS
+from nki_migrate.lower.known_calls import KNOWN_CALLS, builtin_name
 from nki_migrate.lower.large_grids import over_large_grid
 from nki_migrate.lower.operators import binary_operator
 from nki_migrate.lower.regions import region_of
@@ -177,8 +177,7 @@ def into(ctx: Context, node: ast.expr, target: Target) -> Value:
     """The value of an expression; if it is one instruction, the instruction writes to `target`."""
     if isinstance(node, ast.Call):
         canonical = ctx.index.canonical(node.func)
-        builtin = node.func.id if isinstance(node.func, ast.Name) else ""
-        if KNOWN_CALLS.get(canonical or builtin) is None:
+        if KNOWN_CALLS.get(canonical or builtin_name(ctx, node)) is None:
             return lower_call(ctx, node, canonical, target)
     if isinstance(node, ast.BinOp):
         left, right = value_of(ctx, node.left), value_of(ctx, node.right)

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from nki_migrate.findings import Edit, Finding, Safety, Severity
-from nki_migrate.index import FileIndex
+from nki_migrate.index import FileIndex, shadowed_call
 from nki_migrate.request import Request
 
 if TYPE_CHECKING:
@@ -161,7 +161,16 @@ class Site:
         assumption: str | None = None,
         basis: tuple[str, ...] = (),
     ) -> Finding:
-        """A finding at a node; without edits the engine leaves a TODO above the statement."""
+        """A finding at a node; without edits the engine leaves a TODO above the statement.
+
+        Edits that would call a builtin by a name that is something else there are left out.
+        """
+        edits = tuple(edits)
+        new = (f"{e.text}(" if e.text.isidentifier() else e.text for e in edits)
+        taken = shadowed_call(self.index, node, (self.source(node),), new)
+        if taken is not None:
+            message = f"{message}, but `{taken}` is something else here: rename that first"
+            edits, safety, assumption = (), Safety.MANUAL, None
         function = self.function_of(node)
         return Finding(
             rule,
@@ -173,5 +182,5 @@ class Site:
             kernel=function.name if function else None,
             assumption=assumption,
             basis=basis,
-            edits=tuple(edits),
+            edits=edits,
         )
