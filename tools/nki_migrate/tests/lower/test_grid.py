@@ -172,3 +172,52 @@ def test_the_number_of_programs_is_one_operand(grid, written, wanted):
 
     assert wanted in result.after
     assert result.kernels[0].complete
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["y = y[:32]\n    x = y", "y = z\n    z = y\n    x = y", "y, z = z, y\n    x = y"],
+    ids=["itself", "each-other", "swapped"],
+)
+def test_host_names_defined_by_themselves_are_unknown(lines):
+    host = f"""
+def host(y, z):
+    {lines}
+    return copy[y.shape[0] // 128](x)
+"""
+    result = migrate(host)
+
+    assert any(f.rule == "NKI1118" and not f.applied for f in result.findings)
+    assert host in result.after
+    assert not result.kernels[0].complete
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["K = K + 1", "A = K\nK = A", "K = A + 1\nA = B\nB = K", "A = A\nK = A"],
+    ids=["itself", "each-other", "three", "behind"],
+)
+def test_constants_of_the_module_defined_by_themselves_are_unknown(lines):
+    kernel = KERNEL.replace("@nki.jit", f"{lines}\n\n@nki.jit").replace(":512", ":K")
+
+    assert ":K" in migrate("", kernel).after
+
+
+def test_functions_that_call_each_other_are_followed_once():
+    helpers = """
+def even(n):
+    return n == 0 or odd(n - 1)
+
+
+def odd(n):
+    return n != 0 and even(n - 1)
+
+"""
+    placed = """
+    address = even(0)
+    other = nl.ndarray((128, 512), dtype=x.dtype, buffer=ncc.sbuf.mod_alloc(base_addr=address))
+    i ="""
+    kernel = KERNEL.replace("@nki.jit", f"import neuronxcc.nki.compiler as ncc\n{helpers}@nki.jit")
+    result = migrate("", kernel.replace("\n    i =", placed))
+
+    assert "other = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)" in result.after

@@ -133,7 +133,21 @@ class FileIndex:
         return self._definitions.get(name)
 
     def constant(self, name: str) -> ast.expr | None:
-        """What a module-level name is, if one plain assignment of a number says so."""
+        """What a module-level name is, if one plain assignment of a number says so.
+
+        A name that is defined by itself (`N = N + 1`, or by way of others) is unknown.
+        """
+        found, reached = self._plain_value(name), {name}
+        queue = [] if found is None else [found]
+        for value in queue:
+            names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+            if name in names:
+                return None
+            queue += [v for n in sorted(names - reached) if (v := self._plain_value(n))]
+            reached |= names
+        return found
+
+    def _plain_value(self, name: str) -> ast.expr | None:
         found = [
             s.value
             for s in self.source.tree.body

@@ -104,14 +104,16 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 
 def _is_device_code(ctx: Context, statement: ast.AST) -> bool:
-    """Whether it calls what may run on the device."""
-    for node in walk(statement):
+    """Whether it calls what may run on the device, itself or by way of functions of the file."""
+    queue, reached = walk(statement), set[str]()
+    for node in queue:
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             canonical = ctx.index.canonical(node.func) or ""
             if canonical.startswith(("nl.", "nisa.")):
                 return True
             callee = ctx.index.functions.get(name)
-            if callee is not None and callee.node is not statement:
-                return _is_device_code(ctx, callee.node)
+            if callee is not None and name not in reached:
+                reached.add(name)
+                queue += walk(callee.node)
     return False
