@@ -38,6 +38,9 @@ Operand = Tensor | str
 VIEW_DIMENSIONS = 5  # NKI: NkiTensor views
 
 
+_ASSUMED = "assumed"  # what an assert rests on that nothing was seen of
+
+
 @dataclass(slots=True)
 class Target:
     """Where a statement wants its value: under `name`, or in (added to) `view`."""
@@ -52,8 +55,10 @@ class Target:
 class Guess:
     """A dtype for a result whose own the source does not decide.
 
-    It holds if `assumption` does. A tile that is only stored, in a dtype of `stored` (keys), may
-    have that dtype: what 0.1 held in between was at least as wide.
+    It holds if `assumption` does, which asserts in the new kernel say: the dtypes in `equal` are
+    one, `floating` is a floating dtype, `number` is a float (or its tile is a float32 one). A tile
+    that is only stored, in a dtype of `stored` (keys), may have that dtype: what 0.1 held in
+    between was at least as wide.
     """
 
     dtype: DType
@@ -61,13 +66,17 @@ class Guess:
     message: str
     stored: frozenset[str]
     against: str | None = None  # what was seen says that it does not hold
+    equal: tuple[DType, DType] | None = None
+    floating: DType | None = None
+    number: tuple[str, DType] | None = None
 
 
 def either(a: DType, b: DType) -> Guess:
     """The result of two tiles whose dtypes are known only at run time."""
     message = f"the dtype of the result depends on `{a.text}` and `{b.text}`"
     stored = frozenset(d.key for d in (a, b) if not d.is_known)
-    return Guess(a, f"{a.text} == {b.text}", f"{message}, known only at run time", stored)
+    message = f"{message}, known only at run time"
+    return Guess(a, f"{a.text} == {b.text}", message, stored, equal=(a, b))
 
 
 def float32(ctx: Context) -> DType:
@@ -212,7 +221,23 @@ def _guessed(ctx: Context, node: ast.AST, guess: Guess | None) -> DType:
     if guess.against is not None:
         raise Cannot("NKI1188", f"{guess.message}, and {guess.against}", node)
     ctx.report("NKI1188", node, guess.message, assumption=guess.assumption)
+    _assert(ctx, guess)
     return guess.dtype
+
+
+def _assert(ctx: Context, guess: Guess) -> None:
+    """What a guess rests on, as asserts in front of the statement."""
+    from nki_migrate.lower.observations import guard, require_floating
+
+    if guess.equal is not None:
+        other, known = sorted(guess.equal, key=lambda d: d.is_known)
+        guard(ctx, f"{ctx.dtype_text(other)} == {ctx.dtype_text(known)}", _ASSUMED)
+    if guess.floating is not None:
+        require_floating(ctx, guess.floating, float32(ctx).text, _ASSUMED)
+    if guess.number is not None:
+        number, tile = guess.number
+        either_way = "" if tile.is_known else f" or {ctx.dtype_text(tile)} == {float32(ctx).text}"
+        guard(ctx, f"isinstance({number}, float){either_way}", _ASSUMED)
 
 
 def _may_reuse(

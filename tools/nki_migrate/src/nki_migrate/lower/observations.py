@@ -31,6 +31,7 @@ __all__ = [
     "note_sizes",
     "refined",
     "require_dtype",
+    "require_floating",
     "seen_counts",
     "seen_dtypes",
     "seen_one",
@@ -338,9 +339,14 @@ def is_seen_floating(ctx: Context, dtype: DType, float32: str) -> bool:
     kinds = set(_dtypes(ctx, dtype).values())
     if not kinds or not kinds <= set(_FLOATS):
         return False
-    names = ", ".join(float32.replace(FLOAT32, n) for n in _FLOATS)
-    guard(ctx, f"{ctx.dtype_text(dtype)} in ({names})")
+    require_floating(ctx, dtype, float32)
     return True
+
+
+def require_floating(ctx: Context, dtype: DType, float32: str, source: str | None = None) -> None:
+    """An assert in the new kernel: the dtype is a floating one."""
+    names = ", ".join(float32.replace(FLOAT32, n) for n in _FLOATS)
+    guard(ctx, f"{ctx.dtype_text(dtype)} in ({names})", source)
 
 
 def is_seen_float32(ctx: Context, dtype: DType, float32: str) -> bool:

@@ -247,7 +247,7 @@ def two_tiles(
     """a ∘ b, where one of them may be a column or a row of the other."""
     form = form_of(ctx, a, b, node)
     kinds = own_dtype(ctx, a), own_dtype(ctx, b)
-    guess = two_guessed(ctx, *kinds)
+    guess = two_guessed(ctx, *kinds, is_quotient=op == "divide")
     op = on_truths(op, dtype, *kinds)
     dtype = dtype or promoted(ctx, op, *kinds)
     kind, _, side = form.partition(" ")

@@ -143,7 +143,8 @@ def guessed(ctx: Context, tile: DType, number: str, is_float: bool | None) -> Gu
     message = f"the dtype of the result depends on `{tile.text}` and `{number}`"
     stored = frozenset((tile.key,))
     if is_float is None:
-        return Guess(float32(ctx), f"{number} is a float", message, stored)
+        holds = f"{number} is a float"
+        return Guess(float32(ctx), holds, message, stored, number=(number, tile))
     return _floating(ctx, tile, message, stored)
 
 
@@ -151,17 +152,24 @@ def _floating(ctx: Context, dtype: DType, message: str, stored: frozenset[str]) 
     """A result of this dtype, if it is a floating one; what was seen may say that it is not."""
     seen = [d.key for d in seen_dtypes(ctx, dtype, FLOAT32) if d.is_float is False]
     against = f"`{dtype.text}` was {' or '.join(seen)}" if seen else None
-    return Guess(dtype, f"{dtype.text} is a floating dtype", message, stored, against)
+    holds = f"{dtype.text} is a floating dtype"
+    return Guess(dtype, holds, message, stored, against, floating=dtype)
 
 
-def two_guessed(ctx: Context, a: DType, b: DType) -> Guess:
+def two_guessed(ctx: Context, a: DType, b: DType, *, is_quotient: bool = False) -> Guess:
     """The result of two tiles of which the dtype of one, or both, is known only at run time."""
     for known, other in ((a, b), (b, a)):
         if not other.is_known and known.key in {BOOL, other.key}:
             message = f"the dtype of the result depends on `{other.text}`, known only at run time"
             stored = frozenset((other.key,))
             return _floating(ctx, other, message, stored)
-    return one_of_two(ctx, a, b)
+    guess = one_of_two(ctx, a, b)
+    if not is_quotient or a.is_float or b.is_float:
+        return guess
+    if a.is_known or b.is_known:
+        return replace(guess, dtype=float32(ctx))  # integers have a float quotient in 0.1
+    holds = f"{guess.assumption}, a floating dtype"
+    return replace(guess, assumption=holds, floating=guess.dtype)
 
 
 def one_of_two(ctx: Context, a: DType, b: DType) -> Guess:
