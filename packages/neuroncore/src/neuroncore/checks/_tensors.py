@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neuroncore._caret import Place
 from neuroncore.launch import RUNNING
-from neuroncore.memory import Storage
+from neuroncore.memory import Storage, View
 from neuroncore.program.naming import assigned_name
 
 
@@ -69,3 +70,14 @@ class Lines:
 def _ordinal(number: int) -> str:
     teens = number % 100 in (11, 12, 13)
     return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def tensors_in(value: Any) -> Iterator[View]:
+    """The tensors of a value that a kernel returns, however deep."""
+    if isinstance(value, View):
+        yield value
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for element in value:
+            yield from tensors_in(element)

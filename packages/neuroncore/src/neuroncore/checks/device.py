@@ -3,24 +3,27 @@
 - every documented limit of the record, with nothing that is only a warning here: start partitions
   above all;
 - the access pattern of operands in SBUF and PSUM, in hardware's own terms;
-- the values that reach an activation table, against its documented range.
+- the values that reach an activation table, against its documented range;
+- in 0.2, the names of tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from neuroncore.activations import Activation
+from neuroncore.checks._names import Names
+from neuroncore.checks._tensors import tensors_in
 from neuroncore.checks.findings import Finding, Report, from_violation
 from neuroncore.engines import Engine
 from neuroncore.errors import AccessError, Violation
 from neuroncore.instructions import Call, TableInput
 from neuroncore.instructions import check as violations
-from neuroncore.memory import View
+from neuroncore.memory import Storage, View
 from neuroncore.observe import Event, Watcher
 from neuroncore.options import Options
 from neuroncore.spec import Spec
@@ -39,9 +42,22 @@ class Device(Watcher):
     def __init__(self, report: Report) -> None:
         self.report = report
         self._known: dict[Call, list[tuple[str, Violation]]] = {}
+        self._names = Names()
+        self._is_0_2 = False
+
+    def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        self._names = Names()
+
+    def allocated(self, storage: Storage) -> None:
+        self._names.made(storage)
+
+    def ended(self, value: Any) -> None:
+        if self._is_0_2:
+            self._names.ended(tensors_in(value), self.report)
 
     def will(self, event: Event) -> None:
         call = event.call
+        self._is_0_2 = call.version == (0, 2)
         found = self._known.get(call)
         if found is None:
             found = self._known[call] = [*_limits(call), *_patterns(call)]

@@ -10,7 +10,6 @@ loop on the device makes holds nothing once its turn has ended (see `_bodies`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from neuroncore._carried import carries, comes_by_element, defined
 from neuroncore.checks._bodies import Bodies
-from neuroncore.checks._tensors import Lines, Made, described, label
+from neuroncore.checks._tensors import Lines, Made, described, label, tensors_in
 from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.instructions import Call
@@ -142,10 +141,10 @@ class Memory(Watcher):
         flags[np.unravel_index(numbers, dst.shape)] = arriving
 
     def returned(self, value: Any) -> None:
-        self._bodies.returned(_tensors(value))
+        self._bodies.returned(tensors_in(value))
 
     def ended(self, value: Any) -> None:
-        for view in _tensors(value):
+        for view in tensors_in(value):
             content = _content(self, view.storage)
             if content.written is not True:
                 self._returned(view, content)
@@ -242,16 +241,6 @@ def _per_element(flags: np.ndarray | None, view: View) -> np.ndarray:
 def _same_rows(view: View, result: View) -> bool:
     """Whether row p of a result is made of row p of an operand."""
     return view.shape[0] == result.shape[0]
-
-
-def _tensors(value: Any) -> Iterator[View]:
-    if isinstance(value, View):
-        yield value
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
-    elif isinstance(value, (tuple, list)):
-        for element in value:
-            yield from _tensors(element)
 
 
 # -- words ----------------------------------------------------------------------------------------
