@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import subprocess
 import sys
@@ -311,6 +312,17 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path):
 
     assert file.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_pipe_stays_one_and_gets_the_trace(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    write_whole(pipe, lambda aside: aside.write_bytes(b"all of it"))
+
+    assert os.read(reader, 100) == b"all of it"
+    assert pipe.is_fifo()
 
 
 def test_periods_that_are_not_drawn_are_marked(tmp_path):

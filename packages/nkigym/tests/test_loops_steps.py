@@ -263,6 +263,24 @@ def test_a_sum_in_two_stages_is_the_same_sum():
     assert (outputs(made)[0] == outputs(start)[0]).all()
 
 
+def test_the_accumulator_of_a_part_is_folded_into_that_of_all_by_one_instruction():
+    """Out of PSUM, without a copy in between."""
+    start = naive(matmul, "bf16[512, 128]", "bf16[512, 512]")
+
+    made, _ = scheduled(start, "split k factor=2\nrfactor k buffer=product")
+
+    lines = [line.strip() for line in print_program(made).splitlines()]
+    assert [line for line in lines if "product" in line] == [
+        "product_sums1 = buffer(float32[128, 512], sbuf)",
+        "memset(dst=product_sums1[:, :], value=0.0)",
+        "product = buffer(float32[128, 512], psum)",
+        "nc_matmul(dst=product[:, :], stationary=x0_tile[:, :], moving=x1_tile[:, :])",
+        "tensor_tensor(dst=product_sums1[:, :], data1=product_sums1[:, :], data2=product[:, :], "
+        "op=add)",
+        "tensor_copy(dst=tensor_copy_tile[:, :], src=product_sums1[:, :])",
+    ]
+
+
 CARRIED = """
 t = buffer(float32[128, 64], sbuf)
 dma_copy(dst=t[:, :], src=x[0:128, :])

@@ -16,6 +16,7 @@ from nkigym.search import BudgetError, ConstraintError, EmptySpaceError, SearchE
 from nkigym.store import Store, StoreCorruptError, StoreFullError
 from nkigym.tiles import parse_tiles, print_tiles
 from nkigym.tuning import ProofError, prove, replayed
+from nkigym.tuning.problem import problem
 from nkigym.tuning.running import difference, integers, run_program, run_source
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
@@ -48,6 +49,20 @@ def test_a_winner_is_executed_at_fewer_tiles_or_says_why_not(case, tuned):
     assert names[3].startswith("value numbers")
     assert names[4].startswith("executed")
     assert names[5:] == ["executed, real size"]
+
+
+def test_smaller_kernels_have_few_tiles_and_shares_of_the_axes():
+    asked = problem(product, ["bf16[512, 128]", "bf16[512, 2048]"], None, None)
+
+    sizes = [tuple(b.shape for b in root.parameters) for _, root in asked.smaller()]
+
+    assert sizes == sorted(sizes, key=lambda shapes: sum(a * b for a, b in shapes))
+    assert {(left, right) for (left, _), (_, right) in sizes} == {
+        (rows, columns)
+        for rows in (256, 384, 512)
+        for columns in (256, 384, 512, 1024, 2048)
+        if (rows, columns) != (512, 2048)
+    }
 
 
 def test_the_source_gives_what_numpy_gives(tuned):
@@ -176,6 +191,16 @@ def test_a_winner_without_its_last_store_is_rejected(tuned):
         ProofError, match=r"value numbers, real size: FAILED(.|\n)*executed, real size: FAILED"
     ):
         prove(winner.root, wrong, winner.schedule, lambda: iter(()))
+
+
+def test_a_winner_that_is_no_legal_program_is_rejected_and_not_executed(tuned):
+    winner = tuned["two"]
+    wrong = replace(winner.root, results=(*winner.root.results, "nobody_makes_it"))
+
+    with pytest.raises(ProofError, match="verifier: FAILED") as raised:
+        prove(winner.root, wrong, (), lambda: iter(()))
+
+    assert "executed" not in str(raised.value)
 
 
 def test_a_schedule_that_leads_elsewhere_is_rejected(tuned):

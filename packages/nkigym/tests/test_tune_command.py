@@ -376,6 +376,17 @@ def test_a_file_of_others_is_not_written_over(tmp_path, capsys):
     assert tune("--budget", "5", "-o", str(file), "--force") == 0
 
 
+def test_a_pipe_stays_one_and_gets_the_winner(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    assert tune("--budget", "5", "-o", str(pipe)) == 0
+
+    assert os.read(reader, 1 << 16).startswith(b"# Tuned by nkigym")
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize("command", ["show", "best", "replay", "export"])
 def test_a_store_that_is_not_there_or_damaged_is_said(command, tmp_path, capsys):
     file = tmp_path / "found.db"

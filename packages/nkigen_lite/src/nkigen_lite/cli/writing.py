@@ -35,7 +35,7 @@ def check_place(path: Path, function: Callable[..., Any], force: bool) -> None:
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is not None and path.resolve() == Path(code.co_filename).resolve():
         raise LaunchError(f"-o {path} is the file that the function is in")
-    if path.exists() and not force and not _is_ours(path):
+    if path.is_file() and not force and not _is_ours(path):
         raise LaunchError(
             f"-o {path} is there and was not generated", expected=f"no file, or one of {MARK!r}",
             hint="--force writes over it",
@@ -43,7 +43,12 @@ def check_place(path: Path, function: Callable[..., Any], force: bool) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """The file with this text: written beside it and renamed. Raises OSError."""
+    """The file with this text: written beside it and renamed; a device or a pipe (/dev/null) stays
+    what it is and gets the text. Raises OSError.
+    """
+    if path.exists() and not path.is_file():
+        path.write_text(text, "utf-8")
+        return
     handle, aside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".nkigen")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:

@@ -15,7 +15,7 @@ def check_place(path: Path, force: bool) -> None:
         raise LaunchError(f"-o {path}: no such folder {path.parent}")
     if path.is_dir():
         raise LaunchError(f"-o {path} is a folder", expected="a file to write")
-    if path.exists() and not force and not _is_ours(path):
+    if path.is_file() and not force and not _is_ours(path):
         raise LaunchError(
             f"-o {path} is there and was not written by nkigym",
             expected=f"no file, or one of {MARK!r}", hint="--force writes over it",

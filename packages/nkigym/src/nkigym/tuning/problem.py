@@ -20,8 +20,12 @@ ENGINES = ("tensor", "vector", "scalar", "gpsimd")
 TILE = 128
 FEW = (2, 3, 8)
 """Tiles along an axis of smaller kernels; eight are two of 512."""
+PARTS = (2, 4)
+"""Such a part of an axis as well: what divides all of it may divide no few tiles."""
 MOST = 256
-"""So many smaller sizes are looked at."""
+"""So many smaller kernels are looked at,"""
+MOST_SIZES = 1 << 14
+"""found among so many sizes, most of which do not go together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,12 @@ class Problem:
         """The same at fewer tiles, the fewest first."""
         if self.make is None:
             return
-        for specs in islice(_fewer(self.specs), MOST):
+        yield from islice(self._made(self.make), MOST)
+
+    def _made(self, make: Callable[[Sequence[Any]], Program]) -> Iterator[tuple[str, Program]]:
+        for specs in _fewer(self.specs):
             try:
-                root = self.make(specs)
+                root = make(specs)
             except KernelError:
                 continue  # sizes that do not go together
             yield ", ".join(map(str, specs)), root
@@ -47,11 +54,10 @@ class Problem:
 def _fewer(specs: Sequence[Any]) -> list[list[Any]]:
     """The specs with fewer tiles along some axes, the smallest first."""
     axes = [n for spec in specs for n in spec.shape]
-    options = [
-        [*(few * TILE for few in FEW if few * TILE < n), n] if n % TILE == 0 else [n] for n in axes
-    ]
-    number = prod(map(len, options))
-    if number > MOST * MOST:
+    options = [_lengths(n) for n in axes]
+    if prod(map(len, options)) > MOST_SIZES:
+        options = [_lengths(n, ()) for n in axes]
+    if prod(map(len, options)) > MOST_SIZES:
         return []
     found = []
     for chosen in product(*options):
@@ -60,6 +66,15 @@ def _fewer(specs: Sequence[Any]) -> list[list[Any]]:
             shapes = [tuple(left.pop(0) for _ in spec.shape) for spec in specs]
             found.append([replace(s, shape=shape) for s, shape in zip(specs, shapes, strict=True)])
     return sorted(found, key=lambda given: sum(spec.size for spec in given))
+
+
+def _lengths(axis: int, parts: Sequence[int] = PARTS) -> list[int]:
+    """How long an axis of whole tiles is in smaller kernels, its own length last."""
+    if axis % TILE:
+        return [axis]
+    few = {few * TILE for few in FEW if few * TILE < axis}
+    shares = {axis // n for n in parts if axis % (n * TILE) == 0}
+    return sorted(few | (shares - {TILE}) | {axis})
 
 
 def problem(
@@ -123,8 +138,6 @@ def _is_kernel(given: Any) -> bool:
 
 def allowed(root: Program, engines: Sequence[str] | None) -> frozenset[str] | None:
     """The engines that a schedule may use; None are all.
-
-    A kernel (`@nki.jit`) is run once on zeros, for the program that it is with these arguments.
 
     Raises ConstraintError for one that there is not, and where a call of the root has none left.
     """

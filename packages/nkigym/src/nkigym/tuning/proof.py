@@ -55,11 +55,14 @@ def prove(
 ) -> tuple[Check, ...]:
     """Every check of a winner and of the schedule, as JSON, that is said to lead to it.
 
-    Raises ProofError with the checks where one fails.
+    Raises ProofError with the checks where one fails; what is no legal program is not executed.
     """
+    legal = _is_legal(winner)
+    if not legal.passed:
+        return _held((legal,))
     return _held((
         _replays(root, winner, schedule),
-        _is_legal(winner),
+        legal,
         _is_certified(root, schedule),
         *_small(root, winner, schedule, smaller),
         _executes("real size", root, winner),
