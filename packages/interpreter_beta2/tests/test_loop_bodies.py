@@ -132,6 +132,19 @@ def test_nor_is_it_an_index(now, loop):
 
 
 @every_loop
+def test_nor_is_it_printed(now, loop, capsys):
+    kept = []
+
+    @now.nki.jit
+    def kernel(x):
+        LOOPS[loop](now, lambda: (kept.append(made(now)), now.nl.device_print("in", kept[-1])))
+        now.nl.device_print("after", kept[-1])
+
+    assert findings(kernel, X) == [("body", "error", None, None)]
+    assert capsys.readouterr().out.count("in <") == 2
+
+
+@every_loop
 @pytest.mark.parametrize("lnc", [1, 2])
 def test_nor_is_it_a_result(now, loop, lnc):
     @now.nki.jit

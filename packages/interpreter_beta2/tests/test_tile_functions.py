@@ -366,6 +366,23 @@ def test_device_print_shows_shape_dtype_memory_and_elements(every, capsys):
     assert capsys.readouterr().out == "here: <(1, 2), float32, HBM>\n[[1. 1.]]\n"
 
 
+@pytest.mark.parametrize("name, args", [
+    ("device_print", ("a", "b")), ("empty_like", ("a",)), ("zeros_like", (3,)),
+], ids=str)  # fmt: skip
+def test_what_is_no_tensor_is_refused_by_name(every, name, args):
+    if not hasattr(every.nl, name):
+        assert every.version == "0.2"
+        return
+    with pytest.raises(SignatureError, match=rf"nl\.{name}: \w+ cannot be a (str|int)"):
+        every.inside(lambda: getattr(every.nl, name)(*args))
+
+
+def test_what_is_no_shape_is_refused(lang):
+    for wrong in (3.0, "x", (4, "y"), (4, 0)):
+        with pytest.raises(ShapeError, match="a shape is a tuple of positive ints"):
+            on_tiles(lang, lambda t, wrong=wrong: lang.nl.broadcast_to(t, wrong), X)
+
+
 def test_psum_is_not_printed(every):
     nl = every.nl
 

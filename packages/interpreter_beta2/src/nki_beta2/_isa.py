@@ -68,6 +68,7 @@ def _nc_version(language: Language) -> Callable[[], NcVersion]:
         current = CURRENT.get() or language.choice
         return NcVersion[resolve_target(current.target).nc_version]
 
+    get_nc_version.__qualname__ = "nisa.get_nc_version"  # how Python's complaints call it
     return get_nc_version
 
 
@@ -79,6 +80,7 @@ def _nc_sub_version(language: Language) -> Callable[[], int]:
             return launch.core.options.nc_sub_version
         return (CURRENT.get() or language.choice).options.nc_sub_version
 
+    get_nc_sub_version.__qualname__ = "nisa.get_nc_sub_version"
     return get_nc_sub_version
 
 

@@ -18,7 +18,7 @@ from nki_beta2._arithmetic import is_number
 from nki_beta2._constants import make_shared_constant
 from nki_beta2._jit import Language
 from nki_beta2._loops import loops
-from nki_beta2._operations import operations
+from nki_beta2._operations import TileFunction, operations
 from nki_beta2._sizes import tile_size
 from nki_beta2._tensor import tensor_class
 from nki_dtypes import ALL, DType
@@ -153,7 +153,7 @@ def _like(
         """Zeros with the shape, dtype and memory of `x`."""
         return zeros(x.shape, dtype or x.dtype, buffer or x.buffer, name)
 
-    return {"empty_like": empty_like, "zeros_like": zeros_like}
+    return {f.__name__: TileFunction(f.__name__, f) for f in (empty_like, zeros_like)}
 
 
 def _same_in_every_program(made: View, shape: Sequence[int], dtype: Any) -> View:

@@ -22,7 +22,9 @@ _OPERATIONS = (*ALU_OPS.values(), *ACTIVATIONS.values(), BYPASS, AVERAGE)
 
 _TILE = (lambda v: isinstance(v, View), "a tile")
 _VALUE = (lambda v: isinstance(v, (View, int, float, np.number, np.bool_)), "a tile or a number")
-_TENSORS = dict.fromkeys(("condition", "data", "indices", "src", "dst", "value", "w"), _TILE)
+_TENSORS = dict.fromkeys(
+    ("condition", "data", "indices", "src", "dst", "value", "w", "tensor"), _TILE
+)
 
 
 class Operation:
@@ -112,7 +114,7 @@ def operations(language: Language) -> dict[str, Any]:
         return found | {
             "logical_not": Operation("logical_not"),
             "shared_identity_matrix": moves.shared_identity_matrix_of_0_2,
-            "device_print": moves.device_print,
+            "device_print": TileFunction("device_print", moves.device_print),
         }
     functions = dict(FUNCTIONS)
     functions["copy"] = moves.copy_before_0_6 if version < (0, 6) else copy
@@ -126,6 +128,11 @@ def operations(language: Language) -> dict[str, Any]:
         for name, function in functions.items()
         if name not in later
     }
-    return found | moves.PREDICATES | {
-        f.__name__: f for f in (moves.shared_identity_matrix, moves.device_print)
-    }  # fmt: skip
+    return (
+        found
+        | moves.PREDICATES
+        | {
+            "shared_identity_matrix": moves.shared_identity_matrix,
+            "device_print": TileFunction("device_print", moves.device_print),
+        }
+    )

@@ -13,6 +13,7 @@ from typing import Any
 from neuroncore import trigonometry
 from neuroncore.activations import ACTIVATIONS
 from neuroncore.alu import ALU_OPS, AluKind
+from neuroncore.core import as_shape
 from neuroncore.engines import Engine
 from neuroncore.errors import ShapeError
 from neuroncore.memory import View
@@ -197,7 +198,7 @@ def _count(x: View, axis: Any) -> int:
 
 def broadcast_to(x: View, shape: Any, dtype: Any = None) -> View:
     """x with axes of extent 1 repeated, as a new tile; x itself where nothing changes."""
-    wanted = tuple(int(n) for n in shape)
+    wanted = as_shape(shape, position=1)
     fits = len(wanted) == x.ndim and all(m in (1, n) for m, n in zip(x.shape, wanted, strict=True))
     if not fits:
         raise ShapeError(

@@ -178,7 +178,9 @@ def device_print(print_prefix: str, tensor: View) -> None:
             operand="print_prefix", position=0, rule="NKI: nl.device_print",
         )  # fmt: skip
     _in_memory(tensor, "tensor", "device_print", "SBUF or HBM", tensor.spec.space is not Space.psum)
-    running("nl.device_print").core.need_values()
+    core = running("nl.device_print").core
+    core.need_values()
+    core.shown(tensor)
     tensor.settle()
     print(print_prefix, repr(tensor))
     print(tensor.array)

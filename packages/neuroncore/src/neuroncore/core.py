@@ -136,7 +136,7 @@ class NeuronCore:
         self, shape: Sequence[int], dtype: Any, space: Space, address: tuple[int, int] | None
     ) -> Spec:
         """The spec of a new tensor, if one can exist."""
-        sizes = _sizes(shape)
+        sizes = as_shape(shape)
         kind = as_dtype(dtype)
         if space.on_chip:
             self._fits(sizes, kind, space, address)
@@ -220,6 +220,11 @@ class NeuronCore:
         """
         for watcher in self.watchers:
             watcher.moved(dst, src, _numbers(at), _numbers(of))
+
+    def shown(self, view: View) -> None:
+        """Tell the watchers that a language shows a tensor to its user."""
+        for watcher in self.watchers:
+            watcher.shown(view)
 
     def perform(self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]) -> None:
         """Execute an instruction where values are computed; tell watchers before and after."""
@@ -354,7 +359,8 @@ def _too_large(sizes: tuple[int, ...], kind: DType) -> CapacityError:
     )
 
 
-def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
+def as_shape(shape: Sequence[int], position: int = 0) -> tuple[int, ...]:
+    """The shape of a tensor, an argument at `position`. Raises ShapeError for what is none."""
     try:
         sizes = tuple(int(n) for n in shape)
         whole = all(int(n) == n for n in shape)
@@ -365,7 +371,7 @@ def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
             "a shape is a tuple of positive ints",
             got=repr(shape)[:80],
             operand="shape",
-            position=0,
+            position=position,
             rule="NKI language guide: tensors",
         )
     return sizes

@@ -84,6 +84,9 @@ class Watcher:
         `at` and `of` are row-major element numbers inside the views, in pairs; None: all of them.
         """
 
+    def shown(self, view: View) -> None:
+        """A language shows a tensor to its user, without an instruction."""
+
     def received(self, dst: View, src: View) -> None:
         """Another core of the launch filled `dst` with what its `src` held."""
         self.moved(dst, src)

@@ -51,7 +51,7 @@ class Bodies:
                 self._look(view, name, event.place, event)
 
     def used(self, views: Iterable[View | None]) -> None:
-        """Report tensors that have ended and that a language moves without an instruction."""
+        """Report tensors that have ended and that a language moves or shows by itself."""
         if self._has_any:
             for view in views:
                 self._look(view, "the tensor", find_place())

@@ -140,6 +140,9 @@ class Memory(Watcher):
             arriving = arriving[:, None]
         flags[np.unravel_index(numbers, dst.shape)] = arriving
 
+    def shown(self, view: View) -> None:
+        self._bodies.used((view,))
+
     def returned(self, value: Any) -> None:
         self._bodies.returned(tensors_in(value))
 
