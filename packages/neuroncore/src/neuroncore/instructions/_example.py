@@ -65,25 +65,21 @@ def make_operand(core: NeuronCore, given: Any) -> Any:
 
 def gathering(source: str, index: str, rows: int) -> Callable[[Any], View]:
     """`rows` rows of `source` (spec text, 2-D), named by an index tile (spec text)."""
-
-    def make(core: Any) -> View:
-        base, offsets = make_operand(core, source), make_operand(core, index)
-        width = base.shape[1]
-        return base.ap([[width, rows], [1, width]], vector_offset=offsets)
-
-    make.__doc__ = f"{rows} rows of {source}, named by {index}"
-    return make
+    return _rows(source, index, rows, "vector_offset", f", named by {index}")
 
 
 def moving(source: str, index: str, rows: int) -> Callable[[Any], View]:
     """`rows` rows of `source` (spec text, 2-D) from one that an index tile (spec text) names."""
+    return _rows(source, index, rows, "scalar_offset", f" from {index} on")
 
+
+def _rows(source: str, index: str, rows: int, offset: str, which: str) -> Callable[[Any], View]:
     def make(core: Any) -> View:
-        base, offset = make_operand(core, source), make_operand(core, index)
+        base, at = make_operand(core, source), make_operand(core, index)
         width = base.shape[1]
-        return base.ap([[width, rows], [1, width]], scalar_offset=offset)
+        return base.ap([[width, rows], [1, width]], **{offset: at})
 
-    make.__doc__ = f"{rows} rows of {source} from {index} on"
+    make.__doc__ = f"{rows} rows of {source}{which}"
     return make
 
 

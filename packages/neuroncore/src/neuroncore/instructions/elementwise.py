@@ -1,4 +1,4 @@
-"""tensor_tensor, tensor_copy, memset and reciprocal.
+"""tensor_tensor, tensor_copy and reciprocal.
 
 Every tile is (P, F…); free dimensions may be split differently as long as F is equal. Arithmetic is
 float32, rounded once into dst; bit operations work on raw integers and never convert.
@@ -36,14 +36,13 @@ from neuroncore.instructions._record import (
     In,
     Instruction,
     MaskBehaviour,
-    Number,
     Out,
 )
 from neuroncore.instructions._shapes import Result, common_shape, like
 from neuroncore.memory import View
 from neuroncore.numerics import raw_reader, reader, rounds, writer
 from neuroncore.work import MicroOp, constant
-from nki_dtypes import DType, bfloat16, cast, int32, promote, uint32
+from nki_dtypes import bfloat16, int32, promote, uint32
 
 ENGINE = Attr(Engine.unknown, as_engine)
 _EXACT = (int32, uint32)
@@ -275,94 +274,6 @@ TENSOR_COPY = Instruction(
         ),
     ],
 )  # fmt: skip
-
-
-# -- memset ---------------------------------------------------------------------------------------
-
-
-def memset(c: Call) -> Callable[..., None]:
-    """Every element of dst becomes value, rounded to dst's dtype."""
-    if not rounds(c.dst):
-
-        def fill(dst: View, value: float) -> None:
-            dst.array[...] = value
-
-        return fill
-    dtype, storage = c.dst.dtype, c.dst.storage
-
-    def fill_rounded(dst: View, value: float) -> None:
-        dst.array[...] = constant_in(value, dtype).astype(storage)
-
-    return fill_rounded
-
-
-def constant_in(value: float, dtype: DType) -> np.ndarray:
-    """The constant in `dtype`: integers exactly, floats from float32; both saturate."""
-    if dtype.is_packed:
-        return _packed_zero(value, dtype)
-    if isinstance(value, (int, np.integer)):
-        number, rounded = int(value), float(value)  # OverflowError: see _immediate.py
-        if dtype.is_integer:
-            info = np.iinfo(dtype.storage)
-            return np.asarray(min(max(number, int(info.min)), int(info.max)), dtype.storage)
-        fits = -(2**63) <= number < 2**63
-        exact = np.asarray(number, np.int64) if fits else np.asarray(rounded)
-    else:
-        exact = np.asarray(value)
-    return cast(exact.astype(np.float32), dtype)
-
-
-def _packed_zero(value: float, dtype: DType) -> np.ndarray:
-    if value != 0:
-        raise AttributeValueError(
-            f"value {value} for {dtype} elements",
-            expected="0, the only constant of packed dtypes",
-            got=repr(value),
-            operand="value",
-            instruction="memset",
-            rule="NKI: memset, packed dtypes",
-        )
-    return np.zeros((), dtype.storage)
-
-
-def _value_fits(c: Call) -> bool:
-    if c.dst.dtype.is_packed or c.version < (0, 3):
-        return True
-    return not (c.dst.dtype.is_integer and issubclass(c.value, (float, np.floating)))
-
-
-MEMSET = Instruction(
-    name="memset",
-    engines=(Engine.vector, Engine.gpsimd),
-    source="NKI reference: nki.isa.memset",
-    operands={"dst": Out("P F", ON_CHIP), "value": Number()},
-    attrs={"engine": ENGINE},
-    limits=[
-        rule(
-            _value_fits,
-            lambda c: Violation(
-                AttributeValueError,
-                f"a float value for {c.dst.dtype} elements",
-                "value",
-                expected="an int literal for an integer tensor",
-                got=c.value.__name__,
-                rule="NKI 0.3 migration guide: memset value matches the dtype",
-            ),
-            dst="int32[4, 8] sbuf",
-            value=2.0,
-        ),
-    ],
-    effects=lambda c: writes("dst"),
-    work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst")),
-    run=memset,
-    result=like("dst"),
-    mask=MaskBehaviour.elementwise,
-    moves_bits=lambda c: True,
-    examples=[
-        Example({"dst": "float32[4, 8] sbuf", "value": 1.5}, {"dst": np.full((4, 8), 1.5)}),
-        Example({"dst": "uint8[2, 3] psum", "value": 7}, {"dst": np.full((2, 3), 7)}),
-    ],
-)
 
 
 # -- reciprocal -----------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import common_shape, like
-from neuroncore.instructions.elementwise import constant_in
+from neuroncore.instructions.memset import constant_in
 from neuroncore.memory import View
 from neuroncore.numerics import raw_reader, reader, writer
 from neuroncore.spec import Spec
