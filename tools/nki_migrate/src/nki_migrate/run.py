@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -53,14 +54,18 @@ class Run:
 
 def result_of(run: Run, index: FileIndex, dialects: dict[str, str]) -> FileResult:
     findings = tuple(sorted(run.findings, key=lambda f: (f.line, f.column, f.rule)))
+    left: dict[str | None, set[Severity]] = defaultdict(set)
+    for found in findings:
+        if not found.applied:
+            left[found.kernel].add(found.severity)
     kernels = tuple(
         KernelReport(
             f.name,
             f.node.lineno,
             dialects[f.name],
             complete=f.name not in run.unfinished
-            and not _left(findings, f.name, {Severity.ERROR, Severity.WARNING}),
-            runnable=f.name not in run.unfinished and not _left(findings, f.name, {Severity.ERROR}),
+            and not left[f.name] & {Severity.ERROR, Severity.WARNING},
+            runnable=f.name not in run.unfinished and Severity.ERROR not in left[f.name],
             untouched=run.is_kept(f.node.lineno),
             reaches=reaches(index, f),
         )
@@ -72,7 +77,3 @@ def result_of(run: Run, index: FileIndex, dialects: dict[str, str]) -> FileResul
         status = FileStatus.MANUAL if findings else FileStatus.UNCHANGED
     dialect = file_dialect(dialects.values())
     return FileResult(run.path, status, dialect, kernels, findings, run.before, run.text)
-
-
-def _left(findings: tuple[Finding, ...], kernel: str, severities: set[Severity]) -> bool:
-    return any(f.kernel == kernel and not f.applied and f.severity in severities for f in findings)

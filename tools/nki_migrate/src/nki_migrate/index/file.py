@@ -128,6 +128,17 @@ class FileIndex:
         chain = (node, *self.ancestors(node))
         return next((n for n in chain if isinstance(n, ast.stmt)), None)
 
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """Module names that a function declares global or an augmented assignment changes."""
+        declared = {name for n in self.nodes if isinstance(n, ast.Global) for name in n.names}
+        counted = {
+            n.target.id
+            for n in self.source.tree.body
+            if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
+        }
+        return frozenset(declared | counted)
+
     def definition(self, name: str) -> FunctionNode | None:
         """The function of that name in this file."""
         return self._definitions.get(name)

@@ -16,24 +16,13 @@ def _check(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
     function = site.function_of(node)
     if function is None or function.node is not node:
         return
-    changing = _changing(site)
+    changing = site.index.changing
     names = [n for s in node.body for n in walk(s) if isinstance(n, ast.Name)]
     own = {n.id for n in names if not isinstance(n.ctx, ast.Load)} | set(function.parameters)
     read = {n.id for n in names} - own
     for name in sorted(read & changing):
         said = f"`{name}` changes, and results are cached by arguments: pass it as one"
         yield site.finding("NKI1258", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
-
-
-def _changing(site: Site) -> set[str]:
-    """Module-level names that a function declares global, or an augmented assignment changes."""
-    declared = {name for n in site.index.nodes if isinstance(n, ast.Global) for name in n.names}
-    counted = {
-        n.target.id
-        for n in site.index.source.tree.body
-        if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)
-    }
-    return declared | counted
 
 
 _BAD = """
