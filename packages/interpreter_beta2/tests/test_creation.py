@@ -171,20 +171,12 @@ def test_from_0_3_on_a_buffer_is_an_object(speak, version, buffer):
 # -- addresses -------------------------------------------------------------------------------------
 
 
-def test_an_address_puts_a_tensor_on_partitions(speak):
-    new = speak("0.3")
-    nl = new.nl
+def test_an_address_puts_a_tensor_on_partitions(every):
+    nl = every.nl
 
-    t = new.inside(lambda: nl.ndarray((32, 8), nl.float32, nl.sbuf, address=(64, 1024)))
+    t = every.inside(lambda: nl.ndarray((32, 8), nl.float32, nl.sbuf, address=(64, 1024)))
 
     assert t.spec.start == 64
-
-
-def test_addresses_came_with_0_3(speak):
-    old = speak("0.2")
-
-    with pytest.raises(UnsupportedError, match=r"address= came with NKI 0\.3"):
-        old.inside(lambda: old.nl.ndarray((32, 8), old.nl.float32, address=(0, 0)))
 
 
 def test_hbm_has_no_addresses(now):

@@ -66,6 +66,14 @@ def test_an_option_sets_the_usable_size(speak):
     assert small.inside(lambda: small.nl.tile_size.sbuf_fmax_bytes) == 1000
 
 
+@pytest.mark.parametrize(("target", "banks"), [("trn1", 8), ("trn2", 7), ("trn3", 7)])
+def test_transposes_by_the_tensor_engine_cost_a_bank(speak, target, banks, monkeypatch):
+    on = speak("0.6", target)
+    monkeypatch.setenv("NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE", "true")
+
+    assert on.inside(lambda: on.nl.tile_size.psum_num_banks) == banks
+
+
 def test_a_size_that_no_document_prints_is_refused(now):
     with pytest.raises(UnsupportedError, match="sbuf_min_align"):
         now.nl.tile_size.sbuf_min_align  # noqa: B018

@@ -47,3 +47,21 @@ def test_shared_memory_without_a_name_is_found(speak):
 @pytest.mark.parametrize("version", ["0.3", "0.4", "0.5", "0.6"])
 def test_later_versions_do_not_ask(speak, version):
     assert found(speak(version), "", "tile") == []
+
+
+def test_two_results_of_one_name_are_found(speak):
+    lang = speak("0.2")
+    nl, nisa = lang.nl, lang.nisa
+
+    def kernel(x):
+        results = []
+        for _ in range(2):
+            out = nl.ndarray((4, 4), dtype=nl.float32, buffer=nl.shared_hbm, name="out")
+            nisa.dma_copy(dst=out, src=x)
+            results.append(out)
+        return tuple(results)
+
+    with watching("device") as report:
+        lang.run(kernel, X)
+
+    assert [(f.code, f.message) for f in report] == [("name", "a second result is called 'out'")]

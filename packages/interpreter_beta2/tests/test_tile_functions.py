@@ -377,6 +377,11 @@ def test_what_is_no_tensor_is_refused_by_name(every, name, args):
         every.inside(lambda: getattr(every.nl, name)(*args))
 
 
+def test_the_root_mean_square_of_no_elements_is_refused(lang):
+    with pytest.raises(KernelError, match="n=0, and the sum of squares is divided by it"):
+        on_tiles(lang, lambda t: lang.nl.rms_norm(t, t, 1, 0), X)
+
+
 def test_what_is_no_shape_is_refused(lang):
     for wrong in (3.0, "x", (4, "y"), (4, 0)):
         with pytest.raises(ShapeError, match="a shape is a tuple of positive ints"):

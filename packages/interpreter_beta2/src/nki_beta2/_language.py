@@ -78,17 +78,16 @@ def _creation(language: Language) -> dict[str, Callable[..., Any]]:
     ) -> View:
         """A new tensor with undefined content; dimension 0 is the partition dimension on chip.
 
-        `address` = (partition, offset in each partition), in the unit of Options.address_unit.
+        `address` = (partition, offset in each partition), in the unit of Options.address_unit. The
+        stubs have it from 0.3 on; the migration guide of 0.2 uses it already.
         Raises KernelError when no such tensor can exist.
         """
         launch = running("nl.ndarray")
         space = _space(language, buffer)
-        if address is not None and (language.version < (0, 3) or not space.on_chip):
+        if address is not None and not space.on_chip:
             raise UnsupportedError(
-                "address= of a tensor in " + space.name.upper()
-                if language.version >= (0, 3)
-                else "address= came with NKI 0.3",
-                hint="address is for SBUF and PSUM tensors from 0.3 on",
+                "address= of a tensor in " + space.name.upper(),
+                hint="address is for SBUF and PSUM tensors",
             )
         if space is Space.shared_hbm:
             made = launch.share(lambda: launch.core.allocate(shape, dtype, space, name))

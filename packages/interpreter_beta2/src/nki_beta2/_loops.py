@@ -102,7 +102,7 @@ def _numbers(what: str, low: Any, high: Any, step: Any, place: Place | None) -> 
     while number < end:
         turns += 1
         if turns > most:
-            raise endless(most, f"fewer turns than from {number} to {end}", place)
+            raise endless(most, f"at most {most} turns; it is at {number} of {end}", place)
         yield number
         number += int(step)
         if _bound(what, high, "stop") != end:

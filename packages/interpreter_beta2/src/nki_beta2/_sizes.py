@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NoReturn
 
 from neuroncore.backend import CURRENT
@@ -11,6 +12,9 @@ from neuroncore.options import Options
 from neuroncore.surface import VERSIONS, span
 from neuroncore.targets import Target, resolve_target
 from nki_beta2._jit import Language
+
+_PE_TRANSPOSE = "NKI_DMA_TRANSPOSE_AS_PE_TRANSPOSE"
+"""The compiler's environment variable that costs a bank [NKI: nl.tile_size.psum_num_banks]."""
 
 _NOT_PRINTED = ("psum_min_align", "sbuf_min_align")  # of every version [NKI: nl.tile_size]
 
@@ -81,8 +85,12 @@ class TileSize:
 
     @property
     def psum_num_banks(self) -> int:
-        """PSUM banks per partition."""
-        return self._target.psum_banks
+        """PSUM banks per partition; from gen3 on one is the compiler's where it transposes by the
+        tensor engine what DMAs are to transpose.
+        """
+        target = self._target
+        is_taken = target.generation >= 3 and os.environ.get(_PE_TRANSPOSE, "").lower() == "true"
+        return target.psum_banks - is_taken
 
     @property
     def gemm_stationary_fmax(self) -> int:

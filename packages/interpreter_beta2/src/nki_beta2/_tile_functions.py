@@ -15,7 +15,7 @@ from neuroncore.activations import ACTIVATIONS
 from neuroncore.alu import ALU_OPS, AluKind
 from neuroncore.core import as_shape
 from neuroncore.engines import Engine
-from neuroncore.errors import ShapeError
+from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.memory import View
 from nki_beta2 import _arithmetic as arithmetic
 from nki_beta2._arithmetic import RULE, binary, copy, isa, new, reduced, repeat, scalar, spread
@@ -185,6 +185,11 @@ def rms_norm(
     compute_dtype: Any = None,
 ) -> View:  # fmt: skip
     """x / sqrt(sum(x², axis) / n + epsilon) · w; w may have one partition."""
+    if not n:
+        raise AttributeValueError(
+            f"n={n!r}, and the sum of squares is divided by it", expected="the number of elements",
+            operand="n", position=3, rule=RULE,
+        )  # fmt: skip
     inside = compute_dtype or float32
     squares = reduced("add", arithmetic.unary("square", x, inside), axis, float32, True)
     shifted = scalar(squares, "multiply", 1.0 / n, float32, op1="add", operand1=float(epsilon))

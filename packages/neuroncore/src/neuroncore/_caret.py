@@ -92,7 +92,8 @@ def _characters(text: str, num_bytes: int) -> int:
 
 def find_place(passed: int = 0) -> Place | None:
     """The innermost frame of the current call stack that is neither this project's code nor
-    NumPy's; `passed` frames, the caller's first, are known to be ours."""
+    NumPy's nor the machinery of `with`; `passed` frames, the caller's first, are known to be
+    ours."""
     frame: FrameType | None = sys._getframe(1 + passed)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -105,9 +106,9 @@ def find_place(passed: int = 0) -> Place | None:
     return None
 
 
-_PASSED = OUR_PACKAGES | {"numpy"}
+_PASSED = OUR_PACKAGES | {"contextlib", "numpy"}
 _ours: dict[str, bool] = {}
-"""Whether modules of these names are passed by: this project's code, and NumPy's."""
+"""Whether modules of these names are passed by: this project's code, NumPy's, contextlib's."""
 
 
 def place_of(frame: FrameType, instruction: int | None = None) -> Place:

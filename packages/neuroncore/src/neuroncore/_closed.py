@@ -12,7 +12,7 @@ class Closed:
 
     _elsewhere: ClassVar[dict[str, str]] = {
         "ptr": "regions of a memory are of NKI 0.2 and not modelled: nl.ndarray places a tensor, "
-        "from 0.3 on also at an address=",
+        "at an address= where it is given one",
         "gpsimd_dma": "nisa.dma_engine is an enum of its own from 0.3 on",
     }
     """What NKI has under a name in some version, and this machine does not."""

@@ -164,8 +164,6 @@ def test_a_field_without_a_parameter_is_refused_unless_it_says_nothing():
 @pytest.mark.parametrize(
     ("body", "version", "what"),
     [
-        ("t = buffer(float32[128, 64], sbuf, address=(0, 0))", "0.2",
-         "address=(0, 0) cannot be written in NKI 0.2"),
         (T + "memset(dst=t[:, :], value=0.0)", "0.1", "no source can be written for NKI 0.1"),
         (T + "memset(dst=t[:, :], value=0.0)", "0.7", "no source can be written for NKI 0.7"),
     ],

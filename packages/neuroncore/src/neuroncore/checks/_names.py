@@ -1,7 +1,8 @@
 """Names of tensors in 0.2: each has its own, and all of shared HBM but arguments and results one.
 
 Equal names are one place on a device. An expression that makes a tensor again in every turn of a
-loop gives it its name again: no document says whether that is another tensor, so it is let pass.
+loop gives it its name again: no document says whether that is another tensor, so it is let pass,
+but for two results of one name: they would be one place.
 """
 
 from __future__ import annotations
@@ -41,7 +42,13 @@ class Names:
 
     def ended(self, results: Iterable[View], report: Report) -> None:
         """All programs have run; `results` need no name."""
-        returned = {id(view.storage) for view in results}
+        returned = {id(view.storage): view.storage for view in results}
+        named: dict[str, Storage] = {}
+        for storage in returned.values():
+            first = named.setdefault(storage.name, storage)
+            if storage.name and first is not storage and first.place == storage.place:
+                what = f"a second result is called {storage.name!r}"
+                self._found.append(_finding(what, "another name", storage, first))
         for number, storage in self._unnamed.items():
             if number not in returned:
                 what = "a tensor in shared HBM that is no result has no name"

@@ -217,8 +217,6 @@ class _Writer:
             space = Space.shared_hbm if returned else Space.private_hbm
         parts = [repr(buffer.shape), f"dtype={self.dtype(buffer.dtype)}", f"buffer=nl.{space.name}"]
         if buffer.address is not None:
-            if version_tuple(self.version) < (0, 3):
-                raise self.cannot(f"address={buffer.address}", "it came with NKI 0.3")
             parts.append(f"address={buffer.address}")
         return f"{buffer.name} = nl.ndarray", parts
 
