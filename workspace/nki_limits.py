@@ -86,8 +86,6 @@ def record_limits(name: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for limit in record.limits:
         told = {v: limit_text(record, limit, v) for v in limit_versions(record, limit)}
-        if not told:
-            found.setdefault(limit_text(record, limit), [])
         for version, text in told.items():
             versions = found.setdefault(text, [])
             versions += [version] if version not in versions else []
@@ -198,7 +196,7 @@ def limits_section(numbers: Mapping[str, int]) -> Iterator[str]:
         yield from (f"### {name}", "")
         yield f"- operands, engines: [{name}](instructions.md#{name})"
         for text, versions in record_limits(name).items():
-            yield f"- {span(versions) if versions else 'in no version'}: {text}"
+            yield f"- {span(versions)}: {text}"
         yield from (f"- also: {text}" for text in record_refusals(name))
         yield ""
     yield from ("## Refusals", "", REFUSALS, "")

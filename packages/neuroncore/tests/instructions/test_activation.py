@@ -16,7 +16,10 @@ from neuroncore.activations import ACTIVATIONS
 from neuroncore.engines import Engine
 from neuroncore.enums import ReduceCmd
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError
+from neuroncore.instructions import INSTRUCTIONS, check
+from neuroncore.instructions._example import example_call
 from neuroncore.options import Options
+from nki_dtypes import ALL, bfloat16, float16, float32, tfloat32
 
 U = 2.0**-24
 ERF = np.vectorize(erf, otypes=[float])
@@ -164,6 +167,21 @@ def test_gen2_takes_no_number_as_bias(make_world, nisa):
 
     with pytest.raises(AttributeValueError, match="a number as bias needs gen3"):
         nisa.activation(world.new((4, 8)), "exp", world.tile(np.ones((4, 8))), 1.0)
+
+
+@pytest.mark.parametrize("name", ["activation", "activation_reduce"])
+@pytest.mark.parametrize("dtype", ALL, ids=str)
+def test_a_bias_of_up_to_02_is_a_wide_float(name, dtype):
+    """Facts: every dtype but tfloat32; 0.2 and older float32, float16, bfloat16."""
+    record = INSTRUCTIONS[name]
+
+    def legal(version):
+        bias = {"bias": f"{dtype}[2, 1] sbuf", "version": version}
+        return not check(example_call(record, record.examples[0], **bias).call)
+
+    first = dtype in {float32, float16, bfloat16}
+    later = dtype is not tfloat32 and not dtype.is_packed
+    assert [legal((0, n)) for n in range(1, 7)] == [first] * 2 + [later] * 4
 
 
 def test_activation_is_the_scalar_engines(world, nisa):

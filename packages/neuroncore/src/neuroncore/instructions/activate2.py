@@ -33,7 +33,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import common_shape, like
-from neuroncore.instructions.activation import DOCUMENTED, KNOWN, refuse_invalid
+from neuroncore.instructions.activation import DOCUMENTED, refuse_invalid
 from neuroncore.memory import View
 from neuroncore.numerics import reader, writer
 from neuroncore.work import MicroOp
@@ -187,7 +187,6 @@ ACTIVATE2 = Instruction(
             imm0="float32[2, 1] sbuf",
             imm1="bfloat16[2, 1] sbuf",
         ),
-        KNOWN,
         DOCUMENTED,
         one_of(
             "reduce_cmd", "idle", "reset", "reduce", "reset_reduce",

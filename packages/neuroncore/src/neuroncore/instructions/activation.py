@@ -17,6 +17,7 @@ from neuroncore.engines import ON_CHIP, Engine
 from neuroncore.enums import ReduceCmd
 from neuroncore.errors import (
     AttributeValueError,
+    DTypeError,
     ShapeError,
     UnsupportedError,
     Violation,
@@ -41,7 +42,7 @@ from neuroncore.memory import View
 from neuroncore.numerics import reader, rounds, writer
 from neuroncore.options import Options
 from neuroncore.spec import Spec
-from nki_dtypes import ALL, float32, tfloat32
+from nki_dtypes import ALL, bfloat16, float16, float32, tfloat32
 
 RULE = "NKI: activation"
 
@@ -150,6 +151,13 @@ def _bias_is_legal(c: Call) -> Iterable[Violation]:
             AttributeValueError, "reciprocal takes no bias on gen2", "bias",
             expected="None", got=f"a bias on {c.target.name}", rule=f"{RULE}, bias",
         )  # fmt: skip
+    bias = c.tiles.get("bias")
+    if bias is not None and c.version <= (0, 2) and bias.dtype not in _FIRST_BIASES:
+        yield Violation(
+            DTypeError, f"bias is {bias.dtype}", "bias",
+            expected=", ".join(sorted(map(str, _FIRST_BIASES))), got=f"shape {bias!r}",
+            hint="other dtypes came with NKI 0.3", rule=f"NKI up to 0.2: {c.record.name}, bias",
+        )  # fmt: skip
 
 
 def _reduction_is_legal(c: Call) -> Iterable[Violation]:
@@ -174,6 +182,7 @@ def activation_effects(c: Call) -> list[Effect]:
     return touched + register_effects(c, SCALAR)
 
 
+_FIRST_BIASES = frozenset({float32, float16, bfloat16})
 _ANY_BUT_TF32 = frozenset(d for d in ALL if d is not tfloat32)
 _X = np.array([[0.0, 1.0], [2.0, 4.0]])
 
@@ -217,6 +226,7 @@ LIMITS: list[Limit] = [
     Limit(_lane_operands, {"bias": "float32[2, 2] sbuf"}),
     Limit(_bias_is_legal, {"bias": 1.0, "target": "trn1"}),
     Limit(_bias_is_legal, {"op": "reciprocal", "bias": "float32[2, 1] sbuf", "target": "trn1"}),
+    Limit(_bias_is_legal, {"bias": "int32[2, 1] sbuf", "version": (0, 2)}),
     Limit(_reduction_is_legal, {"reduce_op": "maximum"}),
     Limit(_reduction_is_legal, {"reduce_cmd": ReduceCmd.load_reduce}),
     KNOWN,
