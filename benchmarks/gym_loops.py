@@ -6,11 +6,15 @@ A visit is one step of a schedule by hand, with the claims that make it legal, f
 the step before left. CPU time, the mean of five rounds, beside that at a small size: it does not
 depend on sizes. What was made before the first round is no garbage that a visit pays for. The bound
 is the time for which the engine that binds is busy.
+
+Then random walks from the naive matmul, as gym_peer.py walks the public original's: over the kinds
+of steps that it has, in programs of its size, and over all kinds in larger ones.
 """
 
 from __future__ import annotations
 
 import gc
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -40,10 +44,15 @@ from packages.nkigym.tests.loop_schedules import (
 
 from neuroncore.program import Program, check, walk
 from neuroncore.timeline import estimate
-from nkigym.loops import Step, opportunities, take
+from nkigym.loops import TRANSFORMS, Refused, Step, opportunities, take
 from nkigym.naive import naive
 
 ROUNDS = 5
+SEED = 7
+WALKED = 300
+"""Steps that a random walk takes."""
+PUBLIC = ("split", "fuse", "reorder", "hoist", "sink")
+"""The kinds of the public original, whose compute-at is a hoist or a sink here."""
 SCHEDULES: dict[Callable[..., Any], str] = {
     matmul: MATMUL,
     softmax: SOFTMAX,
@@ -76,6 +85,49 @@ def main() -> None:
             f"(small: {mean(costs[1]):.0f}, {median(costs[1]):.0f}); steps offered are listed in "
             f"{listing[0]:.0f} to {listing[1]:.0f} µs; {sizes[0]} to {sizes[1]} statements"
         )
+    print_walks()
+
+
+def print_walks() -> None:
+    """A line per walk: what steps that are taken cost, those that are refused, the listing."""
+    start = naive(matmul, *REAL[matmul])
+    for name, kinds, most in (("public original's kinds", PUBLIC, 60), ("all", TRANSFORMS, 200)):
+        taken, refused, listed = _walk(start, frozenset(kinds), most)
+        print(
+            f"a random walk over {name}, programs of up to {most} statements: a certified step "
+            f"{mean(taken):.0f} µs, median {median(taken):.0f} µs, refused {mean(refused):.0f} µs, "
+            f"all steps offered are listed in {mean(listed):.0f} µs"
+        )
+
+
+def _walk(start: Program, kinds: frozenset[str], most: int) -> tuple[list[float], ...]:
+    """Microseconds of steps taken, steps refused, lists of what is offered."""
+    rng, program = random.Random(SEED), start
+    taken: list[float] = []
+    refused: list[float] = []
+    listed: list[float] = []
+    gc.collect()
+    gc.freeze()
+    while len(taken) < WALKED:
+        seconds, offered = _timed(lambda p=program: opportunities(p))
+        listed.append(seconds * 1e6)
+        steps = [step for step in offered if step.transform in kinds]
+        if not steps or sum(1 for _ in walk(program.body)) > most:
+            program = start
+            continue
+        step = rng.choice(steps)
+        seconds, after = _timed(lambda p=program, s=step: _tried(p, s))
+        (refused if after is None else taken).append(seconds * 1e6)
+        program = after or program
+    return taken, refused, listed
+
+
+def _tried(program: Program, step: Step) -> Program | None:
+    """The program after a step; None where it is refused."""
+    try:
+        return take(program, step).program
+    except Refused:
+        return None
 
 
 def visits(start: Program, steps: Sequence[Step]) -> list[float]:

@@ -5,9 +5,10 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from neuroncore.engines import Space
-from neuroncore.program import Access, Affine, Allocate, Buffer, Call, Indirect, make_call
+from neuroncore.errors import Place
+from neuroncore.program import Access, Affine, Allocate, Buffer, Call, Indirect, Loop, make_call
 from nki_dtypes import bfloat16, int32
-from nkigym.loops.making import new_access, new_affine, new_allocate, new_buffer, new_call
+from nkigym.loops.making import new_access, new_affine, new_allocate, new_buffer, new_call, new_loop
 
 INDEX = Access("index", Affine(), (1, 1), (1, 1), int32)
 LIKE = Access("old", Affine(3), (128, 2, 64), (512, 128, 1), bfloat16, Indirect("scalar", INDEX, 1))
@@ -57,3 +58,16 @@ def test_an_offset_made_quickly_is_one():
 
     assert type(made) is Affine
     assert made == 2 * Affine.variable("i") + 3 and hash(made) == hash(Affine(3, (("i", 2),)))
+
+
+def test_a_loop_made_quickly_is_one():
+    like = Loop("i", 2, 9, (), 3, Place("kernel.py", 4))
+    body = (Allocate(Buffer("t", (128, 64), bfloat16, Space.sbuf)),)
+
+    made = new_loop(like, body)
+
+    assert type(made) is Loop
+    assert made == Loop("i", 2, 9, body, 3)
+    assert made.origin is like.origin
+    with pytest.raises(FrozenInstanceError):
+        setattr(made, "body", ())  # noqa: B010

@@ -1,4 +1,4 @@
-"""Accesses, calls, allocations and offsets, made quickly: a step writes hundreds of them.
+"""Accesses, calls, loops, allocations and offsets, made quickly: a step writes hundreds of them.
 
 A frozen record asks leave for each field that its constructor sets, which takes three times as long
 as setting it. Here a plain record with the same fields is made, which then becomes the frozen one.
@@ -11,7 +11,16 @@ from dataclasses import fields
 from typing import Any
 
 from neuroncore.errors import Place
-from neuroncore.program import Access, Affine, Allocate, Buffer, Call, Indirect
+from neuroncore.program import (
+    Access,
+    Affine,
+    Allocate,
+    Buffer,
+    Call,
+    Indirect,
+    Loop,
+    Statement,
+)
 from nki_dtypes import DType
 
 
@@ -59,6 +68,14 @@ class _Allocate:
         self.buffer, self.origin = buffer, origin
 
 
+class _Loop:
+    __slots__ = tuple(field.name for field in fields(Loop))
+
+    def __init__(self, like: Loop, body: tuple[Statement, ...]) -> None:
+        self.variable, self.start, self.stop = like.variable, like.start, like.stop
+        self.body, self.step, self.origin = body, like.step, like.origin
+
+
 def new_affine(constant: int, terms: tuple[tuple[str, int], ...]) -> Affine:
     """Affine(constant, terms)."""
     made: Any = _Affine(constant, terms)
@@ -91,4 +108,11 @@ def new_call(like: Call, operands: Mapping[str, Any]) -> Call:
     """Call(like.instruction, operands, like.attrs, like.name, like.origin)."""
     made: Any = _Call(like.instruction, operands, like.attrs, like.name, like.origin)
     made.__class__ = Call
+    return made
+
+
+def new_loop(like: Loop, body: tuple[Statement, ...]) -> Loop:
+    """The loop around other statements."""
+    made: Any = _Loop(like, body)
+    made.__class__ = Loop
     return made

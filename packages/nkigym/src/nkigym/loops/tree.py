@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from neuroncore.program import (
     Access,
@@ -17,7 +16,7 @@ from neuroncore.program import (
     map_accesses,
 )
 from nkigym.loops.held import held_in, made_in
-from nkigym.loops.making import new_access, new_allocate, new_buffer, new_call
+from nkigym.loops.making import new_access, new_allocate, new_buffer, new_call, new_loop
 from nkigym.loops.step import Path, Refused
 
 Body = tuple[Statement, ...]
@@ -81,20 +80,28 @@ def following(block: Body, n: int) -> int | None:
 
 def replaced(program: Program, at: Path, new: Body) -> Program:
     """The program with other statements in the place of one."""
-    return replace(program, body=_spliced(program.body, at, new, 1))
+    return with_statements(program, _spliced(program.body, at, new, 1))
 
 
 def with_block(program: Program, at: Path, body: Body) -> Program:
     """The program with other statements in the block in which a place is."""
     if len(at) == 1:
-        return replace(program, body=body)
+        return with_statements(program, body)
     loop = loop_at(program, at[:-1])
     return replaced(program, at[:-1], (with_body(loop, body),))
 
 
+def with_statements(program: Program, body: Body) -> Program:
+    """The program with other statements."""
+    return Program(
+        program.name, program.parameters, body, program.results, program.target, program.nki,
+        program.places,
+    )  # fmt: skip
+
+
 def with_body(loop: Loop, body: Body) -> Loop:
     """The loop around other statements."""
-    return Loop(loop.variable, loop.start, loop.stop, body, loop.step, loop.origin)
+    return new_loop(loop, body)
 
 
 def _spliced(body: Body, at: Path, new: Body, count: int) -> Body:
