@@ -86,6 +86,37 @@ def test_a_function_of_two_tiles_broadcasts_along_both_axes(name, shape, evaluat
     assert result.dtype == (np.bool_ if expected.dtype == np.bool_ else np.float32)
 
 
+@pytest.mark.parametrize(
+    "raised",
+    [lambda x: nl.power(x, 1.5), lambda x: nl.power(1.5, x), lambda x: nl.power(x, x),
+     lambda x: nl.power(x, x[:, 0:1]), lambda x: nl.power(x[:, 0:1], x)],
+    ids=["number", "of a number", "tile", "column", "of a column"],
+)  # fmt: skip
+def test_a_power_of_what_is_in_psum_is_computed_in_sbuf(raised, evaluate, rng):
+    """GpSimdE alone has it, which does not reach PSUM."""
+    x = rng.uniform(0.5, 2, (8, 12)).astype(np.float32)
+
+    def function(tile):
+        total = nl.ndarray((8, 12), dtype=nl.float32, buffer=nl.psum)
+        total[...] = nl.copy(tile)
+        return raised(total)
+
+    np.testing.assert_array_equal(evaluate(function, x), evaluate(raised, x))
+
+
+def test_a_power_in_place_in_psum(evaluate, rng):
+    x = rng.uniform(0.5, 2, (8, 12)).astype(np.float32)
+
+    def function(tile):
+        total = nl.ndarray((8, 12), dtype=nl.float32, buffer=nl.psum)
+        total[...] = nl.copy(tile)
+        total **= 1.5
+        return total
+
+    expected = x.astype(np.float64) ** 1.5
+    np.testing.assert_allclose(evaluate(function, x), expected, rtol=2 * ulp)
+
+
 def test_middle_axes_broadcast_without_copying(evaluate, rng):
     x = rng.uniform(0.5, 4, (4, 3, 5)).astype(np.float32)
     y = rng.uniform(0.5, 4, (4, 1, 5)).astype(np.float32)

@@ -211,6 +211,8 @@ def spread_partitions(tile: Any, shape: tuple[int, ...]) -> Any:
 def _with_scalar(op: AluOp, data: Any, number: Any, reverse: bool, dtype: Any, mask: Any) -> Any:
     if isinstance(number, (np.bool_, bool)):
         number = int(number)
+    if op.name == "power":  # GpSimdE, which does not reach PSUM
+        data, number = to_sbuf(data), number if is_number(number) else to_sbuf(number)
     operand = cut(number, None) if isinstance(number, Access) else number
     return apply(
         "tensor_scalar",
@@ -223,7 +225,7 @@ def _with_scalar(op: AluOp, data: Any, number: Any, reverse: bool, dtype: Any, m
 
 
 def _two_tiles(op: AluOp, x: Any, y: Any, dtype: Any, mask: Any) -> Any:
-    if op.name == "power":  # GpSimdE, which does not reach PSUM
+    if op.name == "power":
         x, y = to_sbuf(x), to_sbuf(y)
     elif _in_psum(x) and _in_psum(y):
         y = to_sbuf(y)

@@ -171,3 +171,16 @@ def test_functions_name_the_table_that_must_be_loaded():
     (simple,), (gelu,) = work_of("activation", op="relu"), work_of("activation", op="gelu")
 
     assert (simple.table, gelu.table) == (None, "gelu")
+
+
+@pytest.mark.parametrize(("op", "operand"), [("power", 2.0), ("rsqrt", None)])
+def test_a_power_and_an_inverse_root_are_paid_on_the_gpsimd_engine(op, operand):
+    """At a quarter of the throughput: 900 elements more cost four times as many cycles more."""
+    alone = {"op0": op, "operand0": operand, "op1": None, "operand1": None}
+    (short,), (long,) = (
+        work_of("tensor_scalar", **alone, dst=f"float32[4, {n}] sbuf", data=f"float32[4, {n}] sbuf")
+        for n in (100, 1000)
+    )
+
+    assert (short.engine, long.engine) == (Engine.gpsimd, Engine.gpsimd)
+    assert long.interval - short.interval == 4 * 900

@@ -89,7 +89,7 @@ def test_unary_operations(world, nisa, values, rounded, op, exact, dtype, operan
     np.testing.assert_array_equal(values(dst), expected)
 
 
-@pytest.mark.parametrize("engine", [Engine.vector, Engine.gpsimd])
+@pytest.mark.parametrize("engine", [Engine.unknown, Engine.gpsimd])
 def test_rsqrt_is_within_two_ulps(world, nisa, rng, values, engine):
     """Root and quotient round once each: half an ulp, halved by the root's slope, and half."""
     data, dst = world.tile(rng.uniform(0.01, 100, (4, 50))), world.new((4, 50))
@@ -100,12 +100,65 @@ def test_rsqrt_is_within_two_ulps(world, nisa, rng, values, engine):
     assert np.all(np.abs(values(dst) - exact) <= 2 * np.spacing(np.float32(exact)))
 
 
-def test_a_variance_becomes_its_inverse_root_in_one_call(world, nisa):
-    dst = world.new((1, 2))
+@pytest.mark.parametrize("engine", [Engine.unknown, Engine.gpsimd])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_power_is_within_two_ulps(world, nisa, rng, values, engine, reverse):
+    data, dst = world.tile(rng.uniform(0.1, 3, (4, 50))), world.new((4, 50))
 
-    nisa.tensor_scalar(dst, world.tile([[3.0, 15.0]]), "add", 1.0, op1="rsqrt", operand1=0.0)
+    nisa.tensor_scalar(dst, data, "power", 1.5, reverse, engine=engine)
 
-    assert dst.array.tolist() == [[0.5, 0.25]]
+    exact = 1.5 ** values(data) if reverse else values(data) ** 1.5
+    assert np.all(np.abs(values(dst) - exact) <= 2 * np.spacing(np.float32(exact)))
+
+
+GPSIMD = [("power", 2.0), ("rsqrt", None)]
+
+
+@pytest.mark.parametrize(("op", "operand"), GPSIMD)
+@pytest.mark.parametrize("place", ["op0", "op1"])
+def test_the_vector_engine_has_no_power_and_no_rsqrt(world, nisa, op, operand, place):
+    second = (op, operand or 0.0) if place == "op1" else (None, None)
+    first = ("add", 1.0) if place == "op1" else (op, operand)
+
+    with pytest.raises(EngineError, match=f"the vector engine does not do {op}"):
+        nisa.tensor_scalar(
+            world.new((4, 8)), world.tile(np.ones((4, 8))), *first, op1=second[0],
+            operand1=second[1], engine=Engine.vector,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "operand"), GPSIMD)
+@pytest.mark.parametrize("where", ["dst", "data"])
+@pytest.mark.parametrize("engine", [Engine.unknown, Engine.gpsimd])
+def test_power_and_rsqrt_do_not_reach_psum(world, nisa, op, operand, where, engine):
+    tiles = {n: world.new((4, 8), space="psum" if n == where else "sbuf") for n in ("dst", "data")}
+    nisa.memset(tiles["data"], 4.0)
+
+    with pytest.raises(EngineError, match="the gpsimd engine does not reach PSUM"):
+        nisa.tensor_scalar(**tiles, op0=op, operand0=operand, engine=engine)
+
+
+@pytest.mark.parametrize("engine", [Engine.unknown, Engine.gpsimd])
+@pytest.mark.parametrize(
+    ("op0", "op1", "refused"),
+    [("add", "rsqrt", "add"), ("multiply", "power", "multiply"), ("rsqrt", "multiply", "multiply"),
+     ("power", "add", "add")],
+)  # fmt: skip
+def test_the_gpsimd_engine_does_nothing_else_beside_them(world, nisa, op0, op1, refused, engine):
+    operands = (None if op0 == "rsqrt" else 2.0, 0.0 if op1 == "rsqrt" else 2.0)
+
+    with pytest.raises(EngineError, match=f"the gpsimd engine does not do {refused} here"):
+        nisa.tensor_scalar(
+            world.new((4, 8)), world.tile(np.ones((4, 8))), op0, operands[0], op1=op1,
+            operand1=operands[1], engine=engine,
+        )  # fmt: skip
+
+
+def test_who_adds_and_takes_the_root_is_told_of_an_activation(world, nisa):
+    with pytest.raises(EngineError, match=r"nisa\.activation\(op=nl\.rsqrt\) scales data"):
+        nisa.tensor_scalar(
+            world.new((4, 8)), world.tile(np.ones((4, 8))), "add", 1.0, op1="rsqrt", operand1=0.0
+        )
 
 
 @pytest.mark.parametrize("operand", [5, "tile"])

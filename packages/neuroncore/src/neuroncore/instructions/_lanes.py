@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import AluOp
-from neuroncore.engines import Space
+from neuroncore.engines import Engine, Space
 from neuroncore.errors import (
     AttributeValueError,
     EngineError,
@@ -107,21 +107,28 @@ def arithmetic(attr: str, binary: bool = False, **breaks: Any) -> Limit:
     )  # fmt: skip
 
 
-_NOT_ON_VECTOR = {"power": "gpsimd", "rsqrt": "gpsimd or scalar"}
+NOT_ON_VECTOR = {"power": "gpsimd", "rsqrt": "gpsimd or scalar"}
+"""Operations that VectorE has not, and who has them [NKI: supported math operators, engines]."""
 
 
 def on_vector(attr: str, **breaks: Any) -> Limit:
-    """VectorE has no power and no rsqrt [NKI: supported math operators, engines]."""
+    """On VectorE there is no power and no rsqrt."""
     return rule(
-        lambda c: getattr(c, attr).name not in _NOT_ON_VECTOR,
+        lambda c: c.engine is not Engine.vector or name_of(c, attr) not in NOT_ON_VECTOR,
         lambda c: Violation(
-            EngineError, f"the vector engine does not do {getattr(c, attr).name}", attr,
+            EngineError, f"the vector engine does not do {name_of(c, attr)}", attr,
             expected="an operation of the vector engine",
-            got=f"{getattr(c, attr).name}, on {_NOT_ON_VECTOR[getattr(c, attr).name]} only",
+            got=f"{name_of(c, attr)}, on {NOT_ON_VECTOR[getattr(c, attr).name]} only",
             rule="NKI: supported math operators, engines",
         ),
         **breaks,
     )  # fmt: skip
+
+
+def name_of(c: Call, attr: str) -> str | None:
+    """The name of an operation that may be left out."""
+    op = getattr(c, attr)
+    return None if op is None else op.name
 
 
 def one_of(attr: str, *names: str, **breaks: Any) -> Limit:

@@ -22,6 +22,7 @@ from neuroncore.instructions._alu_limits import (
 )
 from neuroncore.instructions._convert import as_engine, flag, optional_op
 from neuroncore.instructions._cost import copy_rate, one_pass
+from neuroncore.instructions._lanes import NOT_ON_VECTOR, name_of, on_vector
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._record import (
     REQUIRED,
@@ -189,11 +190,35 @@ def _scalar_engine_takes(c: Call) -> bool:
 def _engine(c: Call) -> Engine:
     if c.attrs["engine"] is not Engine.unknown:
         return c.attrs["engine"]
-    return Engine.vector
+    asked = {name_of(c, "op0"), name_of(c, "op1")}
+    return Engine.gpsimd if asked & NOT_ON_VECTOR.keys() else Engine.vector
+
+
+def _gpsimd_takes(attr: str, **breaks: Any) -> Limit:
+    """GpSimdE does here what VectorE has not: rsqrt [NKI: tensor_scalar], power [operators]."""
+    return rule(
+        lambda c: (
+            c.engine is not Engine.gpsimd or name_of(c, attr) in {None, *NOT_ON_VECTOR}
+        ),
+        lambda c: Violation(
+            EngineError, f"the gpsimd engine does not do {name_of(c, attr)} here", attr,
+            expected="rsqrt or power, alone", got=f"{c.op0.name}, {name_of(c, 'op1')}",
+            hint=_instead(c), rule=f"{RULE}, engines",
+        ),
+        **breaks,
+    )  # fmt: skip
+
+
+def _instead(c: Call) -> str:
+    if name_of(c, "op1") == "rsqrt":
+        return "nisa.activation(op=nl.rsqrt) scales data, adds a bias and takes the root"
+    if c.attrs["engine"] is Engine.gpsimd and c.op0.name not in NOT_ON_VECTOR:
+        return "leave engine out: the vector engine does it"
+    return "write two instructions: the vector engine has neither rsqrt nor power"
 
 
 def _work(c: Call) -> list[MicroOp]:
-    slow = 4 if c.engine is Engine.gpsimd else 1  # rsqrt on GpSimdE: a quarter of the throughput
+    slow = 4 if c.engine is Engine.gpsimd else 1  # rsqrt, power: a quarter of the throughput
     return one_pass(c, c.dst.free * slow, rate=copy_rate(c, "dst", "data"))
 
 
@@ -243,14 +268,10 @@ _RULES: list[Limit] = [
         op0="maximum",
         engine=Engine.scalar,
     ),
-    rule(
-        lambda c: c.engine is not Engine.gpsimd or c.op0.name in {"rsqrt", "power"},
-        lambda c: Violation(
-            EngineError, f"the gpsimd engine does not do {c.op0.name} here", "engine",
-            expected="rsqrt", got=c.op0.name, rule=f"{RULE}, engines",
-        ),
-        engine=Engine.gpsimd,
-    ),
+    on_vector("op0", op0="power", engine=Engine.vector, op1=None, operand1=None),
+    on_vector("op1", op0="rsqrt", operand0=None, op1="rsqrt", operand1=0, engine=Engine.vector),
+    _gpsimd_takes("op0", engine=Engine.gpsimd, op1=None, operand1=None),
+    _gpsimd_takes("op1", op0="power"),
     known_to_hardware("op0", op0="square"),
     known_to_hardware("op1", op1="mod", operand1=2.0),
     known_to_version("op0", op0="square", operand0=None, target="trn3", version=(0, 3)),
@@ -302,10 +323,9 @@ TENSOR_SCALAR = Instruction(
             note="reverse0: operand0 - data, one value per partition",
         ),
         Example(
-            {"dst": "float32[1, 3] sbuf", "data": np.array([[1.0, 4.0, 16.0]]), "op0": "rsqrt",
-             "engine": Engine.gpsimd},
+            {"dst": "float32[1, 3] sbuf", "data": np.array([[1.0, 4.0, 16.0]]), "op0": "rsqrt"},
             {"dst": np.array([[1.0, 0.5, 0.25]])},
-            note="a unary operation takes no operand",
+            note="a unary operation takes no operand; rsqrt and power run on GpSimdE",
         ),
     ],
 )  # fmt: skip
