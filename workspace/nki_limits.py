@@ -93,6 +93,18 @@ def record_limits(name: str) -> dict[str, list[str]]:
 
 
 @cache
+def limit_targets(name: str) -> dict[str, str]:
+    """Limit → ", on" its target, for those of one target whose text does not name it."""
+    record = INSTRUCTIONS[name]
+    found: dict[str, str] = {}
+    for limit in record.limits:
+        for version in limit_versions(record, limit):
+            text = limit_text(record, limit, version)
+            found.setdefault(text, f", on {at}" if (at := limit.target(text)) else "")
+    return found
+
+
+@cache
 def record_refusals(name: str) -> tuple[str, ...]:
     """What the code of a record refuses besides, as its text writes it."""
     told = record_limits(name)
@@ -195,8 +207,9 @@ def limits_section(numbers: Mapping[str, int]) -> Iterator[str]:
     for name in INSTRUCTIONS:
         yield from (f"### {name}", "")
         yield f"- operands, engines: [{name}](instructions.md#{name})"
+        targets = limit_targets(name)
         for text, versions in record_limits(name).items():
-            yield f"- {span(versions)}: {text}"
+            yield f"- {span(versions)}{targets.get(text, '')}: {text}"
         yield from (f"- also: {text}" for text in record_refusals(name))
         yield ""
     yield from ("## Refusals", "", REFUSALS, "")
@@ -207,10 +220,11 @@ def limits_section(numbers: Mapping[str, int]) -> Iterator[str]:
 
 LIMITS = """\
 Each with the versions in which it holds, as a call that breaks it is told: the numbers are that
-call's. Below them, after *also*, what the instruction's code refuses where no such call is kept:
-values that it finds when it is executed, attributes that are written wrongly, a limit's further
-reasons; `{…}` stands for what came. All are enforced always, when the call is made; what is a
-warning there by an [option](options.md) is an error under `--check device`."""
+call's. A limit that is another one in other versions or on other targets has a line for each; *on*
+names the target of that call. Below them, after *also*, what the instruction's code refuses where
+no such call is kept: values that it finds when it is executed, attributes that are written wrongly,
+a limit's further reasons; `{…}` stands for what came. All are enforced always, when the call is
+made; what is a warning there by an [option](options.md) is an error under `--check device`."""
 
 REFUSALS = """\
 What functions refuse besides the limits of the instructions that they are made of, always, when

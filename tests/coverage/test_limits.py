@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import pytest
 from members import ROOT
 from nki_coverage import found_of, known_names, modelled, modules_of
-from nki_limits import followed, limit_text, limit_versions, number_checked, record_limits
+from nki_limits import (
+    LOOSE,
+    followed,
+    having,
+    limit_text,
+    limit_versions,
+    number_checked,
+    record_limits,
+)
 
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.surface import VERSIONS, span
+from neuroncore.instructions._example import example_call
+from neuroncore.instructions._refused import codes, function_refusals, is_told, reached
+from neuroncore.surface import VERSIONS, span, version_tuple
+from neuroncore.targets import TARGETS
 
 PAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
 MODULES = {version: modules_of(version) for version in VERSIONS}
@@ -78,6 +90,89 @@ def test_a_limit_that_differs_by_version_is_told_for_each():
 
     assert "shape[-1] at most 128" in ends["0.4 to 0.6"]
     assert "expected: 3-D" in ends["0.2"]
+
+
+MOVED = {
+    # what the documents give, by version and generation
+    "nc_matmul": [
+        "0.1 to 0.6: moving free size 640 exceeds 512",
+        "0.1 to 0.6, on trn3: moving free size 4097 exceeds 4096",
+        "0.1 to 0.4, on trn3: moving free size 8193 exceeds 4096",
+        "0.5 and 0.6, on trn3: moving free size 8193 exceeds 8192",
+        "0.1 to 0.6, on trn3: dst is float16 (expected: bfloat16 or float32)",
+    ],
+    "nc_matmul_mx": [
+        "0.2 to 0.4: moving free size 513 exceeds 512 (expected: at most 512 into float32)",
+        "0.2 to 0.4: moving free size 1025 exceeds 1024 (expected: at most 1024 into bfloat16)",
+        "0.5 and 0.6: moving free size 4097 exceeds 4096 (expected: at most 4096 into float32)",
+        "0.5 and 0.6: moving free size 8193 exceeds 8192 (expected: at most 8192 into bfloat16)",
+    ],
+    "dma_transpose": [
+        "0.1 to 0.5: hwdge does not transpose (15, 64) (expected: shape[0] 16 and shape[-1] a "
+        "multiple of 128)",
+        "0.6: hwdge does not transpose (15, 64) (expected: shape[0] 16; shape[-1] at most 128)",
+        "0.6: hwdge does not transpose (8, 3, 64) (expected: shape[0] 1, 2, 4, 8 or 16, times "
+        "shape[-2] a multiple of 16; shape[-1] at most 128)",
+        "0.2: the index tile is (128, 2), uint32, SBUF (expected: uint32 in SBUF, 2-D, 16 to 128 "
+        "partitions in steps of 16, columns 1)",
+    ],
+    "max8": [
+        "0.1 to 0.3: src has 6 dimensions (expected: at most 5)",
+        "0.4 to 0.6: src has 4 dimensions (expected: at most 3)",
+    ],
+    "nc_find_index8": [
+        "0.1 to 0.3: data has 6 dimensions (expected: at most 5)",
+        "0.4 to 0.6: data has 4 dimensions (expected: at most 3)",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_limit_that_moved_stands_in_the_page_in_each_of_its_forms(name):
+    lines = section(name).splitlines()
+
+    for start in MOVED[name]:
+        assert sum(line.startswith(f"- {start}") for line in lines) == 1, start
+
+
+SETTINGS = {"version", "target", "generation"}
+SAYS_WHERE = re.compile(r"gen\d|came with NKI|since 0\.\d|NKI (up to )?0\.\d|from 0\.\d on")
+ENDS = {
+    "hwdge moves raw bytes and cannot convert": "from 0.3 on",
+    "dst reaches byte {…} of a PSUM bank": "gen4 writes all banks",
+    "reduce_op subtract is not modelled": "0.2 and 0.3 have it",
+    "{…} is not an operation of {…}": "0.1 documents divide and mod, gen4 has the others",
+    "src is in {…}": "no view on chip takes a vector offset, so that none comes here",
+}
+"""Refusals that some version or generation has not, and whose text does not say so."""
+
+
+def reads_setting(function):
+    return bool(SETTINGS & {n for code in codes(function.__code__) for n in code.co_names})
+
+
+@pytest.mark.parametrize("record", INSTRUCTIONS.values(), ids=lambda r: r.name)
+def test_what_reads_version_or_generation_is_broken_in_each_of_them(record):
+    """One example for a limit hides it where the limit is another one."""
+    for check in dict.fromkeys(limit.check for limit in record.limits):
+        functions = reached([check])
+        if not any(map(reads_setting, functions)):
+            continue
+        refusals = {text for f in functions for text in function_refusals(f, record.name)}
+        where = [t for t in refusals if not SAYS_WHERE.search(t) and not t.startswith((*ENDS,))]
+        for version, target in product(having(record.name), TARGETS):
+            told = list(texts_of(record, check, version, target))
+            assert all(is_told(text, told) for text in where), (version, target)
+
+
+def texts_of(record, check, version, target):
+    """What the limit's calls are told in a version on a target."""
+    setting = {"version": version_tuple(version), "target": target}
+    for limit in record.limits:
+        if limit.check is check:
+            given = {"options": LOOSE} | dict(limit.breaks) | setting
+            for wrong in check(example_call(record, record.examples[0], **given).call):
+                yield f"{wrong.what} (expected: {wrong.expected}) [{wrong.rule}]"
 
 
 def test_versions_of_a_limit_are_in_order():

@@ -99,7 +99,7 @@ def test_a_refusal_is_told_by_a_text_with_values_in_its_places(text, told):
     ("name", "text"),
     [
         ("nc_transpose", "the vector engine transposes at most 32 x 32"),
-        ("nc_matmul", "0.1 to 0.6: float8_e4m3fn needs gen4 and NKI 0.4"),
+        ("nc_matmul", "0.1 to 0.6, on trn2: float8_e4m3fn needs gen4 and NKI 0.4"),
         ("memset", "also: value {…} for {…} elements (expected: 0, the only constant"),
         ("nc_stream_shuffle", "also: shuffle_mask is not a list of 32 partitions"),
         ("dma_copy", "also: vector_offset row {…} is {…}, outside the indexed dimension"),

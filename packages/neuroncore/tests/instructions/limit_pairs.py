@@ -13,8 +13,9 @@ from itertools import product
 from typing import Any
 
 from neuroncore.engines import Engine
+from neuroncore.enums import DgeMode, OobMode
 from neuroncore.instructions import Call, Instruction, check
-from neuroncore.instructions._example import example_call, gathering, moving
+from neuroncore.instructions._example import example_call, gathering, make_operand, moving
 from neuroncore.options import Options
 
 Changes = Mapping[str, Any]
@@ -32,6 +33,36 @@ def _of_sizes(*shapes: tuple[str, str]) -> dict[str, Any]:
             for name, shape in shapes}  # fmt: skip
 
 
+def _planes(rows: int, columns: int) -> Any:
+    """A gather of three dimensions, by an index tile of so many rows and columns."""
+    pattern = [[128, rows * columns], [128, 1], [1, 128]]
+
+    def make(core: Any) -> Any:
+        index = make_operand(core, f"uint32[{rows}, {columns}] sbuf")
+        return make_operand(core, "bfloat16[64, 128] hbm").ap(pattern, vector_offset=index)
+
+    return make
+
+
+def _gen4_columns(dtype: str, count: int) -> dict[str, Any]:
+    return {
+        "stationary": f"{dtype}[4, 3] sbuf", "moving": f"{dtype}[4, {count}] sbuf",
+        "dst": f"{dtype}[3, {count}] psum", "target": "trn3",
+    }  # fmt: skip
+
+
+def _mx_columns(dtype: str, count: int) -> dict[str, Any]:
+    return {
+        "dst": f"{dtype}[2, {count}] psum", "moving": f"float8_e4m3fn_x4[32, {count}] sbuf",
+        "moving_scale": f"uint8[4, {count}] sbuf",
+    }  # fmt: skip
+
+
+_SKIPPING: dict[str, Any] = {
+    "oob_mode": OobMode.skip, "dst": "float32[4, 3] sbuf",
+    "src": moving("float32[8, 4] hbm", "int32[1, 1] sbuf", 3),
+}  # fmt: skip
+_HWDGE: dict[str, Any] = {"dge_mode": DgeMode.hwdge}
 _E4M3FN: dict[str, Any] = {
     "stationary": "float8_e4m3fn[4, 3] sbuf",
     "moving": "float8_e4m3fn[4, 5] sbuf",
@@ -41,6 +72,7 @@ _ADDED: dict[str, Any] = {
     "src0": gathering("float32[64, 8] hbm", "int32[4, 1] sbuf", 4),
 }  # fmt: skip
 _PE_TILE: dict[str, Any] = {"tile_position": (0, 0), "tile_size": (32, 128)}
+_GEN2_TILE: dict[str, Any] = {"tile_position": (0, 0), "tile_size": (64, 128), "target": "trn1"}
 _FOUR_GROUPS: dict[str, Any] = {
     "stationary": "float8_e4m3fn_x4[64, 2] sbuf", "moving": "float8_e4m3fn_x4[64, 3] sbuf",
     "stationary_scale": "uint8[36, 2] sbuf", "moving_scale": "uint8[36, 3] sbuf",
@@ -52,7 +84,8 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
         {"src0": moving("float32[64, 8] hbm", "int32[1, 1] sbuf", 4)},
     ),
     ("dma_compute", 5): (_ADDED, _ADDED | {"src1": "bfloat16[4, 8] sbuf"}),
-    ("dma_copy", 6): ({"target": "trn3", "priority": 3}, {"target": "trn3", "priority": 4}),
+    ("dma_copy", 6): ({"target": "trn3", "priority": 1}, {"target": "trn2", "priority": 1}),
+    ("dma_copy", 11): ({"target": "trn3", "priority": 3}, {"target": "trn3", "priority": 4}),
     ("dma_transpose", 10): (
         _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "uint32[16, 1] sbuf")},
         {"dst": "float32[128, 16] sbuf", "src": _rows("float32", 128, 16, "uint32[16, 1] sbuf")},
@@ -69,7 +102,26 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
         _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "uint32[16, 1] sbuf")},
         _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "int32[16, 1] sbuf")},
     ),
-    ("dma_transpose", 16): ({"target": "trn3", "priority": 3}, {"target": "trn3", "priority": 4}),
+    ("dma_transpose", 16): (_SKIPPING | {"version": (0, 5)}, _SKIPPING | {"version": (0, 4)}),
+    ("dma_transpose", 17): ({"target": "trn3", "priority": 1}, {"target": "trn2", "priority": 1}),
+    ("dma_transpose", 18): ({"target": "trn3", "priority": 3}, {"target": "trn3", "priority": 4}),
+    ("dma_transpose", 20): (
+        _HWDGE | {"src": "bfloat16[16, 64] hbm", "dst": "bfloat16[64, 16] sbuf"},
+        _HWDGE | {"src": "bfloat16[15, 64] hbm", "dst": "bfloat16[64, 15] sbuf"},
+    ),
+    ("dma_transpose", 21): (
+        _HWDGE | {"src": "bfloat16[8, 2, 64] hbm", "dst": "bfloat16[64, 2, 8] sbuf"},
+        _HWDGE | {"src": "bfloat16[8, 3, 64] hbm", "dst": "bfloat16[64, 3, 8] sbuf"},
+    ),
+    ("dma_transpose", 22): (
+        _BF16_ROWS | {"src": _rows("bfloat16", 128, 16, "uint32[16, 1] sbuf"), "version": (0, 3)},
+        {"dst": "bfloat16[128, 32] sbuf", "src": _rows("bfloat16", 128, 32, "uint32[16, 2] sbuf"),
+         "version": (0, 3)},
+    ),
+    ("dma_transpose", 23): (
+        {"dst": "bfloat16[128, 1, 128] sbuf", "src": _planes(128, 1), "version": (0, 2)},
+        {"dst": "bfloat16[128, 1, 256] sbuf", "src": _planes(128, 2), "version": (0, 2)},
+    ),
     ("local_gather", 4): (
         {"num_valid_indices": 16, "dst": "float32[16, 16, 2] sbuf"},
         {"num_valid_indices": 17, "dst": "float32[16, 17, 2] sbuf"},
@@ -111,6 +163,31 @@ PAIRS: dict[tuple[str, int], tuple[Changes, Changes]] = {
         _PE_TILE | _of_sizes(("stationary", "32, 3"), ("moving", "32, 5")),
         _PE_TILE | _of_sizes(("stationary", "33, 3"), ("moving", "33, 5")),
     ),
+    ("nc_matmul", 18): (_gen4_columns("float32", 4096), _gen4_columns("float32", 4097)),
+    ("nc_matmul", 19): (
+        _gen4_columns("bfloat16", 4096) | {"version": (0, 4)},
+        _gen4_columns("bfloat16", 4097) | {"version": (0, 4)},
+    ),
+    ("nc_matmul", 20): (_gen4_columns("bfloat16", 8192), _gen4_columns("bfloat16", 8193)),
+    ("nc_matmul", 21): (
+        {"dst": "bfloat16[3, 5] psum", "target": "trn3"},
+        {"dst": "float16[3, 5] psum", "target": "trn3"},
+    ),
+    ("nc_matmul", 23): (_PE_TILE | {"target": "trn2"}, _PE_TILE | {"target": "trn1"}),
+    ("nc_matmul", 24): (
+        _GEN2_TILE | _of_sizes(("stationary", "64, 3"), ("moving", "64, 5")),
+        _GEN2_TILE | _of_sizes(("stationary", "65, 3"), ("moving", "65, 5")),
+    ),
+    ("nc_matmul_mx", 4): (
+        _mx_columns("float32", 512) | {"version": (0, 4)},
+        _mx_columns("float32", 513) | {"version": (0, 4)},
+    ),
+    ("nc_matmul_mx", 14): (
+        _mx_columns("bfloat16", 1024) | {"version": (0, 4)},
+        _mx_columns("bfloat16", 1025) | {"version": (0, 4)},
+    ),
+    ("nc_matmul_mx", 15): (_mx_columns("float32", 4096), _mx_columns("float32", 4097)),
+    ("nc_matmul_mx", 16): (_mx_columns("bfloat16", 8192), _mx_columns("bfloat16", 8193)),
     ("nc_matmul_mx", 9): ({}, {"stationary_scale": "uint8[4, 2] sbuf @1"}),
     ("nc_matmul_mx", 11): ({}, {"moving_scale": "uint8[4, 3] sbuf @1"}),
     ("nc_matmul_mx", 13): (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from neuroncore._caret import find_place
@@ -271,6 +271,13 @@ def rule(
         return () if condition(call) else (violation(call),)
 
     return Limit(check, breaks)
+
+
+def ways(limit: Limit, *others: Mapping[str, Any]) -> list[Limit]:
+    """A limit with further calls that break it: one for each form that a version or a generation
+    gives it.
+    """
+    return [limit, *(Limit(limit.check, breaks) for breaks in others)]
 
 
 def from_generation(least: int, operand: str, target: str, hint: str | None = None) -> Limit:

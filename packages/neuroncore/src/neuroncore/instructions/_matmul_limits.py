@@ -140,10 +140,11 @@ def placement_is_legal(c: Call) -> Iterable[Violation]:
     legal = legal and size[1] in {32, 64, 128} and all(p < 128 for p in position)
     legal = legal and all(p % s == 0 for p, s in zip(position, size, strict=True))
     if not legal:
+        sizes = "32, 64 or 128" if least == 32 else "64 or 128"
         yield Violation(
             AttributeValueError, f"tile_position {position} with tile_size {size}",
-            "tile_position", expected=f"both given; sizes {least}, 64 or 128; positions multiples "
-            "of the size, < 128",
+            "tile_position", expected=f"both given; sizes {sizes}; positions multiples of "
+            "the size, < 128",
             got=f"{position}, {size}", rule=f"{RULE}, PE tiling",
         )  # fmt: skip
         return

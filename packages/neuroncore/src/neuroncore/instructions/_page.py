@@ -98,19 +98,27 @@ def _dtypes(operand: Operand) -> str:
     return f"; {', '.join(legal)}"
 
 
-def _limits(record: Instruction) -> list[str]:
-    """Each limit as the call that breaks it is told."""
+def _limits(record: Instruction, settings: bool = True) -> list[str]:
+    """Each limit as the call that breaks it is told, and in which setting that call was made."""
     found: dict[str, str] = {}
     for limit in record.limits:
         for broken in _violations(record, limit):
             expected = f" (expected: {broken.expected})" if broken.expected else ""
             rule = f" [{broken.rule}]" if broken.rule else ""
-            found.setdefault(broken.what, f"{broken.what}{expected}{rule}")
+            text = f"{broken.what}{expected}{rule}"
+            found.setdefault(broken.what, text + _setting(limit, text) * settings)
     return list(found.values())
 
 
+def _setting(limit: Limit, told: str) -> str:
+    """Where a limit holds that is another one in other versions or generations."""
+    version = ".".join(map(str, limit.breaks.get("version", ())))
+    parts = [f"in NKI {version}"] * bool(version) + [f"on {t}" for t in (limit.target(told),) if t]
+    return f" ({' '.join(parts)})" if parts else ""
+
+
 def _also_refused(record: Instruction) -> list[str]:
-    told = _limits(record)
+    told = _limits(record, settings=False)
     return [text for text in code_refusals(record) if not is_told(text, told)]
 
 

@@ -134,6 +134,11 @@ class Limit:
     check: Callable[[Call], Iterable[Violation]]
     breaks: Mapping[str, Any] = field(default_factory=dict)
 
+    def target(self, told: str) -> str:
+        """The target of that call, where the limit is one of it and `told` does not name it."""
+        target = self.breaks.get("target", "")
+        return "" if target in told else target
+
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "required"})()
 """The default of an attribute that has none."""

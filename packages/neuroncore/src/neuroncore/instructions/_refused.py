@@ -56,14 +56,14 @@ def is_told(refusal: str, texts: Iterable[str]) -> bool:
 
 
 def _refusals_behind(starts: Iterable[Any], name: str) -> tuple[str, ...]:
-    found = {text for f in _reached(starts) for text in function_refusals(f, name)}
+    found = {text for f in reached(starts) for text in function_refusals(f, name)}
     return tuple(sorted(found))
 
 
 # -- which functions ------------------------------------------------------------------------------
 
 
-def _reached(starts: Iterable[Any]) -> list[FunctionType]:
+def reached(starts: Iterable[Any]) -> list[FunctionType]:
     """The functions of the machine behind some values, each once."""
     found: dict[int, FunctionType] = {}
     seen: set[int] = set()

@@ -30,7 +30,7 @@ from neuroncore.instructions._lanes import (
     one_per_partition,
     stage,
 )
-from neuroncore.instructions._limits import same_free, same_partitions
+from neuroncore.instructions._limits import same_free, same_partitions, ways
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -143,7 +143,7 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
         one_per_partition("src", "imm0", "imm1", imm0="float32[2, 2] sbuf"),
         arithmetic("op0", binary=True, op0="bitwise_xor"),
         on_vector("op0", op0="power"),
-        known_to_hardware("op0", op0="divide"),
+        *ways(known_to_hardware("op0", op0="divide"), {"op0": "abs_max"}),
         known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         one_of("op1", "add", "subtract", "multiply", "maximum", "minimum", op1="logical_or"),
         one_of("reduce_cmd", "reset_reduce", "reduce", "load_reduce", reduce_cmd=ReduceCmd.reset),

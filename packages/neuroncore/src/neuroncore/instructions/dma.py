@@ -298,6 +298,7 @@ DMA_COPY = Instruction(
         Limit(_dge_is_legal, {"src": moving("float32[64, 8] hbm", "int32[1, 1] sbuf", 4),
                               "dge_mode": DgeMode.none}),
         Limit(_rmw_is_legal, {"src": _ROWS, "dst_rmw_op": "add"}),
+        Limit(_trigger_is_legal, {"priority": 4, "target": "trn3"}),
     ],
     effects=_effects,
     work=_work,

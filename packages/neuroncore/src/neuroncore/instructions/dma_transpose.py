@@ -26,8 +26,8 @@ from neuroncore.instructions._dma_transpose_limits import (
     skipping,
     transposed_shape,
 )
-from neuroncore.instructions._example import gathering, make_operand
-from neuroncore.instructions._limits import rule
+from neuroncore.instructions._example import gathering, make_operand, moving
+from neuroncore.instructions._limits import rule, ways
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -119,6 +119,19 @@ def _backwards(core: Any) -> View:
     return base.ap([[4, 16], [1, 4]], vector_offset=offsets)
 
 
+def _planes(rows: int, columns: int) -> Callable[[Any], View]:
+    """A 3-D gather, which 0.2 asks for, by an index tile of so many rows and columns."""
+
+    def make(core: Any) -> View:
+        base = make_operand(core, "bfloat16[64, 128] hbm")
+        offsets = make_operand(core, f"uint32[{rows}, {columns}] sbuf")
+        pattern = [[128, rows * columns], [128, 1], [1, 128]]
+        return base.ap(pattern, vector_offset=offsets)
+
+    make.__doc__ = f"{rows * columns} planes of (1, 128), named by uint32[{rows}, {columns}] sbuf"
+    return make
+
+
 _GATHER = {"dst": "bfloat16[128, 16] sbuf"}
 
 DMA_TRANSPOSE = Instruction(
@@ -171,23 +184,43 @@ DMA_TRANSPOSE = Instruction(
             "dst": "bfloat16[8, 32] sbuf"}),
         Limit(is_indirect, _GATHER | {
             "src": gathering("bfloat16[64, 128] hbm", "int32[16, 1] sbuf", 16)}),
-        rule(
-            skipping,
-            lambda c: Violation(
-                AttributeValueError, "oob_mode skip without a dynamic src", "oob_mode",
-                expected="error, or a src with vector_offset (from 0.5 on also scalar_offset)",
-                got="skip", rule=f"{RULE}, oob_mode",
+        *ways(
+            rule(
+                skipping,
+                lambda c: Violation(
+                    AttributeValueError, "oob_mode skip without a dynamic src", "oob_mode",
+                    expected="error, or a src with vector_offset (from 0.5 on also scalar_offset)",
+                    got="skip", rule=f"{RULE}, oob_mode",
+                ),
+                oob_mode=OobMode.skip,
             ),
-            oob_mode=OobMode.skip,
+            {"oob_mode": OobMode.skip, "version": (0, 4), "dst": "float32[4, 3] sbuf",
+             "src": moving("float32[8, 4] hbm", "int32[1, 1] sbuf", 3)},
         ),
-        rule(
-            lambda c: c.priority is None or (c.target.generation >= 4 and c.priority in range(4)),
-            lambda c: Violation(
-                AttributeValueError, f"priority {c.priority} on {c.target.name}", "priority",
-                expected="None, or 0 to 3 on gen4", got=str(c.priority), rule=f"{RULE}, priority",
+        *ways(
+            rule(
+                lambda c: c.priority is None or (
+                    c.target.generation >= 4 and c.priority in range(4)
+                ),
+                lambda c: Violation(
+                    AttributeValueError, f"priority {c.priority} on {c.target.name}", "priority",
+                    expected="None, or 0 to 3 on gen4", got=str(c.priority),
+                    rule=f"{RULE}, priority",
+                ),
+                priority=1,
             ),
-            priority=1,
+            {"priority": 4, "target": "trn3"},
         ),
+        Limit(shapes_fit, {"dst": "float32[4, 4] sbuf", "version": (0, 3)}),
+        Limit(is_direct, {"dge_mode": DgeMode.hwdge, "src": "bfloat16[15, 64] hbm",
+                          "dst": "bfloat16[64, 15] sbuf"}),
+        Limit(is_direct, {"dge_mode": DgeMode.hwdge, "src": "bfloat16[8, 3, 64] hbm",
+                          "dst": "bfloat16[64, 3, 8] sbuf"}),
+        Limit(is_indirect, {
+            "src": gathering("bfloat16[64, 128] hbm", "uint32[16, 2] sbuf", 32),
+            "dst": "bfloat16[128, 32] sbuf", "version": (0, 3)}),
+        Limit(is_indirect, {
+            "src": _planes(128, 2), "dst": "bfloat16[128, 1, 256] sbuf", "version": (0, 2)}),
     ],
     effects=lambda c: reads("src") + writes("dst"),
     work=_work,

@@ -27,7 +27,7 @@ from neuroncore.instructions._alu_limits import (
 )
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
-from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -186,7 +186,7 @@ TENSOR_TENSOR = Instruction(
             op="power",
             engine=Engine.vector,
         ),
-        known_to_hardware("op", op="divide"),
+        *ways(known_to_hardware("op", op="divide"), {"op": "abs_max"}),
         known_to_version("op", op="abs_max", target="trn3", version=(0, 3)),
         integers_only("op", "dst", "data1", "data2", op="bitwise_and"),
         bitvec_on_vector("op", **_INTEGERS, op="bitwise_or", engine=Engine.gpsimd),

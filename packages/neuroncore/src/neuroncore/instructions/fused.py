@@ -24,7 +24,7 @@ from neuroncore.instructions._lanes import (
     scalar_stage,
     stage,
 )
-from neuroncore.instructions._limits import same_free, same_partitions
+from neuroncore.instructions._limits import same_free, same_partitions, ways
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -99,8 +99,8 @@ SCALAR_TENSOR_TENSOR = Instruction(
         arithmetic("op1", binary=True, op1="bitwise_or"),
         on_vector("op0", op0="power"),
         on_vector("op1", op1="power"),
-        known_to_hardware("op0", op0="square"),
-        known_to_hardware("op1", op1="divide"),
+        *ways(known_to_hardware("op0", op0="square"), {"op0": "mod"}),
+        *ways(known_to_hardware("op1", op1="divide"), {"op1": "abs_max"}),
         known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         known_to_version("op1", op1="abs_max", target="trn3", version=(0, 3)),
     ],

@@ -30,7 +30,7 @@ from neuroncore.instructions._lanes import (
     one_per_partition,
     scalar_stage,
 )
-from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -130,7 +130,7 @@ TENSOR_SCALAR_REDUCE = Instruction(
         ),
         arithmetic("op0", op0="bitwise_and"),
         on_vector("op0", op0="rsqrt", operand0=0),
-        known_to_hardware("op0", op0="square", operand0=0),
+        *ways(known_to_hardware("op0", op0="square", operand0=0), {"op0": "divide"}),
         known_to_version("op0", op0="square", operand0=0, target="trn3", version=(0, 3)),
         one_of("reduce_op", "add", "multiply", "maximum", "minimum", reduce_op="logical_and"),
         one_of("reduce_cmd", "reset_reduce", "reduce", "load_reduce", reduce_cmd=ReduceCmd.idle),

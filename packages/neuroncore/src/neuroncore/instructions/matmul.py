@@ -7,6 +7,7 @@ Letters: K contraction (partitions of both inputs, at most 128), M free size of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -124,6 +125,25 @@ _RIGHT = np.arange(20.0).reshape(4, 5)
 
 _E4M3FN = {"stationary": "float8_e4m3fn[4, 3] sbuf", "moving": "float8_e4m3fn[4, 5] sbuf"}
 
+_RESULT: Limit = rule(
+    lambda c: c.dst.dtype in result_dtypes(c),
+    lambda c: Violation(
+        DTypeError, f"dst is {c.dst.dtype}", "dst",
+        expected=" or ".join(sorted(map(str, result_dtypes(c)))), got=f"shape {c.dst!r}",
+        rule=f"{RULE}, result dtype",
+    ),
+    dst="bfloat16[3, 5] psum",
+)  # fmt: skip
+
+
+def _columns(count: int, dtype: str) -> dict[str, Any]:
+    """Operands of a gen4 matmul whose moving side has so many columns."""
+    return {
+        "dst": f"{dtype}[3, {count}] psum", "stationary": f"{dtype}[4, 3] sbuf",
+        "moving": f"{dtype}[4, {count}] sbuf", "target": "trn3",
+    }  # fmt: skip
+
+
 NC_MATMUL = Instruction(
     name="nc_matmul",
     engines=(Engine.tensor,),
@@ -159,15 +179,7 @@ NC_MATMUL = Instruction(
             moving="float32[4, 640] sbuf",
             dst="float32[3, 640] psum",
         ),
-        rule(
-            lambda c: c.dst.dtype in result_dtypes(c),
-            lambda c: Violation(
-                DTypeError, f"dst is {c.dst.dtype}", "dst",
-                expected=" or ".join(sorted(map(str, result_dtypes(c)))), got=f"shape {c.dst!r}",
-                rule=f"{RULE}, result dtype",
-            ),
-            dst="bfloat16[3, 5] psum",
-        ),
+        _RESULT,
         Limit(input_dtypes, {"moving": "bfloat16[4, 5] sbuf"}),
         Limit(input_dtypes, {"stationary": "float8_e4m3fn[4, 3] sbuf",
                               "moving": "float8_e4m3[4, 5] sbuf"}),
@@ -187,6 +199,18 @@ NC_MATMUL = Instruction(
         Limit(placement_is_legal, {"tile_position": (0, 0), "tile_size": (32, 128),
                                    "stationary": "float32[33, 3] sbuf",
                                    "moving": "float32[33, 5] sbuf"}),
+        Limit(sizes_fit, _columns(4097, "float32")),
+        Limit(sizes_fit, _columns(4097, "bfloat16") | {"version": (0, 4)}),
+        Limit(sizes_fit, _columns(8193, "bfloat16")),
+        Limit(_RESULT.check, {"dst": "float16[3, 5] psum", "target": "trn3"}),
+        Limit(double_row_is_legal, {"perf_mode": MatmulPerfMode.double_row, "target": "trn1",
+                                    "stationary": "float8_e4m3[4, 2, 3] sbuf",
+                                    "moving": "float8_e4m3[4, 2, 5] sbuf"}),
+        Limit(placement_is_legal, {"tile_position": (0, 0), "tile_size": (32, 128),
+                                   "target": "trn1"}),
+        Limit(placement_is_legal, {"tile_position": (0, 0), "tile_size": (64, 128),
+                                   "stationary": "float32[65, 3] sbuf",
+                                   "moving": "float32[65, 5] sbuf", "target": "trn1"}),
     ],
     effects=_matmul_effects,
     work=_matmul_work,

@@ -139,6 +139,14 @@ def _ones(columns: int) -> Callable[[NeuronCore], View]:
     return lambda core: core.adopt(words, Space.sbuf, dtype=float8_e4m3fn_x4)
 
 
+def _columns(count: int, dtype: str) -> dict[str, Any]:
+    """Operands whose moving side has so many columns."""
+    return {
+        "dst": f"{dtype}[2, {count}] psum", "moving": f"float8_e4m3fn_x4[32, {count}] sbuf",
+        "moving_scale": f"uint8[4, {count}] sbuf",
+    }  # fmt: skip
+
+
 _UNIT = ("sbuf uint8", np.full((4, 2), 127))
 _HALF = ("sbuf uint8", np.full((4, 3), 126))
 
@@ -169,8 +177,7 @@ NC_MATMUL_MX = Instruction(
         ),
         Limit(_sizes, {"stationary": "float8_e4m3fn_x4[32, 3] sbuf"}),
         Limit(_sizes, {"dst": "float32[2, 4] psum"}),
-        Limit(_sizes, {"moving": "float8_e4m3fn_x4[32, 513] sbuf", "dst": "float32[2, 513] psum",
-                       "moving_scale": "uint8[4, 513] sbuf", "version": (0, 4)}),
+        Limit(_sizes, _columns(513, "float32") | {"version": (0, 4)}),
         Limit(_STATIONARY_SCALES, {"stationary_scale": "uint8[4, 1] sbuf"}),
         Limit(_MOVING_SCALES, {"moving_scale": "uint8[3, 3] sbuf"}),
         Limit(_row_tiling, {"tile_position": (0, 0)}),
@@ -185,6 +192,9 @@ NC_MATMUL_MX = Instruction(
                             "stationary_scale": "uint8[36, 2] sbuf",
                             "moving_scale": "uint8[36, 3] sbuf",
                             "tile_position": (0, 0), "tile_size": (32, 128)}),
+        Limit(_sizes, _columns(1025, "bfloat16") | {"version": (0, 4)}),
+        Limit(_sizes, _columns(4097, "float32")),
+        Limit(_sizes, _columns(8193, "bfloat16")),
     ],
     effects=lambda c: (
         reads("stationary", "moving", "stationary_scale", "moving_scale") + accumulated(c)

@@ -10,7 +10,7 @@ from neuroncore.effects import reads, writes
 from neuroncore.engines import ON_CHIP, Engine, Space
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule, same_partitions
+from neuroncore.instructions._limits import rule, same_partitions, ways
 from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
 from neuroncore.memory import View
 from neuroncore.numerics import reader, writer
@@ -55,14 +55,17 @@ MAX8 = Instruction(
             ),
             src="float32[2, 7] sbuf",
         ),
-        rule(
-            lambda c: c.src.rank <= _highest_rank(c),
-            lambda c: Violation(
-                ShapeError, f"src has {c.src.rank} dimensions", "src",
-                expected=f"at most {_highest_rank(c)}", got=f"shape {c.src!r}",
-                hint="reshape it: free dimensions are flattened anyway", rule=f"{RULE}, shapes",
+        *ways(
+            rule(
+                lambda c: c.src.rank <= _highest_rank(c),
+                lambda c: Violation(
+                    ShapeError, f"src has {c.src.rank} dimensions", "src",
+                    expected=f"at most {_highest_rank(c)}", got=f"shape {c.src!r}",
+                    hint="reshape it: free dimensions are flattened anyway", rule=f"{RULE}, shapes",
+                ),
+                src="float32[2, 1, 3, 3] sbuf",
             ),
-            src="float32[2, 1, 3, 3] sbuf",
+            {"src": "float32[2, 1, 1, 1, 3, 3] sbuf", "version": (0, 3)},
         ),
         rule(
             lambda c: (c.dst.rank, c.dst.free) == (2, 8),

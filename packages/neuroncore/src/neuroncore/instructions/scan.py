@@ -25,7 +25,7 @@ from neuroncore.instructions._lanes import (
     one_per_partition,
     stage,
 )
-from neuroncore.instructions._limits import same_free, same_partitions
+from neuroncore.instructions._limits import same_free, same_partitions, ways
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -102,8 +102,8 @@ TENSOR_TENSOR_SCAN = Instruction(
         arithmetic("op1", binary=True, op1="abs"),
         on_vector("op0", op0="power"),
         on_vector("op1", op1="power"),
-        known_to_hardware("op0", op0="mod"),
-        known_to_hardware("op1", op1="abs_max"),
+        *ways(known_to_hardware("op0", op0="mod"), {"op0": "abs_max"}),
+        *ways(known_to_hardware("op1", op1="abs_max"), {"op1": "mod"}),
         known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         known_to_version("op1", op1="abs_max", target="trn3", version=(0, 3)),
     ],

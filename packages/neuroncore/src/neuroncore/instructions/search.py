@@ -145,6 +145,7 @@ NC_FIND_INDEX8 = Instruction(
         _free_between(8, data="float32[1, 7] sbuf"),
         Limit(_ranks, {"data": "float32[1, 2, 3, 4] sbuf"}),
         Limit(_ranks, {"vals": "float32[1, 2, 2, 2] sbuf"}),
+        Limit(_ranks, {"data": "float32[1, 1, 1, 2, 3, 4] sbuf", "version": (0, 3)}),
     ],
     effects=lambda c: reads("data", "vals") + writes("dst"),
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents]

@@ -23,7 +23,7 @@ from neuroncore.instructions._alu_limits import (
 from neuroncore.instructions._convert import as_engine, flag, optional_op
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._lanes import NOT_ON_VECTOR, name_of, on_vector
-from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -258,22 +258,27 @@ _RULES: list[Limit] = [
         op1="bitwise_and",
         operand1=1,
     ),
-    rule(
-        _scalar_engine_takes,
-        lambda c: Violation(
-            EngineError, f"the scalar engine does not do {c.op0.name} then {c.op1}", "engine",
-            expected="multiply then add, multiply, or add, from gen3 on",
-            got=f"{c.op0.name}, {c.op1} on {c.target.name}", rule=f"{RULE}, engines",
+    *ways(
+        rule(
+            _scalar_engine_takes,
+            lambda c: Violation(
+                EngineError, f"the scalar engine does not do {c.op0.name} then {c.op1}", "engine",
+                expected="multiply then add, multiply, or add, from gen3 on",
+                got=f"{c.op0.name}, {c.op1} on {c.target.name}", rule=f"{RULE}, engines",
+            ),
+            op0="maximum",
+            engine=Engine.scalar,
         ),
-        op0="maximum",
-        engine=Engine.scalar,
+        {"engine": Engine.scalar, "target": "trn1"},
     ),
     on_vector("op0", op0="power", engine=Engine.vector, op1=None, operand1=None),
     on_vector("op1", op0="rsqrt", operand0=None, op1="rsqrt", operand1=0, engine=Engine.vector),
     _gpsimd_takes("op0", engine=Engine.gpsimd, op1=None, operand1=None),
     _gpsimd_takes("op1", op0="power"),
-    known_to_hardware("op0", op0="square"),
-    known_to_hardware("op1", op1="mod", operand1=2.0),
+    *ways(known_to_hardware("op0", op0="square"), {"op0": "divide"}),
+    *ways(
+        known_to_hardware("op1", op1="mod", operand1=2.0), {"op1": "abs_max", "operand1": 2.0}
+    ),
     known_to_version("op0", op0="square", operand0=None, target="trn3", version=(0, 3)),
     known_to_version("op1", op1="abs_max", operand1=2.0, target="trn3", version=(0, 3)),
     integers_only(
