@@ -211,6 +211,22 @@ def test_a_file_that_is_no_store_or_damaged_is_refused_and_left_as_it_is(make, t
     assert path.read_bytes() == before
 
 
+def test_a_kernel_whose_text_was_changed_is_refused(tmp_path):
+    file = tmp_path / "found"
+    with Store(file) as store:
+        store.add(PROBLEM, results(0, 2))
+    changed = sqlite3.connect(file)
+    changed.execute("UPDATE roots SET program = 'program g …'")
+    changed.commit()
+    changed.close()
+
+    with Store(file, create=False) as store:
+        with pytest.raises(StoreCorruptError, match="the text of a kernel was changed"):
+            store.problems()
+        with pytest.raises(StoreCorruptError, match="the text of a kernel was changed"):
+            store.best(PROBLEM.key)
+
+
 def test_a_store_that_is_only_read_has_to_be_there(tmp_path):
     with pytest.raises(StoreError, match="there is no store"):
         Store(tmp_path / "nothing", create=False)

@@ -193,6 +193,34 @@ def test_a_winner_without_its_last_store_is_rejected(tuned):
         prove(winner.root, wrong, winner.schedule, lambda: iter(()))
 
 
+GREATEST = """
+program("trn2", "0.6")
+def greatest(x: float32[512, 8192]):
+    out = buffer(float32[512, 1], shared_hbm)
+    for i in range(4):
+        most = buffer(float32[128, 1], sbuf)
+        memset(dst=most[:, :], value=-1000.0)
+        for j in range(32):
+            tile = buffer(float32[128, 256], sbuf)
+            dma_copy(dst=tile[:, :], src=x[128*i : 128*i + 128, 256*j : 256*j + 256])
+            row = buffer(float32[128, 1], sbuf)
+            tensor_reduce(dst=row[:, :], data=tile[:, :], op=maximum)
+            tensor_tensor(dst=most[:, :], data1=most[:, :], data2=row[:, :], op=maximum)
+        dma_copy(dst=out[128*i : 128*i + 128, :], src=most[:, :])
+    return out
+"""
+
+
+@pytest.mark.parametrize("turns", ["range(31)", "range(1, 32)", "range(1)"])
+def test_a_missing_turn_of_a_maximum_is_found_at_the_real_size(turns):
+    """Integers do not show it: the greatest of many rows is that of each part of them."""
+    root = parse_program(GREATEST.strip())
+    wrong = parse_program(GREATEST.strip().replace("range(32)", turns))
+
+    with pytest.raises(ProofError, match="value numbers, real size: FAILED"):
+        prove(root, wrong, (), lambda: iter(()))
+
+
 def test_a_winner_that_is_no_legal_program_is_rejected_and_not_executed(tuned):
     winner = tuned["two"]
     wrong = replace(winner.root, results=(*winner.root.results, "nobody_makes_it"))

@@ -5,7 +5,7 @@ Shares no code with what finds and certifies programs.
 """
 
 from nkigym.checker.certificate import Certificate, read_certificate
-from nkigym.checker.checking import check_tiles, run_tiles
+from nkigym.checker.checking import check_root, check_same, check_tiles, run_tiles
 from nkigym.checker.findings import CertificateFileError, Finding
 from nkigym.checker.kernel_values import check_kernels
 from nkigym.checker.steps import check_step
@@ -15,6 +15,8 @@ __all__ = [
     "CertificateFileError",
     "Finding",
     "check_kernels",
+    "check_root",
+    "check_same",
     "check_step",
     "check_tiles",
     "read_certificate",

@@ -45,8 +45,10 @@ class Certificate:
 
     def findings(self) -> list[Finding]:
         """Everything that is wrong with the program or the claims; nothing where all holds."""
-        made = numbered(self.program, FUNCTIONS[self.function])
-        return [*made.findings, *wrong_values(made), *(made.findings or self._false(made))]
+        meant = FUNCTIONS[self.function]
+        made = numbered(self.program, meant.shapes([shape for _, shape in self.program.parameters]))
+        wanted = meant.values(self.program.parameters, made.size, made.number)
+        return [*made.findings, *wrong_values(made, wanted), *(made.findings or self._false(made))]
 
     def _false(self, made: Numbered) -> list[Finding]:
         """Claims that are missing, or that say equal of what is not."""

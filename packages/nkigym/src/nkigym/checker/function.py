@@ -17,7 +17,7 @@ Inputs = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of parameters (name and shape, in order) into outputs.
+    """A function of two parameters (name and shape, in order) into outputs.
 
     `values` gives for each output the number of each atom by its first row and column; `inputs` are
     arrays whose products are exact and whose sums round, so that another order shows; `results` is

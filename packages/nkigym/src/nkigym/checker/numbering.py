@@ -6,12 +6,12 @@ is numbered by where it lies in its parameter, what is computed by what it is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
 from nkigym.checker.findings import Finding, NotAllowedError
-from nkigym.checker.function import Corner, Function, atom
+from nkigym.checker.function import Corner, Shape, atom
 from nkigym.checker.operators import RULES, Atoms
 from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
 
@@ -35,7 +35,8 @@ class Numbered:
     """
 
     program: TileProgram
-    function: Function
+    wanted: Sequence[Shape] | None
+    """The shapes of the outputs; None: as they are allocated."""
     size: int
     number: Numbers
     findings: list[Finding] = field(default_factory=list)
@@ -68,15 +69,14 @@ class Numbered:
 
     def allocate(self, statement: Statement) -> None:
         name, shape = statement.output.name, statement.output.shape
-        wanted = self.function.shapes([shape for _, shape in self.program.parameters])
         if name in self.outputs:
             raise NotAllowedError(f"the {name} is allocated again")
         if name in (*self.tiles, *dict(self.program.parameters)):
             raise NotAllowedError(f"{name} is the name of something else")
         if name not in self.program.returns:
             raise NotAllowedError(f"{name} is not the output")
-        place = self.program.returns.index(name)
-        if place >= len(wanted) or shape != wanted[place]:
+        place, wanted = self.program.returns.index(name), self.wanted
+        if wanted is not None and (place >= len(wanted) or shape != wanted[place]):
             raise NotAllowedError(f"the {name} is {shape}")
         self.outputs[name] = {}
 
@@ -138,28 +138,31 @@ _TAKE: dict[str, Callable[[Numbered, Statement], None]] = {
 }
 
 
-def numbered(program: TileProgram, function: Function) -> Numbered:
-    """Every statement read once."""
-    made = Numbered(program, function, _atom_size(program), Numbers())
+def numbered(
+    program: TileProgram,
+    wanted: Sequence[Shape] | None = None,
+    size: int | None = None,
+    number: Numbers | None = None,
+) -> Numbered:
+    """Every statement read once, in atoms of that size (None: as large as it allows)."""
+    made = Numbered(program, wanted, size or atom_size(program), number or Numbers())
     for line, statement in enumerate(program.statements):
         take = _TAKE.get(statement.operator, Numbered.call)
         try:
             take(made, statement)
         except NotAllowedError as wrong:
             made.findings.append(Finding(line, str(wrong)))
-    wanted = len(function.shapes([shape for _, shape in program.parameters]))
-    if len(program.returns) != wanted:
-        what = f"returns {len(program.returns)} outputs, not {wanted}"
+    if wanted is not None and len(program.returns) != len(wanted):
+        what = f"returns {len(program.returns)} outputs, not {len(wanted)}"
         made.findings.append(Finding(None, what))
     missing = [name for name in program.returns if name not in made.outputs]
     made.findings += [Finding(None, f"the {name} is never allocated") for name in missing]
     return made
 
 
-def wrong_values(made: Numbered) -> list[Finding]:
-    """Atoms of the output that are missing, too many, or not what the function says."""
+def wrong_values(made: Numbered, every: Sequence[Mapping[Corner, int]]) -> list[Finding]:
+    """Atoms of the outputs that are missing, too many, or not what is wanted of `every` output."""
     found = []
-    every = made.function.values(made.program.parameters, made.size, made.number)
     for name, wanted in zip(made.program.returns, every, strict=False):
         output = made.outputs.get(name, {})
         for (row, column), number in wanted.items():
@@ -170,7 +173,7 @@ def wrong_values(made: Numbered) -> list[Finding]:
     return found
 
 
-def _atom_size(program: TileProgram) -> int:
+def atom_size(program: TileProgram) -> int:
     """The largest that every interval and every shape is made of; but columns."""
     ends = {extent for _, shape in program.parameters for extent in shape}
     for statement in program.statements:

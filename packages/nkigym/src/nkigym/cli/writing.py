@@ -30,6 +30,8 @@ def write_kernel(path: Path, text: str) -> None:
         write_whole(path, text)
     except OSError as wrong:
         raise LaunchError(f"-o {path} cannot be written: {wrong.strerror}") from None
+    except RuntimeError as wrong:  # a link that leads to itself
+        raise LaunchError(f"-o {path} cannot be written: {wrong}") from None
 
 
 def _is_ours(path: Path) -> bool:

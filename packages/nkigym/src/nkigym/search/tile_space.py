@@ -11,6 +11,7 @@ from nkigym.lower.lowering import LoweringError
 from nkigym.search.pricing import Machine, digest
 from nkigym.search.space import Applied, Kinds, RefusedStepError
 from nkigym.space import Node, Space, Step
+from nkigym.space.values import CertificateError
 from nkigym.tiles import TileProgram
 
 KINDS = Kinds(
@@ -56,6 +57,8 @@ class TileSpace:
             return Applied(self._space.after(state, step), (step,))
         except KeyError:
             raise RefusedStepError(f"{step.kind}: not offered here") from None
+        except CertificateError as wrong:
+            raise RefusedStepError(f"{step.kind}: {wrong}") from None
 
     def kind(self, step: Step) -> str:
         return step.kind

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from nkigym.space.allowed import refuse_others
 from nkigym.space.calls import Call, Calls, Operand
 from nkigym.space.kinds import EXTRA, KNOWN, LOAD_TWICE, TRANSFORMS
 from nkigym.space.loads import Loads
@@ -42,9 +43,11 @@ class Home(NamedTuple):
 def space_of(program: TileProgram, transforms: Iterable[str] = tuple(TRANSFORMS)) -> Space:
     """The space of a root program under some transforms; tiles are numbered (`with_numbers`).
 
-    Raises KeyError where a transform is none, LaunchError for a program that is none.
+    Raises KeyError where a transform is none, LaunchError for a program that is none, or of which
+    value numbers do not know every atom.
     """
     program = with_numbers(program)
+    refuse_others(program)
     kinds = frozenset(kind for name in transforms for kind in KNOWN[name])
     taken = _Apart(Table(kinds, LOAD_TWICE in kinds))
     for statement in program.statements:

@@ -52,7 +52,9 @@ class Stores(Part):
 
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
-        """Every two stores of one variable that touch on both sides, in order of the first."""
+        """Every two stores of one variable that touch on both sides, on one axis and in one order;
+        in order of the first.
+        """
         if len(self.stores) == 1 or MERGE_STORES not in self.table.kinds:
             return {}
         groups: dict[tuple[int, str], list[int]] = {}
@@ -67,7 +69,9 @@ class Stores(Part):
     def _fit(self, first: int, second: int) -> bool:
         one, other = self.stores[first], self.stores[second]
         axis = _axis_that_touches(one.written, other.written)
-        if axis is None or _axis_that_touches(one.read, other.read) is None:
+        if axis is None or axis != _axis_that_touches(one.read, other.read):
+            return False
+        if (one.written < other.written) != (one.read < other.read):
             return False
         start, stop = union(one.written[0], other.written[0]) if axis == 0 else (0, 0)
         return stop - start <= MOST_ROWS

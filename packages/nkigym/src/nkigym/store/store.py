@@ -119,7 +119,7 @@ class Store:
 
     def add(self, problem: Problem, results: Iterable[Result] = ()) -> None:
         """Results of a problem, all or none of them; what is there already stays."""
-        root = sha256(problem.program.encode()).hexdigest()
+        root = _digest(problem.program)
         about = (problem.key, problem.name, problem.target, problem.nki, problem.costs, root)
         rows = [
             (problem.key, r.digest, r.price_ns, r.bound_ns, root, json.dumps(r.schedule))
@@ -155,10 +155,11 @@ class Store:
     def problems(self) -> list[Problem]:
         """All of them, by name."""
         rows = self._read(
-            "SELECT key, name, target, nki, costs, program FROM problems, roots "
+            "SELECT digest, key, name, target, nki, costs, program FROM problems, roots "
             "WHERE roots.digest = problems.root"
         )
-        return sorted((Problem(*row) for row in rows), key=lambda p: (p.name, p.key))
+        found = [Problem(*row) for digest, *row in rows if self._holds(digest, row[-1])]
+        return sorted(found, key=lambda p: (p.name, p.key))
 
     def prices(self, problem: str) -> dict[str, float]:
         """Digest → price (ns), of one problem."""
@@ -167,14 +168,16 @@ class Store:
     def best(self, problem: str, number: int = 1) -> list[Stored]:
         """The fastest programs, fastest first; of equals, the shortest schedule."""
         rows = self._read(
-            "SELECT results.digest, price_ns, bound_ns, schedule, program FROM results, roots "
+            "SELECT results.digest, price_ns, bound_ns, schedule, program, roots.digest "
+            "FROM results, roots "
             "WHERE problem = ? AND roots.digest = results.root "
             "ORDER BY price_ns, json_array_length(schedule), results.digest LIMIT ?",
             problem, number,
         )  # fmt: skip
         return [
             Stored(digest, price, bound, tuple(json.loads(schedule)), program)
-            for digest, price, bound, schedule, program in rows
+            for digest, price, bound, schedule, program, root in rows
+            if self._holds(root, program)
         ]
 
     def runs(self, problem: str) -> list[dict[str, Any]]:
@@ -182,9 +185,22 @@ class Store:
         rows = self._read("SELECT report FROM runs WHERE problem = ? ORDER BY number", problem)
         return [json.loads(report) for (report,) in rows]
 
+    def _holds(self, digest: str, program: str) -> bool:
+        """True. Raises StoreCorruptError where a text is not the one that was written."""
+        if _digest(program) != digest:
+            raise StoreCorruptError(
+                f"{self.path}: the text of a kernel was changed", expected=digest[:19],
+                got=_digest(program)[:19], hint="it is left as it is; name another file",
+            )  # fmt: skip
+        return True
+
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         with Said(self.path), closing(self._made.execute(query, values)) as rows:
             return rows.fetchall()
+
+
+def _digest(program: str) -> str:
+    return sha256(program.encode()).hexdigest()
 
 
 def _create(made: sqlite3.Connection) -> None:

@@ -90,6 +90,8 @@ class _Reader:
         return dtypes[0]
 
     def parameter(self, argument: ast.arg) -> str:
+        if argument.arg in self.parameters:
+            raise self.wrong(argument, f"two parameters are called {argument.arg}", "another name")
         match argument.annotation:
             case ast.Subscript(ast.Name(dtype), extents):
                 self.parameters[argument.arg] = tuple(self.extents(self.items(extents), argument))

@@ -17,8 +17,7 @@ from neuroncore.program import (
     parse_program,
     print_program,
 )
-from nkigym.checker import check_kernels, check_step, check_tiles
-from nkigym.checker.functions import FUNCTIONS
+from nkigym.checker import check_kernels, check_same, check_step
 from nkigym.loops import Refused, Step, apply, certify
 from nkigym.lower import lower
 from nkigym.search import RefusedStepError, ScheduleError, TileSpace
@@ -29,8 +28,10 @@ from nkigym.tuning.running import difference, hides_unwritten, in_domain, run_so
 from nkigym.tuning.written import written_parameters
 
 SEED = 7
-FEW = 256
-"""Executed calls of a kernel whose elements are numbered at its real size."""
+NUMBERED = 1 << 27
+"""Elements that the calls of a kernel write, all iterations counted, up to which it is numbered at
+its real size where there is no smaller one: at most some ten seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ def prove_tiles(
     return _held((
         Check("replay", same, f"{len(schedule)} steps from the text lead to the same text"),
         _is_legal(kernel),
-        _is_the_function(root, space.tile_program(state)),
+        _gives_the_same(root, space.tile_program(state)),
         _executes("real size", lower(root, kernel.target), kernel),
     ))  # fmt: skip
 
@@ -117,14 +118,11 @@ def replayed_tiles(space: TileSpace, schedule: Sequence[Any]) -> Any:
     return state
 
 
-def _is_the_function(root: TileProgram, winner: TileProgram) -> Check:
-    """By value numbers of the statements alone, where the checker knows what the root is."""
-    for name in FUNCTIONS:
-        if not check_tiles(root, name):
-            wrong = check_tiles(winner, name)
-            said = str(wrong[0]) if wrong else f"every atom of the output is that of {name}"
-            return Check("value numbers", not wrong, said)
-    return Check("value numbers", None, "it is no function that the checker knows")
+def _gives_the_same(root: TileProgram, winner: TileProgram) -> Check:
+    """By value numbers of the statements alone."""
+    wrong = check_same(winner, root)
+    said = str(wrong[0]) if wrong else "every atom of every output is what it was"
+    return Check("value numbers", not wrong, said)
 
 
 def _replays(root: Program, winner: Program, schedule: Sequence[Any]) -> Check:
@@ -160,7 +158,7 @@ def _small(
     root: Program, winner: Program, schedule: Sequence[Any], smaller: Smaller
 ) -> tuple[Check, Check]:
     """Value numbers and execution at the smallest size at which there is a kernel and the schedule
-    can be taken; value numbers of the kernel itself where there is none and it is small.
+    can be taken; value numbers of the kernel itself where there is none and it is not too large.
     """
     why = "no smaller kernel is known"
     for sizes, start in smaller():
@@ -171,7 +169,7 @@ def _small(
             continue
         return _same_values(sizes, start, end), _executes(sizes, start, end)
     skipped = Check("executed small", None, why)
-    if _executed_calls(root.body) <= FEW:
+    if max(map(_written_elements, (root, winner))) <= NUMBERED:
         return _same_values("real size", root, winner), skipped
     return Check("value numbers", None, why), skipped
 
@@ -188,10 +186,15 @@ def _same_values(name: str, root: Program, winner: Program) -> Check:
     return Check(f"value numbers, {name}", not wrong, said)
 
 
-def _executed_calls(body: Sequence[Statement]) -> int:
-    """How many calls are executed, iterations counted."""
-    inside = (s.trips * _executed_calls(s.body) for s in body if isinstance(s, Loop))
-    return sum(isinstance(s, Call) for s in body) + sum(inside)
+def _written_elements(program: Program) -> int:
+    """How many elements calls write, iterations counted."""
+
+    def of(body: Sequence[Statement]) -> int:
+        inside = (s.trips * of(s.body) for s in body if isinstance(s, Loop))
+        calls = (s for s in body if isinstance(s, Call))
+        return sum(inside) + sum(max(a.size for a in call.accesses.values()) for call in calls)
+
+    return of(program.body)
 
 
 def _executes(name: str, root: Program, winner: Program) -> Check:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neuroncore.program import Program, parse_program
+from neuroncore.program import Program, emit, parse_program
+from nkigym.checker import check_root
 from nkigym.search import ConstraintError, LoopSpace, SearchSpace, TileSpace
 from nkigym.space import KNOWN, space_of
 from nkigym.store import Problem as Known
@@ -43,19 +44,27 @@ def subject(
 ) -> Subject:
     """What is given, for a target and a version (None: its own, or the newest).
 
-    Raises ConstraintError, UndefinedError where a result is not written, and what `problem` raises.
+    Raises ConstraintError, UndefinedError where a result is not written, and what `problem` and
+    `emit` raise.
     """
     if not isinstance(given, TileProgram):
         asked = problem(given, specs, target, nki)
         check_results(asked.root)
+        emit(asked.root)  # what no source can be written of is refused before a search
         return _of_loops(asked, allowed(asked.root, engines))
     if specs or engines is not None:
         raise ConstraintError(
             "a tile program says its shapes and engines itself", expected="no specs, no engines"
         )
+    if wrong := check_root(given):
+        raise ConstraintError(
+            f"{given.name} is no tile program", got=str(wrong[0]),
+            expected="parts that exist, each element of an output stored once",
+        )  # fmt: skip
     space = TileSpace(space_of(given, tuple(KNOWN)), target or "trn2")
     root = space.kernel(space.root)
     check_results(root)
+    emit(root)
     if nki not in (None, root.nki):
         raise ConstraintError(
             "tile programs are lowered for one version", expected=f"NKI {root.nki}", got=nki

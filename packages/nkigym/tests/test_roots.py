@@ -1,0 +1,152 @@
+"""Tile programs to begin with: what may be searched, and that the winner gives what they give."""
+
+import numpy as np
+import pytest
+
+from neuroncore.errors import KernelError, LaunchError
+from nkigym import space_of, tune
+from nkigym.checker import check_root, check_same, check_tiles, run_tiles
+from nkigym.search import ConstraintError, RefusedStepError, TileSpace
+from nkigym.space import KNOWN
+from nkigym.tiles import parse_tiles
+
+HEAD = "def f({parameters}):\n    output = allocate(128, 256)\n"
+TWO = "A: float32[128, 256], B: float32[128, 256]"
+
+
+def program(body, parameters=TWO):
+    lines = [f"    {line}\n" for line in body.strip().splitlines()]
+    return parse_tiles(HEAD.format(parameters=parameters) + "".join(lines) + "    return output\n")
+
+
+OVER = """
+a = A[0:128, 0:256]
+v = tensor_tensor(data1=a, data2=a, op='greater_equal')
+b = B[0:128, 128:256]
+s = activation(data=b, op='square')
+w = tensor_tensor(data1=s, data2=b, op='greater_equal')
+output[0:128, 0:128] = v[0:128, 0:128]
+output[0:128, 128:256] = w
+output[0:128, 128:256] = v[0:128, 128:256]
+"""
+"""A store over a store: which of the two comes last matters, and integers do not tell."""
+
+
+def test_a_store_over_a_store_is_refused_before_a_search():
+    with pytest.raises(ConstraintError) as refused:
+        tune(program(OVER), budget=5)
+    assert refused.value.got == "statement 8: output[0, 128] is written again"
+    with pytest.raises(LaunchError, match="output is written where statement 7 has written"):
+        space_of(program(OVER))
+
+
+def test_columns_that_are_no_atoms_are_refused():
+    odd = "t = A[0:128, 0:256]\nu = A[0:128, 0:33]\noutput[0:128, 0:256] = t"
+
+    with pytest.raises(LaunchError, match="statement 2: A is cut at columns 0:33"):
+        tune(program(odd), budget=5)
+
+
+def test_operands_of_other_shapes_are_refused():
+    wrong = """
+a = A[0:128, 0:128]
+b = B[0:128, 0:256]
+c = tensor_tensor(data1=a, data2=b, op='add')
+output[0:128, 0:256] = c
+"""
+    with pytest.raises(ConstraintError, match="f is no tile program"):
+        tune(program(wrong), budget=5)
+
+
+EXCHANGED = """
+t = A[0:128, 0:256]
+u = B[0:128, 0:128]
+v = B[0:128, 0:128]
+output[0:128, 0:128] = t[0:128, 128:256]
+output[0:128, 128:256] = t[0:128, 0:128]
+"""
+
+
+def test_stores_of_exchanged_halves_are_not_one_store():
+    space = space_of(program(EXCHANGED), tuple(KNOWN))
+
+    assert {step.kind for step in space.steps(space.root)} == {"reuse", "load twice"}
+    winner = tune(program(EXCHANGED), budget=5)
+    assert all(check.passed for check in winner.checks)
+
+
+BY_COLUMNS = """
+t = A[0:64, 0:256]
+output[0:64, 0:128] = t[0:64, 0:128]
+output[64:128, 0:128] = t[0:64, 128:256]
+u = B[0:128, 128:256]
+output[0:128, 128:256] = u
+"""
+
+
+def test_stores_that_touch_on_different_axes_are_not_one_store():
+    space = space_of(program(BY_COLUMNS))
+
+    assert [step.kind for step in space.steps(space.root)] == []
+
+
+@pytest.mark.parametrize("names", [["A"], ["A", "B", "C"]])
+def test_programs_of_one_and_three_parameters_are_tuned(names):
+    parameters = ", ".join(f"{name}: float32[128, 256]" for name in names)
+    made = [f"{name.lower()}{n} = {name}[0:128, {128 * n}:{128 * n + 128}]"
+            for n in (0, 1) for name in names]  # fmt: skip
+    kept = [f"output[0:128, {128 * n}:{128 * n + 128}] = {names[-1].lower()}{n}" for n in (0, 1)]
+    root = program("\n".join([*made, *kept]), parameters)
+
+    winner = tune(root, budget=20)
+
+    assert winner.schedule
+    assert [(check.name, check.passed) for check in winner.checks][2] == ("value numbers", True)
+    said = f"matmul takes 2 parameters, not {len(names)}"
+    assert [found.what for found in check_tiles(root)] == [said]
+    assert [found.what for found in run_tiles(root)] == [said]
+
+
+def test_a_program_that_gives_something_else_is_not_the_same():
+    root = program(EXCHANGED)
+    straight = EXCHANGED.replace("t[0:128, 128:256]", "t[0:128, 0:128]", 1)
+
+    assert check_same(root, root) == check_root(root) == []
+    assert [found.what for found in check_same(program(straight), root)] == [
+        "output[0, 0] has another value"
+    ]
+    half = program("t = A[0:128, 0:256]\noutput[0:128, 0:128] = t[0:128, 128:256]")
+    assert [found.what for found in check_same(half, root)] == ["output[0, 128] is never written"]
+    assert check_same(root, half) == []  # what the root leaves open may be anything
+
+
+def test_a_step_whose_certificate_fails_is_a_refusal(monkeypatch):
+    from nkigym.space.stores import Stores
+
+    monkeypatch.setattr(Stores, "_fit", lambda self, first, second: True)
+    space = TileSpace(space_of(program(EXCHANGED), tuple(KNOWN)))
+
+    (step,) = (s for s in space.steps(space.root) if s.kind == "merge stores")
+    with pytest.raises(RefusedStepError, match="merge stores: stores 0 and 1 are not one store"):
+        space.apply(space.root, step)
+    winner = tune(program(EXCHANGED), budget=20)
+    assert "merge stores" not in str(winner.schedule)
+    assert any(
+        "not one store" in reason for gate in winner.report.funnel.values() for reason in gate
+    )
+
+
+@pytest.mark.parametrize("name", ["nl", "nki", "nisa", "range"])
+def test_a_function_whose_name_its_source_needs_is_refused_before_a_search(name):
+    scope: dict = {"np": np}
+    exec(f"def {name}(x, y):\n    return x * y + x\n", scope)
+
+    with pytest.raises(KernelError, match=f"a kernel cannot be called {name}"):
+        tune(scope[name], "f32[128, 128]", "f32[128, 128]", budget=5)
+
+
+@pytest.mark.parametrize("twice", ["A: float32[128, 256], A: float32[128, 256]",
+                                   "fi: float32[128, 256], ﬁ: float32[128, 256]"])  # fmt: skip
+def test_two_parameters_of_one_name_are_refused(twice):
+    with pytest.raises(KernelError, match=r"two parameters are called (A|fi)"):
+        program("t = A[0:128, 0:256]\noutput[0:128, 0:256] = t", twice)
