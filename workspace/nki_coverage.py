@@ -43,6 +43,8 @@ PARTLY = {
     ("nki", "baremetal", "0.1"): "results, and no device behind them",
     ("nki", "benchmark", "0.1"): "results, and no latency measured",
     ("nki", "profile", "0.1"): "results, and no profile of a device",
+    ("nki.isa", "NkiInstruction.depends_on", "0.6"): "edges are checked and values follow them; "
+    "programs, estimates and token plans refuse them, as `race` does under `dma_order=tiles`",
     ("nki.meta", "tensor", "0.2"): "the module, and none of its names: no document prints them",
 }
 PARTLY |= {

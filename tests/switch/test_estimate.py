@@ -175,6 +175,13 @@ def test_data_that_moves_without_an_instruction_is_refused_with_its_line(kernels
         estimate(old_kernels.lower_triangle, np.ones((128, 128), np.float32))
 
 
+@pytest.mark.parametrize("ask", [estimate, program_of])
+@pytest.mark.parametrize("given", [X, ((300, 64), "float32")], ids=["array", "spec"])
+def test_an_edge_between_instructions_is_refused_with_its_line(kernels, ask, given):
+    with pytest.raises(UnsupportedError, match=r"time_kernels\.py:\d+.*depends_on, which no prog"):
+        ask(kernels.waits, given)
+
+
 def test_a_program_over_capacity_says_who_holds_what(kernels):
     with pytest.raises(ProgramError, match="tile"):
         estimate(kernels.too_much, ((128, 1), "float32"))

@@ -66,3 +66,12 @@ def zeros_in_hbm(x):
 @nki.jit
 def without_its_tensor(x):
     return x.shape.nothing
+
+
+@nki.jit
+def waits(x):
+    """One copy told to wait for the other, which touches nothing of it."""
+    out = nl.ndarray((2, *x.shape), dtype=x.dtype, buffer=nl.shared_hbm)
+    first = nisa.dma_copy(dst=out[0], src=x)
+    nisa.dma_copy(dst=out[1], src=x).depends_on(first)
+    return out

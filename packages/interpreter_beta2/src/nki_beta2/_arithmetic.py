@@ -33,7 +33,7 @@ def isa(name: str) -> Callable[..., Any]:
     """An instruction as the newest version calls it."""
     found = signature(name, VERSIONS[-1])
     assert found is not None
-    return make_function(INSTRUCTIONS[name], found)
+    return make_function(INSTRUCTIONS[name], found, returns_handle=False)
 
 
 @cache
@@ -41,7 +41,7 @@ def _simulated(name: str) -> Callable[..., Any]:
     """An instruction that takes the operations that documents call unsupported on hardware."""
     found = signature(name, VERSIONS[-1])
     assert found is not None
-    return make_function(INSTRUCTIONS[name], replace(found, version=VERSIONS[0]))
+    return make_function(INSTRUCTIONS[name], replace(found, version=VERSIONS[0]), False)
 
 
 def _with(op: str) -> Callable[[str], Callable[..., Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.calls import Handle, handle_of
 from neuroncore.engines import Space
 from neuroncore.enums import DmaEngine
 from neuroncore.errors import (
@@ -32,7 +33,7 @@ GPSIMD_BYTES = {4: 1024, 2: 512, 1: 256}  # per partition, by bytes of the dtype
 GPSIMD_ROWS = 16  # partitions are a multiple of it in 0.3
 
 
-def sendrecv(language: Language) -> Callable[..., None]:
+def sendrecv(language: Language) -> Callable[..., Handle | None]:
     """The function as this version has it: `dma_engine` came with 0.3."""
 
     def exchange(src: View, dst: View, to: int, of: int, pipe: Any, engine: DmaEngine) -> None:
@@ -59,25 +60,27 @@ def sendrecv(language: Language) -> Callable[..., None]:
         def function(
             src: View, dst: View, send_to_rank: int, recv_from_rank: int, pipe_id: int,
             dma_engine: DmaEngine = DmaEngine.dma, name: str | None = None,
-        ) -> None:  # fmt: skip
+        ) -> Handle | None:  # fmt: skip
             """Fill `dst` with `src` of the other core, which gets this core's `src`.
 
             Both cores of a launch on two must call it; each waits for the other. Operations of one
             `pipe_id` are matched in order. src, dst: SBUF, the same shape and dtype.
             """
             exchange(src, dst, send_to_rank, recv_from_rank, pipe_id, dma_engine)
+            return handle_of(language.version)
     else:
 
         def function(  # type: ignore[misc]
             src: View, dst: View, send_to_rank: int, recv_from_rank: int, pipe_id: int,
             name: str | None = None,
-        ) -> None:  # fmt: skip
+        ) -> Handle | None:  # fmt: skip
             """Fill `dst` with `src` of the other core, which gets this core's `src`.
 
             Both cores of a launch on two must call it; each waits for the other. Operations of one
             `pipe_id` are matched in order. src, dst: SBUF, the same shape and dtype.
             """
             exchange(src, dst, send_to_rank, recv_from_rank, pipe_id, DmaEngine.dma)
+            return None
 
     function.__name__, function.__qualname__ = NAME, f"nisa.{NAME}"
     function.__module__ = "nki.isa"

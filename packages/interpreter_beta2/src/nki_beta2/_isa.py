@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from neuroncore.backend import CURRENT
-from neuroncore.calls import HANDLE, make_function
+from neuroncore.calls import Handle, make_function
 from neuroncore.engines import Engine
 from neuroncore.enums import (
     DgeMode,
@@ -49,7 +49,7 @@ def isa_contents(language: Language) -> dict[str, Any]:
     if language.version >= (0, 5):
         contents["get_nc_sub_version"] = _nc_sub_version(language)
     if language.version >= (0, 6):
-        contents["NkiInstruction"] = type(HANDLE)
+        contents["NkiInstruction"] = Handle
     contents["sendrecv"] = sendrecv(language)
     contents |= refused("nki.isa", version)
     for name in instruction_names(version):

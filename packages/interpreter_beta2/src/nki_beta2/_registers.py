@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from neuroncore.calls import Handle, handle_of
 from neuroncore.errors import AttributeValueError, SignatureError
 from neuroncore.launch import running
 from neuroncore.memory import View
@@ -81,13 +82,14 @@ def _with_register(iota: Callable[..., Any]) -> Callable[..., Any]:
     return with_register
 
 
-def _move_of(language: Language, move: Callable[[Any, Any], None]) -> Callable[..., None]:
+def _move_of(language: Language, move: Callable[[Any, Any], None]) -> Callable[..., Handle | None]:
     """Up to 0.2 the number is called imm and is no register."""
     if language.version >= (0, 3):
 
-        def register_move(dst: VirtualRegister, src: Any) -> None:
+        def register_move(dst: VirtualRegister, src: Any) -> Handle | None:
             """Let a register hold a compile-time int, or what another register holds."""
             move(dst, src)
+            return handle_of(language.version)
 
         return register_move
 

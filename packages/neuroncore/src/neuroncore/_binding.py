@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore._caret import find_place
+from neuroncore._handle import Handle
 from neuroncore._misfit import (
     array_hint,
     describe,
@@ -39,24 +41,6 @@ PLANS_KEPT = 1 << 16
 CODES_RULE = "NKI 0.3 migration guide: enum members, not integers"
 
 
-class Handle:
-    """What an isa call returns from 0.6 on: a handle that further instructions may depend on."""
-
-    __slots__ = ()
-
-    def depends_on(self, *producers: Handle) -> Handle:
-        """Run after `producers`; in program order that is so already. Returns self."""
-        for producer in producers:
-            if not isinstance(producer, Handle):
-                raise SignatureError(
-                    "depends_on takes what nki.isa calls return", got=type(producer).__name__
-                )
-        return self
-
-
-HANDLE = Handle()
-
-
 def freeze(value: Any) -> Any:
     """Lists as tuples, so that a pattern can be part of a key."""
     return tuple(map(freeze, value)) if isinstance(value, (list, tuple)) else value
@@ -65,10 +49,13 @@ def freeze(value: Any) -> Any:
 class Binding:
     """A record under one signature: the first call with new specs, wrong calls, watched calls."""
 
-    def __init__(self, record: Instruction, signature: Signature) -> None:
+    def __init__(
+        self, record: Instruction, signature: Signature, returns_handle: bool = False
+    ) -> None:
         self.record = record
         self.signature = signature
         self.version = version_tuple(signature.version)
+        self.returns_handle = returns_handle
         self.position = {p.field: i for i, p in enumerate(signature.params)}
         self.places = [(f, self.position.get(f)) for f in record.operands]
         self.keyed = [
@@ -95,7 +82,7 @@ class Binding:
             core.perform(event, execute, operands.values())
         else:
             execute(*operands.values())
-        return HANDLE if self.version >= (0, 6) else None
+        return Handle(sys._getframe(2)) if self.returns_handle else None
 
     def _prepare(
         self, values: tuple[Any, ...], operands: dict[str, Any]

@@ -94,32 +94,46 @@ def find_place(passed: int = 0) -> Place | None:
     """The innermost frame of the current call stack that is neither this project's code nor
     NumPy's nor the machinery of `with`; `passed` frames, the caller's first, are known to be
     ours."""
-    frame: FrameType | None = sys._getframe(1 + passed)
-    while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        is_ours = _ours.get(name)
-        if is_ours is None:
-            is_ours = _ours[name] = name.partition(".")[0] in _PASSED
-        if not is_ours:
-            return place_of(frame)
+    frame = kernel_frame(sys._getframe(1 + passed))
+    return None if frame is None else place_of(frame)
+
+
+def kernel_frame(frame: FrameType | None) -> FrameType | None:
+    """The first of a frame and its callers that find_place does not pass by."""
+    while frame is not None and is_ours(frame):
         frame = frame.f_back
-    return None
+    return frame
+
+
+def is_ours(frame: FrameType) -> bool:
+    """Whether find_place passes by what runs in a frame."""
+    name = frame.f_globals.get("__name__", "")
+    ours = OURS_BY_NAME.get(name)
+    if ours is None:
+        ours = OURS_BY_NAME[name] = name.partition(".")[0] in _PASSED
+    return ours
 
 
 _PASSED = OUR_PACKAGES | {"contextlib", "numpy"}
-_ours: dict[str, bool] = {}
+OURS_BY_NAME: dict[str, bool] = {}
 """Whether modules of these names are passed by: this project's code, NumPy's, contextlib's."""
 
 
 def place_of(frame: FrameType, instruction: int | None = None) -> Place:
     """The range of source that a frame is executing, or was at bytecode offset `instruction`."""
-    code = frame.f_code
-    at = frame.f_lasti if instruction is None else instruction
+    return place_in(
+        frame.f_code, frame.f_lasti if instruction is None else instruction, frame.f_lineno
+    )
+
+
+def place_in(code: CodeType, at: int, line: int | None = None) -> Place:
+    """The range of source at a bytecode offset, or `line` where the code has no columns."""
     known = _places.get((id(code), at))
     if known is None or known[0] is not code:
         if len(_places) >= _PLACES_KEPT:
             _places.clear()
-        known = _places[id(code), at] = code, _place_in(code, at, frame.f_lineno)
+        place = _place_in(code, at, code.co_firstlineno if line is None else line)
+        known = _places[id(code), at] = code, place
     return known[1]
 
 

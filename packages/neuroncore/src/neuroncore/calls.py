@@ -7,13 +7,15 @@ Each is generated with the real parameter list, so that Python binds arguments a
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from neuroncore._binding import HANDLE, MISSING, Binding, freeze
-from neuroncore._binding import Handle as Handle
+from neuroncore._binding import MISSING, Binding, freeze
 from neuroncore._caret import find_place
+from neuroncore._handle import HANDLES_SINCE, Handle
+from neuroncore._handle import handle_of as handle_of
 from neuroncore.errors import KernelError, SignatureError
 from neuroncore.instructions import Instruction
 from neuroncore.instructions._page import describe as describe_record
@@ -41,22 +43,29 @@ def {name}({params}, *_extra, **_unknown):
     else:
         _event = _Event(_call, {{{fields}}}, _find_place(1), {user_name})
         _core.perform(_event, _run, ({operands},))
-    return _handle
+    return {handle}
 """
 
 
-def make_function(record: Instruction, signature: Signature) -> Callable[..., Any]:
-    """`record` as the function that a kernel of `signature.version` calls, destination first."""
+def make_function(
+    record: Instruction, signature: Signature, returns_handle: bool | None = None
+) -> Callable[..., Any]:
+    """`record` as the function that a kernel of `signature.version` calls, destination first.
+
+    `returns_handle` None: as the version has it.
+    """
+    if returns_handle is None:
+        returns_handle = version_tuple(signature.version) >= HANDLES_SINCE
     if any(p.more for p in signature.params):
-        return _of_a_list(record, signature)
-    binding = Binding(record, signature)
+        return _of_a_list(record, signature, returns_handle)
+    binding = Binding(record, signature, returns_handle)
     tiles = [p for p in signature.params if _is_operand(record, p)]
     ordered = {p.field: p for p in tiles}
     scope = {"_slow": binding, "_M": MISSING, "_View": View, "_freeze": freeze, "_id": binding}
     scope |= {f"_d_{p.name}": p.default for p in signature.params if not p.required}
-    scope["_handle"] = HANDLE if version_tuple(signature.version) >= (0, 6) else None
     scope["__name__"] = __name__
     scope |= {"_Event": Event, "_find_place": find_place}
+    scope |= {"_Handle": Handle, "_frame": sys._getframe}
     names = [p.name for p in signature.params]
     values = {f: ordered[f].name if f in ordered else "None" for f in record.operands}
     text = _TEMPLATE.format(
@@ -69,6 +78,7 @@ def make_function(record: Instruction, signature: Signature) -> Callable[..., An
         key=", ".join(["_id", *_key(record, signature)]),
         operands=", ".join(values.values()),
         fields=", ".join(f"{f!r}: {value}" for f, value in values.items()),
+        handle="_Handle(_frame(1))" if returns_handle else "None",
         user_name="name" if "name" in names else "None",
     )
     exec(compile(text, f"<nki.isa.{record.name} {signature.version}>", "exec"), scope)
@@ -79,7 +89,9 @@ def make_function(record: Instruction, signature: Signature) -> Callable[..., An
     return function
 
 
-def _of_a_list(record: Instruction, signature: Signature) -> Callable[..., Any]:
+def _of_a_list(
+    record: Instruction, signature: Signature, returns_handle: bool
+) -> Callable[..., Any]:
     """The function of a signature with a parameter that takes a list of operands."""
     (position,) = (i for i, p in enumerate(signature.params) if p.more)
     taken = signature.params[position]
@@ -88,7 +100,7 @@ def _of_a_list(record: Instruction, signature: Signature) -> Callable[..., Any]:
     )
     params = (*signature.params[:position], *spread, *signature.params[position + 1 :])
     ordered = tuple(sorted(params, key=lambda p: not p.required))
-    single = make_function(record, replace(signature, params=ordered))
+    single = make_function(record, replace(signature, params=ordered), returns_handle)
     shown = _inspectable(signature)
     places = {p.name: i for i, p in enumerate(signature.params)}
 

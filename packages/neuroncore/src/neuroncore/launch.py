@@ -32,6 +32,8 @@ class Body:
     place: Place | None
     is_documented: bool = True
     is_open: bool = True
+    outer: Body | None = None
+    """What it is in: the turn of a loop around it, or its program."""
 
 
 @dataclass(slots=True)
@@ -53,6 +55,8 @@ class Launch:
     """Arguments (their storages, by id) that share memory with another whose tensor is a copy, and
     words for the two: such are read-only.
     """
+    root: Body = field(default_factory=lambda: Body("", None))
+    """The program itself, for what is in no device loop."""
     turns: Turns | None = None
     """How its programs wait for each other."""
     _next_shared: int = 0
@@ -62,11 +66,17 @@ class Launch:
         """What the function is called."""
         return getattr(self.body, "__name__", "")
 
+    @property
+    def scope(self) -> Body:
+        """The turn that the program is in, or the program."""
+        return self.bodies[-1] if self.bodies else self.root
+
     def begin(self, program: tuple[int, ...]) -> None:
         """Start the next program of the grid: its shared tensors are those of the first."""
         self.program = program
         self.core.accumulators.clear()  # every program has a core of its own
         self.bodies.clear()
+        self.root = Body("", None)
         self._next_shared = 0
 
     def beside(self, program: tuple[int, ...]) -> Launch:
@@ -95,7 +105,7 @@ class Launch:
     @contextmanager
     def turn(self, loop: str, place: Place | None, is_documented: bool = True) -> Iterator[None]:
         """The block is one turn of a device loop: its body."""
-        body = Body(loop, place, is_documented)
+        body = Body(loop, place, is_documented, outer=self.scope)
         self.bodies.append(body)
         try:
             yield

@@ -72,6 +72,9 @@ class Watcher:
     def did(self, event: Event) -> None:
         """The instruction has run."""
 
+    def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
+        """A kernel said that an instruction runs after others, whatever data says (depends_on)."""
+
     def moved(
         self,
         dst: View,

@@ -14,6 +14,7 @@ What orders accesses, and what does not:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -25,6 +26,7 @@ from neuroncore.checks._streams import Streams
 from neuroncore.checks._tensors import Lines, Made, described, label
 from neuroncore.checks.findings import Finding, Report
 from neuroncore.effects import Touch
+from neuroncore.errors import UnsupportedError
 from neuroncore.launch import RUNNING
 from neuroncore.memory import Shadow, Storage, View, is_gathered, named_elements
 from neuroncore.observe import Event, Watcher
@@ -80,6 +82,15 @@ class Race(Watcher):
         """The program of every access, by a number of its own."""
         self._known: dict[tuple[int, ...], int] = {}
         self._streams: dict[tuple[int, tuple[int, ...]], Streams] = {}
+
+    def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
+        launch = RUNNING.get()
+        if launch is not None and launch.core.options.dma_order == "tiles":
+            raise UnsupportedError(
+                "an instruction waits for others by depends_on, which dma_order='tiles' cannot say",
+                place=consumer, got=f"it waits for {', '.join(map(str, producers))}",
+                hint="leave depends_on out, or take dma_order='dependences'", rule=QUEUES,
+            )  # fmt: skip
 
     def returned(self, value: Any) -> None:
         launch = RUNNING.get()

@@ -277,6 +277,15 @@ class Recorder(Watcher):
                 "whole tile and choose with nisa.affine_select or nl.where",
             )
 
+    def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
+        if producers:
+            self._refuse(
+                "an instruction waits for others by depends_on, which no program says", consumer,
+                got=f"it waits for {', '.join(map(str, producers))}",
+                hint="values and checks know the edge; for a program, a token plan or the time of "
+                "the kernel leave depends_on out",
+            )  # fmt: skip
+
     def received(self, dst: View, src: View) -> None:
         if self._refused is None:
             self._refused = UnsupportedError(
