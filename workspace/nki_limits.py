@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -44,10 +44,11 @@ LOOSE = Options(start_partition="ignore")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a function leads to: records, and what it refuses by itself."""
+    """What a function leads to: records, what it refuses by itself, what a device does not run."""
 
     records: set[str] = field(default_factory=set)
     refusals: set[str] = field(default_factory=set)
+    issues: set[str] = field(default_factory=set)
 
 
 # -- limits of records ----------------------------------------------------------------------------
@@ -196,11 +197,11 @@ def led_to(name: str, module: str, version: str, value: Any) -> Found:
     """What a function of a module of a version leads to; an instruction has a record."""
     if module == "nki.isa" and name in INSTRUCTIONS and signature(name, version) is not None:
         return Found({name}, set())
-    return followed(value)
+    return replace(followed(value), issues={i.text for i in getattr(value, "issues", ())})
 
 
-def limits_section(numbers: Mapping[str, int]) -> Iterator[str]:
-    """The limits of records, and the refusals that cells name by number."""
+def limits_section(numbers: Mapping[str, int], issues: Mapping[str, int]) -> Iterator[str]:
+    """The limits of records; the refusals and the known issues that cells name by number."""
     yield from ("## Limits of instructions", "", LIMITS, "", "### Every instruction", "")
     yield from (f"- {text}" for text in common_refusals())
     yield ""
@@ -214,6 +215,8 @@ def limits_section(numbers: Mapping[str, int]) -> Iterator[str]:
         yield ""
     yield from ("## Refusals", "", REFUSALS, "")
     yield from (f"- R{number}: {text}" for text, number in numbers.items())
+    yield from ("", "## Known issues of devices", "", ISSUES, "")
+    yield from (f"- D{number}: {text}" for text, number in issues.items())
     yield from ("", "## Checks on request", "", "| check | proves |", "|---|---|")
     yield from (f"| `{check.name}` | {check.proves} |" for check in CHECKS.values())
 
@@ -229,3 +232,7 @@ made; what is a warning there by an [option](options.md) is an error under `--ch
 REFUSALS = """\
 What functions refuse besides the limits of the instructions that they are made of, always, when
 they are called; `{…}` stands for what came."""
+
+ISSUES = """\
+What functions do here and, as documents say, not on a device, or perhaps not: they give values, and
+`--check device` reports each call that meets one, at the kernel's line."""

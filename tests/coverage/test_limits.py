@@ -84,6 +84,24 @@ def test_a_function_is_followed_to_its_instructions_and_refusals(name, records, 
     assert any(text.startswith(refusal) for text in found.refusals)
 
 
+@pytest.mark.parametrize(
+    ("name", "issues"),
+    [
+        ("mod", ["works in simulation and fails", "tiles of two shapes may not"]),
+        ("fmod", ["works in simulation and fails", "tiles of two shapes may not"]),
+        ("divide", ["is not supported on a device", "tiles of two shapes may not"]),
+        ("matmul", ["a product without transpose_x"]),
+        ("softmax", []),
+    ],
+)
+def test_a_function_names_what_of_it_no_device_runs(name, issues):
+    (row,) = re.findall(rf"^\| `{name}` \|.*$", PAGE.split("## nki.language")[1], re.MULTILINE)
+    listed = dict(re.findall(r"^- (D\d+): (.*)$", PAGE, re.MULTILINE))
+    marks = re.findall(r"\bD\d+", row.partition("0.5, 0.6:")[2] or row)
+
+    assert sorted(listed[m][:20] for m in marks) == sorted(text[:20] for text in issues)
+
+
 def test_a_limit_that_differs_by_version_is_told_for_each():
     found = {t: span(v) for t, v in record_limits("dma_transpose").items() if "(8, 8)" in t}
     ends = {v: t for t, v in found.items()}

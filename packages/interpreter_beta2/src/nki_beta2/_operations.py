@@ -11,10 +11,12 @@ import numpy as np
 from neuroncore.activations import ACTIVATIONS
 from neuroncore.alu import ALU_OPS, AVERAGE, BYPASS
 from neuroncore.errors import KernelError, SignatureError, UnsupportedError
+from neuroncore.launch import running
 from neuroncore.memory import View
 from nki_beta2 import _tile_moves as moves
 from nki_beta2._arithmetic import copy
 from nki_beta2._jit import Language
+from nki_beta2._known_issues import issues_of, tell
 from nki_beta2._tile_functions import FUNCTIONS, rsqrt_since_0_5
 
 _OPERATIONS = (*ALU_OPS.values(), *ACTIVATIONS.values(), BYPASS, AVERAGE)
@@ -60,6 +62,7 @@ class TileFunction(Operation):
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         super().__init__(name)
         self.function = function
+        self.issues = issues_of(function.__name__)
         self.__doc__ = function.__doc__
         self.__signature__ = inspect.signature(function)
 
@@ -74,13 +77,16 @@ class TileFunction(Operation):
             ) from None  # fmt: skip
         self._refuse_others(given)
         try:
-            return self.function(*args, **kwargs)
+            result = self.function(*args, **kwargs)
         except KernelError as wrong:
             if wrong.instruction is not None:
                 wrong.hint = wrong.hint or f"this is the instruction {wrong.instruction} in it"
                 wrong.operand = wrong.position = None
             wrong.instruction = repr(self)
             raise
+        if self.issues and (core := running(repr(self)).core).watchers:
+            tell(self.__name__, self.issues, given, core)
+        return result
 
     def _refuse_others(self, given: inspect.BoundArguments) -> None:
         for position, (name, value) in enumerate(given.arguments.items()):

@@ -17,6 +17,7 @@ from neuroncore.errors import (
     PartitionError,
     ShapeError,
     ValuesNeededError,
+    Violation,
 )
 from neuroncore.memory import IndexRules, Pool, Storage, View, elements
 from neuroncore.observe import Event, Watcher, watching
@@ -225,6 +226,12 @@ class NeuronCore:
         """Tell the watchers that a language shows a tensor to its user."""
         for watcher in self.watchers:
             watcher.shown(view)
+
+    def unsupported(self, function: str, why: Violation, sure: bool = True) -> None:
+        """Tell the watchers of a function that documents say a device does not run."""
+        place = find_place() if self.watchers else None
+        for watcher in self.watchers:
+            watcher.unsupported(function, why, place, sure)
 
     def perform(self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]) -> None:
         """Execute an instruction where values are computed; tell watchers before and after."""

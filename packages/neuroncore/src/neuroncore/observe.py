@@ -17,6 +17,7 @@ import numpy as np
 from neuroncore._caret import Place
 
 if TYPE_CHECKING:
+    from neuroncore.errors import Violation
     from neuroncore.instructions import Call
     from neuroncore.memory import Storage, View
 
@@ -89,6 +90,10 @@ class Watcher:
 
     def shown(self, view: View) -> None:
         """A language shows a tensor to its user, without an instruction."""
+
+    def unsupported(self, function: str, why: Violation, place: Place | None, sure: bool) -> None:
+        """A language ran a function that documents say a device does not; `sure` is False where
+        others say that it does."""
 
     def received(self, dst: View, src: View) -> None:
         """Another core of the launch filled `dst` with what its `src` held."""

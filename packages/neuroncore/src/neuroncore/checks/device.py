@@ -4,6 +4,7 @@
   above all;
 - the access pattern of operands in SBUF and PSUM, in hardware's own terms;
 - the values that reach an activation table, against its documented range;
+- functions of a language that documents say a device does not run;
 - in 0.2, the names of tensors.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore._caret import Place
 from neuroncore.activations import Activation
 from neuroncore.checks._names import Names
 from neuroncore.checks._tensors import tensors_in
@@ -65,6 +67,10 @@ class Device(Watcher):
             self.report.add(from_violation("device", wrong, event.place, call.record.name, code))
         if call.record.table_input is not None and np.isfinite(call.op.valid).any():
             self._range(event, call.record.table_input, call.op)
+
+    def unsupported(self, function: str, why: Violation, place: Place | None, sure: bool) -> None:
+        found = from_violation("device", why, place, function, "function")
+        self.report.add(found if sure else replace(found, code="doubt", severity="warning"))
 
     def _range(self, event: Event, table_input: TableInput, function: Activation) -> None:
         outputs = event.call.record.outputs
