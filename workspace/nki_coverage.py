@@ -49,7 +49,8 @@ PARTLY = {
 }
 PARTLY |= {
     **dict.fromkeys(
-        (("nki", "Kernel.with_schedule", v) for v in VERSIONS[1:]), "refused where it is called"
+        (("nki", "Kernel.with_schedule", v) for v in VERSIONS[1:]),
+        "edges that agree with program order; programs, estimates and token plans refuse them",
     ),
     ("nki.language", "NkiTensor.__setitem__", "0.6"): "refused where it is used",
     **dict.fromkeys(

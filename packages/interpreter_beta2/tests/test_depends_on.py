@@ -264,11 +264,11 @@ def test_values_follow_an_edge_because_they_follow_the_program(now):
 
 
 def test_a_program_refuses_an_edge(now):
-    with pytest.raises(UnsupportedError, match="depends_on, which no program says") as caught:
+    with pytest.raises(UnsupportedError, match="with_schedule, which no program says") as caught:
         capture(edged(now), X)
 
     assert re.search(r"got: +it waits for .*test_depends_on\.py:\d+:\d+", str(caught.value))
-    assert "leave depends_on out" in str(caught.value)
+    assert "leave it out" in str(caught.value)
 
 
 def test_an_edge_to_nobody_is_no_edge(now):

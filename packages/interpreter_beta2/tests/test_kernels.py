@@ -82,11 +82,6 @@ def test_other_options_are_refused_by_name(every, option):
         every.nki.jit(**{option: "x"})
 
 
-def test_schedules_are_refused(every):
-    with pytest.raises(UnsupportedError, match="with_schedule is not modelled"):
-        every.nki.jit(copying(every)).with_schedule([("a", "b")])
-
-
 # -- kernels that call kernels ---------------------------------------------------------------------
 
 

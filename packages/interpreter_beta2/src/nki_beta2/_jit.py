@@ -18,10 +18,11 @@ from neuroncore.errors import LaunchError, MemorySpaceError, UnsupportedError
 from neuroncore.instructions import KernelWarning
 from neuroncore.launch import RUNNING, execute
 from neuroncore.memory import IndexRules, View
-from neuroncore.observe import watching
+from neuroncore.observe import Watcher, watching
 from neuroncore.options import Options
 from neuroncore.surface import version_tuple
 from neuroncore.targets import resolve_target
+from nki_beta2._schedule import Edges, Scheduled, edges_of
 from nki_beta2._tensor import tensor_class
 
 _LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
@@ -48,13 +49,13 @@ class Language:
             return self
         return Language(Choice(self.name, self.choice.nki, current.target, current.options))
 
-    def core(self) -> NeuronCore:
-        """A fresh core for one launch."""
+    def core(self, *more: Watcher) -> NeuronCore:
+        """A fresh core for one launch, with the watchers in force and `more`."""
         choice = self.choice
         _check_generation(choice)
         return NeuronCore(
             choice.target, choice.options, index_rules(self.version, choice.options),
-            watching(), tensor_class(choice.nki),
+            (*watching(), *more), tensor_class(choice.nki),
         )  # fmt: skip
 
 
@@ -97,13 +98,18 @@ class Kernel:
     """
 
     def __init__(
-        self, function: Callable[..., Any], language: Language, lnc: int | None = None
+        self,
+        function: Callable[..., Any],
+        language: Language,
+        lnc: int | None = None,
+        edges: Edges | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = getattr(function, "__name__", repr(function))
         self.function = function
         self.language = language
         self.lnc = lnc
+        self.edges = edges or {}
 
     @property
     def choice(self) -> Choice:
@@ -112,10 +118,10 @@ class Kernel:
 
     def under(self, language: Language) -> Kernel:
         """The same kernel bound to a language, whatever the switch says."""
-        return _Bound(self.function, language, self.lnc)
+        return _Bound(self.function, language, self.lnc, self.edges)
 
     def __getitem__(self, lnc: Any) -> Kernel:
-        return type(self)(self.function, self.language, _cores(lnc, self.language))
+        return type(self)(self.function, self.language, _cores(lnc, self.language), self.edges)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if RUNNING.get() is not None:
@@ -126,7 +132,7 @@ class Kernel:
         self._check_arguments(language, args, kwargs)
         return execute(
             self.function,
-            language.core(),
+            language.core(*([Scheduled(self.edges)] if self.edges else ())),
             args,
             kwargs,
             programs=[(i,) for i in range(self.lnc or 1)],
@@ -156,14 +162,24 @@ class Kernel:
                 hint="remove @nki.jit from functions that other kernels call",
                 rule="NKI 0.2 migration guide: sub-kernels carry no decorator",
             )
+        if self.edges:
+            raise UnsupportedError(
+                f"kernel {self.__name__} has scheduling edges and is called from a kernel",
+                hint="give the edges to the kernel that is launched", rule="NKI: with_schedule",
+            )  # fmt: skip
         return self.function(*args, **kwargs)
 
     def with_schedule(self, edges: Any) -> Kernel:
-        """Refused: scheduling edges are not modelled."""
-        raise UnsupportedError(
-            "with_schedule is not modelled yet",
-            hint="program order is kept, which satisfies every edge that agrees with it",
-        )
+        """The kernel whose instructions run after others by name: [(name, name or names)].
+
+        Each launch holds its instructions to the edges: raises AttributeValueError for one against
+        program order, LaunchError for a name that no instruction or more than one has.
+        Raises SignatureError for what are no pairs of names.
+        """
+        found = {**self.edges}
+        for after, befores in edges_of(edges).items():
+            found[after] = (*found.get(after, ()), *befores)
+        return type(self)(self.function, self.language, self.lnc, found)
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}, NKI {self.choice.nki}>"

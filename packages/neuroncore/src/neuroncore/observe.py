@@ -74,7 +74,9 @@ class Watcher:
         """The instruction has run."""
 
     def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
-        """A kernel said that an instruction runs after others, whatever data says (depends_on)."""
+        """A kernel said that an instruction runs after others, whatever data says (depends_on,
+        with_schedule).
+        """
 
     def moved(
         self,

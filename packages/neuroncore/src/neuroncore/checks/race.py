@@ -87,9 +87,9 @@ class Race(Watcher):
         launch = RUNNING.get()
         if launch is not None and launch.core.options.dma_order == "tiles":
             raise UnsupportedError(
-                "an instruction waits for others by depends_on, which dma_order='tiles' cannot say",
+                "an edge of depends_on or with_schedule, which dma_order='tiles' cannot say",
                 place=consumer, got=f"it waits for {', '.join(map(str, producers))}",
-                hint="leave depends_on out, or take dma_order='dependences'", rule=QUEUES,
+                hint="leave it out, or take dma_order='dependences'", rule=QUEUES,
             )  # fmt: skip
 
     def returned(self, value: Any) -> None:

@@ -280,10 +280,10 @@ class Recorder(Watcher):
     def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
         if producers:
             self._refuse(
-                "an instruction waits for others by depends_on, which no program says", consumer,
+                "an edge of depends_on or with_schedule, which no program says", consumer,
                 got=f"it waits for {', '.join(map(str, producers))}",
                 hint="values and checks know the edge; for a program, a token plan or the time of "
-                "the kernel leave depends_on out",
+                "the kernel leave it out",
             )  # fmt: skip
 
     def received(self, dst: View, src: View) -> None:
