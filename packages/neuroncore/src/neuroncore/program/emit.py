@@ -71,8 +71,7 @@ def emit(program: Program, version: str = "0.6") -> str:
     """The program as a kernel of that NKI version: imports, one decorated function.
 
     Raises ProgramError where calls break a rule of that version, UnsupportedError where the version
-    has no way to write something or the kernel's name is one that sources use, LaunchError for a
-    version that is none.
+    has no way to write something, LaunchError for a version that is none.
     """
     need_program(program)
     if version not in VERSIONS[1:]:
@@ -84,11 +83,6 @@ def emit(program: Program, version: str = "0.6") -> str:
     check_calls(settled)
     has_arrays = any(b.content is not None for b in settled.buffers().values())
     needed = _NEEDED | MODULES if has_arrays else _NEEDED
-    if program.name in needed:
-        raise UnsupportedError(
-            f"a kernel cannot be called {program.name}: its source means something else by it",
-            expected="another name", got=program.name,
-        )  # fmt: skip
     return _Writer(without_clashes(settled, needed), version).source()
 
 

@@ -8,6 +8,7 @@ results and then every argument as the kernel left it: storing in one is as good
 
 from __future__ import annotations
 
+import re
 import runpy
 import tempfile
 from collections.abc import Sequence
@@ -45,6 +46,8 @@ def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.nd
     return inputs, found
 
 
+_KERNEL = re.compile(r"^@nki\.jit\ndef (\w+)", re.MULTILINE)
+
 Begins = Literal["nan", "zero"]
 """What memory holds that nothing has written; integers hold a number of the machine's for "nan"."""
 
@@ -63,7 +66,8 @@ def run_source(
     ):
         file = Path(folder) / "kernel.py"
         file.write_text(source, "utf-8")
-        kernel = runpy.run_path(str(file))[program.name]
+        (name,) = _KERNEL.findall(source)  # another than the program's where the source needs that
+        kernel = runpy.run_path(str(file))[name]
         arguments = [array.copy() for array in inputs]
         found = kernel(*arguments)
     results = found if isinstance(found, tuple) else [found] if program.results else []
