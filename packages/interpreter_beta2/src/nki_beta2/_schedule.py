@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from neuroncore._caret import Place
-from neuroncore.errors import AttributeValueError, LaunchError, SignatureError
+from neuroncore.errors import AttributeValueError, LaunchError, Place, SignatureError
 from neuroncore.launch import RUNNING
 from neuroncore.observe import Event, Watcher
 
