@@ -152,3 +152,94 @@ def test_a_function_whose_name_its_source_needs_is_tuned_under_another(name):
 def test_two_parameters_of_one_name_are_refused(twice):
     with pytest.raises(KernelError, match=r"two parameters are called (A|fi)"):
         program("t = A[0:128, 0:256]\noutput[0:128, 0:256] = t", twice)
+
+
+NORM = """
+t0 = A[0:128, 0:128]
+t1 = activation(data=t0, op='square')
+t2 = tensor_reduce(data=t1{part}, op='add')
+t3 = activation(data=t2, op='rsqrt', scale=0.0078125, bias=9.5367431640625e-07)
+t4 = A[0:128, 0:128]
+t5 = tensor_scalar(data=t4, operand0=t3, op='multiply')
+t6 = nc_transpose(data=t5)
+t7 = B[0:128, 0:256]
+t8 = nc_matmul(stationary=t6, moving=t7)
+output[0:128, 0:256] = t8
+"""
+SQUARE = "A: float32[128, 128], B: float32[128, 256]"
+
+
+def test_one_column_of_a_tile_is_not_all_of_it():
+    whole, column = (program(NORM.format(part=p), SQUARE) for p in ("", "[0:128, 0:1]"))
+
+    assert check_tiles(whole, "rmsnorm_matmul") == check_same(whole, whole) == []
+    assert len(check_tiles(column, "rmsnorm_matmul")) == 128 * 256
+    assert len(check_same(column, whole)) == len(check_same(whole, column)) == 128 * 256
+    with pytest.raises(LaunchError, match="t1 is cut at columns 0:1"):
+        space_of(column)
+
+
+def test_more_pieces_than_can_be_numbered_are_a_finding():
+    wide = "A: float32[128, 65536], B: float32[128, 256]"
+    root = program("t = A[0:128, 0:65536]\nu = A[1:2, 0:1]\noutput[0:128, 0:256] = t[0:128, 0:256]",
+                   wide)  # fmt: skip
+
+    (found,) = check_root(root)
+    assert found.what.startswith("tiles are cut into 8,454,145 pieces of 1 x 1, more than")
+
+
+def test_an_output_of_one_row_is_numbered():
+    row = "t = A[0:1, 0:256]\noutput[0:1, 0:256] = t\nu = A[1:128, 0:256]\noutput[1:128, 0:256] = u"
+
+    assert check_root(program(row)) == []
+    assert check_same(program(row), program(row)) == []
+
+
+ROWS = """
+c = A[0:128, 0:256]
+u = B[0:128, 0:128]
+v = B[0:128, 0:128]
+output[0:64, 0:256] = c[0:64, 0:256]
+output[64:128, 0:256] = c[64:128, 0:256]
+"""
+
+
+def test_stores_of_row_pieces_stay_two():
+    winner = tune(program(ROWS), budget=10)
+
+    assert "merge stores" not in str(winner.schedule)
+    assert all(check.passed for check in winner.checks)
+
+
+@pytest.mark.parametrize(("columns", "is_taken"), [("128:200", True), ("0:72", False)])
+def test_a_part_ends_with_its_tile_or_an_atom(columns, is_taken):
+    body = f"""
+v = A[0:128, 0:200]
+w = activation(data=v[0:128, {columns}])
+b = B[0:128, 0:256]
+output[0:128, 0:256] = b
+"""
+    root = program(body, "A: float32[128, 200], B: float32[128, 256]")
+
+    if is_taken:
+        assert space_of(root).tile_program(space_of(root).root).returns == ("output",)
+        return
+    with pytest.raises(LaunchError, match=f"is cut at columns {columns}"):
+        space_of(root)
+
+
+def test_calls_whose_operands_have_other_sizes_are_not_one_call():
+    narrow = """
+a = A[0:64, 0:128]
+b = B[0:128, 0:128]
+c = tensor_tensor(data1=a, data2=b[0:64, 0:128], op='add')
+d = B[0:128, 0:128]
+e = A[0:128, 128:256]
+f = tensor_tensor(data1=e, data2=d, op='add')
+output[0:64, 0:128] = c
+output[0:128, 128:256] = f
+"""
+    space = space_of(program(narrow), tuple(KNOWN))
+
+    for node in space.children(space.root):
+        assert check_same(space.tile_program(node), program(narrow)) == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import gcd
+from math import gcd, prod
 
 from nkigym.checker.findings import Finding, NotAllowedError
 from nkigym.checker.function import Corner, Shape, atom
@@ -53,8 +53,8 @@ class Numbered:
         rows, columns = _inside(reference, self.shapes[reference.name])
         if reference.shape != reference.extents:
             raise NotAllowedError(f"{reference.name} is said to be {reference.shape} large there")
-        chosen = held[rows[0] // size : rows[1] // size]
-        start, stop = columns[0] // size, -(-columns[1] // size)  # a column is an atom wide
+        chosen = held[rows[0] // size : -(-rows[1] // size)]  # a row is an atom high,
+        start, stop = columns[0] // size, -(-columns[1] // size)  # a column one wide
         return [row[start:stop] for row in chosen]
 
     def define(self, reference: Reference, values: Atoms, extents: tuple[int, int]) -> None:
@@ -138,6 +138,10 @@ _TAKE: dict[str, Callable[[Numbered, Statement], None]] = {
 }
 
 
+MOST_ATOMS = 1 << 22
+"""Pieces of tiles that are numbered: some seconds."""
+
+
 def numbered(
     program: TileProgram,
     wanted: Sequence[Shape] | None = None,
@@ -146,6 +150,11 @@ def numbered(
 ) -> Numbered:
     """Every statement read once, in atoms of that size (None: as large as it allows)."""
     made = Numbered(program, wanted, size or atom_size(program), number or Numbers())
+    pieces = sum(prod(-(-n // made.size) for n in s.output.extents) for s in program.statements)
+    if pieces > MOST_ATOMS:
+        what = f"tiles are cut into {pieces:,} pieces of {made.size} x {made.size}, more than"
+        made.findings.append(Finding(None, f"{what} {MOST_ATOMS:,}"))
+        return made
     for line, statement in enumerate(program.statements):
         take = _TAKE.get(statement.operator, Numbered.call)
         try:
@@ -174,11 +183,13 @@ def wrong_values(made: Numbered, every: Sequence[Mapping[Corner, int]]) -> list[
 
 
 def atom_size(program: TileProgram) -> int:
-    """The largest that every interval and every shape is made of; but columns."""
-    ends = {extent for _, shape in program.parameters for extent in shape}
+    """The largest that every interval and every shape is made of; but rows and columns."""
+    ends = {extent for _, shape in program.parameters for extent in shape if extent > 1}
+    shapes = program.shapes
     for statement in program.statements:
         for reference in (*statement.references, statement.output):
-            for interval, extent in zip(reference.intervals, reference.shape, strict=True):
+            whole = shapes.get(reference.name, reference.shape)
+            for interval, extent in zip(reference.intervals, whole, strict=False):
                 ends.update(interval if (*interval, extent) != (0, 1, 1) else ())
     return gcd(*ends) or 1
 

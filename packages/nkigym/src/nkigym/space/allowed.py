@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from neuroncore.errors import LaunchError
-from nkigym.tiles.program import STORE, Interval, Reference, TileProgram
+from nkigym.tiles.program import STORE, Interval, Reference, Shape, TileProgram
 from nkigym.tiles.tiling import TILE
 
 
 def refuse_others(program: TileProgram) -> None:
     """Raise LaunchError for a program of which value numbers do not know every atom."""
     stored: dict[str, list[tuple[int, Reference]]] = {}
+    shapes = program.shapes
     for line, statement in enumerate(program.statements):
         for reference in (*statement.references, statement.output):
-            if not _is_of_atoms(reference):
+            if not _is_of_atoms(reference, shapes.get(reference.name, reference.shape)):
                 raise _wrong(
                     program, line, f"{reference.name} is cut at columns {_columns(reference)}",
-                    f"columns in multiples of {TILE}, one column, or up to the last",
+                    f"columns in multiples of {TILE}, or up to the last",
                 )  # fmt: skip
         if statement.operator != STORE:
             continue
@@ -30,9 +31,10 @@ def refuse_others(program: TileProgram) -> None:
         others.append((line, statement.output))
 
 
-def _is_of_atoms(reference: Reference) -> bool:
-    (start, stop), extent = reference.intervals[1], reference.shape[1]
-    return start % TILE == 0 and (stop % TILE == 0 or stop == extent or stop - start == 1)
+def _is_of_atoms(reference: Reference, shape: Shape) -> bool:
+    """Whether its columns are whole atoms of something of this shape, or up to its last."""
+    start, stop = reference.intervals[1]
+    return start % TILE == 0 and (stop % TILE == 0 or stop == shape[1])
 
 
 def _columns(reference: Reference) -> str:

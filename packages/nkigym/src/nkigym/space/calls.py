@@ -38,10 +38,11 @@ class Operand(NamedTuple):
         """Equal for equal data that a wider call could share.
 
         Of the start of a loaded variable where that was loaded from, of the start of another one
-        the variable, else the very part.
+        the variable, else the very part; and how large it is.
         """
         if self.rows[0] == self.columns[0] == 0:
-            return self.number if self.loaded is None else self.loaded
+            place = self.number if self.loaded is None else self.loaded
+            return place, self.rows[1], self.columns[1]
         return self.number, self.rows, self.columns
 
     def moved(self, renaming: Renaming) -> Operand:

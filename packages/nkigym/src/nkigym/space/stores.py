@@ -18,9 +18,6 @@ from nkigym.tiles.tiling import TILE
 if TYPE_CHECKING:
     from nkigym.space.table import Table
 
-MOST_ROWS = 128
-"""Partitions of the tile that is stored [NKI architecture guide]."""
-
 Box = tuple[Interval, Interval]
 
 
@@ -52,8 +49,8 @@ class Stores(Part):
 
     @cached_property
     def steps(self) -> Mapping[Step, Rank]:
-        """Every two stores of one variable that touch on both sides, on one axis and in one order;
-        in order of the first.
+        """Every two stores of one variable whose columns touch on both sides in one order, of the
+        same rows; in order of the first.
         """
         if len(self.stores) == 1 or MERGE_STORES not in self.table.kinds:
             return {}
@@ -68,13 +65,8 @@ class Stores(Part):
 
     def _fit(self, first: int, second: int) -> bool:
         one, other = self.stores[first], self.stores[second]
-        axis = _axis_that_touches(one.written, other.written)
-        if axis is None or axis != _axis_that_touches(one.read, other.read):
-            return False
-        if (one.written < other.written) != (one.read < other.read):
-            return False
-        start, stop = union(one.written[0], other.written[0]) if axis == 0 else (0, 0)
-        return stop - start <= MOST_ROWS
+        touch = _columns_touch(one.written, other.written) and _columns_touch(one.read, other.read)
+        return touch and (one.written < other.written) == (one.read < other.read)
 
     def _apply(self, step: Step) -> tuple[Stores, None]:
         kept, gone = step[1:]
@@ -101,10 +93,9 @@ class Stores(Part):
         return self.table.store(at.number, read, store.into, store.written, store.values)
 
 
-def _axis_that_touches(one: Box, other: Box) -> int | None:
-    """The only axis on which two boxes differ, where they touch there."""
-    differ = [axis for axis in (0, 1) if one[axis] != other[axis]]
-    return differ[0] if len(differ) == 1 and touching(one[differ[0]], other[differ[0]]) else None
+def _columns_touch(one: Box, other: Box) -> bool:
+    """Whether two boxes of the same rows are beside each other."""
+    return one[0] == other[0] and touching(one[1], other[1])
 
 
 def _united(one: Box, other: Box) -> Box:

@@ -66,6 +66,12 @@ class TileProgram(NamedTuple):
         made = (s.output for s in self.statements if s.operator == ALLOCATE)
         return {output.name: output.shape for output in made}
 
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Everything by name: parameters, outputs, tiles. Parts of a tile do not say its shape."""
+        made = (s.output for s in self.statements if s.operator != STORE)
+        return dict(self.parameters) | {output.name: output.shape for output in made}
+
 
 def tile(name: str, *extents: int) -> Reference:
     """All of a tile variable."""
