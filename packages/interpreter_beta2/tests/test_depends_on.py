@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from packages.interpreter_beta2.tests.device_loops import LOOPS, by_fori_loop, every_loop
 
 from neuroncore.checks import watching
 from neuroncore.errors import AttributeValueError, KernelError, LaunchError, UnsupportedError
@@ -23,36 +24,6 @@ def new(lang):
 def filled(lang, number=1.0):
     """The handle of an instruction."""
     return lang.nisa.memset(new(lang), number)
-
-
-def by_dynamic_range(lang, body, turns=2):
-    for _ in lang.nl.dynamic_range(turns):
-        body()
-
-
-def by_fori_loop(lang, body, turns=2):
-    lang.nl.fori_loop(0, turns, lambda i: body())
-
-
-def by_while_loop(lang, body, turns=2):
-    left = lang.nl.full((1, 1), turns, lang.nl.int32)
-
-    def turn(register):
-        body()
-        lang.nisa.tensor_scalar(left, left, lang.nl.subtract, 1.0)
-        following = lang.nisa.register_alloc()
-        lang.nisa.register_load(following, left)
-        return following
-
-    lang.nl.while_loop(lang.nisa.register_alloc(turns), turn)
-
-
-LOOPS = {
-    "nl.dynamic_range": by_dynamic_range,
-    "nl.fori_loop": by_fori_loop,
-    "nl.while_loop": by_while_loop,
-}
-every_loop = pytest.mark.parametrize("loop", LOOPS)
 
 
 # -- legal edges ----------------------------------------------------------------------------------

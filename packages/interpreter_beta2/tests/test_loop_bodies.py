@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from packages.interpreter_beta2.tests.device_loops import LOOPS, every_loop
 
 from neuroncore.checks import watching
 from neuroncore.errors import UnsupportedError
@@ -21,39 +22,6 @@ def made(lang, buffer=None):
     else:
         lang.nisa.dma_copy(tile, lang.nl.full((4, 8), 2.0, lang.nl.float32))
     return tile
-
-
-def by_dynamic_range(lang, body):
-    for _ in lang.nl.dynamic_range(2):
-        body()
-
-
-def by_fori_loop(lang, body):
-    def turn(i):
-        body()
-
-    lang.nl.fori_loop(0, 2, turn)
-
-
-def by_while_loop(lang, body):
-    left = lang.nl.full((1, 1), 2, lang.nl.int32)
-
-    def turn(register):
-        body()
-        lang.nisa.tensor_scalar(left, left, lang.nl.subtract, 1.0)
-        following = lang.nisa.register_alloc()
-        lang.nisa.register_load(following, left)
-        return following
-
-    lang.nl.while_loop(lang.nisa.register_alloc(2), turn)
-
-
-LOOPS = {
-    "nl.dynamic_range": by_dynamic_range,
-    "nl.fori_loop": by_fori_loop,
-    "nl.while_loop": by_while_loop,
-}
-every_loop = pytest.mark.parametrize("loop", LOOPS)
 
 
 def findings(kernel, *arrays, cores=None):
