@@ -8,3 +8,4 @@ from neuroncore.timeline import remembered
 @pytest.fixture(autouse=True)
 def _nothing_was_played_before(monkeypatch):
     monkeypatch.setattr(remembered, "_known", {})
+    monkeypatch.setattr(remembered, "_prices", {})

@@ -25,9 +25,7 @@ def least_ns(made: Program) -> list[float]:
     core, clock = NeuronCore(made.target, watchers=()), Clock(facts, values)
     with charging(values):
         state = State(clock, int(facts["dma_queues"]), reorders=False)
-        steps = Compiler(made, Described(made, core), state, int(facts["dma_queues"])).body(
-            made.body
-        )
+        steps = Compiler(made, Described(made, core, values), state).body(made.body)
         slacks = [slack(clock, step) for step in steps if isinstance(step, Body)]
     return [clock.ns(sum(ticks)) for ticks in zip(state.least, *slacks, strict=True)]
 

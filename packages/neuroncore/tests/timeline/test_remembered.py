@@ -32,10 +32,6 @@ def everything(timeline) -> tuple:
     )  # fmt: skip
 
 
-def forget():
-    remembered._known.clear()
-
-
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_remembered_is_what_playing_gives(seed, target):
@@ -45,7 +41,7 @@ def test_what_is_remembered_is_what_playing_gives(seed, target):
 
     known = estimate(other)
     assert len(remembered._known) == 1
-    forget()
+    remembered.forget()
     played = estimate(other)
 
     assert everything(known) == everything(played)
@@ -69,7 +65,7 @@ def test_random_programs_are_never_taken_for_one_another():
     together = [estimate(kernel).total_ns for kernel in kernels]
     alone = []
     for kernel in kernels:
-        forget()
+        remembered.forget()
         alone.append(estimate(kernel).total_ns)
 
     assert together == alone
@@ -85,7 +81,7 @@ def test_target_constants_and_periods_are_told_apart():
     together = [everything(estimate(kernel, **options)) for options in (*asked, *asked)]
     alone = []
     for options in asked:
-        forget()
+        remembered.forget()
         alone.append(everything(estimate(kernel, **options)))
 
     assert together == alone + alone

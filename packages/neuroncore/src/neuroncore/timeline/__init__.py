@@ -2,7 +2,7 @@
 
 from neuroncore.timeline.clock import ticks_per_ns
 from neuroncore.timeline.constants import Constants, constants, machine
-from neuroncore.timeline.estimate import estimate
+from neuroncore.timeline.estimate import estimate, price_ns
 from neuroncore.timeline.order import Gate, Order
 from neuroncore.timeline.result import Bar, LaneUse, Step, Timeline
 from neuroncore.timeline.state import CAUSES
@@ -19,5 +19,6 @@ __all__ = [
     "constants",
     "estimate",
     "machine",
+    "price_ns",
     "ticks_per_ns",
 ]

@@ -20,7 +20,7 @@ class TrackedAccess:
 
     __slots__ = (
         "at_zero", "copies", "find", "fixed", "form", "is_last", "moves", "offset", "place",
-        "ready", "regions", "terms", "track", "values",
+        "ready", "regions", "terms", "track", "until", "values",
     )  # fmt: skip
 
     def __init__(
@@ -43,6 +43,8 @@ class TrackedAccess:
         """By offset times copies and copy."""
         self.ready: dict[int, tuple[int, int]] = {}
         """Of what is not written any more, by offset: when it is there, and its writer."""
+        self.until: int | None = None
+        """When all of such a track is there, once somebody has asked."""
         self.find = self._finder()
         track.accesses.append(self)
 
@@ -91,6 +93,12 @@ class TrackedAccess:
             self.fixed = found
         return found
 
+    def there_by(self) -> int:
+        """When all of its track, which is not written any more, is there."""
+        if self.until is None:
+            self.until = self.track.last_write()
+        return self.until
+
     def written(self) -> tuple[int, int]:
         """When the bytes, which are not written any more, are there, and who wrote them last."""
         offset, values = self.offset, self.values
@@ -114,6 +122,11 @@ class TrackedAccess:
         self.ready.clear()
         self.fixed = None
 
+    def close(self) -> None:
+        """Nothing is played any more: let go of the regions, and of itself."""
+        self.forget()
+        self.find = _closed
+
     def reach(self, ranges: Mapping[int, range]) -> Footprint | None:
         """All bytes that it names while loop variables (by slot) go through these ranges and the
         others stay; None where that is not known.
@@ -135,3 +148,7 @@ class TrackedAccess:
     def step(self, variable: int) -> int:
         """Bytes that one step of a loop variable moves it."""
         return next((step for slot, step in self.terms if slot == variable), 0)
+
+
+def _closed() -> Region:
+    raise AssertionError("its program has been played")

@@ -94,7 +94,9 @@ class Scope:
         self.accesses = [access for site in sites for access in site.accesses]
         transfers = [site for site in sites if site.lane >= FIRST_QUEUE]
         moved = {access.track for site in transfers for access in site.accesses}
-        self.quiet = moved if self._is_quiet(sites, moved) else set[Track]()
+        self.may_drift = bool(transfers) and self._is_quiet(sites, moved)
+        """Whether nobody in the loop waits for the end of a transfer."""
+        self.quiet = moved if self.may_drift else set[Track]()
         """Tracks that only transfers touch and nobody in the loop waits for; none if others are."""
         self.ahead = ticks_ahead(state, transfers)
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neuroncore.effects import Footprint, Touch, absolute
+from neuroncore.effects import Footprint, absolute
 from neuroncore.engines import Engine
 from neuroncore.enums import DgeMode
 from neuroncore.errors import UnsupportedError, Violation
 from neuroncore.instructions import Call as MachineCall
-from neuroncore.instructions import check as check_call
 from neuroncore.memory import Storage
 from neuroncore.program import (
     Allocate,
@@ -71,13 +70,13 @@ class Compiler:
     """Makes a program's sites once; every one knows its tracks and where it is played."""
 
     def __init__(
-        self, program: Program, described: Described, state: State, queues: int,
+        self, program: Program, described: Described, state: State,
         balanced: bool = False, order: Order | None = None,
     ) -> None:  # fmt: skip
-        self.program, self.state, self.queues = program, state, queues
-        self.described, self.core = described, described.core
+        self.program, self.state, self.queues = program, state, len(state.queues)
+        self.core = described.core
         self.order = order
-        self.copies = copies(program, self.core, queues) if state.reorders else {}
+        self.copies = copies(program, self.core, self.queues) if state.reorders else {}
         self.buffers = described.buffers
         self.values: list[int] = []
         self.variables: dict[str, int] = {}
@@ -88,23 +87,30 @@ class Compiler:
         self.trips = 1
         """How often what is compiled now is executed."""
         self.without_cost: list[Finding] = []
-        self.made = {id(call): described.made(call) for call in calls(program.body)}
+        self.demands = described.demands
         self.dealt = balanced and self._deal_out()
         """Whether calls were given to another engine than as written."""
         self.ports = Ports(state.ports)
-        for call in calls(program.body):
-            made = self.made[id(call)]
-            self.ports.learn(call, made, described.passes(made))
         self.written: dict[str, int] = {}
         """Buffer → the last statement of the program that writes some of it."""
         self.stands: dict[int, int] = {}
         """Call → the first statement of the program that it is in."""
+        touched: dict[str, int] = {}
         for number, statement in enumerate(program.body):
             for call in calls((statement,)):
                 self.stands.setdefault(id(call), number)
-                for place in described.places(call):
-                    if place.effect.touch is not Touch.read:
-                        self.written[place.buffer] = number
+                demand = self.demands[id(call)]
+                self.ports.learn(demand.ports, demand.engines)
+                for name in demand.changes:
+                    self.written[name] = number
+                for place in demand.places:
+                    touched[place.buffer] = touched.get(place.buffer, 0) + 1
+        self.lonely = {
+            name
+            for name in self.written
+            if touched[name] == 1 and not state.reorders and not _is_placed(self.buffers[name])
+        }
+        """Buffers that one call alone touches, by writing: in order it waits for nobody there."""
 
     def body(self, body: tuple[Statement, ...]) -> list[Step | Body]:
         """What plays these statements, in order."""
@@ -117,8 +123,9 @@ class Compiler:
                     steps += self._call(statement)
                 case Allocate(buffer):
                     track = self._track(buffer)
-                    if buffer.space.on_chip:
-                        steps.append(made(self.state, buffer.name, track))
+                    step = made(self.state, buffer.name, track) if buffer.space.on_chip else None
+                    if step is not None:
+                        steps.append(step)
         return steps
 
     def _loop(self, loop: Loop) -> Body:
@@ -141,8 +148,8 @@ class Compiler:
     # -- calls ------------------------------------------------------------------------------------
 
     def _call(self, call: Call) -> Iterator[Step]:
-        made = self.made[id(call)]
-        work = self.described.work(made)
+        demand = self.demands[id(call)]
+        made, work = demand.made, demand.work
         if not work:
             self.without_cost.append(found(call, _unknown_cost(made)))
             return
@@ -151,7 +158,7 @@ class Compiler:
         site = Site(len(self.sites), call, lane, work, self.trips, self.state.touches)
         if self.order is not None:
             site.gate = self.order.gate(site.number)
-        for place in self.described.places(call):
+        for place in demand.places:
             access = self._access(place, self.stands[id(call)])
             if access is not None:
                 site.touching(place.effect.touch).append(access)
@@ -169,7 +176,7 @@ class Compiler:
                 site.flops = sum(op.flops for op in work if isinstance(op, MultiplyMoving))
                 yield (loose_matmul if self.state.reorders else matmul)(self.state, site)
             case Pass():
-                site.ports = self.ports.of(call, made, work[0])
+                site.ports = self.ports.of(demand.ports)
                 yield (loose_pass if self.state.reorders else engine_pass)(self.state, site)
 
     def _deal_out(self) -> bool:
@@ -177,33 +184,21 @@ class Compiler:
 
         Whether any was given to another engine than as written.
         """
-        ways = {key: [made, *self._elsewhere(made)] for key, made in self.made.items()}
-        passes = {
-            k: [p for m in each for p in self.described.passes(m)] for k, each in ways.items()
+        ways = {
+            id(call): [demand, *demand.elsewhere(call)]
+            for call in calls(self.program.body)
+            for demand in [self.demands[id(call)]]
         }
+        passes = {key: [op for way in each for op in way.passes] for key, each in ways.items()}
         chosen = dealt_out(self.program.body, self.state.clock, passes)
-        for key, way in chosen.items():
-            self.made[key] = ways[key][way]
+        self.demands = self.demands | {key: ways[key][way] for key, way in chosen.items()}
         return any(chosen.values())
-
-    def _elsewhere(self, call: MachineCall) -> Iterator[MachineCall]:
-        """The call on the other of VectorE and ScalarE, where the kernel left that open."""
-        if call.attrs.get("engine") is not Engine.unknown:
-            return
-        for engine in (Engine.vector, Engine.scalar):
-            other = MachineCall(
-                call.record, call.specs, {**call.attrs, "engine": engine}, call.target,
-                call.options, call.version,
-            )  # fmt: skip
-            allowed = engine in call.record.engines and engine is not call.engine
-            if allowed and not check_call(other) and self.described.passes(other):
-                yield other
 
     def _access(self, place: BoundEffect, statement: int) -> TrackedAccess | None:
         if place.at_zero is None:
             track = self.tracks.setdefault(place.effect.operand, Track(place.effect.operand))
             return TrackedAccess(track, self.values)
-        if place.buffer not in self.written:
+        if place.buffer not in self.written or place.buffer in self.lonely:
             return None
         buffer = self.buffers[place.buffer]
         offset = place.offset
@@ -218,11 +213,13 @@ class Compiler:
 
     def _track(self, buffer: Buffer) -> Track:
         """A tensor's own; those with a fixed address share their memory's."""
-        shared = buffer.address is not None and buffer.space.on_chip
+        shared = _is_placed(buffer)
         name = f"{buffer.space.name}@" if shared else buffer.name
-        return self.tracks.setdefault(
-            name, Track(name, self.copies.get(name, 1), shared, self.overfull)
-        )
+        found = self.tracks.get(name)
+        if found is None:
+            found = Track(name, self.copies.get(name, 1), shared, self.overfull)
+            self.tracks[name] = found
+        return found
 
     def lanes_behind(self, body: Body) -> set[int]:
         """The lanes of what is played when an outermost loop is through."""
@@ -249,7 +246,7 @@ class Compiler:
         self.overfull.clear()
 
     def _in_memory(self, buffer: Buffer) -> Callable[[Footprint], Parts] | None:
-        if buffer.address is None or not buffer.space.on_chip:
+        if not _is_placed(buffer):
             return None
         storage = Storage(
             np.empty(0), buffer.shape, buffer.dtype, buffer.space, address=buffer.address
@@ -294,6 +291,11 @@ class Compiler:
     def _count_bytes(site: Site, call: MachineCall, op: Transfer) -> None:
         ends = sum(not spec.space.on_chip for spec in call.tiles.values())
         site.hbm_bytes = op.bytes * ends
+
+
+def _is_placed(buffer: Buffer) -> bool:
+    """Whether it may share bytes with others: on chip, at an address that is given."""
+    return buffer.address is not None and buffer.space.on_chip
 
 
 def _unknown_cost(call: MachineCall) -> Violation:

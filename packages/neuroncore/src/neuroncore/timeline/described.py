@@ -1,55 +1,116 @@
-"""What a program's calls ask of the machine, found once for all ways in which it is played."""
+"""What a program's calls ask of the machine, found once for all ways in which it is played.
+
+Programs that a search visits share most of their calls and buffers: what a call asks for is kept,
+and found again by the very call, its buffers and where its loops begin.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
 from neuroncore.core import NeuronCore
+from neuroncore.effects import Touch
+from neuroncore.engines import Engine
 from neuroncore.instructions import Call as MachineCall
-from neuroncore.program import Call, Program
+from neuroncore.instructions import check
+from neuroncore.program import Buffer, Call, Loop, Program, Statement
 from neuroncore.program.binding import machine_call, specs_of
 from neuroncore.program.effects import BoundEffect, bound_effects
-from neuroncore.program.findings import visit
+from neuroncore.program.nodes import accesses
+from neuroncore.timeline.ports import ports_of
 from neuroncore.work import MicroOp, Pass
+
+KEPT, MOST_MACHINES = 1 << 13, 1 << 8
+"""Calls that are kept, and machines; beyond it they are looked at anew."""
+
+_known: dict[tuple[int, ...], tuple[Any, Demand]] = {}
+"""With what the key names, so that no id comes again."""
+_machines: dict[tuple[Any, ...], int] = {}
+"""Target, NKI version and constants → their number, which no others ever have."""
+_number = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One call: as the machine's records take it, what it touches, its micro-ops."""
+
+    made: MachineCall
+    places: tuple[BoundEffect, ...]
+    work: list[MicroOp]
+    passes: list[Pass]
+    """What it asks of VectorE, ScalarE or GpSimdE, if it is one trip through one of them."""
+    ports: tuple[str, ...]
+    """Paths to memory that it takes, if another engine uses them too."""
+    changes: tuple[str, ...]
+    """The buffers of which it writes some."""
+
+    @property
+    def engines(self) -> set[Engine]:
+        """Who of them executes it."""
+        return {op.engine for op in self.passes}
+
+    def elsewhere(self, call: Call) -> Iterator[Demand]:
+        """The call on the other of VectorE and ScalarE, where the kernel left that open."""
+        made = self.made
+        if made.attrs.get("engine") is not Engine.unknown:
+            return
+        for engine in (Engine.vector, Engine.scalar):
+            if engine not in made.record.engines or engine is made.engine:
+                continue
+            attrs = {**made.attrs, "engine": engine}
+            other = MachineCall(
+                made.record, made.specs, attrs, made.target, made.options, made.version
+            )
+            demand = _demand(call, other, self.places)
+            if demand.passes and not check(other):
+                yield demand
 
 
 class Described:
     """The calls of one program; a program of the same calls in another order shares it."""
 
-    def __init__(self, program: Program, core: NeuronCore) -> None:
-        self.program, self.core, self.buffers = program, core, program.buffers()
-        self._first = {
-            id(call): {name: values[0] for name, values in ranges.items()}
-            for call, ranges in visit(program.body)
-            if ranges
-        }
-        """What the loop variables around a call are first."""
-        self._made: dict[int, MachineCall] = {}
-        self._places: dict[int, tuple[BoundEffect, ...]] = {}
-        self._work: dict[int, tuple[MachineCall, list[MicroOp]]] = {}
+    def __init__(self, program: Program, core: NeuronCore, values: Mapping[str, float]) -> None:
+        self.core, self.nki, self.buffers = core, program.nki, program.buffers()
+        if len(_known) >= KEPT or len(_machines) >= MOST_MACHINES:
+            _known.clear()
+            _machines.clear()
+        machine = (program.target, program.nki, *values.items())
+        self._machine = _machines.get(machine) or _machines.setdefault(machine, next(_number))
+        self.demands: dict[int, Demand] = {}
+        """Of each call, by id."""
+        self._add(program.body, {})
 
-    def made(self, call: Call) -> MachineCall:
-        """The call as the machine's records take it in its first iteration."""
-        found = self._made.get(id(call))
-        if found is None:
-            specs = specs_of(call, self.buffers, self.core, self._first.get(id(call)))
-            found = machine_call(call, specs, self.core, self.program.nki)
-            self._made[id(call)] = found
-        return found
+    def _add(self, body: tuple[Statement, ...], first: dict[str, int]) -> None:
+        """The calls of these statements, whose loop variables are first what `first` says."""
+        for statement in body:
+            if isinstance(statement, Call):
+                self.demands[id(statement)] = self._demand(statement, first)
+            elif isinstance(statement, Loop):
+                self._add(statement.body, {**first, statement.variable: statement.start})
 
-    def places(self, call: Call) -> tuple[BoundEffect, ...]:
-        """What the call touches."""
-        found = self._places.get(id(call))
-        if found is None:
-            found = self._places[id(call)] = bound_effects(call, self.made(call), self.buffers)
-        return found
+    def _demand(self, call: Call, first: dict[str, int]) -> Demand:
+        buffers = self.buffers
+        used: list[Call | Buffer] = [call]
+        starts: list[int] = []
+        for access in accesses(call):
+            used.append(buffers[access.buffer])
+            starts += [first[name] for name, _ in access.offset.terms]
+        key = (self._machine, *map(id, used), *starts)
+        known = _known.get(key)
+        if known is None:
+            specs = specs_of(call, buffers, self.core, first)
+            made = machine_call(call, specs, self.core, self.nki)
+            known = used, _demand(call, made, bound_effects(call, made, buffers))
+            _known[key] = known
+        return known[1]
 
-    def work(self, made: MachineCall) -> list[MicroOp]:
-        """The micro-ops of a call, which is remembered."""
-        found = self._work.get(id(made))
-        if found is None:
-            found = self._work[id(made)] = made, made.record.work(made)
-        return found[1]
 
-    def passes(self, made: MachineCall) -> list[Pass]:
-        """What it asks of VectorE, ScalarE or GpSimdE, if it is one trip through one of them."""
-        work = self.work(made)
-        return [op for op in work if isinstance(op, Pass)] if len(work) == 1 else []
+def _demand(call: Call, made: MachineCall, places: tuple[BoundEffect, ...]) -> Demand:
+    work = made.record.work(made)
+    passes = [op for op in work if isinstance(op, Pass)] if len(work) == 1 else []
+    ports = dict.fromkeys([name for op in passes for name in ports_of(call, made, op)])
+    written = [p.buffer for p in places if p.buffer and p.effect.touch is not Touch.read]
+    return Demand(made, places, work, passes, tuple(ports), tuple(dict.fromkeys(written)))

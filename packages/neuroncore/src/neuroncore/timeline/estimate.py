@@ -20,7 +20,13 @@ from neuroncore.timeline.lanes import FIRST_QUEUE
 from neuroncore.timeline.least import slack
 from neuroncore.timeline.order import Order
 from neuroncore.timeline.periodic import TooSlowError, loop_player
-from neuroncore.timeline.remembered import key_of, remember, remembered
+from neuroncore.timeline.remembered import (
+    key_of,
+    known_price,
+    remember,
+    remember_price,
+    remembered,
+)
 from neuroncore.timeline.result import Timeline
 from neuroncore.timeline.sites import Step
 from neuroncore.timeline.state import State
@@ -79,6 +85,35 @@ def estimate(
     return found
 
 
+def price_ns(program: Program, *, verified: bool = False) -> float:
+    """The total (ns) of `estimate` on the program's own target, as_written, and nothing else of it.
+
+    What a search asks of thousands of programs: of each only the number is kept. Raises as
+    `estimate` does.
+    """
+    need_program(program)
+    if not verified:
+        check(program)
+    values = published().at(program.target)
+    key = key_of(program, values, skip_periods=True)
+    found = known_price(key)
+    if found is None:
+        with no_collection():  # all of it is let go at once
+            found = _total_ns(program, values)
+        remember_price(key, found)
+    return found
+
+
+def _total_ns(program: Program, values: dict[str, float]) -> float:
+    core = NeuronCore(program.target, watchers=())
+    facts = machine(core.target.name)
+    clock = Clock(facts, values)
+    state = State(clock, int(facts["dma_queues"]), reorders=False, records=False)
+    with charging(values):
+        _play(program, Described(program, core, values), state)
+    return clock.ns(state.end)
+
+
 def _played(
     program: Program,
     mode: str,
@@ -89,16 +124,18 @@ def _played(
     """The timeline of a program that is in order, played now."""
     core = NeuronCore(program.target, watchers=())
     facts = machine(core.target.name)
-    described = Described(program, core)
     clock, queues, plays = Clock(facts, values), int(facts["dma_queues"]), []
     with charging(values), no_collection():
+        described = Described(program, core, values)
         for each, how in _ways(program, mode):
             if how == _Way(reorders=True) and not plays[0][1].dealt:
                 continue  # it would be the same once more
+            state = State(clock, queues, how.reorders)
+            state.limit = min([state.end for state, _ in plays], default=None)
             skips = skip_periods and order is None
-            best = min([state.end for state, _ in plays], default=None)
             with suppress(TooSlowError):
-                plays.append(_play(each, described, clock, queues, how, skips, order, best))
+                compiler = _play(each, described, state, how.balances, skips, order)
+                plays.append((state, compiler))
     state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
         "tflops": facts["peak_tflops"],
@@ -127,17 +164,13 @@ def _ways(program: Program, mode: str) -> list[tuple[Program, _Way]]:
 def _play(
     program: Program,
     described: Described,
-    clock: Clock,
-    queues: int,
-    way: _Way,
-    skip_periods: bool,
-    order: Order | None,
-    best: int | None,
-) -> tuple[State, Compiler]:
-    """Raises TooSlowError where it is seen to end behind `best`."""
-    state = State(clock, queues, way.reorders)
-    state.limit = best
-    compiler = Compiler(program, described, state, queues, way.balances, order)
+    state: State,
+    balances: bool = False,
+    skip_periods: bool = True,
+    order: Order | None = None,
+) -> Compiler:
+    """Raises TooSlowError where it is seen to end behind the limit of the state."""
+    compiler = Compiler(program, described, state, balances, order)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
     try:
@@ -152,7 +185,7 @@ def _play(
             state.used = compiler.lanes_behind(step)
     finally:
         compiler.close()
-    return state, compiler
+    return compiler
 
 
 def _slacks(state: State, steps: list[Step | Body]) -> list[list[int]]:

@@ -8,9 +8,10 @@ from typing import Protocol
 class Gate(Protocol):
     """What holds back the instances of one call, in the order in which they are played.
 
-    `look` gives the tick from which the next one may start; until the next `look`, `bar` is the
-    micro-op that it waited for (-1: none) and `why` the index of the cause in `CAUSES`. `done` says
-    that it lets go of everything at tick `release`, and the number of its last bar.
+    `look` gives the tick from which the next one may start, or any one up to `floor`, before which
+    it does not start for other reasons; until the next `look`, `bar` is the micro-op that it waited
+    for (-1: none) and `why` the index of the cause in `CAUSES`. `done` says that it lets go of
+    everything at tick `release`, and the number of its last bar.
     """
 
     @property
@@ -19,7 +20,7 @@ class Gate(Protocol):
     @property
     def why(self) -> int: ...
 
-    def look(self) -> int: ...
+    def look(self, floor: int) -> int: ...
 
     def done(self, release: int, bar: int) -> None: ...
 
@@ -50,8 +51,8 @@ class Loaded:
     def why(self) -> int:
         return self.gate.why
 
-    def look(self) -> int:
-        return self.gate.look()
+    def look(self, floor: int) -> int:
+        return self.gate.look(floor)
 
     def done(self, release: int, bar: int) -> None:
         """The multiply says it."""

@@ -186,7 +186,7 @@ class Periods:
     def _miss(self, done: int, time: int, floor: int) -> None:
         self.looks += 1
         self.looking = self.looks < LOOKED
-        if not self.looking and not self.drifting and self.scope.quiet:
+        if not self.looking and not self.drifting and self.scope.may_drift:
             self.looking = self.drifting = True
             self.looks, self.moment, self.lanes = 0, None, None
             return

@@ -26,12 +26,16 @@ from neuroncore.timeline.tracks import Track
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
 
-def made(state: State, buffer: str, track: Track) -> Step:
-    """An on-chip buffer comes to life, in its next copy."""
-    bars, note, copies = state.bars, state.made.append, track.copies
+def made(state: State, buffer: str, track: Track) -> Step | None:
+    """An on-chip buffer comes to life, in its next copy; None where nobody notes it."""
+    bars, copies, records = state.bars, track.copies, state.records
+    note = state.made.append
+    if not records and copies == 1:
+        return None
 
     def play() -> None:
-        note((len(bars), buffer))
+        if records:
+            note((len(bars), buffer))
         if copies > 1:
             track.turns = turns = track.turns + 1
             track.slot = turns % copies
@@ -46,12 +50,13 @@ def engine_pass(state: State, site: Site) -> Step:
     assert isinstance(op, Pass)
     interval = clock.cycles(site.lane, op.interval)
     latency, semaphore = clock.latency(site.lane), clock.ticks("SEMAPHORE")
-    wait, number, ports = site.wait(), site.number, site.ports
+    records = state.records
+    wait, number, ports = site.wait(records), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
     state.num_ops += site.trips
 
     def play() -> None:
-        ready = look()
+        ready = look(lane.free)
         if table is not None and state.table != table:
             load_table(state, number, table)
         start, cause, why = lane.free, lane.last, LANE
@@ -63,12 +68,14 @@ def engine_pass(state: State, site: Site) -> Step:
                 start, why = moved, RESOURCE
             for port in ports:
                 port.reserve(start, interval)
-        if start > lane.free:
-            state.stall(lane, lane.free, start, cause, why)
         free = start + interval
         end = free + latency
-        bar = len(bars) + state.skipped
-        bars.append((number, lane.number, PASS, start, free, end, cause, why))
+        bar = state.next_bar
+        state.next_bar = bar + 1
+        if records:
+            if start > lane.free:
+                state.stall(lane, lane.free, start, cause, why)
+            bars.append((number, lane.number, PASS, start, free, end, cause, why))
         lane.free, lane.last, lane.end = free, bar, end
         lane.busy += interval
         done(end + semaphore, bar)
@@ -78,11 +85,13 @@ def engine_pass(state: State, site: Site) -> Step:
 
 def load_table(state: State, number: int, table: str) -> None:
     """ScalarE loads the table of an activation before it may wait for its operands."""
-    lane, bars = state.lanes[SCALAR], state.bars
+    lane, bar = state.lanes[SCALAR], state.next_bar
     loading = state.clock.cycles(SCALAR, state.clock.values["ACT_TABLE_LOAD"])
     start, free = lane.free, lane.free + loading
-    bars.append((number, SCALAR, TABLE, start, free, free, lane.last, LANE))
-    lane.last, lane.free = state.next_bar - 1, free
+    if state.records:
+        state.bars.append((number, SCALAR, TABLE, start, free, free, lane.last, LANE))
+    state.next_bar = bar + 1
+    lane.last, lane.free = bar, free
     state.table_there, state.table_bar = free, lane.last
     lane.busy += loading
     state.num_ops += 1
@@ -109,37 +118,44 @@ def matmul(state: State, site: Site) -> Step:
     passes, latency = matmul_passes(state, site), clock.latency(TENSOR)
     load_latency = clock.cycles(TENSOR, clock.values["LOAD_LATENCY"])
     semaphore = clock.ticks("SEMAPHORE")
-    weights, wait = site.matmul_waits()
-    number, warmth = site.number, state.warmth
+    records = state.records
+    weights, wait = site.matmul_waits(records)
+    number, warm = site.number, state.warmth.interval
     look_weights, look = weights.look, wait.look
     state.num_ops += site.trips * 2 * len(passes)
     state.flops += site.trips * site.flops
 
     def play() -> None:
-        loaded, ready = look_weights(), look()
-        end = 0
+        start = max(state.weights_free, state.multiply_start)
+        filled = begin = end = start
+        loaded, ready = look_weights(start), look(lane.free)
+        at = state.next_bar
         for load, multiply in passes:
-            start, cause, why = max(state.weights_free, state.multiply_start), lane.last, LANE
+            cause, why = lane.last, LANE
             if loaded > start:
                 start, cause, why = loaded, weights.bar, weights.why
-            filled = state.weights_free = start + load
-            at = len(bars) + state.skipped
-            bars.append((number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why))
+            filled = start + load
             begin, behind, by = lane.free, cause, lane.last
+            if records:
+                fields = number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why
+                bars.append(fields)
             if filled > begin:
                 begin, by = filled, at
             else:
                 why = LANE
             if ready > begin:
                 begin, by, behind, why = ready, wait.bar, wait.bar, wait.why
-            if begin > lane.free:
-                state.stall(lane, lane.free, begin, behind, why)
-            lane.busy += (interval := warmth.interval(begin, multiply))
-            state.multiply_start, lane.free = begin, begin + interval
-            end = lane.free + latency
-            bars.append((number, TENSOR, MULTIPLY, begin, lane.free, end, by, why))
-            lane.last = at + 1
-        lane.end = end
+            lane.busy += (interval := warm(begin, multiply))
+            end = begin + interval
+            if records:
+                if begin > lane.free:
+                    state.stall(lane, lane.free, begin, behind, why)
+                bars.append((number, TENSOR, MULTIPLY, begin, end, end + latency, by, why))
+            lane.free, lane.last = end, at + 1
+            start = filled if filled > begin else begin
+            at += 2
+        state.weights_free, state.multiply_start, state.next_bar = filled, begin, at
+        lane.end = end = end + latency
         weights.done(end + semaphore, lane.last)
         wait.done(end + semaphore, lane.last)
 
@@ -151,7 +167,7 @@ def transfer(state: State, site: Site) -> Step:
 
     In program order every DMA of the source has its queue; reordered ones take whichever is free.
     """
-    clock, bars = state.clock, state.bars
+    clock, bars, records = state.clock, state.bars, state.records
     (op,) = site.work
     assert isinstance(op, Transfer)
     engines, length = clock.transfer(op)
@@ -161,8 +177,8 @@ def transfer(state: State, site: Site) -> Step:
     begins, completes = clock.ticks("DMA_START"), clock.ticks("DMA_COMPLETION")
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
     issue = clock.ticks("DMA_ISSUE")
-    wait, number = site.wait(0 if state.reorders else None), site.number
-    bandwidth, generator = state.bandwidth, site.generator
+    wait, number = site.wait(records, 0 if state.reorders else None), site.number
+    fill, generator = state.bandwidth.fill, site.generator
     look, done = wait.look, wait.done
     queues = state.queues
     own = None if state.reorders else state.lanes[site.lane]
@@ -173,7 +189,7 @@ def transfer(state: State, site: Site) -> Step:
     state.moved_bytes += site.trips * op.bytes
 
     def play() -> None:
-        ready = look()
+        ready = look(own.free if own else 0)
         lane = own or queues[state.turns[0][2]]
         trigger, cause, why = lane.free, lane.last, LANE
         if ready > trigger:
@@ -182,13 +198,15 @@ def transfer(state: State, site: Site) -> Step:
             slot = generator.reserve(trigger, issue)
             if slot > trigger:
                 trigger, why = slot, RESOURCE
-        if trigger > lane.free:
-            state.stall(lane, lane.free, trigger, cause, why)
         begin = trigger + begins
-        end = max(bandwidth.fill(begin, share) - gap, begin + length)
+        end = max(fill(begin, share) - gap, begin + length)
         complete = end + tail + completes
-        bar = len(bars) + state.skipped
-        bars.append((number, lane.number, TRANSFER, trigger, end, complete, cause, why))
+        bar = state.next_bar
+        state.next_bar = bar + 1
+        if records:
+            if trigger > lane.free:
+                state.stall(lane, lane.free, trigger, cause, why)
+            bars.append((number, lane.number, TRANSFER, trigger, end, complete, cause, why))
         lane.free, lane.last = trigger + floor, bar
         lane.busy += length
         if complete > lane.end:

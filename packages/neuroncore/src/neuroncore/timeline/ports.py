@@ -27,19 +27,19 @@ class Ports:
         self.gaps = gaps
         self.users: dict[str, set[Engine]] = {}
 
-    def learn(self, call: Call, made: MachineCall, ops: Iterable[Pass]) -> None:
-        """The call may run as any of these."""
-        for op in ops:
-            for name in _names(call, made, op):
-                self.users.setdefault(name, set()).add(op.engine)
+    def learn(self, names: Iterable[str], engines: set[Engine]) -> None:
+        """Somebody on these engines may take them."""
+        for name in names:
+            self.users.setdefault(name, set()).update(engines)
 
-    def of(self, call: Call, made: MachineCall, op: Pass) -> list[Gaps]:
-        """What `op` occupies while it runs."""
-        shared = [name for name in _names(call, made, op) if len(self.users[name]) > 1]
+    def of(self, names: Iterable[str]) -> list[Gaps]:
+        """What is occupied by an instruction that takes these."""
+        shared = [name for name in names if len(self.users[name]) > 1]
         return [self.gaps.setdefault(name, Gaps()) for name in shared]
 
 
-def _names(call: Call, made: MachineCall, op: Pass) -> Iterator[str]:
+def ports_of(call: Call, made: MachineCall, op: Pass) -> Iterator[str]:
+    """The names of those that `op` takes while it runs, if another engine uses them too."""
     spaces = {spec.space for spec in made.tiles.values()}
     first = made.target.generation < 3
     wide = first or op.fast or op.engine is Engine.gpsimd

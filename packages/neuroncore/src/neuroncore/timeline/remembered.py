@@ -12,9 +12,12 @@ MOST_PROGRAMS = 256
 MOST_BARS = 1 << 17
 """Of all programs that are kept; those that were not asked for longest go first."""
 
+MOST_PRICES = 1 << 14
+
 Key = tuple[Any, ...]
 
 _known: dict[Key, Timeline] = {}
+_prices: dict[Key, float] = {}
 
 
 def key_of(program: Program, values: dict[str, float], skip_periods: bool) -> Key | None:
@@ -40,3 +43,25 @@ def remember(key: Key, timeline: Timeline) -> None:
     left = sum(known.num_bars for known in _known.values())
     while len(_known) > MOST_PROGRAMS or left > MOST_BARS:
         left -= _known.pop(next(iter(_known))).num_bars
+
+
+def known_price(key: Key | None) -> float | None:
+    """The total (ns) of a program with this key, if it was played."""
+    if key is None:
+        return None
+    timeline = _known.get(key)
+    return timeline.total_ns if timeline is not None else _prices.get(key)
+
+
+def remember_price(key: Key | None, total_ns: float) -> None:
+    """Keep a total."""
+    if len(_prices) >= MOST_PRICES:
+        _prices.clear()
+    if key is not None:
+        _prices[key] = total_ns
+
+
+def forget() -> None:
+    """Every program that was played is new again."""
+    _known.clear()
+    _prices.clear()

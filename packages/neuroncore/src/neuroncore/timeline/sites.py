@@ -11,7 +11,7 @@ from neuroncore.timeline.access import TrackedAccess
 from neuroncore.timeline.gaps import Gaps
 from neuroncore.timeline.order import Gate, Loaded
 from neuroncore.timeline.touches import Touches
-from neuroncore.timeline.waits import Wait
+from neuroncore.timeline.waits import SilentWait, Wait
 from neuroncore.work import MicroOp
 
 Step = Callable[[], None]
@@ -60,17 +60,24 @@ class Site:
             case Touch.accumulate:
                 return self.adds
 
-    def wait(self, lag: int | None = None) -> Gate:
-        """What holds it back as a whole."""
-        return self.gate or Wait(
-            self.lane, self.reads, self.writes, self.adds, lag, touches=self.touches
-        )
+    def wait(self, tells: bool, lag: int | None = None) -> Gate:
+        """What holds it back as a whole, and if it `tells`, who that was."""
+        return self.gate or self._wait(tells, self.reads, self.writes, self.adds, lag)
 
-    def matmul_waits(self) -> tuple[Gate, Gate]:
+    def matmul_waits(self, tells: bool) -> tuple[Gate, Gate]:
         """What holds back a matmul's weights, the first operand that it reads, and its multiply."""
         if self.gate is not None:
             return Loaded(self.gate), self.gate
-        weights = Wait(self.lane, self.reads[:1], [], [], touches=self.touches)
-        return weights, Wait(
-            self.lane, self.reads[1:], self.writes, self.adds, touches=self.touches
-        )
+        weights = self._wait(tells, self.reads[:1], [], [])
+        return weights, self._wait(tells, self.reads[1:], self.writes, self.adds)
+
+    def _wait(
+        self,
+        tells: bool,
+        reads: list[TrackedAccess],
+        writes: list[TrackedAccess],
+        adds: list[TrackedAccess],
+        lag: int | None = None,
+    ) -> Wait:
+        kind = Wait if tells else SilentWait
+        return kind(self.lane, reads, writes, adds, lag, touches=self.touches)

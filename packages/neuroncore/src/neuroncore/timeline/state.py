@@ -41,17 +41,23 @@ class Played(NamedTuple):
 
 
 class State:
-    """Everything that changes while a program is played; `reorders` as compiled code is."""
+    """Everything that changes while a program is played; `reorders` as compiled code is.
 
-    def __init__(self, clock: Clock, num_queues: int, reorders: bool) -> None:
-        self.clock, self.reorders = clock, reorders
+    With `records` it is also written down who waited for whom; without, only when all is over can
+    be asked.
+    """
+
+    def __init__(self, clock: Clock, num_queues: int, reorders: bool, records: bool = True) -> None:
+        self.clock, self.reorders, self.records = clock, reorders, records
         horizon = clock.ticks("REORDER_HORIZON")
         engines = range(FIRST_QUEUE)
         self.lanes: list[Lane] = [LooseLane(n, horizon) if reorders else Lane(n) for n in engines]
         self.lanes += [Lane(FIRST_QUEUE + n) for n in range(num_queues)]
         self.queues = self.lanes[FIRST_QUEUE:]
+        self.next_bar = 0
+        """The number of the bar that is played next, counted with those that were not played."""
         self.bars: list[tuple[int, ...]] = []
-        """The fields of those that were played; they are counted with those that were not."""
+        """The fields of those that were played."""
         self.skips = Skips()
         self.skipped = 0
         """How many bars were carried forward so far."""
@@ -92,11 +98,6 @@ class State:
         return [Played(*fields) for fields in self.bars]
 
     @property
-    def next_bar(self) -> int:
-        """The number of the bar that is played next."""
-        return len(self.bars) + self.skipped
-
-    @property
     def earliest(self) -> int:
         """Nothing that comes will start before."""
         lanes = self.lanes
@@ -129,6 +130,9 @@ class State:
     def skip(self, first: int, times: int, ticks: int, drift: int) -> None:
         """The bars from `first` on come `times` more, `ticks` apart; transfers end `drift` more."""
         size = self.next_bar - first
+        self.next_bar += size * times
+        if not self.records:
+            return
         played = self.skips.place(first)
         self.repeats.append((played, len(self.bars), times, ticks))
         self.skipped += size * times

@@ -82,6 +82,11 @@ class Remembers(Protocol):
 
     def forget(self) -> None:
         """Look them up again."""
+        ...
+
+    def close(self) -> None:
+        """Drop them: nobody asks any more."""
+        ...
 
 
 class Track:
@@ -162,6 +167,11 @@ class Track:
         found = self.regions.get((slot, form, at_zero.offset + offset))
         return found or self.region_of(slot, form, (at_zero.moved(offset),))
 
+    def last_write(self) -> int:
+        """When everything that was written until now is there."""
+        left = (series.latest for every in self.series.values() for series in every)
+        return max([0, *[region.written for region in self.regions.values()], *left])
+
     def written(self, form: Form, at_zero: Footprint, offset: int) -> tuple[int, int]:
         """When bytes of the only copy are there, and who wrote them last; nothing is made."""
         region = self.regions.get((0, form, at_zero.offset + offset))
@@ -217,7 +227,8 @@ class Track:
         self.families.clear()
         self.series.clear()
         for access in self.accesses:
-            access.forget()
+            access.close()
+        self.accesses.clear()
 
     def _link(self, made: Region) -> None:
         """Make a new region known to those that share bytes with it."""

@@ -42,8 +42,11 @@ class Wait:
         self.bar, self.why = NOBODY, LANE
         self.regions: list[Region] = []
 
-    def look(self) -> int:
-        """When everything is ready; `bar` and `why` say what was last, of several the last bar."""
+    def look(self, floor: int) -> int:
+        """When everything is ready; `bar` and `why` say what was last, of several the last bar.
+
+        What is ready by `floor` need not be found, if finding it takes long.
+        """
         ready, bar, why = 0, NOBODY, LANE
         self.regions = regions = []
         for access in self.reads:
@@ -57,6 +60,8 @@ class Wait:
                 if time >= ready and (time > ready or one.writer > bar):
                     ready, bar, why = time, one.writer, DATA
         for access in self.last_reads:
+            if access.there_by() <= floor:
+                continue
             time, writer = access.written()
             if time >= ready and (time > ready or writer > bar):
                 ready, bar, why = time, writer, DATA
@@ -108,3 +113,38 @@ class Wait:
             if region.read:
                 region.read = region.read2 = 0
                 region.reader = region.reader2 = region.rlane = NOBODY
+
+
+class SilentWait(Wait):
+    """The same on an in-order lane, where nobody asks for the cause."""
+
+    __slots__ = ()
+
+    def look(self, floor: int) -> int:
+        """When everything is ready, or `floor`."""
+        ready, mine = floor, self.lane
+        self.regions = regions = []
+        for access in self.reads:
+            region = access.fixed or access.find()
+            regions.append(region)
+            if region.written > ready:
+                ready = region.written
+            for one in region.others:
+                if one.written > ready:
+                    ready = one.written
+        for access in self.last_reads:
+            if access.there_by() > ready:
+                ready = max(ready, access.written()[0])
+        for access, _, _ in self.changes:
+            region = access.fixed or access.find()
+            regions.append(region)
+            if region.written > ready and region.wlane != mine:
+                ready = region.written
+            if region.read > ready:
+                ready = max(ready, region.read2 if region.rlane == mine else region.read)
+            for one in region.others:
+                if one.written > ready and one.wlane != mine:
+                    ready = one.written
+                if one.read > ready:
+                    ready = max(ready, one.read2 if one.rlane == mine else one.read)
+        return ready

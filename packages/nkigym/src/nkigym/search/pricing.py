@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from neuroncore.errors import CapacityError
 from neuroncore.program import Finding, Program, print_program
-from neuroncore.timeline import estimate
+from neuroncore.timeline import price_ns
 from nkigym.search.roofline import Rooflines
 from nkigym.search.verifier import Verifier
 
@@ -42,7 +42,7 @@ class Machine:
 
     def price_ns(self, program: Program) -> float:
         """The timeline's total. Raises ProgramError where an instruction's cost is unknown."""
-        return estimate(program, verified=True).total_ns
+        return price_ns(program, verified=True)
 
 
 def digest(program: Program) -> str:

@@ -47,7 +47,7 @@ class PlannedGate:
     bar: int = NOBODY
     why: int = _ENGINE
 
-    def look(self) -> int:
+    def look(self, floor: int) -> int:
         ready, number = 0, len(self.played)
         self.bar, self.why = NOBODY, _ENGINE
         for stream, values, why in self.waits:
@@ -117,7 +117,7 @@ class SerialGate:
     bar: int = NOBODY
     why: int = _ENGINE
 
-    def look(self) -> int:
+    def look(self, floor: int) -> int:
         if not self.stream.releases:
             return 0
         self.bar = self.stream.bars[-1]

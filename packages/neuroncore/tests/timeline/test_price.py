@@ -1,0 +1,94 @@
+"""The price of a program: the total of its estimate, and nothing kept."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from neuroncore.engines import Space
+from neuroncore.errors import LaunchError, ProgramError
+from neuroncore.program import Allocate, Buffer, Call, Program, calls, parse_program
+from neuroncore.timeline import estimate, periodic, price_ns
+from neuroncore.timeline.compile import Compiler
+from nki_dtypes import float16
+
+from .kernels import ALL, MATMUL, program
+from .random_kernels import random_program
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("name", ALL)
+def test_a_price_is_the_total_of_the_estimate(name, target):
+    text = ALL[name] if target != "trn1" else ALL[name].replace(", dge_mode=swdge", "")
+    kernel = program(text, target)
+
+    assert price_ns(kernel) == estimate(kernel, skip_periods=False).total_ns
+
+
+@pytest.mark.parametrize("worth", [0, 256])
+@pytest.mark.parametrize("seed", range(80))
+def test_the_price_of_any_program_is_the_total_of_its_estimate(seed, worth, monkeypatch):
+    monkeypatch.setattr(periodic, "WORTH", worth)
+    kernel = random_program(seed, ("trn1", "trn2", "trn3")[seed % 3])
+
+    assert price_ns(kernel, verified=True) == estimate(kernel, skip_periods=False).total_ns
+
+
+def test_a_price_that_is_known_is_not_played_again(monkeypatch):
+    kernel = program(MATMUL)
+    price = price_ns(kernel)
+    monkeypatch.setattr(Compiler, "body", None)
+
+    assert price_ns(replace(kernel, name="renamed")) == price
+
+
+def test_what_was_played_is_let_go_at_once():
+    kernel = program(MATMUL)
+    gc.collect()
+    gc.disable()
+    try:
+        price_ns(kernel)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_a_call_is_known_by_its_buffers_too():
+    kernel = program(MATMUL)
+    narrow = _in_float16(kernel)
+    both = zip(calls(narrow.body), calls(kernel.body), strict=True)
+    assert all(one is other for one, other in both)
+
+    assert price_ns(kernel, verified=True) != price_ns(narrow, verified=True)
+    assert price_ns(narrow, verified=True) == price_ns(parse_program(str(narrow)), verified=True)
+
+
+def test_bad_input_is_refused_as_an_estimate_refuses_it():
+    no_program: Any = "matmul"
+    with pytest.raises(LaunchError, match="no program"):
+        price_ns(no_program)
+    kernel = program(MATMUL)
+    with pytest.raises(ProgramError):
+        price_ns(replace(kernel, body=kernel.body[1:]))
+
+
+def _in_float16(kernel: Program) -> Program:
+    """The very calls, on other buffers."""
+
+    def changed(buffer: Buffer) -> Buffer:
+        return buffer if buffer.space is Space.psum else replace(buffer, dtype=float16)
+
+    def body(statements):
+        for one in statements:
+            if isinstance(one, Allocate):
+                yield replace(one, buffer=changed(one.buffer))
+            elif isinstance(one, Call):
+                yield one
+            else:
+                yield replace(one, body=tuple(body(one.body)))
+
+    parameters = tuple(map(changed, kernel.parameters))
+    return replace(kernel, parameters=parameters, body=tuple(body(kernel.body)))
