@@ -505,6 +505,21 @@ def test_the_checker_refutes_a_claim_that_does_not_hold():
     assert "accesses to out meet" in finding.what
 
 
+def test_a_claim_that_one_iteration_in_the_middle_refutes_is_found():
+    column = {"shape": [4, 1], "strides": [16, 1], "loops": []}
+    claim = {
+        "buffer": "out", "shape": [4, 16], "shared": [],
+        "a": {**column, "offset": [0, {"i": 1}], "loops": [["i", 0, 10, 1]]},
+        "b": {**column, "offset": [12, {}]},
+    }  # fmt: skip
+    assert check_step({"claims": [claim]}) == []
+
+    claim["b"]["offset"][0] = 5
+
+    (finding,) = check_step({"claims": [claim]})
+    assert "accesses to out meet" in finding.what
+
+
 def test_what_is_no_certificate_is_refused():
     with pytest.raises(CertificateFileError, match="this is no certificate of a step"):
         check_step({"claims": [{"shared": []}]})

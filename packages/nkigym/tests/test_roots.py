@@ -8,7 +8,7 @@ from nkigym import space_of, tune
 from nkigym.checker import check_root, check_same, check_tiles, run_tiles
 from nkigym.search import ConstraintError, RefusedStepError, TileSpace
 from nkigym.space import KNOWN
-from nkigym.tiles import parse_tiles
+from nkigym.tiles import parse_tiles, print_tiles
 
 HEAD = "def f({parameters}):\n    output = allocate(128, 256)\n"
 TWO = "A: float32[128, 256], B: float32[128, 256]"
@@ -185,7 +185,18 @@ def test_more_pieces_than_can_be_numbered_are_a_finding():
                    wide)  # fmt: skip
 
     (found,) = check_root(root)
-    assert found.what.startswith("tiles are cut into 8,454,145 pieces of 1 x 1, more than")
+    assert found.what == (
+        "tiles are cut into pieces of 1 x 1, of which intervals consist: 8,454,145 pieces and "
+        "products of pieces, more than 8,388,608"
+    )
+
+
+def test_products_of_pieces_are_counted():
+    parameters = "A: float32[128, 128], B: float32[128, 601]"
+    body = "a = A[0:128, 0:128]\nb = B[0:128, 0:600]\nc = nc_matmul(stationary=a, moving=b)\n"
+    root = program(body + "output[0:128, 0:256] = c[0:128, 0:256]", parameters)
+
+    assert "10,065,920 pieces and products of pieces" in check_root(root)[0].what
 
 
 def test_an_output_of_one_row_is_numbered():
@@ -243,3 +254,99 @@ output[0:128, 128:256] = f
 
     for node in space.children(space.root):
         assert check_same(space.tile_program(node), program(narrow)) == []
+
+
+COLUMN = "A: float32[128, 1], B: float32[128, 256]"
+SUMMED = """
+t = repeat(A[0:128, 0:1], copies={copies})
+u = tensor_reduce(data=t, op='add')
+b = B[0:128, 0:256]
+c = tensor_scalar(data=b, operand0=u, op='multiply')
+output[0:128, 0:256] = c
+"""
+
+
+@pytest.mark.parametrize(("one", "other"), [(2, 4), (64, 128), (128, 256)])
+def test_copies_of_a_column_are_as_many_as_they_are(one, other):
+    few, many = (program(SUMMED.format(copies=n), COLUMN) for n in (one, other))
+
+    assert check_same(few, few) == check_same(many, many) == []
+    assert check_same(few, many) and check_same(many, few)
+
+
+def test_copies_of_a_row_are_as_many_as_they_are():
+    copied = """
+t = repeat(A[0:128, 0:1], copies=128)
+u = nc_transpose(data=t)
+b = B[0:128, 0:256]
+c = nc_matmul(stationary=u, moving=b)
+output[0:128, 0:256] = c
+"""
+    once = copied.replace("repeat(A[0:128, 0:1], copies=128)", "A[0:128, 0:1]")
+    once = once.replace("moving=b)", "moving=b[0:1, 0:256])")
+
+    assert check_same(program(copied, COLUMN), program(copied, COLUMN)) == []
+    assert check_same(program(once, COLUMN), program(copied, COLUMN))
+
+
+def test_the_mean_of_copies_of_one_column_is_not_its_own():
+    norm = NORM.replace("B[0:128, 0:256]", "B[0:1, 0:256]").replace("0.0078125", "1.0")
+    norm = norm.format(part="").replace("A[0:128, 0:128]", "A[0:128, 0:1]")
+    whole = program(norm, "A: float32[128, 1], B: float32[1, 256]")
+    copied = norm.replace("A[0:128, 0:1]", "repeat(A[0:128, 0:1], copies=64)", 1)
+    wrong = program(copied, "A: float32[128, 1], B: float32[1, 256]")
+
+    assert check_tiles(whole, "rmsnorm_matmul") == []
+    assert check_tiles(wrong, "rmsnorm_matmul")
+    (found,) = run_tiles(wrong, "rmsnorm_matmul")
+    assert found.what == "no rows of 1 columns show an rmsnorm exactly; take 4, 8, …"
+
+
+PAIR = """
+a = A[0:128, 0:256]
+b = B[0:128, 0:256]
+c = tensor_tensor(data1={one}, data2={other}, op='{op}')
+output[0:128, 0:256] = c
+"""
+COMMUTE = ("add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and",
+           "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor")  # fmt: skip
+ORDERED = ("subtract", "power", "greater", "greater_equal", "less", "less_equal", "divide", "mod")
+
+
+@pytest.mark.parametrize("op", [*COMMUTE, *ORDERED])
+def test_operands_are_exchanged_where_that_changes_nothing(op):
+    one, other = (program(PAIR.format(one=a, other=b, op=op)) for a, b in ("ab", "ba"))
+
+    assert (check_same(one, other) == []) == (op in COMMUTE)
+
+
+@pytest.mark.parametrize("op", ["add", "maximum", "subtract"])
+def test_what_is_reduced_has_an_order_where_that_matters(op):
+    copied = """
+t = repeat(A[0:128, 0:256], copies=2)
+u = tensor_reduce(data=t[0:128, {columns}], op='{op}')
+b = B[0:128, 0:256]
+c = tensor_scalar(data=b, operand0=u, op='multiply')
+output[0:128, 0:256] = c
+"""
+    one, other = (program(copied.format(columns=at, op=op)) for at in ("0:256", "128:384"))
+
+    assert (check_same(one, other) == []) == (op != "subtract")
+
+
+def test_another_dtype_is_another_program():
+    body, narrow = (
+        "t = A[0:128, 0:256]\noutput[0:128, 0:256] = t",
+        TWO.replace("float32", "bfloat16"),
+    )
+
+    (found,) = check_same(program(body, narrow), program(body))
+    assert found.what == "it computes in bfloat16, not float32"
+
+
+def test_a_negative_scale_is_read_as_it_is_printed():
+    body = "a = A[0:128, 0:256]\nb = activation(data=a, op='exp', scale=-2.0, bias=-1)\n"
+    root = program(body + "output[0:128, 0:256] = b")
+
+    assert parse_tiles(print_tiles(root)) == root
+    assert "scale=-2.0, bias=-1" in print_tiles(root)

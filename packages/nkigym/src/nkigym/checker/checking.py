@@ -33,6 +33,8 @@ def check_same(program: TileProgram, root: TileProgram) -> list[Finding]:
     """
     if program.parameters != root.parameters:
         return [Finding(None, "it has other parameters")]
+    if program.dtype != root.dtype:
+        return [Finding(None, f"it computes in {program.dtype}, not {root.dtype}")]
     size, number = gcd(atom_size(program), atom_size(root)), Numbers()
     meant = numbered(root, None, size, number)
     if meant.findings:

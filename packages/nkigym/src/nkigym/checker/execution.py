@@ -34,7 +34,10 @@ STRIP = 16
 
 def executed(program: TileProgram, function: Function, seed: int = 0) -> list[Finding]:
     """Where the program differs from the function on integers, to the bit; nothing where equal."""
-    inputs, wanted = _case(program.parameters, function, seed)
+    try:
+        inputs, wanted = _case(program.parameters, function, seed)
+    except NotAllowedError as wrong:
+        return [Finding(None, str(wrong))]
     machine = _Machine(program, inputs)
     for line, statement in enumerate(program.statements):
         try:

@@ -12,7 +12,7 @@ from math import gcd, prod
 
 from nkigym.checker.findings import Finding, NotAllowedError
 from nkigym.checker.function import Corner, Shape, atom
-from nkigym.checker.operators import RULES, Atoms
+from nkigym.checker.operators import RULES, Atoms, across
 from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
 
 
@@ -88,13 +88,16 @@ class Numbered:
         if source.shape != shapes[source.name]:
             raise NotAllowedError(f"{source.name} is {shapes[source.name]}, not {source.shape}")
         rows, columns = _inside(source, shapes[source.name])
-        across = range(*columns, self.size)
         values = [
-            [self.number(atom(source.name, row, column)) for column in across] * copies
+            [self.number(atom(source.name, row, column)) for column in range(*columns, self.size)]
             for row in range(*rows, self.size)
         ]
+        if columns[1] - columns[0] == 1 and copies % self.size == 0 and self.size > 1:
+            copied = [[self.number(across(one))] * (copies // self.size) for (one,) in values]
+        else:
+            copied = [row * copies for row in values]
         extents = rows[1] - rows[0], (columns[1] - columns[0]) * copies
-        self.define(statement.output, values, extents)
+        self.define(statement.output, copied, extents)
 
     def store(self, statement: Statement) -> None:
         if [name for name, _ in statement.arguments] != ["src", "dst"]:
@@ -138,8 +141,10 @@ _TAKE: dict[str, Callable[[Numbered, Statement], None]] = {
 }
 
 
-MOST_ATOMS = 1 << 22
-"""Pieces of tiles that are numbered: some seconds."""
+MOST_ATOMS = 1 << 23
+"""Pieces of tiles that are numbered, and pairs of them that are multiplied: some seconds, and some
+hundreds of megabytes.
+"""
 
 
 def numbered(
@@ -150,10 +155,11 @@ def numbered(
 ) -> Numbered:
     """Every statement read once, in atoms of that size (None: as large as it allows)."""
     made = Numbered(program, wanted, size or atom_size(program), number or Numbers())
-    pieces = sum(prod(-(-n // made.size) for n in s.output.extents) for s in program.statements)
+    pieces = sum(_pieces(statement, made.size) for statement in program.statements)
     if pieces > MOST_ATOMS:
-        what = f"tiles are cut into {pieces:,} pieces of {made.size} x {made.size}, more than"
-        made.findings.append(Finding(None, f"{what} {MOST_ATOMS:,}"))
+        what = f"{pieces:,} pieces and products of pieces, more than {MOST_ATOMS:,}"
+        why = f"tiles are cut into pieces of {made.size} x {made.size}, of which intervals consist"
+        made.findings.append(Finding(None, f"{why}: {what}"))
         return made
     for line, statement in enumerate(program.statements):
         take = _TAKE.get(statement.operator, Numbered.call)
@@ -170,7 +176,7 @@ def numbered(
 
 
 def wrong_values(made: Numbered, every: Sequence[Mapping[Corner, int]]) -> list[Finding]:
-    """Atoms of the outputs that are missing, too many, or not what is wanted of `every` output."""
+    """Atoms of the outputs that are missing, or not what is wanted of `every` output."""
     found = []
     for name, wanted in zip(made.program.returns, every, strict=False):
         output = made.outputs.get(name, {})
@@ -192,6 +198,14 @@ def atom_size(program: TileProgram) -> int:
             for interval, extent in zip(reference.intervals, whole, strict=False):
                 ends.update(interval if (*interval, extent) != (0, 1, 1) else ())
     return gcd(*ends) or 1
+
+
+def _pieces(statement: Statement, size: int) -> int:
+    """The atoms of what it makes, and the pairs that these are products of."""
+    made = prod(-(-extent // size) for extent in statement.output.extents)
+    stationary = dict(statement.arguments).get("stationary")
+    rows = stationary.extents[0] if isinstance(stationary, Reference) else 0
+    return made * (1 + -(-rows // size))
 
 
 def _inside(reference: Reference, shape: tuple[int, ...]) -> tuple[Corner, Corner]:

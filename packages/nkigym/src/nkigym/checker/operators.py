@@ -17,6 +17,12 @@ K_MOST, M_MOST, N_MOST = 128, 128, 512
 """Partitions, stationary and moving free size [NKI: nc_matmul, tile limits]."""
 
 
+COMMUTE = frozenset({
+    "add", "multiply", "maximum", "minimum", "equal", "not_equal",
+    "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+})  # fmt: skip
+"""Operations of which the two operands may be exchanged, to the bit."""
+
 Attributes = Mapping[str, Hashable]
 Extents = tuple[int, int]
 
@@ -150,13 +156,17 @@ def scaled(atom: int, column: int, op: Hashable) -> Hashable:
 
 def combined(one: int, other: int, op: Hashable) -> Hashable:
     """one op other; what commutes to the bit has no order."""
-    pair = (one, other) if op == "subtract" else (min(one, other), max(one, other))
-    return "combined", op, *pair
+    return "combined", op, *(sorted((one, other)) if op in COMMUTE else (one, other))
 
 
 def reduced(row: Sequence[int], op: Hashable) -> Hashable:
-    """All elements of rows, in one instruction, whose order does not matter."""
-    return "reduced", op, tuple(sorted(row))
+    """All elements of rows, in one instruction; the order does not matter where op commutes."""
+    return "reduced", op, tuple(sorted(row) if op in COMMUTE else row)
+
+
+def across(atom: int) -> Hashable:
+    """A column that stands in all columns of an atom."""
+    return "across", atom
 
 
 RULES: Mapping[str, Rule] = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nkigym.checker.findings import NotAllowedError
 from nkigym.checker.function import Corner, Function, Shape, atom
 from nkigym.checker.operators import (
     Number,
@@ -117,9 +118,13 @@ def _rmsnorm_inputs(
     """Rows whose mean square and EPSILON are a power of four, for a power of two of columns: of
     (4^j - 1) / 4^j of the elements, all 2^(j - 10). What they become is 1 and 0, so products with
     integers below 2¹⁷ are exact and add up, 128 of them, to at most 2²⁴; two such sums round.
+
+    Raises NotAllowedError for less than four columns, of which there are no such rows.
     """
     (left, (rows, depth)), (right, shape) = parameters
-    kinds = random.integers(1, 3, rows)
+    if depth % 4:
+        raise NotAllowedError(f"no rows of {depth} columns show an rmsnorm exactly; take 4, 8, …")
+    kinds = random.integers(1, 3 if depth % 16 == 0 else 2, rows)
     held = np.zeros((rows, depth), np.float32)
     for row, j in enumerate(kinds):
         filled = depth * (4**j - 1) // 4**j

@@ -1,8 +1,9 @@
-"""Certificates of loop steps, replayed: every claim is tried iteration by iteration.
+"""Certificates of loop steps, replayed: every claim is tried in iterations that are carried out.
 
 A claim says of two accesses to one buffer that they never meet while the iterations of the loops
 around both are related as given: = (the same), > (the first's is later), < (earlier), * (any).
-Here they are listed element by element, for the first, second and last iterations of every loop.
+Here they are listed element by element, for the first, second and last iterations of every loop,
+and for as many in between as are tried in a moment: all of short loops.
 Shares no code with what makes the claims.
 """
 
@@ -22,6 +23,11 @@ RELATED = {
     "<": lambda x, y: x < y,
     "*": lambda x, y: True,
 }
+
+PAIRS, ALONE = 1 << 12, 1 << 6
+"""About how many pairs of iterations a claim is tried in, and how many of the loops that one access
+alone is in.
+"""
 
 Values = dict[str, int]
 Runs = tuple[np.ndarray, int]
@@ -43,7 +49,8 @@ def check_step(certificate: Mapping[str, Any]) -> list[Finding]:
 
 def refuted(claim: Mapping[str, Any]) -> str | None:
     """An iteration in which the two accesses meet, or leave their buffer."""
-    shared = [(name, _tried(loop), relation) for name, *loop, relation in claim["shared"]]
+    each = _each(PAIRS, 2 * len(claim["shared"]))
+    shared = [(name, _tried(loop, each), relation) for name, *loop, relation in claim["shared"]]
     size = int(np.prod(claim["shape"]))
     names = [name for name, _, _ in shared]
     everywhere = [dict(zip(names, at, strict=True)) for at in product(*(v for _, v, _ in shared))]
@@ -58,16 +65,25 @@ def refuted(claim: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _tried(loop: Sequence[int]) -> list[int]:
-    """The first two and the last values of a loop."""
+def _each(most: int, loops: int) -> int:
+    """How many iterations of each loop are tried, that it be about `most` of all together."""
+    return max(3, int(most ** (1 / max(1, loops))))
+
+
+def _tried(loop: Sequence[int], each: int) -> list[int]:
+    """The first two and the last values of a loop, and others evenly between, `each` in all."""
     values = range(*loop)
-    return sorted({*values[:2], *values[-1:]})
+    if len(values) <= each:
+        return list(values)
+    between = (values[2 + (len(values) - 3) * n // (each - 3)] for n in range(each - 3))
+    return sorted({*values[:2], *between, values[-1]})
 
 
 def _elements(touch: Mapping[str, Any], at: Values) -> Runs:
     """All elements that an access names, over the loops that it alone is in."""
     constant, terms = touch["offset"]
-    inner = [[(name, v) for v in _tried(loop)] for name, *loop in touch["loops"]]
+    each = _each(ALONE, len(touch["loops"]))
+    inner = [[(name, v) for v in _tried(loop, each)] for name, *loop in touch["loops"]]
     offsets = [constant + _sum(terms, {**at, **dict(values)}) for values in product(*inner)]
     *outer, (count, stride) = zip(touch["shape"], touch["strides"], strict=True)
     length = count if stride == 1 else 1

@@ -172,6 +172,8 @@ class _Reader:
         match keyword.value:
             case ast.Constant(bool() | int() | float() | str() as value):
                 return keyword.arg, value
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
+                return keyword.arg, -value
         raise self.wrong(keyword.value, f"not a value of {keyword.arg}")
 
     def define(self, name: str, extents: Sequence[int | None]) -> Reference:
