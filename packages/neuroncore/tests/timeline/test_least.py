@@ -7,8 +7,9 @@ import pytest
 from neuroncore.core import NeuronCore
 from neuroncore.program import Program
 from neuroncore.timeline import estimate
+from neuroncore.timeline.bodies import Body
 from neuroncore.timeline.clock import Clock
-from neuroncore.timeline.compile import Body, Compiler
+from neuroncore.timeline.compile import Compiler
 from neuroncore.timeline.constants import constants, machine
 from neuroncore.timeline.described import Described
 from neuroncore.timeline.least import slack

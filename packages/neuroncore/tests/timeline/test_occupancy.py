@@ -96,7 +96,7 @@ def after(x: float32[128, 64]):
     a = buffer(float32[128, 64], sbuf)
     b = buffer(float32[128, 64], sbuf)
     memset(dst=b[:, :], value=0.0)
-    for i in range(50):
+    for i in range(500):
         tensor_copy(dst=a[:, :], src=b[:, :], engine=vector)
     dma_copy(dst=b[:, :], src=x[:, :])
     return x

@@ -48,6 +48,16 @@ class TrackedAccess:
         self.find = self._finder()
         track.accesses.append(self)
 
+    def replace(self, first: Mapping[int, int], variable: int, pace: int) -> None:
+        """Variables that were first what `first` says give way to one that counts from 0, each step
+        of which moves it `pace` bytes. Only before anybody has asked for a region.
+        """
+        kept = [(slot, step) for slot, step in self.terms if slot not in first]
+        self.offset += sum(step * first[slot] for slot, step in self.terms if slot in first)
+        self.terms = (*kept, (variable, pace)) if pace else tuple(kept)
+        self.moves = bool(self.terms) or self.copies > 1
+        self.find = self._finder()
+
     def _finder(self) -> Callable[[], Region]:
         """The region for the current values, by the shortest way to it."""
         get, make, track, values = self.regions.get, self._make, self.track, self.values

@@ -8,7 +8,7 @@ from math import gcd
 from typing import NamedTuple
 
 from neuroncore.effects import Footprint
-from neuroncore.timeline.compile import Body
+from neuroncore.timeline.bodies import Body
 from neuroncore.timeline.gaps import Gaps, Pieces
 from neuroncore.timeline.lanes import FIRST_QUEUE, SCALAR, TENSOR
 from neuroncore.timeline.regions import Events, Region

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from neuroncore.program import (
 from neuroncore.program.effects import BoundEffect
 from neuroncore.program.findings import Finding, found
 from neuroncore.timeline.access import TrackedAccess
+from neuroncore.timeline.bodies import Body, as_one
 from neuroncore.timeline.described import Described
 from neuroncore.timeline.engines import dealt_out
 from neuroncore.timeline.gaps import Gaps
@@ -39,31 +39,6 @@ from neuroncore.timeline.sites import Site, Step
 from neuroncore.timeline.state import State
 from neuroncore.timeline.tracks import Track
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
-
-
-@dataclass(slots=True)
-class Body:
-    """A loop ready to be played."""
-
-    loop: Loop
-    variable: int
-    steps: list[Step | Body]
-    sites: list[Site] = field(default_factory=list)
-    """Those inside it, however deep."""
-    num_calls: int = 0
-    """Calls of one execution, all iterations of it and of the loops inside counted."""
-
-    @property
-    def trips(self) -> range:
-        """What its variable is in turn."""
-        return range(self.loop.start, self.loop.stop, self.loop.step)
-
-    def ranges(self) -> dict[int, range]:
-        """Its variable and those of the loops inside → what they are in turn."""
-        inside = [step.ranges() for step in self.steps if isinstance(step, Body)]
-        return {key: trips for found in inside for key, trips in found.items()} | {
-            self.variable: self.trips
-        }
 
 
 class Compiler:
@@ -140,10 +115,8 @@ class Compiler:
             del self.variables[loop.variable]
         else:
             self.variables[loop.variable] = outer
-        sites, inside = self.sites[first:], [step for step in steps if isinstance(step, Body)]
-        own = len(sites) - sum(len(inner.sites) for inner in inside)
-        num_calls = loop.trips * (own + sum(inner.num_calls for inner in inside))
-        return Body(loop, slot, steps, sites, num_calls)
+        trips = range(loop.start, loop.stop, loop.step)
+        return as_one(Body(slot, trips, steps, self.sites[first:]))
 
     # -- calls ------------------------------------------------------------------------------------
 

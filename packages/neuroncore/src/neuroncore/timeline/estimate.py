@@ -10,8 +10,9 @@ from neuroncore.core import NeuronCore
 from neuroncore.errors import AttributeValueError
 from neuroncore.program import Program, check
 from neuroncore.program.findings import need_program, raise_findings
+from neuroncore.timeline.bodies import Body
 from neuroncore.timeline.clock import Clock
-from neuroncore.timeline.compile import Body, Compiler
+from neuroncore.timeline.compile import Compiler
 from neuroncore.timeline.constants import Constants, machine
 from neuroncore.timeline.constants import constants as published
 from neuroncore.timeline.described import Described

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from neuroncore.timeline.access import TrackedAccess
+from neuroncore.timeline.bodies import Body
 from neuroncore.timeline.clock import Clock
-from neuroncore.timeline.compile import Body
 from neuroncore.timeline.lanes import FIRST_QUEUE
 from neuroncore.timeline.sites import Site
 from neuroncore.work import Transfer

@@ -21,8 +21,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from neuroncore.effects import Footprint
+from neuroncore.timeline.bodies import Body
 from neuroncore.timeline.carried import Moment, Scope, carry_forward
-from neuroncore.timeline.compile import Body, Compiler
+from neuroncore.timeline.compile import Compiler
 from neuroncore.timeline.lanes import FIRST_QUEUE
 from neuroncore.timeline.regions import NOBODY, Form, Region, share_bytes
 from neuroncore.timeline.sites import Step
@@ -30,10 +31,8 @@ from neuroncore.timeline.tracks import Track
 
 FEWEST = 6
 """Loops of fewer iterations are simply played."""
-SHORT, WORTH = 32, 256
-"""So are those of at most so many iterations, and fewer calls in all of them: playing them takes
-less time than looking.
-"""
+WORTH = 400
+"""So are those of fewer calls in all iterations: playing them takes less time than looking."""
 LOOKED = 96
 """States looked at before an execution of a loop counts as one that never repeats."""
 EAGER = 8
@@ -73,8 +72,8 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
             if is_late is not None and is_late():
                 raise TooSlowError
 
-    is_worth_it = skip and (len(trips) > SHORT or body.num_calls >= WORTH)
-    moves = _moves(body) if is_worth_it and len(trips) >= FEWEST else None
+    is_worth_it = skip and body.num_calls >= WORTH and len(trips) >= FEWEST
+    moves = _moves(body) if is_worth_it else None
     if moves is None:
         return play
 
@@ -114,7 +113,7 @@ def _moves(body: Body) -> dict[Track, int] | None:
         if site.lane < FIRST_QUEUE and not site.shortest:
             return None
         for access in site.accesses:
-            step = access.step(body.variable) * body.loop.step
+            step = access.step(body.variable) * body.trips.step
             if found.setdefault(access.track, step) != step or (step and access.track.is_shared):
                 return None
     return found
