@@ -180,6 +180,12 @@ def wheels(session: nox.Session) -> None:
     session.run(*PYTHON, "workspace/wheels.py", external=True)
 
 
+@nox.session(default=False)
+def compiled(session: nox.Session) -> None:
+    """neuroncore with its timeline compiled: its tests, and the prices of the plain one"""
+    session.run(*PYTHON, "workspace/compiled.py", external=True)
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """every benchmark prints its table; `-- NAME` runs one"""

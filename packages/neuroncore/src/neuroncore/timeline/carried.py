@@ -276,8 +276,10 @@ def _carry_regions(track: Track, moved: int, turns: int, every: _Every) -> Itera
         if alike > FEW and track.takes_series and turns % track.copies == 0:
             for region, events in period:
                 first = events.moved(length * least, every.size * least)
-                parts = (region.parts[0].moved(moved * least),)
-                series = Series(track, parts, region.slot, first, moved, length, every.size, alike)
+                part = region.parts[0].moved(moved * least)
+                series = Series(
+                    track, (part,), region.slot, first, moved, length, every.size, alike
+                )  # fmt: skip
                 track.add_series(series, every.earliest)
             least += alike
     for count in range(least, times + 1):

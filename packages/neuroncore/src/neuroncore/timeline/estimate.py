@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
 
 from neuroncore.collection import no_collection
 from neuroncore.core import NeuronCore
@@ -95,24 +97,32 @@ def price_ns(program: Program, *, verified: bool = False) -> float:
     need_program(program)
     if not verified:
         check(program)
-    values = published().at(program.target)
-    key = key_of(program, values, skip_periods=True)
+    model = _model(program.target)
+    key = key_of(program, model.values, skip_periods=True)
     found = known_price(key)
     if found is None:
-        with no_collection():  # all of it is let go at once
-            found = _total_ns(program, values)
+        with no_collection(), charging(model.values):  # all of it is let go at once
+            state = State(model.clock, model.queues, reorders=False, records=False)
+            _play(program, Described(program, model.core, model.values), state)
+            found = model.clock.ns(state.end)
         remember_price(key, found)
     return found
 
 
-def _total_ns(program: Program, values: dict[str, float]) -> float:
-    core = NeuronCore(program.target, watchers=())
+class _Model(NamedTuple):
+    """A generation as the published constants have it."""
+
+    core: NeuronCore
+    values: dict[str, float]
+    clock: Clock
+    queues: int
+
+
+@cache
+def _model(target: str) -> _Model:
+    core, values = NeuronCore(target, watchers=()), published().at(target)
     facts = machine(core.target.name)
-    clock = Clock(facts, values)
-    state = State(clock, int(facts["dma_queues"]), reorders=False, records=False)
-    with charging(values):
-        _play(program, Described(program, core, values), state)
-    return clock.ns(state.end)
+    return _Model(core, values, Clock(facts, values), int(facts["dma_queues"]))
 
 
 def _played(

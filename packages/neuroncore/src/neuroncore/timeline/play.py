@@ -171,8 +171,8 @@ def transfer(state: State, site: Site) -> Step:
     (op,) = site.work
     assert isinstance(op, Transfer)
     engines, length = clock.transfer(op)
-    gap = clock.ticks("DMA_GAP") * engines / clock.dma_engines
-    share, gap = max(1, round(length * engines / clock.dma_engines + gap)), round(gap)
+    idle = clock.ticks("DMA_GAP") * engines / clock.dma_engines
+    share, gap = max(1, round(length * engines / clock.dma_engines + idle)), round(idle)
     tail = clock.of_ns(clock.values["DMA_STAGGER"] * (engines - 1))
     begins, completes = clock.ticks("DMA_START"), clock.ticks("DMA_COMPLETION")
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")

@@ -5,7 +5,6 @@ Times are ticks at which whoever waits may start.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from neuroncore.effects import Footprint
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 
 NOBODY = -1
 IRREGULAR = -1
+FAR = 1 << 62
+"""Beyond every byte of a tensor."""
 Parts = tuple[Footprint, ...]
 """The bytes of a region; none stand for all of its tensor."""
 
@@ -54,7 +55,7 @@ class Region:
             self.last = self.offset + form.reach
         else:
             self.offset = parts[0].offset if parts else 0
-            self.first, self.last = -inf, inf
+            self.first, self.last = -FAR, FAR
         self.slot = slot
         self.others: list[Region] = []
         self.is_recent = False

@@ -51,7 +51,8 @@ class Skips:
 
     def twin(self, number: int) -> Twin:
         """Who was played for this bar; itself where it was."""
-        later, moved, rounds = 0, 0, []
+        later = moved = 0
+        rounds: list[tuple[Skip, int]] = []
         while at := bisect_right(self.starts, number):
             skip = self.all[at - 1]
             behind = number - skip.start

@@ -152,7 +152,8 @@ class State:
     def add_counts(self, more: list[int]) -> None:
         """Let everything that `counts` lists grow."""
         self.num_ops += more[0]
-        for owner, count in zip((*self.lanes, *self.shared), more[1:], strict=True):
+        owners: list[Lane | Gaps] = [*self.lanes, *self.shared]
+        for owner, count in zip(owners, more[1:], strict=True):
             owner.busy += count
 
     def reason(self, cause: int, why: int) -> tuple[int, int]:

@@ -1,0 +1,97 @@
+"""neuroncore with its timeline compiled, held to the plain one: the same tests, the same prices.
+
+`nox -s compiled` builds the wheel as docs/model.md says, installs it into a clean environment,
+runs the timeline's tests there, and prices the same programs with both, to the bit; prints what a
+price takes. It needs a C compiler.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from time import process_time
+
+from neuroncore.program import parse_program
+from neuroncore.timeline import play, price_ns
+from neuroncore.timeline.remembered import forget
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ROOT / "packages/neuroncore"
+COMPILERS = ("cc", "gcc", "clang")
+SEEDS, ROUNDS = 200, 50
+LEAVE_OUT = ("known_is_not_played", "let_go_at_once")
+"""Tests of what is compiled otherwise: no method can be replaced, and functions inside functions
+are let go by the garbage collector.
+"""
+
+
+def main() -> int:
+    """Build, test, compare; 1 where the two differ or a test fails, 2 without a compiler."""
+    if not any(map(shutil.which, COMPILERS)):
+        print(f"a C compiler is needed: none of {', '.join(COMPILERS)} is on PATH", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as scratch:
+        python = _environment(Path(scratch))
+        left_out = " and ".join(f"not {name}" for name in LEAVE_OUT)
+        tests = [python, "-m", "pytest", "-q", CORE / "tests/timeline", "-k", left_out]
+        failed = subprocess.run(tests, cwd=ROOT, check=False).returncode
+        plain, compiled = (_asked(each) for each in (Path(sys.executable), python))
+    assert compiled.pop("file").endswith((".so", ".pyd")), "nothing is compiled"
+    assert plain.pop("file").endswith(".py"), "what was to be plain is compiled"
+    took = {name: (plain.pop(name), compiled.pop(name)) for name in ("naive, µs", "all, ms")}
+    differ = [name for name in plain if plain[name] != compiled[name]]
+    print(f"{len(plain)} prices of programs, {len(differ)} differ: {', '.join(differ) or 'none'}")
+    for name, (slow, fast) in took.items():
+        print(f"{name}: plain {slow:,.0f}, compiled {fast:,.0f}, {slow / fast:.2f} times as fast")
+    return int(bool(failed or differ))
+
+
+def _environment(scratch: Path) -> Path:
+    """A Python with the compiled wheel and what its tests need."""
+    hook = os.environ | {"HATCH_BUILD_HOOKS_ENABLE": "1"}
+    build = ["uv", "build", "--quiet", "--package", "neuroncore", "--out-dir", scratch]
+    subprocess.run([*build, "--python", sys.executable], cwd=ROOT, env=hook, check=True)
+    subprocess.run(["uv", "venv", "-q", "--python", sys.executable, scratch / "env"], check=True)
+    python = scratch / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    (wheel,) = scratch.glob("*.whl")
+    install = ["uv", "pip", "install", "-q", "--python", python, ROOT / "packages/dtypes", wheel]
+    subprocess.run([*install, "pytest", "pytest-timeout", "hypothesis"], check=True)
+    return python
+
+
+def _asked(python: Path) -> dict:
+    """What `prices` says in that Python."""
+    asked = [python, __file__, "--prices"]
+    return json.loads(subprocess.run(asked, cwd=ROOT, check=True, capture_output=True).stdout)
+
+
+def prices() -> dict:
+    """Price of each program, which file plays them, and how long it takes."""
+    sys.path[:0] = [str(CORE / "tests"), str(ROOT)]
+    kernels, random = (import_module(f"timeline.{name}") for name in ("kernels", "random_kernels"))
+    matmul = import_module("benchmarks.model.price").MATMUL
+    programs = {name: kernels.program(text) for name, text in kernels.ALL.items()}
+    programs |= {f"random {n}": random.random_program(n, f"trn{1 + n % 3}") for n in range(SEEDS)}
+    start = process_time()
+    found: dict = {name: price_ns(each, verified=True) for name, each in programs.items()}
+    found |= {"file": play.__file__, "all, ms": (process_time() - start) * 1e3}
+    naive, took = parse_program(matmul), []
+    for _ in range(ROUNDS):
+        forget()
+        start = process_time()
+        price_ns(naive, verified=True)
+        took.append((process_time() - start) * 1e6)
+    return found | {"naive, µs": min(took)}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--prices"]:
+        print(json.dumps(prices()))
+    else:
+        sys.exit(main())
