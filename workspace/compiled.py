@@ -1,8 +1,11 @@
-"""neuroncore with its timeline compiled, held to the plain one: the same tests, the same prices.
+"""neuroncore with its timeline compiled by mypyc, held to the plain one: same tests, same prices.
 
-`nox -s compiled` builds the wheel as docs/model.md says, installs it into a clean environment,
-runs the timeline's tests there, and prices the same programs with both, to the bit; prints what a
-price takes. It needs a C compiler.
+    compiled.py DIR    builds a wheel for this computer and this Python into DIR
+    compiled.py        builds one, installs it into a clean environment, runs the timeline's tests
+                       there, prices the same programs with both, to the bit, and prints how long
+
+Both need a C compiler. Every other build of neuroncore is plain and needs none: the wheel is built
+from a copy of the package whose build system is another one.
 """
 
 from __future__ import annotations
@@ -24,6 +27,25 @@ from neuroncore.timeline.remembered import forget
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "packages/neuroncore"
 COMPILERS = ("cc", "gcc", "clang")
+PLAYING = (
+    "access", "bodies", "carried", "clock", "compile", "described", "gaps", "lanes", "periodic",
+    "play", "ports", "recent", "regions", "series", "sites", "skips", "state", "streams",
+    "touches", "tracks", "waits",
+)  # fmt: skip
+"""The modules of the timeline that play programs, which are compiled together."""
+BUILD_SYSTEM = f"""\
+[build-system]
+requires = ["hatchling>=1.27,<2"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.targets.wheel]
+packages = ["src/neuroncore"]
+
+[tool.hatch.build.targets.wheel.hooks.mypyc]
+dependencies = ["hatch-mypyc>=0.16,<1", "mypy>=2,<3"]
+mypy-args = ["--ignore-missing-imports", "--follow-imports=silent"]
+include = {json.dumps([f"src/neuroncore/timeline/{name}.py" for name in PLAYING])}
+"""
 SEEDS, ROUNDS = 200, 50
 LEAVE_OUT = ("known_is_not_played", "let_go_at_once")
 """Tests of what is compiled otherwise: no method can be replaced, and functions inside functions
@@ -31,11 +53,24 @@ are let go by the garbage collector.
 """
 
 
-def main() -> int:
-    """Build, test, compare; 1 where the two differ or a test fails, 2 without a compiler."""
-    if not any(map(shutil.which, COMPILERS)):
-        print(f"a C compiler is needed: none of {', '.join(COMPILERS)} is on PATH", file=sys.stderr)
-        return 2
+def build(into: Path) -> Path:
+    """The wheel, in that directory."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy, made = Path(scratch) / "neuroncore", Path(scratch) / "dist"
+        leave_out = shutil.ignore_patterns("tests", "changelog.d", "__pycache__")
+        shutil.copytree(CORE, copy, ignore=leave_out)
+        project = copy / "pyproject.toml"
+        text = project.read_text(encoding="utf-8")
+        project.write_text(text[: text.index("[build-system]")] + BUILD_SYSTEM, encoding="utf-8")
+        command = ["uv", "build", "--quiet", "--wheel", "--out-dir", made, "--python"]
+        subprocess.run([*command, sys.executable, copy], cwd=copy, check=True)
+        (wheel,) = made.glob("*.whl")
+        into.mkdir(parents=True, exist_ok=True)
+        return Path(shutil.copy(wheel, into))
+
+
+def hold_to_the_plain_one() -> int:
+    """Build, test, compare; 1 where the two differ or a test fails."""
     with tempfile.TemporaryDirectory() as scratch:
         python = _environment(Path(scratch))
         left_out = " and ".join(f"not {name}" for name in LEAVE_OUT)
@@ -54,14 +89,11 @@ def main() -> int:
 
 def _environment(scratch: Path) -> Path:
     """A Python with the compiled wheel and what its tests need."""
-    hook = os.environ | {"HATCH_BUILD_HOOKS_ENABLE": "1"}
-    build = ["uv", "build", "--quiet", "--package", "neuroncore", "--out-dir", scratch]
-    subprocess.run([*build, "--python", sys.executable], cwd=ROOT, env=hook, check=True)
+    wheel = build(scratch)
     subprocess.run(["uv", "venv", "-q", "--python", sys.executable, scratch / "env"], check=True)
     python = scratch / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
-    (wheel,) = scratch.glob("*.whl")
-    install = ["uv", "pip", "install", "-q", "--python", python, ROOT / "packages/dtypes", wheel]
-    subprocess.run([*install, "pytest", "pytest-timeout", "hypothesis"], check=True)
+    needed = ("pytest", "pytest-timeout", "hypothesis", ROOT / "packages/dtypes", wheel)
+    subprocess.run(["uv", "pip", "install", "-q", "--python", python, *needed], check=True)
     return python
 
 
@@ -90,8 +122,19 @@ def prices() -> dict:
     return found | {"naive, µs": min(took)}
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--prices"]:
+def main(arguments: list[str]) -> int:
+    """As the head of this file says; 2 without a C compiler."""
+    if arguments == ["--prices"]:
         print(json.dumps(prices()))
-    else:
-        sys.exit(main())
+        return 0
+    if not any(map(shutil.which, COMPILERS)):
+        print(f"a C compiler is needed: none of {', '.join(COMPILERS)} is on PATH", file=sys.stderr)
+        return 2
+    if arguments:
+        print(build(Path(arguments[0])))
+        return 0
+    return hold_to_the_plain_one()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -26,12 +26,8 @@ class Member:
 def read_member(pyproject: Path) -> Member:
     """The member that `pyproject` declares; its wheel holds exactly one import package."""
     table = tomllib.loads(pyproject.read_text(encoding="utf-8"))
-    project, tool = table["project"], table["tool"]
-    if "hatch" in tool:  # what can be compiled
-        module = Path(tool["hatch"]["build"]["targets"]["wheel"]["packages"][0]).name
-    else:
-        module = tool["uv"]["build-backend"]["module-name"]
-    return Member(project["name"], project["version"], module, pyproject.parent)
+    project, backend = table["project"], table["tool"]["uv"]["build-backend"]
+    return Member(project["name"], project["version"], backend["module-name"], pyproject.parent)
 
 
 def members(root: Path = ROOT) -> tuple[Member, ...]:

@@ -326,7 +326,7 @@ def test_a_pipe_stays_one_and_gets_the_trace(tmp_path):
 
 
 def test_periods_that_are_not_drawn_are_marked(tmp_path):
-    timeline = estimate(kernel("rows_doubled"), ((128 * 100, 64), "float32"))
+    timeline = estimate(kernel("rows_doubled"), ((128 * 200, 64), "float32"))
     assert timeline.repeats
 
     write_trace([timeline], tmp_path / "t.pftrace")

@@ -72,13 +72,3 @@ def test_a_package_stays_out_of_the_private_modules_of_others(member: Member):
     strangers = {n for n in names if n.partition(".")[0] in others}
 
     assert [n for n in sorted(strangers) if "._" in n and not n.endswith("__")] == []
-
-
-def test_what_is_compiled_on_request_is_there():
-    core = next(member for member in members() if member.name == "neuroncore")
-    text = (core.directory / "pyproject.toml").read_text(encoding="utf-8")
-    hook = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
-
-    assert hook["enable-by-default"] is False
-    assert [name for name in hook["include"] if not (core.directory / name).is_file()] == []
-    assert "src/neuroncore/timeline/play.py" in hook["include"]

@@ -9,6 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import compiled
 import pytest
 import pythons
 from changelogs import draft
@@ -129,3 +130,15 @@ def test_a_stage_without_a_test_fails(tmp_path: Path):
 
     assert done.returncode != 0
     assert "proves nothing" in done.stderr
+
+
+def test_what_plays_programs_is_compiled_where_there_is_a_compiler(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+):
+    timeline = compiled.CORE / "src/neuroncore/timeline"
+    assert [name for name in compiled.PLAYING if not (timeline / f"{name}.py").is_file()] == []
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert compiled.main([str(tmp_path / "dist")]) == 2
+    assert "a C compiler is needed" in capsys.readouterr().err
+    assert not (tmp_path / "dist").exists()

@@ -180,23 +180,23 @@ def test_one_column_of_a_tile_is_not_all_of_it():
 
 
 def test_more_pieces_than_can_be_numbered_are_a_finding():
-    wide = "A: float32[128, 65536], B: float32[128, 256]"
-    root = program("t = A[0:128, 0:65536]\nu = A[1:2, 0:1]\noutput[0:128, 0:256] = t[0:128, 0:256]",
-                   wide)  # fmt: skip
+    wide = "A: float32[128, 131072], B: float32[128, 256]"
+    body = "t = A[0:128, 0:131072]\nu = A[1:2, 0:1]\noutput[0:128, 0:256] = t[0:128, 0:256]"
+    root = program(body, wide)
 
     (found,) = check_root(root)
     assert found.what == (
-        "tiles are cut into pieces of 1 x 1, of which intervals consist: 8,454,145 pieces and "
-        "products of pieces, more than 8,388,608"
+        "tiles are cut into pieces of 1 x 1, of which intervals consist: 16,842,753 pieces and "
+        "products of pieces, more than 16,777,216"
     )
 
 
 def test_products_of_pieces_are_counted():
-    parameters = "A: float32[128, 128], B: float32[128, 601]"
-    body = "a = A[0:128, 0:128]\nb = B[0:128, 0:600]\nc = nc_matmul(stationary=a, moving=b)\n"
+    parameters = "A: float32[128, 128], B: float32[128, 1201]"
+    body = "a = A[0:128, 0:128]\nb = B[0:128, 0:1200]\nc = nc_matmul(stationary=a, moving=b)\n"
     root = program(body + "output[0:128, 0:256] = c[0:128, 0:256]", parameters)
 
-    assert "10,065,920 pieces and products of pieces" in check_root(root)[0].what
+    assert "20,049,920 pieces and products of pieces" in check_root(root)[0].what
 
 
 def test_an_output_of_one_row_is_numbered():
@@ -320,7 +320,7 @@ def test_operands_are_exchanged_where_that_changes_nothing(op):
     assert (check_same(one, other) == []) == (op in COMMUTE)
 
 
-@pytest.mark.parametrize("op", ["add", "maximum", "subtract"])
+@pytest.mark.parametrize("op", ["add", "maximum", "subtract", "equal"])
 def test_what_is_reduced_has_an_order_where_that_matters(op):
     copied = """
 t = repeat(A[0:128, 0:256], copies=2)
@@ -331,7 +331,7 @@ output[0:128, 0:256] = c
 """
     one, other = (program(copied.format(columns=at, op=op)) for at in ("0:256", "128:384"))
 
-    assert (check_same(one, other) == []) == (op != "subtract")
+    assert (check_same(one, other) == []) == (op in ("add", "maximum"))
 
 
 def test_another_dtype_is_another_program():
@@ -350,3 +350,16 @@ def test_a_negative_scale_is_read_as_it_is_printed():
 
     assert parse_tiles(print_tiles(root)) == root
     assert "scale=-2.0, bias=-1" in print_tiles(root)
+
+
+def test_a_negative_zero_is_refused():
+    body = "a = A[0:128, 0:256]\nb = activation(data=a, op='reciprocal', bias={})\n"
+    body += "output[0:128, 0:256] = b"
+    with pytest.raises(KernelError, match="not a value of bias"):
+        program(body.format("-0.0"))
+
+    made = program(body.format("0.0"))
+    load, call, *rest = made.statements[1:]
+    other = call._replace(arguments=(*call.arguments[:-1], ("bias", -0.0)))
+    wrong = made._replace(statements=(made.statements[0], load, other, *rest))
+    assert [found.what for found in check_root(wrong)][:1] == ["activation takes 0.0, and no -0.0"]

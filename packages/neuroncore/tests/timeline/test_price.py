@@ -66,6 +66,15 @@ def test_a_call_is_known_by_its_buffers_too():
     assert price_ns(narrow, verified=True) == price_ns(parse_program(str(narrow)), verified=True)
 
 
+@pytest.mark.parametrize("body", ["pass", "tile = buffer(float32[128, 64], sbuf)"])
+def test_a_loop_without_a_call_takes_no_time(body):
+    kernel = program(f"for i in range(500):\n    {body}\n{MATMUL}")
+
+    assert price_ns(kernel) == price_ns(program(MATMUL))
+    assert estimate(kernel).total_ns == estimate(kernel, mode="as_written").total_ns
+    assert estimate(kernel, mode="compiled").total_ns <= estimate(kernel).total_ns
+
+
 def test_bad_input_is_refused_as_an_estimate_refuses_it():
     no_program: Any = "matmul"
     with pytest.raises(LaunchError, match="no program"):

@@ -106,8 +106,11 @@ def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
 def _moves(body: Body) -> dict[Track, int] | None:
     """Each track of the loop and the bytes an iteration moves in it; None where sites disagree.
 
-    Also None where an instruction takes no time: it fits where nothing has room.
+    Also None where there are none, or where an instruction takes no time: it fits where nothing
+    has room.
     """
+    if not body.sites:
+        return None
     found: dict[Track, int] = {}
     for site in body.sites:
         if site.lane < FIRST_QUEUE and not site.shortest:

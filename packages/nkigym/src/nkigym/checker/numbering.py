@@ -125,6 +125,8 @@ class Numbered:
         given = {n: v for n, v in statement.arguments if isinstance(v, Reference)}
         others = {n: v for n, v in statement.arguments if not isinstance(v, Reference)}
         odd, names = given.keys() ^ {*rule.operands}, (*rule.operands, *rule.attributes)
+        if any(str(value) == "-0.0" for value in others.values()):
+            raise NotAllowedError(f"{statement.operator} takes 0.0, and no -0.0")
         twice = len(given) + len(others) != len(statement.arguments)
         if twice or not odd <= {*rule.optional} or not others.keys() <= rule.attributes.keys():
             raise NotAllowedError(f"{statement.operator} takes {', '.join(names)}")
@@ -141,9 +143,9 @@ _TAKE: dict[str, Callable[[Numbered, Statement], None]] = {
 }
 
 
-MOST_ATOMS = 1 << 23
-"""Pieces of tiles that are numbered, and pairs of them that are multiplied: some seconds, and some
-hundreds of megabytes.
+MOST_ATOMS = 1 << 24
+"""Pieces of tiles that are numbered, and pairs of them that are multiplied: ten seconds, and a
+gigabyte.
 """
 
 

@@ -22,6 +22,8 @@ COMMUTE = frozenset({
     "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
 })  # fmt: skip
 """Operations of which the two operands may be exchanged, to the bit."""
+TRUTHS = frozenset({"equal", "not_equal"})
+"""Those of them that give another answer for another order of three."""
 
 Attributes = Mapping[str, Hashable]
 Extents = tuple[int, int]
@@ -160,8 +162,8 @@ def combined(one: int, other: int, op: Hashable) -> Hashable:
 
 
 def reduced(row: Sequence[int], op: Hashable) -> Hashable:
-    """All elements of rows, in one instruction; the order does not matter where op commutes."""
-    return "reduced", op, tuple(sorted(row) if op in COMMUTE else row)
+    """All elements of rows, in one instruction, of which few operations know the order."""
+    return "reduced", op, tuple(sorted(row) if op in COMMUTE - TRUTHS else row)
 
 
 def across(atom: int) -> Hashable:

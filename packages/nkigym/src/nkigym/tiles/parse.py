@@ -172,8 +172,8 @@ class _Reader:
         match keyword.value:
             case ast.Constant(bool() | int() | float() | str() as value):
                 return keyword.arg, value
-            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
-                return keyword.arg, -value
+            case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)) if value:
+                return keyword.arg, -value  # a zero of its own is no number of its own
         raise self.wrong(keyword.value, f"not a value of {keyword.arg}")
 
     def define(self, name: str, extents: Sequence[int | None]) -> Reference:
