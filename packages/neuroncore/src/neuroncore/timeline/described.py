@@ -104,7 +104,8 @@ class Described:
             specs = specs_of(call, buffers, self.core, first)
             made = machine_call(call, specs, self.core, self.nki)
             known = used, _demand(call, made, bound_effects(call, made, buffers))
-            _known[key] = known
+            if all(isinstance(each, Call) or each.content is None for each in used):
+                _known[key] = known  # constants are not kept alive
         return known[1]
 
 
