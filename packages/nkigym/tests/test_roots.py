@@ -258,7 +258,7 @@ output[0:128, 128:256] = f
 
 COLUMN = "A: float32[128, 1], B: float32[128, 256]"
 SUMMED = """
-t = repeat(A[0:128, 0:1], copies={copies})
+t = {column}
 u = tensor_reduce(data=t, op='add')
 b = B[0:128, 0:256]
 c = tensor_scalar(data=b, operand0=u, op='multiply')
@@ -266,9 +266,16 @@ output[0:128, 0:256] = c
 """
 
 
-@pytest.mark.parametrize(("one", "other"), [(2, 4), (64, 128), (128, 256)])
+ONCE = "A[0:128, 0:1]"
+TWICE, OFTEN, ACROSS = (f"repeat({ONCE}, copies={copies})" for copies in (2, 64, 128))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(ONCE, TWICE), (ONCE, OFTEN), (ONCE, ACROSS), (TWICE, OFTEN), (OFTEN, ACROSS)],
+)
 def test_copies_of_a_column_are_as_many_as_they_are(one, other):
-    few, many = (program(SUMMED.format(copies=n), COLUMN) for n in (one, other))
+    few, many = (program(SUMMED.format(column=column), COLUMN) for column in (one, other))
 
     assert check_same(few, few) == check_same(many, many) == []
     assert check_same(few, many) and check_same(many, few)
