@@ -10,6 +10,7 @@ from a copy of the package whose build system is another one.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -25,7 +26,7 @@ from neuroncore.timeline import play, price_ns
 from neuroncore.timeline.remembered import forget
 
 ROOT = Path(__file__).resolve().parents[1]
-CORE = ROOT / "packages/neuroncore"
+CORE, PLACE = ROOT / "packages/neuroncore", "workspace/compiled.py"
 COMPILERS = ("cc", "gcc", "clang")
 PLAYING = (
     "access", "bodies", "carried", "clock", "compile", "described", "gaps", "lanes", "periodic",
@@ -123,17 +124,25 @@ def prices() -> dict:
 
 
 def main(arguments: list[str]) -> int:
-    """As the head of this file says; 2 without a C compiler."""
-    if arguments == ["--prices"]:
+    """As the head of this file says; 2 where what it needs is not there."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("dir", nargs="?", type=Path)
+    parser.add_argument("--prices", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.prices:
         print(json.dumps(prices()))
         return 0
-    if not any(map(shutil.which, COMPILERS)):
-        print(f"a C compiler is needed: none of {', '.join(COMPILERS)} is on PATH", file=sys.stderr)
-        return 2
-    if arguments:
-        print(build(Path(arguments[0])))
-        return 0
-    return hold_to_the_plain_one()
+    for what, names in {"a C compiler": COMPILERS, "uv": ("uv",)}.items():
+        if not any(map(shutil.which, names)):
+            where = f"none of {', '.join(names)} is on PATH"
+            print(f"{what} is needed: {where}; try `uv run python {PLACE}`", file=sys.stderr)
+            return 2
+    if given.dir is None:
+        return hold_to_the_plain_one()
+    print(build(given.dir))
+    return 0
 
 
 if __name__ == "__main__":
