@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from neuroncore.collection import no_collection
 from neuroncore.core import NeuronCore
@@ -97,7 +97,7 @@ def price_ns(program: Program, *, verified: bool = False) -> float:
     need_program(program)
     if not verified:
         check(program)
-    model = _model(program.target)
+    model = _published(program.target)
     key = key_of(program, model.values, skip_periods=True)
     found = known_price(key)
     if found is None:
@@ -110,19 +110,25 @@ def price_ns(program: Program, *, verified: bool = False) -> float:
 
 
 class _Model(NamedTuple):
-    """A generation as the published constants have it."""
+    """A generation with the constants that its time is made of."""
 
     core: NeuronCore
+    facts: dict[str, Any]
     values: dict[str, float]
     clock: Clock
     queues: int
 
+    @classmethod
+    def of(cls, target: str, values: dict[str, float]) -> _Model:
+        core = NeuronCore(target, watchers=())
+        facts = machine(core.target.name)
+        return cls(core, facts, values, Clock(facts, values), int(facts["dma_queues"]))
+
 
 @cache
-def _model(target: str) -> _Model:
-    core, values = NeuronCore(target, watchers=()), published().at(target)
-    facts = machine(core.target.name)
-    return _Model(core, values, Clock(facts, values), int(facts["dma_queues"]))
+def _published(target: str) -> _Model:
+    """As costs.json has it."""
+    return _Model.of(target, published().at(target))
 
 
 def _played(
@@ -133,15 +139,13 @@ def _played(
     order: Order | None,
 ) -> Timeline:
     """The timeline of a program that is in order, played now."""
-    core = NeuronCore(program.target, watchers=())
-    facts = machine(core.target.name)
-    clock, queues, plays = Clock(facts, values), int(facts["dma_queues"]), []
+    model, plays = _Model.of(program.target, values), []
     with charging(values), no_collection():
-        described = Described(program, core, values)
+        described = Described(program, model.core, values)
         for each, how in _ways(program, mode):
             if how == _Way(reorders=True) and not plays[0][1].dealt:
                 continue  # it would be the same once more
-            state = State(clock, queues, how.reorders)
+            state = State(model.clock, model.queues, how.reorders)
             state.limit = min([state.end for state, _ in plays], default=None)
             skips = skip_periods and order is None
             with suppress(TooSlowError):
@@ -149,9 +153,9 @@ def _played(
                 plays.append((state, compiler))
     state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
-        "tflops": facts["peak_tflops"],
-        "hbm": facts["hbm_gbps"],
-        "dma": facts["dma_engines"] * values["DMA_BANDWIDTH"],
+        "tflops": model.facts["peak_tflops"],
+        "hbm": model.facts["hbm_gbps"],
+        "dma": model.facts["dma_engines"] * values["DMA_BANDWIDTH"],
     }
     return Timeline(compiler.program, mode, state, compiler.sites, values, peaks)
 
