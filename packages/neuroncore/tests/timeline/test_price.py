@@ -67,12 +67,36 @@ def test_a_call_is_known_by_its_buffers_too():
 
 
 @pytest.mark.parametrize("body", ["pass", "tile = buffer(float32[128, 64], sbuf)"])
-def test_a_loop_without_a_call_takes_no_time(body):
+def test_a_loop_without_a_call_takes_no_time(body, monkeypatch):
+    monkeypatch.setattr(periodic, "WORTH", 0)
     kernel = program(f"for i in range(500):\n    {body}\n{MATMUL}")
 
     assert price_ns(kernel) == price_ns(program(MATMUL))
     assert estimate(kernel).total_ns == estimate(kernel, mode="as_written").total_ns
     assert estimate(kernel, mode="compiled").total_ns <= estimate(kernel).total_ns
+
+
+PLACED = """
+read = buffer(float32[128, 64], sbuf{first})
+written = buffer(float32[128, 64], sbuf{second})
+copied = buffer(float32[128, 64], sbuf)
+memset(dst=read[:, :], value=1.0, engine=vector)
+tensor_copy(dst=copied[:, :], src=read[:, :], engine=scalar)
+memset(dst=written[:, :], value=2.0, engine=gpsimd)
+dma_copy(dst=out[0:128, 0:64], src=copied[:, :])
+"""
+
+
+def test_what_is_written_alone_waits_for_who_reads_the_same_bytes():
+    at, elsewhere = ", address=(0, 0)", ", address=(0, 1024)"
+    shared, apart = (program(PLACED.format(first=at, second=to)) for to in (at, elsewhere))
+
+    starts = {}
+    for name, kernel in {"shared": shared, "apart": apart}.items():
+        bars = {bar.lane: bar for bar in estimate(kernel, verified=True).bars}
+        starts[name] = bars["gpsimd"].start_ns, bars["scalar"].end_ns
+    assert starts["shared"][0] >= starts["shared"][1]
+    assert starts["apart"][0] < starts["apart"][1]
 
 
 def test_bad_input_is_refused_as_an_estimate_refuses_it():
