@@ -18,11 +18,12 @@ ROOT = Path(__file__).parent
 UV_RUN = ("uv", "run", "--quiet", "--frozen")
 PYTHON = (*UV_RUN, "python")
 THOROUGH = "thorough"
+JOBS = os.environ.get("NKI_TEST_JOBS", "auto")  # processes that run the tests of a stage
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One claim about the house and the tests that hold it.
+    """One claim about the project and the tests that verify it.
 
     `alone` names a package whose tests run with nothing else of ours installed; `nki_absent`
     fails the first test that lets `nki` into `sys.modules`; `then` are sessions that belong to
@@ -52,7 +53,10 @@ STAGES = {
         ),
         nki_absent=True,
     ),
-    3: Stage("the switch: who answers `import nki`", ("packages/runtime/tests", "tests/switch")),
+    3: Stage(
+        "the switch: which backend `import nki` resolves to",
+        ("packages/runtime/tests", "tests/switch"),
+    ),
     4: Stage("instruction and language coverage, 0.1 to 0.6", ("tests/coverage",)),
     5: Stage("hardening: dead code, mutations, fuzz", ("tests/hardening",)),
     6: Stage(
@@ -75,10 +79,6 @@ STAGES = {
     ),
 }
 
-# Paths that a stage names ahead of their code. A test fails when one of them appears: delete it
-# here then. Nothing may be added.
-NOT_BUILT_YET: frozenset[str] = frozenset()
-
 LINTERS = (
     ("ruff", "check"),
     ("ruff", "format", "--check"),
@@ -99,12 +99,12 @@ nox.options.sessions = [*(f"stage{number}" for number in STAGES), "lint", "wheel
 
 
 def built(paths: tuple[str, ...]) -> list[str]:
-    """Those of `paths` that hold a test file."""
+    """The entries of `paths` that contain a test file."""
     return [path for path in paths if any((ROOT / path).rglob("test_*.py"))]
 
 
 def run_all(session: nox.Session, commands: list[tuple[str, ...]]) -> None:
-    """Run every command, also after a failure, and fail at the end naming those that failed."""
+    """Run every command, also after a failure; fail at the end with the commands that failed."""
     failed = []
     for command in commands:
         try:
@@ -116,10 +116,15 @@ def run_all(session: nox.Session, commands: list[tuple[str, ...]]) -> None:
 
 
 def pytest(session: nox.Session, *paths: str, plugins: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The arguments after `python`: quick by default, everything after `-- thorough`."""
+    """The arguments after `python`: quick by default, everything after `-- thorough`.
+
+    Tests run in JOBS processes, each with temporary folders of its own; a file's tests stay
+    together, so a module's fixtures are made once.
+    """
     everything = ("-m", "thorough or not thorough") if THOROUGH in session.posargs else ()
     loaded = (argument for plugin in plugins for argument in ("-p", plugin))
-    return ("-m", "pytest", "-q", *everything, *loaded, *paths)
+    parallel = ("-n", JOBS, "--dist", "loadfile")
+    return ("-m", "pytest", "-q", *parallel, *everything, *loaded, *paths)
 
 
 def python_alone(session: nox.Session, package: str) -> tuple[str, ...]:
@@ -182,7 +187,7 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def compiled(session: nox.Session) -> None:
-    """neuroncore with its timeline compiled: its tests, and the prices of the plain one"""
+    """neuroncore with its timeline compiled: its tests, and the latencies of the plain one"""
     session.run(*PYTHON, "workspace/compiled.py", external=True)
 
 

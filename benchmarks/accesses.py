@@ -6,7 +6,7 @@ A load of a (128, 512) float32 tile is written as a slice, with index expression
 that cut nothing, or all but a corner of (100, 500), inside the tensor or at its end. CPU time per
 load in a kernel of `TILES`, the least of N alternating runs after one that is not counted. The
 ratio is over the slice of the same size in the same run, the median of the runs: what else happens
-on the machine, and where its memory lies, meets both.
+on the machine, and the position of its memory affect both.
 
 Memory is the peak that Python and NumPy allocate while the timed case of an example runs
 (tracemalloc), without its arguments, over the tensors that live at the same time (allocated in any
@@ -34,8 +34,8 @@ import numpy as np
 from examples import LANGUAGES, load, timed_cases  # type: ignore  # the file beside this one
 
 import nki_runtime
+from neuroncore.machine.observe import Watcher, watched_by
 from neuroncore.memory import Storage
-from neuroncore.observe import Watcher, watched_by
 from nki_beta1 import nki, nl
 from nki_migrate.verify.arrays import fill_array
 from nki_migrate.verify.cases import Case

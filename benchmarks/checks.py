@@ -3,9 +3,9 @@
     python benchmarks/checks.py [--runs N] [CHECK ...]
 
 CPU time of the process with single-threaded BLAS: the kernel alone and under each check in turn, so
-that a slow moment of the machine meets them all. The ratio is the median over N rounds of watched
-over plain in the same round, after one round that is not counted. Nothing here is asserted; the
-bound is on `memory`.
+that a slow moment of the machine affects all of them. The ratio is the median over N rounds of
+watched over plain in the same round, after one round that is not counted. Nothing here is asserted;
+the bound is on `memory`.
 """
 
 # ruff: noqa: E402 - the number of BLAS threads is set before numpy is imported

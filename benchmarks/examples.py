@@ -72,7 +72,7 @@ def load(path: Path) -> ModuleType:
 
 
 def measure(backend: str, case: Case, runs: int) -> Timing:
-    """Time kernel and references in turn, so that a slow moment of the machine meets them all."""
+    """Time kernel and references in turn: a slow moment of the machine affects all of them."""
     assert case.reference is not None
     given: dict[str, Any] = {
         a.name: fill_array(a, case.seed, 0, i) if a.is_array else a.value

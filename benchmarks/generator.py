@@ -56,8 +56,8 @@ def row(workload: Workload) -> str:
     began = time.process_time()
     try:
         kernel = nkigen_lite.compile(workload.function, *workload.specs)
-    except KernelError as refused:
-        return f"| {workload.name} | not lowered: {str(refused).splitlines()[0]} |"
+    except KernelError as error:
+        return f"| {workload.name} | not lowered: {str(error).splitlines()[0]} |"
     assert kernel.source
     took = time.process_time() - began
     stats = kernel.stats

@@ -4,7 +4,7 @@ has nkigen-lite), lowered on this machine: what its kernels would execute and mo
     NKIPY_CHECKOUT=DIR python benchmarks/generator_peer.py [NAME …]
 
 prints one JSON object for each workload. Its kernels are unrolled, so its operations are executed
-instructions, but for those that only name memory. It is a program of its own because the public
+instructions, except calls that only name memory. It is a program of its own because the public
 package and ours have the same import name.
 """
 
@@ -75,7 +75,7 @@ def main(names: list[str]) -> int:
         kernel = trace.NKIPyKernel.trace(workload.function, backend="nkigen-lite")
         try:
             graph = lowering.lower_to_nki(kernel.specialize(*arrays)._graph)
-        except Exception as failed:  # whatever it raises is its answer
+        except Exception as failed:  # any exception is a result
             said = f"{type(failed).__name__}: {failed}".splitlines()[0]
             print(json.dumps({"name": workload.name, "failed": said}), flush=True)
             continue

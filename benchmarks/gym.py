@@ -9,10 +9,10 @@ whose peak is that of the search. Visits are steps of random walks over 8 x 8 x 
 each certified. The pipeline is 100 programs of 256³, ten or more steps from the root: searched,
 certified by the checker, rolled, verified, written as source, executed, and compared to the bit.
 
-Schedules are those of examples/gym, from the naive kernel on trn2, searched for 60 seconds each and
-proved: by the wall's clock, or (`--cpu`) by the process's own, where others compute beside. What
-the binding resource needs bounds how many times faster than the naive kernel a schedule can be.
-Steps of loop schedules, and those by hand, are of gym_loops.py.
+Schedules are of examples/gym, from the baseline kernel on trn2, searched for 60 seconds each
+and checked: by the wall's clock, or (`--cpu`) by the process's own, where others compute beside.
+What the binding resource needs bounds how many times faster than the baseline kernel a schedule can
+be. Steps of loop schedules, and hand-written schedules, are in gym_loops.py.
 """
 
 from __future__ import annotations
@@ -43,14 +43,16 @@ from packages.nkigym.tests.loop_schedules import MATMUL
 
 import nki_runtime
 from neuroncore.program import check, emit, reroll
-from neuroncore.timeline import estimate, price_ns
-from neuroncore.timeline.remembered import forget
-from nkigym import Space, certificate, matmul_root, space_of
-from nkigym.lower import lower
-from nkigym.naive import naive
-from nkigym.search import Budget, LoopSpace, Plan, Rooflines, search
-from nkigym.space import Node, Walk, descend, walk
-from nkigym.tuning import problem, prove
+from neuroncore.timeline import estimate, latency_ns
+from neuroncore.timeline.results.cache import forget
+from nkigym import RewriteGraph, certificate, matmul_root, rewrite_graph
+from nkigym.analysis.roofline import Rooflines
+from nkigym.baseline import baseline_kernel
+from nkigym.search import Budget, Plan, search
+from nkigym.spaces import LoopSpace
+from nkigym.tile_rewrites import Node, Walk, descend, walk
+from nkigym.tiles.lowering import lower
+from nkigym.tuning import problem, verify_winner
 
 VISITS, PROGRAMS, DEPTH, SEED = 2_000, 100, 10, 7
 EXAMPLES = Path(__file__).parents[1] / "examples" / "gym"
@@ -61,7 +63,7 @@ WANTED = {
     "rmsnorm_matmul": "3 times, 1.5",
     "attention": "3 times, 1.5",
 }
-"""How much faster than the naive kernel, and the ratio to the binding resource's least time."""
+"""How much faster than the baseline kernel, and the ratio to the binding resource's least time."""
 
 
 _AsWritten = argparse.RawDescriptionHelpFormatter
@@ -92,15 +94,15 @@ def _print_programs() -> None:
             f" canonical, {found['visited'] - 1:7,} transitions, {found['cpu_s']:.2f} s, "
             f"{found['peak_mb']:.0f} MB"
         )
-    large = space_of(matmul_root(8, 8, 8))
-    seconds, _ = _timed(lambda: walk(space_of(matmul_root(8, 8, 8)), VISITS, SEED))
+    large = rewrite_graph(matmul_root(8, 8, 8))
+    seconds, _ = _timed(lambda: walk(rewrite_graph(matmul_root(8, 8, 8)), VISITS, SEED))
     print(f"random walk, 8x8x8: {seconds / VISITS * 1e6:.0f} µs a certified visit (at most 150)")
     seconds, (end, _) = _timed(lambda: descend(large))
     left = len(large.tile_program(end).statements)
     print(f"descent, 8x8x8: {seconds:.2f} s from 1,601 to {left} statements (at most 1)")
     _print_rolling()
     _print_pipeline()
-    _print_price()
+    _print_latency()
     gym_loops.main()
     if os.environ.get("NKI_AUTOTUNE_CHECKOUT"):
         _print_peer()
@@ -131,7 +133,7 @@ def _enumerated(tiles: str, *options: str) -> dict[str, Any]:
 
 
 def _print_rolling() -> None:
-    small = space_of(matmul_root(2, 2, 2))
+    small = rewrite_graph(matmul_root(2, 2, 2))
     cases = {
         "29 statements": (small.program, 0.5),
         "of 256³, ten steps on": (small.tile_program(_deep(small, Random(SEED))), 0.5),
@@ -149,7 +151,7 @@ def _print_rolling() -> None:
 
 def _print_pipeline() -> None:
     """The whole way of 100 programs, step by step."""
-    space = space_of(matmul_root(2, 2, 2))
+    space = rewrite_graph(matmul_root(2, 2, 2))
     random = Random(SEED)
     left, right = (
         np.random.default_rng(SEED).integers(-64, 64, (256, 256)).astype(np.float32)
@@ -182,17 +184,17 @@ def _print_pipeline() -> None:
     )
 
 
-def _print_price() -> None:
-    """Of a matmul of 2048³, naive and as scheduled by hand."""
-    start = naive(matmul, *REAL[matmul])
-    for name, program in {"naive": start, "scheduled": scheduled(start, MATMUL)[0]}.items():
+def _print_latency() -> None:
+    """Of a matmul of 2048³, baseline and hand-scheduled."""
+    start = baseline_kernel(matmul, *REAL[matmul])
+    for name, program in {"baseline": start, "scheduled": scheduled(start, MATMUL)[0]}.items():
         played, known = [], []
         for _ in range(20):
             forget()
             for costs in (played, known):
-                costs.append(_timed(lambda p=program: price_ns(p, verified=True))[0] * 1e6)
+                costs.append(_timed(lambda p=program: latency_ns(p, verified=True))[0] * 1e6)
         print(
-            f"price of a matmul, {name}: {played[0]:.0f} µs, later {min(played):.0f} when it is "
+            f"estimate of a matmul, {name}: {played[0]:.0f} µs, later {min(played):.0f} when it is "
             f"played, {min(known):.0f} µs when it is known (at most 200), best of twenty"
         )
 
@@ -200,9 +202,9 @@ def _print_price() -> None:
 def _print_schedules(seconds: float, clock: Callable[[], float]) -> None:
     """The fastest schedule of each example, against what its resources need and what was wanted.
 
-    `at most`: what is the naive kernel's time, over what the binding resource of the winner needs.
+    `at most`: the baseline kernel's time over the time of the winner's binding resource.
     """
-    print("| kernel | naive µs | best µs | times | at most | binding | ratio | TensorE's peak "
+    print("| kernel | baseline µs | best µs | times | at most | binding | ratio | TensorE's peak "
           "| wanted | candidates | steps |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for name, wanted in WANTED.items():
@@ -211,7 +213,7 @@ def _print_schedules(seconds: float, clock: Callable[[], float]) -> None:
         space = LoopSpace(asked.root)
         outcome = search(space, Plan("descent", Budget(seconds=seconds)), clock=clock)
         schedule = [space.write_step(step) for step in outcome.best.schedule()]
-        prove(asked.root, outcome.best.state, schedule, asked.smaller)
+        verify_winner(asked.root, outcome.best.state, schedule, asked.smaller)
         needed = Rooflines(asked.root.target, asked.root.nki).of(outcome.best.state)
         binding = max(needed, key=lambda resource: needed[resource])
         before, after = outcome.report.root_ns, outcome.report.best_ns
@@ -224,7 +226,7 @@ def _print_schedules(seconds: float, clock: Callable[[], float]) -> None:
         )
 
 
-def _deep(space: Space, random: Random) -> Node:
+def _deep(space: RewriteGraph, random: Random) -> Node:
     """A program DEPTH steps from the root; walks that end before are given up."""
     while True:
         at = Walk(space, random)

@@ -1,14 +1,14 @@
-"""Loop steps: what a certified visit costs, and how near the bound schedules by hand come.
+"""Loop steps: what a certified visit costs, and how near the bound hand-written schedules come.
 
     python benchmarks/gym_loops.py
 
-A visit is one step of a schedule by hand, with the claims that make it legal, from the program that
-the step before left. CPU time, the mean of five rounds, beside that at a small size: it does not
-depend on sizes. What was made before the first round is no garbage that a visit pays for. The bound
+A visit is one step of a hand-written schedule, with the claims that make it legal, from the program
+that the step before left. CPU time, the mean of five rounds, beside that at a small size: it does
+not depend on sizes. Objects from before the first round are not collected during a visit. The bound
 is the time for which the engine that binds is busy.
 
-Then random walks from the naive matmul, as gym_peer.py walks the public original's: over the kinds
-of steps that it has, in programs of its size, and over all kinds in larger ones.
+Then random walks from the baseline matmul, as gym_peer.py walks the public original's: over the
+kinds of steps that it has, in programs of its size, and over all kinds in larger ones.
 """
 
 from __future__ import annotations
@@ -34,18 +34,12 @@ from packages.nkigym.tests.loop_functions import (
     softmax,
 )
 from packages.nkigym.tests.loop_running import scheduled
-from packages.nkigym.tests.loop_schedules import (
-    ATTENTION,
-    GATED,
-    MATMUL,
-    RMSNORM_MATMUL,
-    SOFTMAX,
-)
+from packages.nkigym.tests.loop_schedules import ATTENTION, GATED, MATMUL, RMSNORM_MATMUL, SOFTMAX
 
 from neuroncore.program import Program, check, walk
 from neuroncore.timeline import estimate
-from nkigym.loops import TRANSFORMS, Refused, Step, opportunities, take
-from nkigym.naive import naive
+from nkigym.baseline import baseline_kernel
+from nkigym.transforms import TRANSFORMS, TransformError, TransformStep, opportunities, take
 
 ROUNDS = 5
 SEED = 7
@@ -65,18 +59,18 @@ SCHEDULES: dict[Callable[..., Any], str] = {
 def main() -> None:
     """Two lines per kernel: its time before and after, and the cost of its steps."""
     for function, text in SCHEDULES.items():
-        start = naive(function, *REAL[function])
+        start = baseline_kernel(function, *REAL[function])
         program, steps = scheduled(start, text)
         check(program)
         before, after = estimate(start).total_ns / 1e3, estimate(program)
         total, lanes = after.total_ns / 1e3, after.lanes
         name, bound = max(((n, u.busy_ns / 1e3) for n, u in lanes.items()), key=lambda e: e[1])
         print(
-            f"{function.__name__:15} {before:8.1f} µs naive, {total:6.1f} µs after {len(steps)} "
+            f"{function.__name__:15} {before:8.1f} µs baseline, {total:6.1f} µs after {len(steps)} "
             f"steps: {before / total:.1f} times, {total / bound:.2f} of {name}, "
             f"MFU {100 * after.mfu:.1f} %"
         )
-        small = naive(function, *HALFWAY[function])
+        small = baseline_kernel(function, *HALFWAY[function])
         costs = [visits(start, steps), visits(small, steps)]
         listing = [_timed(lambda p=p: opportunities(p))[0] * 1e6 for p in (start, program)]
         sizes = [sum(1 for _ in walk(p.body)) for p in (start, program)]
@@ -89,22 +83,23 @@ def main() -> None:
 
 
 def print_walks() -> None:
-    """A line per walk: what steps that are taken cost, those that are refused, the listing."""
-    start = naive(matmul, *REAL[matmul])
+    """A line per walk: the cost of certified steps, of rejected steps, and of the listing."""
+    start = baseline_kernel(matmul, *REAL[matmul])
     for name, kinds, most in (("public original's kinds", PUBLIC, 60), ("all", TRANSFORMS, 200)):
-        taken, refused, listed = _walk(start, frozenset(kinds), most)
+        taken, rejected, listed = _walk(start, frozenset(kinds), most)
         print(
             f"a random walk over {name}, programs of up to {most} statements: a certified step "
-            f"{mean(taken):.0f} µs, median {median(taken):.0f} µs, refused {mean(refused):.0f} µs, "
+            f"{mean(taken):.0f} µs, median {median(taken):.0f} µs, rejected "
+            f"{mean(rejected):.0f} µs, "
             f"all steps offered are listed in {mean(listed):.0f} µs"
         )
 
 
 def _walk(start: Program, kinds: frozenset[str], most: int) -> tuple[list[float], ...]:
-    """Microseconds of steps taken, steps refused, lists of what is offered."""
+    """Microseconds of steps taken, steps rejected, lists of what is offered."""
     rng, program = random.Random(SEED), start
     taken: list[float] = []
-    refused: list[float] = []
+    rejected: list[float] = []
     listed: list[float] = []
     gc.collect()
     gc.freeze()
@@ -117,20 +112,20 @@ def _walk(start: Program, kinds: frozenset[str], most: int) -> tuple[list[float]
             continue
         step = rng.choice(steps)
         seconds, after = _timed(lambda p=program, s=step: _tried(p, s))
-        (refused if after is None else taken).append(seconds * 1e6)
+        (rejected if after is None else taken).append(seconds * 1e6)
         program = after or program
-    return taken, refused, listed
+    return taken, rejected, listed
 
 
-def _tried(program: Program, step: Step) -> Program | None:
-    """The program after a step; None where it is refused."""
+def _tried(program: Program, step: TransformStep) -> Program | None:
+    """The program after a step; None where it is rejected."""
     try:
         return take(program, step).program
-    except Refused:
+    except TransformError:
         return None
 
 
-def visits(start: Program, steps: Sequence[Step]) -> list[float]:
+def visits(start: Program, steps: Sequence[TransformStep]) -> list[float]:
     """Microseconds of each step, round after round."""
     found = []
     gc.collect()

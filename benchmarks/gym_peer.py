@@ -114,15 +114,19 @@ def loops(checkout: Path, folder: Path, given: list[str]) -> dict[str, Any]:
     shapes = dict.fromkeys(("lhs_T", "rhs"), ((2048, 2048), "bfloat16"))
     world = environment.KernelMDP(kernel, shapes, every)
     rng, state = random.Random(SEED), world.reset()
-    began, refused = time.process_time(), 0
+    began, rejected = time.process_time(), 0
     for _ in range(int(given[0])):
         actions = world.legal_actions(state)
         try:
             state = world.step(state, rng.choice(actions)) if actions else world.reset()
         except transforms.TransformLegalityError:
-            refused += 1
+            rejected += 1
     spent = time.process_time() - began
-    return {"visits": int(given[0]), "refused": refused, "ms_a_visit": spent / int(given[0]) * 1e3}
+    return {
+        "visits": int(given[0]),
+        "rejected": rejected,
+        "ms_a_visit": spent / int(given[0]) * 1e3,
+    }
 
 
 def _imported(folder: Path, name: str, text: str) -> Any:

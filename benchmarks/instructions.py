@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 import nki_runtime
-from neuroncore.core import NeuronCore
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
 from neuroncore.memory import View
 from nki_dtypes import bfloat16
 
@@ -61,8 +61,8 @@ def some(shape: tuple[int, ...], dtype: np.dtype | type = np.float32) -> np.ndar
 
 def in_sbuf(core: NeuronCore, values: np.ndarray) -> View:
     """A tile as kernels make it, holding `values`."""
-    tile = core.allocate(values.shape, values.dtype, Space.sbuf)
-    tile.settle()
+    tile = core.allocate(values.shape, values.dtype, MemorySpace.sbuf)
+    tile.initialize()
     tile.array[...] = values
     return tile
 
@@ -74,7 +74,7 @@ def float32_rows(version: str, shape: tuple[int, int]) -> Iterator[Row]:
     x, y, column, out = some(shape), some(shape), some((shape[0], 1)), some(shape)
     tx, ty, tout = (in_sbuf(core, a) for a in (x, y, out))
     x, y, out = tx.array, ty.array, tout.array  # the bare operation works on the same memory
-    far, tcolumn = core.adopt(x.copy()), core.adopt(column.copy(), Space.sbuf)
+    far, tcolumn = core.adopt(x.copy()), core.adopt(column.copy(), MemorySpace.sbuf)
     dma_copy, tensor_copy, tensor_tensor = nisa.dma_copy, nisa.tensor_copy, nisa.tensor_tensor
     tensor_scalar, tensor_reduce = nisa.tensor_scalar, nisa.tensor_reduce
     yield Row("dma_copy", lambda: dma_copy(dst=tout, src=far), lambda: np.copyto(out, x), 3)
@@ -103,8 +103,11 @@ def float32_rows(version: str, shape: tuple[int, int]) -> Iterator[Row]:
 def matmul_row(nisa: Any, core: NeuronCore, shape: tuple[int, int]) -> Row:
     """(K, K) stationary, (K, N) moving, added to what PSUM holds."""
     left, right, out = some((shape[0], shape[0])), some(shape), some(shape)
-    stationary, moving = core.adopt(left.copy(), Space.sbuf), core.adopt(right.copy(), Space.sbuf)
-    acc, nc_matmul = core.adopt(out.copy(), Space.psum), nisa.nc_matmul
+    stationary, moving = (
+        core.adopt(left.copy(), MemorySpace.sbuf),
+        core.adopt(right.copy(), MemorySpace.sbuf),
+    )
+    acc, nc_matmul = core.adopt(out.copy(), MemorySpace.psum), nisa.nc_matmul
     return Row(
         "nc_matmul",
         lambda: nc_matmul(dst=acc, stationary=stationary, moving=moving),
@@ -137,7 +140,7 @@ def bfloat16_rows() -> Iterator[Row]:
 def slicing_rows() -> Iterator[Row]:
     """An operand's brackets."""
     x = some(TILE)
-    for space in (Space.sbuf, Space.psum):
+    for space in (MemorySpace.sbuf, MemorySpace.psum):
         tile = NeuronCore().adopt(x.copy(), space)
         yield Row(
             f"slicing, {space}", lambda tile=tile: tile[0:128, 0:256], lambda: x[0:128, 0:256], 1

@@ -53,8 +53,8 @@ class Workload:
         sums = 2 * self.terms**0.5 * 2.0**-24
         ulp = {"float32": sums, "float16": 2.0**-9, "bfloat16": 2.0**-6}[self.dtype]
         expected = wide(self.reference(**self.arguments()))
-        apart, largest = np.abs(wide(result) - expected).max(), np.abs(expected).max()
-        assert apart <= ulp * largest, f"{self.name} {self.dtype}: {apart} apart of {largest}"
+        error, largest = np.abs(wide(result) - expected).max(), np.abs(expected).max()
+        assert error <= ulp * largest, f"{self.name} {self.dtype}: {error} of {largest}"
 
 
 def wide(array: np.ndarray) -> np.ndarray:

@@ -37,7 +37,7 @@ from kernel_workloads import WORKLOADS, Workload  # type: ignore
 
 import nki_runtime
 from neuroncore.checks import watching
-from neuroncore.observe import Event, Watcher, watched_by
+from neuroncore.machine.observe import Event, Watcher, watched_by
 from neuroncore.program import Recorder
 
 MEAN, LARGEST, OBSERVED, CHECKED = 1.3, 2.5, 1.5, 2.0  # from the goals of this project

@@ -4,7 +4,7 @@
 
 prints one JSON object for each workload: the least CPU time of RUNS (5) in milliseconds and how far
 the result is from NumPy's, of the largest number. Only its interpreter of NKI 0.2 is loaded, not
-the package around it, which wants torch and triton; the names that it replaces are those of our
+the package around it, which needs torch and triton; the names that it replaces are the names of our
 `nki`. Its rotary embedding turns two tensors at once: half its time counts. What it cannot run is
 left out.
 """
@@ -45,7 +45,7 @@ def interpreter(checkout: Path) -> ModuleType:
     import nki.language as nl  # type: ignore
 
     simulation.nki_patch_lang()
-    for name in ("float32", "float16", "bfloat16"):  # it knows dtypes by name
+    for name in ("float32", "float16", "bfloat16"):  # dtypes are given by name
         setattr(nl, name, name)
     return simulation
 
@@ -68,7 +68,7 @@ def layers(given: Arrays) -> tuple[list[Any], np.ndarray]:
     return [*given.values(), out], out
 
 
-def turned(given: Arrays) -> tuple[list[Any], np.ndarray]:
+def transposed(given: Arrays) -> tuple[list[Any], np.ndarray]:
     """Heads before positions, and angles for both halves."""
     x = np.ascontiguousarray(given["x"].swapaxes(0, 1))[None]
     angles = [np.concatenate([given[name]] * 2, axis=1) for name in ("cos", "sin")]
@@ -89,7 +89,7 @@ KERNELS: dict[str, tuple[str, Callable[[Arrays], tuple[list[Any], np.ndarray]], 
     "matmul": ("matmul.py", product, 1),
     "softmax": ("softmax.py", by_rows, 1),
     "rmsnorm": ("rmsnorm.py", by_rows, 1),
-    "rope": ("rope.py", turned, 2),
+    "rope": ("rope.py", transposed, 2),
     "mlp": ("mlp.py", layers, 1),
     "attention": ("tiled_attention.py", attended, 1),
 }
@@ -107,8 +107,8 @@ def measure(simulation: ModuleType, checkout: Path, workload: Workload, runs: in
     while len(taken) < runs and sum(taken) < ENOUGH_MS:
         taken.append(cpu_ms(lambda: function.run(*arguments)))
     expected = wide(workload.reference(**given))
-    apart = float(np.abs(wide(out) - expected).max() / np.abs(expected).max())
-    row = {"name": workload.name, "dtype": workload.dtype, "ms": min(taken) / times, "apart": apart}
+    error = float(np.abs(wide(out) - expected).max() / np.abs(expected).max())
+    row = {"name": workload.name, "dtype": workload.dtype, "ms": min(taken) / times, "error": error}
     print(json.dumps(row), flush=True)
 
 
@@ -122,7 +122,7 @@ def main(runs: int) -> int:
         for workload in WORKLOADS:
             try:
                 measure(simulation, checkout, workload, runs)
-            except Exception as failed:  # whatever it raises is its answer
+            except Exception as failed:  # any exception is a result
                 said = f"{type(failed).__name__}: {failed}".splitlines()[0]
                 print(f"{workload.name} {workload.dtype}: {said}", file=sys.stderr)
     return 0

@@ -13,10 +13,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from nki_migrate.findings import FileStatus
-from nki_migrate.processing import Task, process_all
-from nki_migrate.request import Request
-from nki_migrate.sources import mentions_nki
+from nki_migrate.engine.processing import Task, process_all
+from nki_migrate.engine.results import FileStatus
+from nki_migrate.files.sources import mentions_nki
+from nki_migrate.settings.request import Request
 
 ROOT = Path(__file__).parent.parent
 REPEATS = 3

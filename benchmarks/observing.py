@@ -3,8 +3,8 @@
     python benchmarks/observing.py [--runs N]
 
 CPU time of the process with single-threaded BLAS: the kernel alone, then with a recorder, so that a
-slow moment of the machine meets both. The ratio is the median over N rounds of observed over plain
-in the same round, after one round that is not counted. `estimate` is the whole of
+slow moment of the machine affects both. The ratio is the median over N rounds of observed over
+plain in the same round, after one round that is not counted. `estimate` is the whole of
 nki_runtime.estimate on the same arguments, nothing executed, over the plain run. Nothing here is
 asserted.
 """
@@ -26,7 +26,7 @@ from examples import LANGUAGES, cpu_ms, geometric_mean, load, timed_cases  # typ
 
 import nki_runtime
 from neuroncore.errors import KernelError
-from neuroncore.observe import watched_by
+from neuroncore.machine.observe import watched_by
 from neuroncore.program import Recorder
 from nki_migrate.verify.arrays import fill_array
 from nki_migrate.verify.cases import Case
@@ -78,7 +78,7 @@ def main() -> None:
             warnings.simplefilter("ignore")
             plain, ratio, estimate = measure(backend, case, runs)
         ratios.append(ratio)
-        shown = "refused" if estimate is None else f"{estimate:.2f}"
+        shown = "unsupported" if estimate is None else f"{estimate:.2f}"
         print(f"{backend + '/' + case.kernel:32}{plain:9.1f} ms{ratio:10.2f}{shown:>10}")
     print(f"{f'geometric mean (bound {BOUND})':44}{geometric_mean(ratios):10.2f}")
 

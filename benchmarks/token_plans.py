@@ -7,9 +7,10 @@ The kernels of examples/tokenplan on their first case, and the matrix product at
 worth a pipeline. Milliseconds are CPU time, the least of five runs: "check" that the program breaks
 no rule, "effects" until the accesses are known, "elision" with every proof and witness, "reduction"
 to the minimal graph, "plan" the search for slots, queues and waits (it plays about ten of them),
-"emission" of the plan file. Waits are those of the plan and, behind "of", those if every conflict
-between queues waited; "in a run" counts the instances that wait for something new. Microseconds are
-the timeline's without the launch; "x busiest" is the plan's time over its busiest engine's own.
+"emission" of the plan file. Waits are the waits of the plan and, behind "of", the waits if every
+conflict between queues waited; "in a run" counts the instances that wait for something new.
+Microseconds are the timeline's without the launch; "x busiest" is the plan's time over its busiest
+engine's own.
 
 `--straight` prints seconds for programs of 10,000 instructions without a loop, of one run each;
 "analysis" is effects, elision and reduction together.
@@ -30,7 +31,7 @@ import nki_runtime
 from neuroncore.errors import KernelError
 from neuroncore.program import Program
 from nki_migrate.verify.cases import read_cases
-from tokenplan import TokenGraph, analyse, document
+from tokenplan import TokenGraph, analyse
 from tokenplan.neuroncore import (
     AsyncPlan,
     Comparison,
@@ -41,6 +42,7 @@ from tokenplan.neuroncore import (
     schedule,
     violations,
 )
+from tokenplan.report import plan_file
 
 FOLDER = Path(__file__).parents[1] / "examples" / "tokenplan"
 TIMINGS, SEED, RUNS = 10_000, 6, 5
@@ -108,7 +110,7 @@ def _timed(program: Program) -> tuple[TokenGraph, AsyncPlan, dict[str, float]]:
     began = time.process_time()
     plan = schedule(graph, program)
     planned = time.process_time()
-    document.write(graph, plan.as_json())
+    plan_file.write(graph, plan.as_json())
     written = time.process_time()
     seconds = {**graph.seconds, "plan": planned - began, "emission": written - planned}
     return graph, plan, {step: took * 1e3 for step, took in seconds.items()}
@@ -153,8 +155,8 @@ def tables(names: Sequence[str]) -> Iterator[str]:
             continue
         try:
             found.append(rows(measure(name, make())))
-        except KernelError as refused:
-            print(f"{name}: {str(refused).splitlines()[0]}", file=sys.stderr)
+        except KernelError as error:
+            print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
     for number, head in enumerate(HEADS):
         yield "| " + " | ".join(head) + " |"
         yield "|---" + "|---:" * (len(head) - 1) + "|" if number < 2 else "|---|---|---|"
@@ -177,7 +179,7 @@ def straight(names: Sequence[str]) -> Iterator[str]:
         assert counts is not None
         seconds["analysis"] = sum(seconds[step] for step in ("effects", "elision", "reduction"))
         began = time.process_time()
-        document.write(graph)
+        plan_file.write(graph)
         seconds["plan file"] = time.process_time() - began
         numbers = (counts.pairs, counts.removed, counts.untested, len(graph.with_status("kept")))
         row = (name, *(f"{n:,}" for n in numbers), *(f"{seconds[step]:.1f}" for step in steps))

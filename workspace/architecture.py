@@ -6,7 +6,6 @@ FILE.
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
@@ -52,32 +51,12 @@ def _layers(held: list[dict[str, Any]], about: dict[str, str]) -> Iterator[str]:
 
 
 def _never(held: list[dict[str, Any]]) -> Iterator[str]:
-    """Each group of libraries is drawn once, below whoever must do without it."""
+    """Each group of libraries is drawn once, below the packages that must not import it."""
     for number, contract in enumerate(c for c in held if c["type"] == "forbidden"):
         libraries = ", ".join(contract["forbidden_modules"])
         yield f'    without{number}(["{libraries}"])'
         yield from (f"    {module} --x without{number}" for module in contract["source_modules"])
 
 
-def with_diagram(document: str, drawn: str) -> str:
-    """The document with this diagram. Raises ValueError where it has no place for one."""
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"no place for the diagram: expected the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{drawn}\n{END}{after}"
-
-
-def main(arguments: list[str]) -> int:
-    """Print the diagram, or rewrite it in the one argument."""
-    drawn = diagram(contracts(), described())
-    if not arguments:
-        print(drawn)
-        return 0
-    page = Path(arguments[0])
-    page.write_text(with_diagram(page.read_text(encoding="utf-8"), drawn), encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    print(diagram(contracts(), described()))

@@ -1,8 +1,8 @@
-"""neuroncore with its timeline compiled by mypyc, held to the plain one: same tests, same prices.
+"""neuroncore with its timeline compiled by mypyc, compared with the plain one: tests and latencies.
 
     compiled.py DIR    builds a wheel for this computer and this Python into DIR
     compiled.py        builds one, installs it into a clean environment, runs the timeline's tests
-                       there, prices the same programs with both, to the bit, and prints how long
+                       there, compares latencies of programs with both, prints how long it takes
 
 Both need a C compiler. Every other build of neuroncore is plain and needs none: the wheel is built
 from a copy of the package whose build system is another one.
@@ -22,18 +22,25 @@ from pathlib import Path
 from time import process_time
 
 from neuroncore.program import parse_program
-from neuroncore.timeline import play, price_ns
-from neuroncore.timeline.remembered import forget
+from neuroncore.timeline import latency_ns
+from neuroncore.timeline.playing import in_order
+from neuroncore.timeline.results.cache import forget
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE, PLACE = ROOT / "packages/neuroncore", "workspace/compiled.py"
 COMPILERS = ("cc", "gcc", "clang")
-PLAYING = (
-    "access", "bodies", "carried", "clock", "compile", "described", "gaps", "lanes", "periodic",
-    "play", "ports", "recent", "regions", "series", "sites", "skips", "state", "streams",
-    "touches", "tracks", "waits",
-)  # fmt: skip
-"""The modules of the timeline that play programs, which are compiled together."""
+PLAYING = {
+    "compilation": ("call_demands", "compiler", "loops"),
+    "dependences": ("access", "region_series", "regions", "release_times", "tracks"),
+    "model": ("clock", "lanes"),
+    "periodicity": ("extrapolation", "steady_state"),
+    "playing": ("in_order", "sites", "skipped_periods", "state"),
+    "resources": ("ports", "reservations", "streams"),
+}
+"""Folder of the timeline → its modules that play programs, which are compiled together."""
+SOURCES = [
+    f"src/neuroncore/timeline/{f}/{name}.py" for f, names in PLAYING.items() for name in names
+]
 BUILD_SYSTEM = f"""\
 [build-system]
 requires = ["hatchling>=1.27,<2"]
@@ -45,12 +52,12 @@ packages = ["src/neuroncore"]
 [tool.hatch.build.targets.wheel.hooks.mypyc]
 dependencies = ["hatch-mypyc>=0.16,<1", "mypy>=2,<3"]
 mypy-args = ["--ignore-missing-imports", "--follow-imports=silent"]
-include = {json.dumps([f"src/neuroncore/timeline/{name}.py" for name in PLAYING])}
+include = {json.dumps(SOURCES)}
 """
 SEEDS, ROUNDS = 200, 50
-LEAVE_OUT = ("known_is_not_played", "let_go_at_once")
+LEAVE_OUT = ("known_is_not_played", "freed_at_once")
 """Tests of what is compiled otherwise: no method can be replaced, and functions inside functions
-are let go by the garbage collector.
+are freed by the garbage collector.
 """
 
 
@@ -70,7 +77,7 @@ def build(into: Path) -> Path:
         return Path(shutil.copy(wheel, into))
 
 
-def hold_to_the_plain_one() -> int:
+def compare_with_plain() -> int:
     """Build, test, compare; 1 where the two differ or a test fails."""
     with tempfile.TemporaryDirectory() as scratch:
         python = _environment(Path(scratch))
@@ -80,9 +87,11 @@ def hold_to_the_plain_one() -> int:
         plain, compiled = (_asked(each) for each in (Path(sys.executable), python))
     assert compiled.pop("file").endswith((".so", ".pyd")), "nothing is compiled"
     assert plain.pop("file").endswith(".py"), "what was to be plain is compiled"
-    took = {name: (plain.pop(name), compiled.pop(name)) for name in ("naive, µs", "all, ms")}
+    took = {name: (plain.pop(name), compiled.pop(name)) for name in ("matmul, µs", "all, ms")}
     differ = [name for name in plain if plain[name] != compiled[name]]
-    print(f"{len(plain)} prices of programs, {len(differ)} differ: {', '.join(differ) or 'none'}")
+    print(
+        f"{len(plain)} latencies of programs, {len(differ)} differ: {', '.join(differ) or 'none'}"
+    )
     for name, (slow, fast) in took.items():
         print(f"{name}: plain {slow:,.0f}, compiled {fast:,.0f}, {slow / fast:.2f} times as fast")
     return int(bool(failed or differ))
@@ -99,28 +108,28 @@ def _environment(scratch: Path) -> Path:
 
 
 def _asked(python: Path) -> dict:
-    """What `prices` says in that Python."""
-    asked = [python, __file__, "--prices"]
+    """What `latencies` returns in that Python."""
+    asked = [python, __file__, "--latencies"]
     return json.loads(subprocess.run(asked, cwd=ROOT, check=True, capture_output=True).stdout)
 
 
-def prices() -> dict:
-    """Price of each program, which file plays them, and how long it takes."""
+def latencies() -> dict:
+    """Latency of each program, which file plays them, and how long it takes."""
     sys.path[:0] = [str(CORE / "tests"), str(ROOT)]
     kernels, random = (import_module(f"timeline.{name}") for name in ("kernels", "random_kernels"))
-    matmul = import_module("benchmarks.model.price").MATMUL
+    matmul = import_module("benchmarks.model.latency").MATMUL
     programs = {name: kernels.program(text) for name, text in kernels.ALL.items()}
     programs |= {f"random {n}": random.random_program(n, f"trn{1 + n % 3}") for n in range(SEEDS)}
     start = process_time()
-    found: dict = {name: price_ns(each, verified=True) for name, each in programs.items()}
-    found |= {"file": play.__file__, "all, ms": (process_time() - start) * 1e3}
-    naive, took = parse_program(matmul), []
+    found: dict = {name: latency_ns(each, verified=True) for name, each in programs.items()}
+    found |= {"file": in_order.__file__, "all, ms": (process_time() - start) * 1e3}
+    program, took = parse_program(matmul), []
     for _ in range(ROUNDS):
         forget()
         start = process_time()
-        price_ns(naive, verified=True)
+        latency_ns(program, verified=True)
         took.append((process_time() - start) * 1e6)
-    return found | {"naive, µs": min(took)}
+    return found | {"matmul, µs": min(took)}
 
 
 def main(arguments: list[str]) -> int:
@@ -129,10 +138,10 @@ def main(arguments: list[str]) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("dir", nargs="?", type=Path)
-    parser.add_argument("--prices", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--latencies", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
-    if given.prices:
-        print(json.dumps(prices()))
+    if given.latencies:
+        print(json.dumps(latencies()))
         return 0
     for what, names in {"a C compiler": COMPILERS, "uv": ("uv",)}.items():
         if not any(map(shutil.which, names)):
@@ -140,7 +149,7 @@ def main(arguments: list[str]) -> int:
             print(f"{what} is needed: {where}; try `uv run python {PLACE}`", file=sys.stderr)
             return 2
     if given.dir is None:
-        return hold_to_the_plain_one()
+        return compare_with_plain()
     print(build(given.dir))
     return 0
 

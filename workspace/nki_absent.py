@@ -21,7 +21,7 @@ def imported() -> list[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown() -> Iterator[None]:
-    """Fail the test that brought one of the names in, and the rest after it."""
+    """Fail the test that imported one of the names, and the rest after it."""
     yield
     if found := imported():
         pytest.fail(f"{', '.join(found)} in sys.modules: no switch is on in this stage")

@@ -34,7 +34,9 @@ _COUNTED = ("nki", "nl", "nisa", "nki.compiler")
 
 
 class Bindings(ast.NodeVisitor):
-    """What the names of a file stand for below `neuronxcc.nki`; imports anywhere in it count."""
+    """The full names below `neuronxcc.nki` that the names of a file refer to; imports anywhere in
+    it count.
+    """
 
     def __init__(self) -> None:
         self.full: dict[str, str] = {}
@@ -51,7 +53,7 @@ class Bindings(ast.NodeVisitor):
                 self.full[alias.asname or alias.name] = f"{node.module}.{alias.name}"
 
     def name_of(self, node: ast.expr) -> str | None:
-        """The full name of what an expression stands for, if it is below the root."""
+        """The full name that an expression refers to, if it is below the root."""
         match node:
             case ast.Name(id=name):
                 return self.full.get(name)

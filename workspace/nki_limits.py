@@ -1,7 +1,7 @@
 """What is checked of every function of NKI: the limits of its record, or of what it is made of.
 
 Nothing here is a list: records give their limits (and in which versions a call that breaks one is
-refused), functions of the languages are followed to the records that they name and to the errors
+rejected), functions of the languages are followed to the records that they name and to the errors
 that they raise.
 """
 
@@ -18,23 +18,30 @@ from typing import Any
 from members import ROOT
 
 from neuroncore.checks import CHECKS
-from neuroncore.core import NeuronCore
 from neuroncore.instructions import INSTRUCTIONS, Instruction, Limit
-from neuroncore.instructions._example import example_call
-from neuroncore.instructions._refused import (
-    code_refusals,
+from neuroncore.isa.examples import example_call
+from neuroncore.isa.unsupported import (
+    code_rejections,
     codes,
-    common_refusals,
-    function_refusals,
+    common_rejections,
+    function_rejections,
     is_told,
 )
+from neuroncore.machine.core import NeuronCore
 from neuroncore.options import Options
 from neuroncore.surface import VERSIONS, signature, span, version_tuple
-from nki_beta2 import _arithmetic
+from nki_beta2.nl import arithmetic
 
-OURS = ("nki_beta2", "neuroncore._handle", "neuroncore.core", "neuroncore.memory",
-        "neuroncore.registers", "neuroncore.trigonometry", "neuroncore.launch")  # fmt: skip
-"""Where a function is followed to; behind that, records say what is refused."""
+OURS = (
+    "nki_beta2",
+    "neuroncore.isa.handles",
+    "neuroncore.machine.core",
+    "neuroncore.memory",
+    "neuroncore.machine.registers",
+    "neuroncore.machine.trigonometry",
+    "neuroncore.machine.launch",
+)
+"""Where a function is followed to; behind that, records say what is rejected."""
 
 NAMES = ROOT / "tests" / "coverage" / "nki_names.json"
 """Every public name of NKI that is documented, with its versions."""
@@ -44,10 +51,10 @@ LOOSE = Options(start_partition="ignore")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a function leads to: records, what it refuses by itself, what a device does not run."""
+    """What a function leads to: records, what it rejects by itself, what a device does not run."""
 
     records: set[str] = field(default_factory=set)
-    refusals: set[str] = field(default_factory=set)
+    rejections: set[str] = field(default_factory=set)
     issues: set[str] = field(default_factory=set)
 
 
@@ -68,7 +75,7 @@ def limit_text(record: Instruction, limit: Limit, version: str | None = None) ->
 
 
 def limit_versions(record: Instruction, limit: Limit) -> list[str]:
-    """The versions with the instruction in which the call that breaks a limit is refused."""
+    """The versions with the instruction in which the call that breaks a limit is rejected."""
     return [v for v in having(record.name) if limit_text(record, limit, v)]
 
 
@@ -95,7 +102,7 @@ def record_limits(name: str) -> dict[str, list[str]]:
 
 @cache
 def limit_targets(name: str) -> dict[str, str]:
-    """Limit → ", on" its target, for those of one target whose text does not name it."""
+    """Limit → ", on" its target, for limits of one target whose text does not name it."""
     record = INSTRUCTIONS[name]
     found: dict[str, str] = {}
     for limit in record.limits:
@@ -106,22 +113,22 @@ def limit_targets(name: str) -> dict[str, str]:
 
 
 @cache
-def record_refusals(name: str) -> tuple[str, ...]:
-    """What the code of a record refuses besides, as its text writes it."""
+def record_rejections(name: str) -> tuple[str, ...]:
+    """What the code of a record rejects besides, as its text writes it."""
     told = record_limits(name)
-    return tuple(t for t in code_refusals(INSTRUCTIONS[name]) if not is_told(t, told))
+    return tuple(t for t in code_rejections(INSTRUCTIONS[name]) if not is_told(t, told))
 
 
 def number_checked(name: str) -> int:
     """How many lines the section of a record has."""
-    return len(record_limits(name)) + len(record_refusals(name))
+    return len(record_limits(name)) + len(record_rejections(name))
 
 
 # -- what a function of a language leads to -------------------------------------------------------
 
 
 def followed(value: Any) -> Found:
-    """The records and refusals that a function of a language leads to."""
+    """The records and rejections that a function of a language leads to."""
     found, seen = Found(), set()
     waiting = list(_functions_in(value))
     while waiting:
@@ -131,7 +138,7 @@ def followed(value: Any) -> Found:
         seen.add(function.__code__)
         strings = _strings(function.__code__)
         found.records.update(strings & INSTRUCTIONS.keys())
-        found.refusals.update(function_refusals(function))
+        found.rejections.update(function_rejections(function))
         waiting += [f for n in _named(function) for f in _functions_in(n)]
     return found
 
@@ -176,7 +183,7 @@ def _named(function: FunctionType) -> Iterator[Any]:
     scope = function.__globals__
     owners: list[Any] = [scope[n] for n in names if isinstance(scope.get(n), (ModuleType, type))]
     if "trigonometry" in scope["__name__"]:
-        owners.append(_arithmetic)
+        owners.append(arithmetic)
     if "core" in names or scope["__name__"] == NeuronCore.__module__:
         owners.append(NeuronCore)
     for name in sorted(names):
@@ -201,9 +208,9 @@ def led_to(name: str, module: str, version: str, value: Any) -> Found:
 
 
 def limits_section(numbers: Mapping[str, int], issues: Mapping[str, int]) -> Iterator[str]:
-    """The limits of records; the refusals and the known issues that cells name by number."""
+    """The limits of records; the rejections and the known issues that cells name by number."""
     yield from ("## Limits of instructions", "", LIMITS, "", "### Every instruction", "")
-    yield from (f"- {text}" for text in common_refusals())
+    yield from (f"- {text}" for text in common_rejections())
     yield ""
     for name in INSTRUCTIONS:
         yield from (f"### {name}", "")
@@ -211,9 +218,9 @@ def limits_section(numbers: Mapping[str, int], issues: Mapping[str, int]) -> Ite
         targets = limit_targets(name)
         for text, versions in record_limits(name).items():
             yield f"- {span(versions)}{targets.get(text, '')}: {text}"
-        yield from (f"- also: {text}" for text in record_refusals(name))
+        yield from (f"- also: {text}" for text in record_rejections(name))
         yield ""
-    yield from ("## Refusals", "", REFUSALS, "")
+    yield from ("## Rejections", "", REJECTIONS, "")
     yield from (f"- R{number}: {text}" for text, number in numbers.items())
     yield from ("", "## Known issues of devices", "", ISSUES, "")
     yield from (f"- D{number}: {text}" for text, number in issues.items())
@@ -224,15 +231,15 @@ def limits_section(numbers: Mapping[str, int], issues: Mapping[str, int]) -> Ite
 LIMITS = """\
 Each with the versions in which it holds, as a call that breaks it is told: the numbers are that
 call's. A limit that is another one in other versions or on other targets has a line for each; *on*
-names the target of that call. Below them, after *also*, what the instruction's code refuses where
+names the target of that call. Below them, after *also*, what the instruction's code rejects where
 no such call is kept: values that it finds when it is executed, attributes that are written wrongly,
-a limit's further reasons; `{…}` stands for what came. All are enforced always, when the call is
+a limit's further reasons; `{…}` is the value passed. All are enforced always, when the call is
 made; what is a warning there by an [option](options.md) is an error under `--check device`."""
 
-REFUSALS = """\
-What functions refuse besides the limits of the instructions that they are made of, always, when
-they are called; `{…}` stands for what came."""
+REJECTIONS = """\
+What functions reject besides the limits of the instructions that they are made of, always, when
+they are called; `{…}` is the value passed."""
 
 ISSUES = """\
 What functions do here and, as documents say, not on a device, or perhaps not: they give values, and
-`--check device` reports each call that meets one, at the kernel's line."""
+`--check device` reports each call with such a function, at the kernel's line."""

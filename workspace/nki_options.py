@@ -1,4 +1,4 @@
-"""docs/options.md: every doubt about NKI and the machine, what is chosen, and why.
+"""docs/options.md: every modelling assumption about NKI and the machine, its default, and why.
 
 `python workspace/nki_options.py [FILE]` prints the page or writes it.
 """
@@ -11,7 +11,6 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from neuroncore.options import Options
@@ -20,14 +19,14 @@ INTRO = """\
 # Options
 
 What documents of NKI leave open, or say in two ways, is a field of `neuroncore.options.Options`.
-The default is the choice that hides least: it is what holds until somebody asks for another.
+The default is the choice that hides least: it applies unless another is set.
 
 - `nki-run --option NAME=VALUE script.py`, more than once for several;
 - `nki_runtime.use(NAME=VALUE)` in Python, `nki_beta2.language("0.6", NAME=VALUE)` without a switch;
 - in `cases.toml`, for the runs of one case: `[case.options]` with `NAME = VALUE`.
 
-A name or value that is none is an error that lists those that are. This page is written from the
-fields by `python workspace/nki_options.py docs/options.md`.
+An unknown name or value is an error that lists the known ones. This page is written from the
+fields by `python workspace/pages.py`.
 """
 
 DISAGREEMENTS: dict[str, tuple[str, ...]] = {
@@ -57,7 +56,7 @@ DISAGREEMENTS: dict[str, tuple[str, ...]] = {
         "accumulate_on_unwritten",
         "usable_sbuf_bytes",
     ),
-    "negative indices are refused (parser frontend) or allowed (0.6); an int on the partition "
+    "negative indices are rejected (parser frontend) or allowed (0.6); an int on the partition "
     "dimension drops it (up to 0.4) or keeps it (from 0.5)": ("negative_index", "partition_index"),
     "the formulas of gelu's variants are not spelled out": ("activation_formula",),
 }
@@ -95,11 +94,11 @@ def render() -> str:
 
 
 def _disagreements() -> Iterator[str]:
-    yield "| | doubt | option | default | values | why |"
+    yield "| | assumption | option | default | values | why |"
     yield "|---|---|---|---|---|---|"
-    for number, (doubt, names) in enumerate(DISAGREEMENTS.items(), 1):
+    for number, (assumption, names) in enumerate(DISAGREEMENTS.items(), 1):
         for name in names:
-            yield f"| {number} | {doubt} {_row(name)}"
+            yield f"| {number} | {assumption} {_row(name)}"
 
 
 def _row(name: str) -> str:
@@ -108,14 +107,5 @@ def _row(name: str) -> str:
     return f"| `{name}` | `{default}` | {choices(name)} | {why} |"
 
 
-def main(arguments: list[str]) -> int:
-    """Print the page, or write it into the file named."""
-    if arguments:
-        Path(arguments[0]).write_text(render(), encoding="utf-8")
-    else:
-        sys.stdout.write(render())
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    sys.stdout.write(render())

@@ -49,7 +49,7 @@ def requirements(wheel: Path) -> list[Requirement]:
 def closure(name: str, wheels: dict[str, Path]) -> set[str]:
     """`name` and the packages of ours that it requires, directly or not.
 
-    They are installed by path: a public package that happens to have our name is never fetched.
+    They are installed by path: a public package that happens to have our name is never downloaded.
     """
     needed, pending = set[str](), [name]
     while pending:

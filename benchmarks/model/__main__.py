@@ -16,9 +16,9 @@ from pathlib import Path
 
 from benchmarks.model.fit import left_out_by
 from benchmarks.model.from_kernel import kernel_lines
+from benchmarks.model.latency import latency_lines
 from benchmarks.model.points import Point, all_points
 from benchmarks.model.predict import Model, Prediction
-from benchmarks.model.price import price_lines
 from benchmarks.model.table import (
     HEAD,
     bottleneck_lines,
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     points = [p for p in all_points() if not asked.section or p.section in asked.section]
     model = Model(mode=asked.mode)
     if asked.speed:
-        for line in chain(speed_lines(model, points), price_lines(), kernel_lines()):
+        for line in chain(speed_lines(model, points), latency_lines(), kernel_lines()):
             print(line, flush=True)
         return 0
     predictions = []
@@ -63,7 +63,7 @@ def closing_lines(
     model: Model, predictions: Sequence[Prediction], leaving_out: bool
 ) -> Iterator[str]:
     """Sections, ladders, bottlenecks, percentages; last the explicit points on one line: all of
-    them, and those that gave no constant.
+    them, and the points that gave no constant.
     """
     points: list[Point] = [p.point for p in predictions]
     for section in sorted({p.section for p in points}):
@@ -79,8 +79,8 @@ def closing_lines(
     closed = [p for p in predictions if not p.point.is_explicit]
     if closed:
         yield f"through the closed compiler (sections 3, 6, 7): {summary_text(closed)}"
-    apart = summary_text(independent(known))
-    yield f"{summary_text(known)}; of those that gave no constant {apart}"
+    without = summary_text(independent(known))
+    yield f"{summary_text(known)}; of points that gave no constant {without}"
 
 
 def left_out_lines(points: Sequence[Point]) -> Iterator[str]:

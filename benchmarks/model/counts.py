@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from neuroncore.engines import HBM
+from neuroncore.enums import HBM
 from neuroncore.program import Access, Call, Loop, Program, Statement
 
 

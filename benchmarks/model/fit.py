@@ -94,7 +94,7 @@ def given_by(points: Sequence[Point]) -> set[Given]:
 
 
 def without(left_out: Sequence[Point], others: Sequence[Point], fitter: Fitter) -> Constants:
-    """The constants as they are for somebody who has seen `others` only."""
+    """The constants that `others` alone give."""
     now, unknown = constants(), []
     kept = given_by(others)
     for given in sorted(given_by(left_out)):

@@ -204,10 +204,10 @@ def transposed(left: Any, right: Any) -> Any:
         nisa.dma_copy(dst=rows, src=left[m : m + 128, :])
         blocks = []
         for k in range(0, contraction, 128):
-            turned = nl.ndarray((128, 128), dtype=left.dtype, buffer=nl.psum)
-            nisa.nc_transpose(dst=turned, data=rows[:, k : k + 128])
+            transposed = nl.ndarray((128, 128), dtype=left.dtype, buffer=nl.psum)
+            nisa.nc_transpose(dst=transposed, data=rows[:, k : k + 128])
             block = nl.ndarray((128, 128), dtype=left.dtype, buffer=nl.sbuf)
-            nisa.tensor_copy(dst=block, src=turned)
+            nisa.tensor_copy(dst=block, src=transposed)
             blocks.append(block)
         for n in range(0, width, 512):
             total = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)

@@ -62,18 +62,18 @@ def _gap(point: Point, timeline: Timeline, values: Values) -> float:
     return min(b.start_ns for b in consumers) - done
 
 
-def _starts_apart(point: Point, timeline: Timeline, values: Values) -> float:
+def _start_interval(point: Point, timeline: Timeline, values: Values) -> float:
     """From one start to the next."""
-    return _apart([bar.start_ns for bar in chosen(point, timeline)])
+    return _mean_interval([bar.start_ns for bar in chosen(point, timeline)])
 
 
 def _rate(point: Point, timeline: Timeline, values: Values) -> float:
     """Bytes per ns of a stream of equal transfers."""
     bars = chosen(point, timeline)
-    return timeline.hbm_bytes / len(bars) / _apart([bar.end_ns for bar in bars])
+    return timeline.hbm_bytes / len(bars) / _mean_interval([bar.end_ns for bar in bars])
 
 
-def _apart(times: Sequence[float]) -> float:
+def _mean_interval(times: Sequence[float]) -> float:
     return median(after - before for before, after in pairwise(times))
 
 
@@ -84,7 +84,7 @@ READINGS: Mapping[str, Callable[[Point, Timeline, Values], float]] = {
     "transfer": _transfer,
     "span": _span,
     "gap": _gap,
-    "starts_apart": _starts_apart,
+    "start_interval": _start_interval,
     "rate": _rate,
 }
 

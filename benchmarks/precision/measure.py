@@ -10,7 +10,7 @@ from benchmarks.precision.operations import Operation
 
 import nkigen_lite
 from nki_dtypes import STORAGE_DTYPES
-from nkigen_lite.compile import lowered, rewritten
+from nkigen_lite.compiler.compile import lowered, rewritten
 
 
 @dataclass(frozen=True, slots=True)

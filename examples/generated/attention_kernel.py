@@ -68,43 +68,50 @@ def attention(x0, x1, x2):
     )
     out = nl.ndarray((4, 256, 64), dtype=nl.float32, buffer=nl.shared_hbm)
     for batch in range(2):
-        turned_rows = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        transposed_rows = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         x0_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             x0_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
             x0.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
         )
-        turned = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned[:, 0, :], x0_tile[:, 0, :])
-        nisa.nc_transpose(turned[:, 1, :], x0_tile[:, 1, :])
-        nisa.tensor_copy(turned_rows.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0), turned)
+        transposed = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed[:, 0, :], x0_tile[:, 0, :])
+        nisa.nc_transpose(transposed[:, 1, :], x0_tile[:, 1, :])
+        nisa.tensor_copy(
+            transposed_rows.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
+            transposed,
+        )
         right = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         x1_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             x1_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
             x1.ap(pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch),
         )
-        turned_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_2[:, 0, :], x1_tile[:, 0, :])
-        nisa.nc_transpose(turned_2[:, 1, :], x1_tile[:, 1, :])
-        nisa.tensor_copy(right.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), turned_2)
+        transposed_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed_2[:, 0, :], x1_tile[:, 0, :])
+        nisa.nc_transpose(transposed_2[:, 1, :], x1_tile[:, 1, :])
+        nisa.tensor_copy(right.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), transposed_2)
         right_2 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             right_2.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
             x2.ap(pattern=[[64, 128], [16384, 2], [8192, 2], [1, 64]], offset=32768*batch),
         )
         product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
-        nisa.nc_matmul(product[:, 0:256], turned_rows[0:64, 0, 0:128], moving=right[0:64, 0, :])
-        nisa.nc_matmul(product[:, 256:512], turned_rows[0:64, 0, 128:256], moving=right[0:64, 0, :])
+        nisa.nc_matmul(product[:, 0:256], transposed_rows[0:64, 0, 0:128], moving=right[0:64, 0, :])
+        nisa.nc_matmul(
+            product[:, 256:512],
+            transposed_rows[0:64, 0, 128:256],
+            moving=right[0:64, 0, :],
+        )
         product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
             product_2[:, 0:256],
-            turned_rows[64:128, 0, 0:128],
+            transposed_rows[64:128, 0, 0:128],
             moving=right[64:128, 0, :],
         )
         nisa.nc_matmul(
             product_2[:, 256:512],
-            turned_rows[64:128, 0, 128:256],
+            transposed_rows[64:128, 0, 128:256],
             moving=right[64:128, 0, :],
         )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -172,23 +179,27 @@ def attention(x0, x1, x2):
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.reciprocal(reciprocal_of_rows, exp_of_rows)  # from attention.py:8
-        turned_rows_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_3 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_3[:, 0, :], exp_tile[:, 0, 0:128])
-        nisa.nc_transpose(turned_3[:, 1, :], exp_tile[:, 1, 0:128])
-        nisa.nc_transpose(turned_3[:, 2, :], exp_tile[:, 0, 128:256])
-        nisa.nc_transpose(turned_3[:, 3, :], exp_tile[:, 1, 128:256])
+        transposed_rows_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        transposed_3 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed_3[:, 0, :], exp_tile[:, 0, 0:128])
+        nisa.nc_transpose(transposed_3[:, 1, :], exp_tile[:, 1, 0:128])
+        nisa.nc_transpose(transposed_3[:, 2, :], exp_tile[:, 0, 128:256])
+        nisa.nc_transpose(transposed_3[:, 3, :], exp_tile[:, 1, 128:256])
         nisa.tensor_copy(
-            turned_rows_2.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-            turned_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_rows_2.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_3 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
-            nisa.nc_matmul(product_3[:, 0:64], turned_rows_2[:, k, 0:128], moving=right_2[:, k, :])
+            nisa.nc_matmul(
+                product_3[:, 0:64],
+                transposed_rows_2[:, k, 0:128],
+                moving=right_2[:, k, :],
+            )
         for k in range(2):
             nisa.nc_matmul(
                 product_3[:, 64:128],
-                turned_rows_2[:, k, 128:256],
+                transposed_rows_2[:, k, 128:256],
                 moving=right_2[:, k, :],
             )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -260,27 +271,27 @@ def attention(x0, x1, x2):
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.reciprocal(reciprocal_of_rows_2, exp_of_rows_2)  # from attention.py:8
-        turned_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_4 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_4[:, 0, :], exp_tile_2[:, 0, 0:128])
-        nisa.nc_transpose(turned_4[:, 1, :], exp_tile_2[:, 1, 0:128])
-        nisa.nc_transpose(turned_4[:, 2, :], exp_tile_2[:, 0, 128:256])
-        nisa.nc_transpose(turned_4[:, 3, :], exp_tile_2[:, 1, 128:256])
+        transposed_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        transposed_4 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed_4[:, 0, :], exp_tile_2[:, 0, 0:128])
+        nisa.nc_transpose(transposed_4[:, 1, :], exp_tile_2[:, 1, 0:128])
+        nisa.nc_transpose(transposed_4[:, 2, :], exp_tile_2[:, 0, 128:256])
+        nisa.nc_transpose(transposed_4[:, 3, :], exp_tile_2[:, 1, 128:256])
         nisa.tensor_copy(
-            turned_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-            turned_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_4 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(
                 product_4[:, 0:64],
-                turned_rows_3[:, k, 0:128],
+                transposed_rows_3[:, k, 0:128],
                 moving=right_2[:, k + 2, :],
             )
         for k in range(2):
             nisa.nc_matmul(
                 product_4[:, 64:128],
-                turned_rows_3[:, k, 128:256],
+                transposed_rows_3[:, k, 128:256],
                 moving=right_2[:, k + 2, :],
             )
         multiply_tile = nl.ndarray(  # from attention.py:16

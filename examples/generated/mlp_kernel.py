@@ -27,18 +27,18 @@ def mlp(x0, x1, x2, x3):
     left = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
     x0_tile = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
     nisa.dma_copy(x0_tile, x0.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0))
-    turned = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned[:, 0, :], x0_tile[:, 0, 0:128])
-    nisa.nc_transpose(turned[:, 1, :], x0_tile[:, 1, 0:128])
-    nisa.nc_transpose(turned[:, 2, :], x0_tile[:, 0, 128:256])
-    nisa.nc_transpose(turned[:, 3, :], x0_tile[:, 1, 128:256])
-    nisa.nc_transpose(turned[:, 4, :], x0_tile[:, 0, 256:384])
-    nisa.nc_transpose(turned[:, 5, :], x0_tile[:, 1, 256:384])
-    nisa.nc_transpose(turned[:, 6, :], x0_tile[:, 0, 384:512])
-    nisa.nc_transpose(turned[:, 7, :], x0_tile[:, 1, 384:512])
+    transposed = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_transpose(transposed[:, 0, :], x0_tile[:, 0, 0:128])
+    nisa.nc_transpose(transposed[:, 1, :], x0_tile[:, 1, 0:128])
+    nisa.nc_transpose(transposed[:, 2, :], x0_tile[:, 0, 128:256])
+    nisa.nc_transpose(transposed[:, 3, :], x0_tile[:, 1, 128:256])
+    nisa.nc_transpose(transposed[:, 4, :], x0_tile[:, 0, 256:384])
+    nisa.nc_transpose(transposed[:, 5, :], x0_tile[:, 1, 256:384])
+    nisa.nc_transpose(transposed[:, 6, :], x0_tile[:, 0, 384:512])
+    nisa.nc_transpose(transposed[:, 7, :], x0_tile[:, 1, 384:512])
     nisa.tensor_copy(
         left.ap(pattern=[[1024, 128], [256, 4], [1, 2], [2, 128]], offset=0),
-        turned.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
+        transposed.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
     )
     for block in range(2):
         right = nl.ndarray((128, 4, 512), dtype=nl.float32, buffer=nl.sbuf)

@@ -157,21 +157,21 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         op1=nl.multiply,
         operand1=x1_rows,
     )
-    turned_rows = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    turned = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned[:, 0, :], multiply_tile[:, 0, 0:128])
-    nisa.nc_transpose(turned[:, 1, :], multiply_tile[:, 1, 0:128])
-    nisa.nc_transpose(turned[:, 2, :], multiply_tile[:, 0, 128:256])
-    nisa.nc_transpose(turned[:, 3, :], multiply_tile[:, 1, 128:256])
+    transposed_rows = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    transposed = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_transpose(transposed[:, 0, :], multiply_tile[:, 0, 0:128])
+    nisa.nc_transpose(transposed[:, 1, :], multiply_tile[:, 1, 0:128])
+    nisa.nc_transpose(transposed[:, 2, :], multiply_tile[:, 0, 128:256])
+    nisa.nc_transpose(transposed[:, 3, :], multiply_tile[:, 1, 128:256])
     nisa.tensor_copy(
-        turned_rows.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-        turned.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        transposed_rows.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        transposed.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
     )
     product = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:24
     for k in range(2):
-        nisa.nc_matmul(product[:, 0:256], turned_rows[:, k, 0:128], moving=right[:, k, :])
+        nisa.nc_matmul(product[:, 0:256], transposed_rows[:, k, 0:128], moving=right[:, k, :])
     for k in range(2):
-        nisa.nc_matmul(product[:, 256:512], turned_rows[:, k, 128:256], moving=right[:, k, :])
+        nisa.nc_matmul(product[:, 256:512], transposed_rows[:, k, 128:256], moving=right[:, k, :])
     product_rows = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_copy(product_rows, product.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0))
     nisa.dma_copy(
@@ -180,9 +180,13 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     )
     product_2 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:24
     for k in range(2):
-        nisa.nc_matmul(product_2[:, 0:256], turned_rows[:, k, 0:128], moving=right_2[:, k, :])
+        nisa.nc_matmul(product_2[:, 0:256], transposed_rows[:, k, 0:128], moving=right_2[:, k, :])
     for k in range(2):
-        nisa.nc_matmul(product_2[:, 256:512], turned_rows[:, k, 128:256], moving=right_2[:, k, :])
+        nisa.nc_matmul(
+            product_2[:, 256:512],
+            transposed_rows[:, k, 128:256],
+            moving=right_2[:, k, :],
+        )
     product_rows_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_copy(
         product_rows_2,
@@ -194,9 +198,13 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
     )
     product_3 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:24
     for k in range(2):
-        nisa.nc_matmul(product_3[:, 0:256], turned_rows[:, k, 0:128], moving=right_3[:, k, :])
+        nisa.nc_matmul(product_3[:, 0:256], transposed_rows[:, k, 0:128], moving=right_3[:, k, :])
     for k in range(2):
-        nisa.nc_matmul(product_3[:, 256:512], turned_rows[:, k, 128:256], moving=right_3[:, k, :])
+        nisa.nc_matmul(
+            product_3[:, 256:512],
+            transposed_rows[:, k, 128:256],
+            moving=right_3[:, k, :],
+        )
     product_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     nisa.tensor_copy(
         product_rows_3,
@@ -340,7 +348,7 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         )
     reshape_in_hbm = nl.ndarray((256, 256), dtype=nl.float32, buffer=nl.private_hbm)
     for batch in range(2):
-        turned_rows_2 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
+        transposed_rows_2 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         concatenate_in_hbm_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             concatenate_in_hbm_tile.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
@@ -348,12 +356,12 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch
             ),
         )
-        turned_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_2[:, 0, :], concatenate_in_hbm_tile[:, 0, :])
-        nisa.nc_transpose(turned_2[:, 1, :], concatenate_in_hbm_tile[:, 1, :])
+        transposed_2 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed_2[:, 0, :], concatenate_in_hbm_tile[:, 0, :])
+        nisa.nc_transpose(transposed_2[:, 1, :], concatenate_in_hbm_tile[:, 1, :])
         nisa.tensor_copy(
-            turned_rows_2.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
-            turned_2,
+            transposed_rows_2.ap(pattern=[[256, 128], [128, 2], [1, 128]], offset=0),
+            transposed_2,
         )
         right_4 = nl.ndarray((128, 1, 256), dtype=nl.float32, buffer=nl.sbuf)
         concatenate_in_hbm_2_tile = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.sbuf)
@@ -365,10 +373,10 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
                 pattern=[[128, 128], [64, 2], [16384, 2], [1, 64]], offset=32768*batch
             ),
         )
-        turned_3 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_3[:, 0, :], concatenate_in_hbm_2_tile[:, 0, :])
-        nisa.nc_transpose(turned_3[:, 1, :], concatenate_in_hbm_2_tile[:, 1, :])
-        nisa.tensor_copy(right_4.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), turned_3)
+        transposed_3 = nl.ndarray((128, 2, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed_3[:, 0, :], concatenate_in_hbm_2_tile[:, 0, :])
+        nisa.nc_transpose(transposed_3[:, 1, :], concatenate_in_hbm_2_tile[:, 1, :])
+        nisa.tensor_copy(right_4.ap(pattern=[[256, 128], [1, 2], [2, 128]], offset=0), transposed_3)
         right_5 = nl.ndarray((128, 4, 64), dtype=nl.float32, buffer=nl.sbuf)
         nisa.dma_copy(
             right_5.ap(pattern=[[256, 128], [128, 2], [64, 2], [1, 64]], offset=0),
@@ -379,23 +387,23 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         product_4 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
             product_4[:, 0:256],
-            turned_rows_2[0:64, 0, 0:128],
+            transposed_rows_2[0:64, 0, 0:128],
             moving=right_4[0:64, 0, :],
         )
         nisa.nc_matmul(
             product_4[:, 256:512],
-            turned_rows_2[0:64, 0, 128:256],
+            transposed_rows_2[0:64, 0, 128:256],
             moving=right_4[0:64, 0, :],
         )
         product_5 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from attention.py:14
         nisa.nc_matmul(
             product_5[:, 0:256],
-            turned_rows_2[64:128, 0, 0:128],
+            transposed_rows_2[64:128, 0, 0:128],
             moving=right_4[64:128, 0, :],
         )
         nisa.nc_matmul(
             product_5[:, 256:512],
-            turned_rows_2[64:128, 0, 128:256],
+            transposed_rows_2[64:128, 0, 128:256],
             moving=right_4[64:128, 0, :],
         )
         exp_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -463,23 +471,27 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.reciprocal(reciprocal_of_rows, exp_of_rows)  # from attention.py:8
-        turned_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_4 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_4[:, 0, :], exp_tile[:, 0, 0:128])
-        nisa.nc_transpose(turned_4[:, 1, :], exp_tile[:, 1, 0:128])
-        nisa.nc_transpose(turned_4[:, 2, :], exp_tile[:, 0, 128:256])
-        nisa.nc_transpose(turned_4[:, 3, :], exp_tile[:, 1, 128:256])
+        transposed_rows_3 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        transposed_4 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed_4[:, 0, :], exp_tile[:, 0, 0:128])
+        nisa.nc_transpose(transposed_4[:, 1, :], exp_tile[:, 1, 0:128])
+        nisa.nc_transpose(transposed_4[:, 2, :], exp_tile[:, 0, 128:256])
+        nisa.nc_transpose(transposed_4[:, 3, :], exp_tile[:, 1, 128:256])
         nisa.tensor_copy(
-            turned_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-            turned_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_rows_3.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_6 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
-            nisa.nc_matmul(product_6[:, 0:64], turned_rows_3[:, k, 0:128], moving=right_5[:, k, :])
+            nisa.nc_matmul(
+                product_6[:, 0:64],
+                transposed_rows_3[:, k, 0:128],
+                moving=right_5[:, k, :],
+            )
         for k in range(2):
             nisa.nc_matmul(
                 product_6[:, 64:128],
-                turned_rows_3[:, k, 128:256],
+                transposed_rows_3[:, k, 128:256],
                 moving=right_5[:, k, :],
             )
         exp_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -551,27 +563,27 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
             reduce_cmd=nisa.reduce_cmd.reset_reduce,
         )
         nisa.reciprocal(reciprocal_of_rows_2, exp_of_rows_2)  # from attention.py:8
-        turned_rows_4 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-        turned_5 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_transpose(turned_5[:, 0, :], exp_tile_2[:, 0, 0:128])
-        nisa.nc_transpose(turned_5[:, 1, :], exp_tile_2[:, 1, 0:128])
-        nisa.nc_transpose(turned_5[:, 2, :], exp_tile_2[:, 0, 128:256])
-        nisa.nc_transpose(turned_5[:, 3, :], exp_tile_2[:, 1, 128:256])
+        transposed_rows_4 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+        transposed_5 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_transpose(transposed_5[:, 0, :], exp_tile_2[:, 0, 0:128])
+        nisa.nc_transpose(transposed_5[:, 1, :], exp_tile_2[:, 1, 0:128])
+        nisa.nc_transpose(transposed_5[:, 2, :], exp_tile_2[:, 0, 128:256])
+        nisa.nc_transpose(transposed_5[:, 3, :], exp_tile_2[:, 1, 128:256])
         nisa.tensor_copy(
-            turned_rows_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-            turned_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_rows_4.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+            transposed_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
         )
         product_7 = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum)  # from attention.py:16
         for k in range(2):
             nisa.nc_matmul(
                 product_7[:, 0:64],
-                turned_rows_4[:, k, 0:128],
+                transposed_rows_4[:, k, 0:128],
                 moving=right_5[:, k + 2, :],
             )
         for k in range(2):
             nisa.nc_matmul(
                 product_7[:, 64:128],
-                turned_rows_4[:, k, 128:256],
+                transposed_rows_4[:, k, 128:256],
                 moving=right_5[:, k + 2, :],
             )
         multiply_tile_6 = nl.ndarray(  # from attention.py:16
@@ -626,21 +638,25 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         reshape_in_hbm_tile,
         reshape_in_hbm.ap(pattern=[[512, 128], [256, 2], [1, 256]], offset=0),
     )
-    turned_rows_5 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    turned_6 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_6[:, 0, :], reshape_in_hbm_tile[:, 0, 0:128])
-    nisa.nc_transpose(turned_6[:, 1, :], reshape_in_hbm_tile[:, 1, 0:128])
-    nisa.nc_transpose(turned_6[:, 2, :], reshape_in_hbm_tile[:, 0, 128:256])
-    nisa.nc_transpose(turned_6[:, 3, :], reshape_in_hbm_tile[:, 1, 128:256])
+    transposed_rows_5 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    transposed_6 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_transpose(transposed_6[:, 0, :], reshape_in_hbm_tile[:, 0, 0:128])
+    nisa.nc_transpose(transposed_6[:, 1, :], reshape_in_hbm_tile[:, 1, 0:128])
+    nisa.nc_transpose(transposed_6[:, 2, :], reshape_in_hbm_tile[:, 0, 128:256])
+    nisa.nc_transpose(transposed_6[:, 3, :], reshape_in_hbm_tile[:, 1, 128:256])
     nisa.tensor_copy(
-        turned_rows_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-        turned_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        transposed_rows_5.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        transposed_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
     )
     product_8 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from transformer.py:26
     for k in range(2):
-        nisa.nc_matmul(product_8[:, 0:256], turned_rows_5[:, k, 0:128], moving=right_6[:, k, :])
+        nisa.nc_matmul(product_8[:, 0:256], transposed_rows_5[:, k, 0:128], moving=right_6[:, k, :])
     for k in range(2):
-        nisa.nc_matmul(product_8[:, 256:512], turned_rows_5[:, k, 128:256], moving=right_6[:, k, :])
+        nisa.nc_matmul(
+            product_8[:, 256:512],
+            transposed_rows_5[:, k, 128:256],
+            moving=right_6[:, k, :],
+        )
     add_tile = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     multiply_tile_8 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
     x0_tile_2 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
@@ -695,32 +711,36 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         op1=nl.multiply,
         operand1=x8_rows,
     )
-    turned_rows_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
-    turned_7 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_7[:, 0, :], multiply_tile_8[:, 0, 0:128])
-    nisa.nc_transpose(turned_7[:, 1, :], multiply_tile_8[:, 1, 0:128])
-    nisa.nc_transpose(turned_7[:, 2, :], multiply_tile_8[:, 0, 128:256])
-    nisa.nc_transpose(turned_7[:, 3, :], multiply_tile_8[:, 1, 128:256])
+    transposed_rows_6 = nl.ndarray((128, 2, 256), dtype=nl.float32, buffer=nl.sbuf)
+    transposed_7 = nl.ndarray((128, 4, 128), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_transpose(transposed_7[:, 0, :], multiply_tile_8[:, 0, 0:128])
+    nisa.nc_transpose(transposed_7[:, 1, :], multiply_tile_8[:, 1, 0:128])
+    nisa.nc_transpose(transposed_7[:, 2, :], multiply_tile_8[:, 0, 128:256])
+    nisa.nc_transpose(transposed_7[:, 3, :], multiply_tile_8[:, 1, 128:256])
     nisa.tensor_copy(
-        turned_rows_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
-        turned_7.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        transposed_rows_6.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
+        transposed_7.ap(pattern=[[512, 128], [256, 2], [128, 2], [1, 128]], offset=0),
     )
     product_9 = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:8
     for k in range(2):
-        nisa.nc_matmul(product_9[:, 0:512], turned_rows_6[:, k, 0:128], moving=right_7[:, k, :])
+        nisa.nc_matmul(product_9[:, 0:512], transposed_rows_6[:, k, 0:128], moving=right_7[:, k, :])
     for k in range(2):
         nisa.nc_matmul(
             product_9[:, 512:1024],
-            turned_rows_6[:, k, 128:256],
+            transposed_rows_6[:, k, 128:256],
             moving=right_7[:, k, :],
         )
     product_10 = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
     for k in range(2):
-        nisa.nc_matmul(product_10[:, 0:512], turned_rows_6[:, k, 0:128], moving=right_8[:, k, :])
+        nisa.nc_matmul(
+            product_10[:, 0:512],
+            transposed_rows_6[:, k, 0:128],
+            moving=right_8[:, k, :],
+        )
     for k in range(2):
         nisa.nc_matmul(
             product_10[:, 512:1024],
-            turned_rows_6[:, k, 128:256],
+            transposed_rows_6[:, k, 128:256],
             moving=right_8[:, k, :],
         )
     multiply_tile_9 = nl.ndarray((128, 2, 512), dtype=nl.float32, buffer=nl.sbuf)
@@ -736,27 +756,31 @@ def block(x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11):
         data2=product_10.ap(pattern=[[1024, 128], [512, 2], [1, 512]], offset=0),
         op=nl.multiply,
     )
-    turned_rows_7 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
-    turned_8 = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_transpose(turned_8[:, 0, :], multiply_tile_9[:, 0, 0:128])
-    nisa.nc_transpose(turned_8[:, 1, :], multiply_tile_9[:, 1, 0:128])
-    nisa.nc_transpose(turned_8[:, 2, :], multiply_tile_9[:, 0, 128:256])
-    nisa.nc_transpose(turned_8[:, 3, :], multiply_tile_9[:, 1, 128:256])
-    nisa.nc_transpose(turned_8[:, 4, :], multiply_tile_9[:, 0, 256:384])
-    nisa.nc_transpose(turned_8[:, 5, :], multiply_tile_9[:, 1, 256:384])
-    nisa.nc_transpose(turned_8[:, 6, :], multiply_tile_9[:, 0, 384:512])
-    nisa.nc_transpose(turned_8[:, 7, :], multiply_tile_9[:, 1, 384:512])
+    transposed_rows_7 = nl.ndarray((128, 4, 256), dtype=nl.float32, buffer=nl.sbuf)
+    transposed_8 = nl.ndarray((128, 8, 128), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_transpose(transposed_8[:, 0, :], multiply_tile_9[:, 0, 0:128])
+    nisa.nc_transpose(transposed_8[:, 1, :], multiply_tile_9[:, 1, 0:128])
+    nisa.nc_transpose(transposed_8[:, 2, :], multiply_tile_9[:, 0, 128:256])
+    nisa.nc_transpose(transposed_8[:, 3, :], multiply_tile_9[:, 1, 128:256])
+    nisa.nc_transpose(transposed_8[:, 4, :], multiply_tile_9[:, 0, 256:384])
+    nisa.nc_transpose(transposed_8[:, 5, :], multiply_tile_9[:, 1, 256:384])
+    nisa.nc_transpose(transposed_8[:, 6, :], multiply_tile_9[:, 0, 384:512])
+    nisa.nc_transpose(transposed_8[:, 7, :], multiply_tile_9[:, 1, 384:512])
     nisa.tensor_copy(
-        turned_rows_7.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
-        turned_8.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
+        transposed_rows_7.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
+        transposed_8.ap(pattern=[[1024, 128], [256, 4], [128, 2], [1, 128]], offset=0),
     )
     product_11 = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)  # from mlp.py:10
     for k in range(4):
-        nisa.nc_matmul(product_11[:, 0:256], turned_rows_7[:, k, 0:128], moving=right_9[:, k, :])
+        nisa.nc_matmul(
+            product_11[:, 0:256],
+            transposed_rows_7[:, k, 0:128],
+            moving=right_9[:, k, :],
+        )
     for k in range(4):
         nisa.nc_matmul(
             product_11[:, 256:512],
-            turned_rows_7[:, k, 128:256],
+            transposed_rows_7[:, k, 128:256],
             moving=right_9[:, k, :],
         )
     add_tile_2 = nl.ndarray(  # from transformer.py:27

@@ -19,8 +19,8 @@ from nki_limits import (
 )
 
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.instructions._example import example_call
-from neuroncore.instructions._refused import codes, function_refusals, is_told, reached
+from neuroncore.isa.examples import example_call
+from neuroncore.isa.unsupported import codes, function_rejections, is_told, reached
 from neuroncore.surface import VERSIONS, span, version_tuple
 from neuroncore.targets import TARGETS
 
@@ -64,7 +64,7 @@ def test_a_function_has_its_limits_in_its_row_or_says_none(name):
     assert cell
     for found in found_of(name, MODULES).values():
         assert all(f"[{r}](#{r}) {number_checked(r)}" in cell for r in found.records)
-        assert found.refusals or found.records or "none" in cell
+        assert found.rejections or found.records or "none" in cell
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_function_is_followed_to_its_instructions_and_refusals(name, records, 
     found = followed(getattr(MODULES["0.6"]["nki.language"], name))
 
     assert found.records == records
-    assert any(text.startswith(refusal) for text in found.refusals)
+    assert any(text.startswith(refusal) for text in found.rejections)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_what_reads_version_or_generation_is_broken_in_each_of_them(record):
         functions = reached([check])
         if not any(map(reads_setting, functions)):
             continue
-        refusals = {text for f in functions for text in function_refusals(f, record.name)}
+        refusals = {text for f in functions for text in function_rejections(f, record.name)}
         where = [t for t in refusals if not SAYS_WHERE.search(t) and not t.startswith((*ENDS,))]
         for version, target in product(having(record.name), TARGETS):
             told = list(texts_of(record, check, version, target))

@@ -17,8 +17,8 @@ from neuroncore.activations import ACTIVATIONS, Activation
 from neuroncore.alu import ALU_OPS, AVERAGE, BYPASS, AluOp
 from neuroncore.errors import AbsentNameError, KernelError
 from neuroncore.instructions import INSTRUCTIONS, Instruction
-from neuroncore.instructions._example import Use, example_call
 from neuroncore.instructions._limits import check
+from neuroncore.isa.examples import Use, example_call
 from neuroncore.surface import VERSIONS, signature, version_tuple
 
 NAMED = {n.name: n.versions[0] for n in known_names() if n.module == "nki.language"}

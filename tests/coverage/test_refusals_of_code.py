@@ -14,7 +14,7 @@ from members import ROOT
 
 import neuroncore.instructions as package
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.instructions._refused import code_refusals, common_refusals, is_told
+from neuroncore.isa.unsupported import code_rejections, common_rejections, is_told
 
 FOLDER = Path(package.__file__).parent
 COVERAGE = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
@@ -68,13 +68,13 @@ def test_every_error_of_an_instruction_stands_on_both_pages(file, call):
 
 
 def test_refusals_name_the_record_and_constants_and_leave_out_what_comes():
-    found = code_refusals(INSTRUCTIONS["nc_n_gather"])
+    found = code_rejections(INSTRUCTIONS["nc_n_gather"])
 
     assert "an index is {…} (expected: 0 to {…}) [NKI: nc_n_gather, index range]" in found
 
 
 def test_a_condition_on_the_text_gives_two_refusals():
-    found = code_refusals(INSTRUCTIONS["iota"])
+    found = code_rejections(INSTRUCTIONS["iota"])
 
     rule = "[NKI: compile-time constants]"
     assert f"offset is not an int (expected: a compile-time int) {rule}" in found
@@ -82,9 +82,9 @@ def test_a_condition_on_the_text_gives_two_refusals():
 
 
 def test_what_all_instructions_refuse_is_said_once():
-    assert "{…} is in {…} (expected: {…}) [NKI: {…}, memories]" in common_refusals()
-    assert any(t.startswith("scalar_offset is {…}, outside") for t in common_refusals())
-    assert any("moves the access outside" in t for t in common_refusals())
+    assert "{…} is in {…} (expected: {…}) [NKI: {…}, memories]" in common_rejections()
+    assert any(t.startswith("scalar_offset is {…}, outside") for t in common_rejections())
+    assert any("moves the access outside" in t for t in common_rejections())
 
 
 @pytest.mark.parametrize(

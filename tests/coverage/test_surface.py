@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from members import ROOT
-from nki_coverage import NAMES, PARTLY, Name, known_names, modelled, modules_of, render
+from nki_coverage import NAMES, PARTLY, Name, known_names, modelled, modules_of
 
 import nki_runtime
 from neuroncore.errors import KernelError, UnsupportedError
@@ -142,7 +141,7 @@ def test_functions_of_nki_isa_have_the_documented_defaults(version):
             if parameter not in NOT_DOCUMENTED_SO:
                 assert taken[parameter].default == _default(text, version), full(name)
     left_out = [n for n in documented_functions(version, "nki.isa") if n not in compared]
-    assert {modelled(MODULES[version], name) for name in left_out} <= {"refused"}
+    assert {modelled(MODULES[version], name) for name in left_out} <= {"rejected"}
 
 
 def _split(text: str) -> list[str]:
@@ -312,12 +311,6 @@ REFUSED = {
     ("nki.language", "tile_size.psum_min_align"), ("nki.language", "tile_size.sbuf_min_align"),
 }  # fmt: skip
 """Names that a version has, and that are refused: no document prints their value."""
-
-
-def test_the_page_is_up_to_date():
-    page = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
-
-    assert page == render(), "run: python workspace/nki_coverage.py docs/coverage.md"
 
 
 def test_the_table_holds_every_version():

@@ -20,14 +20,6 @@ def run(*arguments: str, **more) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *arguments], capture_output=True, encoding="utf-8", **more)
 
 
-def test_the_page_is_up_to_date():
-    """When this fails: python -m neuroncore.timeline docs/model.md"""
-    text = PAGE.read_text(encoding="utf-8")
-    tables = text.split("<!-- constants: begin -->\n")[1].split("\n<!-- constants: end -->")[0]
-
-    assert tables + "\n" == run(check=True).stdout
-
-
 @pytest.mark.parametrize("name", [*costs()["machine"], *costs()["constants"]])
 def test_a_constant_is_listed_with_its_values_confidence_and_source(name):
     row = (costs()["machine"] | costs()["constants"])[name]

@@ -8,7 +8,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 from members import ROOT
-from nki_options import DISAGREEMENTS, reasons, render
+from nki_options import DISAGREEMENTS, reasons
 
 from neuroncore.options import Options
 
@@ -20,10 +20,6 @@ def cells_of(name: str) -> list[str]:
     """The last cells of the one row of an option: name, default, values, why."""
     (line,) = re.findall(rf"^\|.*\| `{name}` \|.*$|^\| `{name}` \|.*$", PAGE, re.MULTILINE)
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)][-5:-1]
-
-
-def test_the_page_is_up_to_date():
-    assert render() == PAGE, "run: python workspace/nki_options.py docs/options.md"
 
 
 @pytest.mark.parametrize("field", fields(Options), ids=lambda f: f.name)

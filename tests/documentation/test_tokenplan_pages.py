@@ -19,13 +19,6 @@ GUIDE = (ROOT / "docs" / "tokenplan.md").read_text(encoding="utf-8")
 CODES = ROOT / "docs" / "tokenplan-codes.md"
 
 
-def test_the_page_of_codes_is_up_to_date():
-    """When this fails: python -m tokenplan.codes > docs/tokenplan-codes.md"""
-    command = (sys.executable, "-m", "tokenplan.codes")
-    printed = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
-    assert printed == CODES.read_text(encoding="utf-8")
-
-
 def flat(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 

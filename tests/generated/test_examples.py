@@ -16,7 +16,7 @@ from generated import FOLDER, Example, examples
 import nki_runtime
 import nkigen_lite
 from neuroncore.checks.subset import check_script
-from nkigen_lite.ulps import difference
+from nkigen_lite.tensors.ulps import difference
 
 EVERY = pytest.mark.parametrize("example", examples(), ids=lambda e: e.name)
 NAMES = "memory,capacity,subset,device,race"

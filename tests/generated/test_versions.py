@@ -16,8 +16,8 @@ import nkigen_lite
 from neuroncore.checks import watching
 from neuroncore.checks.subset import check_script
 from nkigen_lite import as_spec
-from nkigen_lite.cli.running import normal_inputs
-from nkigen_lite.compile import Compiled
+from nkigen_lite.cli.generated_source import normal_inputs
+from nkigen_lite.compiler.compile import Compiled
 
 VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
 

@@ -8,15 +8,15 @@ import pytest
 
 import nki_runtime
 from neuroncore.program import emit, reroll
-from nkigym import exhaust, matmul_root, space_of
-from nkigym.lower import lower
+from nkigym import exhaust, matmul_root, rewrite_graph
+from nkigym.tiles.lowering import lower
 from nkigym.tiles.program import LOAD
 
 
 def some_programs(tiles, number):
     """The root, the deepest, and some between."""
     contraction, rows, columns = tiles
-    space = space_of(matmul_root(rows=rows, columns=columns, contraction=contraction))
+    space = rewrite_graph(matmul_root(rows=rows, columns=columns, contraction=contraction))
     nodes = list(exhaust(space).depths)
     chosen = (nodes[0], nodes[-1], *random.Random(4).sample(nodes, number))
     return [space.tile_program(node) for node in chosen]

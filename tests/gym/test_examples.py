@@ -11,7 +11,7 @@ import pytest
 from members import ROOT
 
 from nkigym import tune
-from nkigym.tuning.running import run_source
+from nkigym.tuning.execution import run_source
 
 EXAMPLES = sorted((ROOT / "examples" / "gym").glob("*.py"))
 EVERY = pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
@@ -55,7 +55,7 @@ def test_an_example_runs_as_a_program(file):
 @pytest.mark.thorough
 @EVERY
 def test_an_example_becomes_three_times_as_fast_at_its_real_size(file):
-    """But for what naive kernels already do at two fifths of the speed of their bytes."""
+    """But for what baseline kernels already do at two fifths of the speed of their bytes."""
     example = runpy.run_path(str(file))
 
     tuned = tune(example[file.stem], *example["SPECS"], budget=1000)

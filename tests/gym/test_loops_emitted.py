@@ -1,4 +1,4 @@
-"""Scheduled kernels, written as source, run and give what the naive kernel gives, every bit."""
+"""Scheduled kernels, written as source, run and give what the baseline kernel gives, every bit."""
 
 import runpy
 
@@ -13,17 +13,11 @@ from packages.nkigym.tests.loop_functions import (
     softmax,
 )
 from packages.nkigym.tests.loop_running import given, outputs, scheduled
-from packages.nkigym.tests.loop_schedules import (
-    ATTENTION,
-    GATED,
-    MATMUL,
-    RMSNORM_MATMUL,
-    SOFTMAX,
-)
+from packages.nkigym.tests.loop_schedules import ATTENTION, GATED, MATMUL, RMSNORM_MATMUL, SOFTMAX
 
 import nki_runtime
 from neuroncore.program import emit
-from nkigym.naive import naive
+from nkigym.baseline import baseline_kernel
 
 LONG = pytest.mark.thorough
 CASES = [
@@ -37,7 +31,7 @@ CASES = [
 
 @pytest.mark.parametrize("function, text", CASES)
 def test_the_emitted_schedule_gives_what_the_naive_kernel_gives(function, text, tmp_path):
-    start = naive(function, *HALFWAY[function])
+    start = baseline_kernel(function, *HALFWAY[function])
     program, _ = scheduled(start, text)
     file = tmp_path / "kernel.py"
     file.write_text(emit(program), "utf-8")
@@ -51,7 +45,7 @@ def test_the_emitted_schedule_gives_what_the_naive_kernel_gives(function, text, 
 
 
 def test_the_scheduled_product_is_exact():
-    start = naive(matmul, *HALFWAY[matmul])
+    start = baseline_kernel(matmul, *HALFWAY[matmul])
     left, right = given(start)
 
     got, *_ = outputs(scheduled(start, MATMUL)[0])

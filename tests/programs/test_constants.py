@@ -23,7 +23,7 @@ from neuroncore.program import (
     parse_program,
     whole,
 )
-from neuroncore.program.nodes import Buffer
+from neuroncore.program.ir.nodes import Buffer
 from nki_dtypes import ALL
 from nki_runtime import use
 

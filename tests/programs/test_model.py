@@ -281,7 +281,7 @@ def test_the_last_line_sums_up_the_explicit_points_and_those_that_gave_no_consta
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[1:3]] == ["a1", "a2"]
     share = r"median \d+\.\d % p90 \d+\.\d % \(2 points\)"
-    assert re.fullmatch(f"{share}; of those that gave no constant {share}", lines[-1])
+    assert re.fullmatch(f"{share}; of points that gave no constant {share}", lines[-1])
 
 
 def test_the_table_is_written_as_a_page(tmp_path, capsys):

@@ -33,7 +33,7 @@ def test_of_several_tensors_made_by_one_line_findings_say_which():
     with watching("overlap", "memory") as report:
         kernel(np.ones((1, 1), np.float32))
 
-    lost, unwritten = sorted(report, key=lambda f: f.check, reverse=True)[:2]
+    lost, unwritten = sorted(report, key=lambda f: f.rule, reverse=True)[:2]
     assert lost.message == (
         "tiles (3rd of 3 made there) overwrites tiles (1st of 3 made there), "
         "which is used afterwards"

@@ -69,7 +69,7 @@ def test_a_kernel_that_does_not_fit_says_so_in_the_users_own_lines(nki_run, tmp_
     assert set(caret.strip()) == {"^"}
 
 
-def test_another_version_refuses_what_the_newest_takes(nki_run):
+def test_another_version_rejects_what_the_newest_takes(nki_run):
     assert nki_run(kernel="last_row").stdout == "4.0\n"
 
     done = nki_run("--nki", "0.2", kernel="last_row")

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from neuroncore.results import widened
+from neuroncore.machine.results import widened
 from nki_dtypes import bfloat16, float32, int32
-from nki_runtime._compare import Step, departed, ulps_apart
+from nki_runtime.cli.comparison import ExecutedInstruction, difference_between, distance_in_ulps
 
 KERNEL = """\
 import numpy as np
@@ -238,19 +238,19 @@ def test_what_cannot_be_compared_is_a_usage_error(nki_run, options, why):
     ],
 )
 def test_distances_are_counted_in_units_of_the_last_place(one, other, dtype, apart):
-    assert ulps_apart(np.array([one]), np.array([other]), dtype) == [apart]
+    assert distance_in_ulps(np.array([one]), np.array([other]), dtype) == [apart]
 
 
 def step(name, **results):
-    return Step(name, "k", None, dict.fromkeys(results, "float32"), results)
+    return ExecutedInstruction(name, "k", None, dict.fromkeys(results, "float32"), results)
 
 
 def test_instructions_are_paired_by_name_and_operands():
     one, other = step("max8", dst=np.zeros(1)), step("iota", dst=np.zeros(1))
 
-    assert "is max8 as it is, iota with the change" in (departed(one, other, 1) or "")
-    assert departed(one, step("max8", dst=np.zeros(1)), 0) is None
-    assert "with the change only" in (departed(None, one, 1) or "")
+    assert "is max8 as it is, iota with the change" in (difference_between(one, other, 1) or "")
+    assert difference_between(one, step("max8", dst=np.zeros(1)), 0) is None
+    assert "with the change only" in (difference_between(None, one, 1) or "")
 
 
 # -- breakpoint ------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from neuroncore.errors import (
     ShapeError,
     UnsupportedError,
 )
-from neuroncore.observe import Event, Watcher
+from neuroncore.machine.observe import Event, Watcher
 from neuroncore.program import capture
 from nki_runtime import estimate, program_of, simulate, use
 
@@ -163,12 +163,12 @@ def test_a_kernel_that_uses_values_is_executed(old_kernels):
 # -- what it refuses ------------------------------------------------------------------------------
 
 
-def test_values_of_a_spec_are_refused(old_kernels):
+def test_values_of_a_spec_are_rejected(old_kernels):
     with pytest.raises(UnsupportedError, match="repeated uses values in Python, and a spec has no"):
         estimate(old_kernels.repeated, ((4, 8), "float32"), ((1, 1), "int32"))
 
 
-def test_data_that_moves_without_an_instruction_is_refused_with_its_line(kernels, old_kernels):
+def test_data_that_moves_without_an_instruction_is_rejected_with_its_line(kernels, old_kernels):
     with pytest.raises(UnsupportedError, match=r"time_kernels\.py:\d+.*data is moved without an"):
         estimate(kernels.zeros_in_hbm, X)
     with pytest.raises(UnsupportedError, match=r"choose with nisa\.affine_select or nl\.where"):
@@ -177,7 +177,7 @@ def test_data_that_moves_without_an_instruction_is_refused_with_its_line(kernels
 
 @pytest.mark.parametrize("ask", [estimate, program_of])
 @pytest.mark.parametrize("given", [X, ((300, 64), "float32")], ids=["array", "spec"])
-def test_an_edge_between_instructions_is_refused_with_its_line(kernels, ask, given):
+def test_an_edge_between_instructions_is_rejected_with_its_line(kernels, ask, given):
     with pytest.raises(
         UnsupportedError, match=r"time_kernels\.py:\d+.*depends_on or with_schedule, which no prog"
     ):
@@ -234,12 +234,12 @@ def test_an_error_of_the_kernel_that_is_no_argument_stays_what_it_is(kernels):
         estimate(kernels.without_its_tensor, X)
 
 
-def test_unknown_targets_modes_and_kernels_are_refused(kernels):
+def test_unknown_targets_modes_and_kernels_are_rejected(kernels):
     with pytest.raises(LaunchError, match="trn7"):
         estimate(kernels.rows_doubled, X, target="trn7")
     with pytest.raises(AttributeValueError, match="'fast' is not a mode of the timeline"):
         estimate(kernels.rows_doubled, X, mode="fast")
-    with pytest.raises(LaunchError, match="this is no kernel"):
+    with pytest.raises(LaunchError, match="not a kernel"):
         estimate("rows_doubled", X)
     with pytest.raises(UnsupportedError, match="an estimate of 2 cores"):
         estimate(kernels.rows_doubled[2], X)
@@ -248,13 +248,13 @@ def test_unknown_targets_modes_and_kernels_are_refused(kernels):
 @pytest.mark.parametrize("what", [type, dict, list, pytest.Item, max, print])
 def test_classes_and_functions_without_known_parameters_are_no_kernels(what):
     for ask in (estimate, program_of):
-        with pytest.raises(LaunchError, match="this is no kernel") as raised:
+        with pytest.raises(LaunchError, match="not a kernel") as raised:
             ask(what, X)
         assert raised.value.got == repr(what)
     with pytest.raises(LaunchError, match="simulate takes a kernel"):
         simulate(what)
 
 
-def test_an_argument_that_is_no_tensor_is_refused(kernels):
+def test_an_argument_that_is_no_tensor_is_rejected(kernels):
     with pytest.raises(DTypeError):
         estimate(kernels.rows_doubled, np.ones((4, 8), np.complex64))

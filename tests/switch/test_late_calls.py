@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import nki_runtime
-from neuroncore.backend import Choice
 from neuroncore.errors import AccessError, CapacityError
+from neuroncore.machine.backend import Choice
 from nki_runtime import simulate, use
 
 KERNELS = Path(__file__).with_name("new_kernels.py")

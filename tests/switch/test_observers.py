@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuroncore.observe import Event, Watcher
+from neuroncore.machine.observe import Event, Watcher
 from nki_runtime import use
 
 FOLDER = Path(__file__).parent

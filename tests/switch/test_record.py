@@ -232,7 +232,7 @@ def test_the_file_may_be_read_by_whom_other_new_files_may(record, tmp_path):
     assert (tmp_path / "facts.json").stat().st_mode == (tmp_path / "program.py").stat().st_mode
 
 
-def test_a_missing_folder_is_refused_before_the_program_runs(record):
+def test_a_missing_folder_is_rejected_before_the_program_runs(record):
     done = record(NEW, file="nowhere/facts.json")
 
     assert (done.returncode, done.stdout) == (2, "")

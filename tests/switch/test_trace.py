@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
+from neuroncore.commands.files import write_whole
 from nki_runtime import estimate, use
-from nki_runtime._perfetto import write_trace
-from nki_runtime._trace import write_whole
+from nki_runtime.trace.perfetto import write_trace
 
 FOLDER = Path(__file__).parent
 
@@ -281,7 +281,7 @@ def test_an_error_of_the_program_keeps_the_kernels_before_it(run, tmp_path):
     ],
     ids=["no-folder", "a-folder", "under-a-file"],
 )
-def test_a_file_that_cannot_be_written_is_refused_before_the_run(run, file, says):
+def test_a_file_that_cannot_be_written_is_rejected_before_the_run(run, file, says):
     done = run(script(), "--trace", file)
 
     assert (done.stdout, done.returncode) == ("", 2)

@@ -11,8 +11,9 @@ import pytest
 from members import ROOT
 from tests.tokenplan.kernels import EXAMPLES, program
 
-from tokenplan import analyse, document
+from tokenplan import analyse
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
+from tokenplan.report import plan_file
 
 # (kept, implied): docs/tokenplan.md shows them.
 EDGES = {
@@ -30,8 +31,8 @@ EDGES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_keeps_few_edges_and_each_is_needed(name):
     graph = analyse(program(name))
-    text = document.write(graph)
-    jsonschema.validate(document.as_json(graph), document.schema())
+    text = plan_file.write(graph)
+    jsonschema.validate(plan_file.as_json(graph), plan_file.schema())
 
     report = check_plan(read_plan_file(text), CheckOptions(mutate=True))
 
@@ -62,8 +63,8 @@ def test_rows_that_the_device_chooses_are_kept_in_order_with_every_store():
 def test_the_plan_file_is_the_same_in_any_process():
     code = (
         "from tests.tokenplan.kernels import program\n"
-        "from tokenplan import analyse, document\n"
-        "print(document.write(analyse(program('attention'))))\n"
+        "from tokenplan import analyse\nfrom tokenplan.report import plan_file\n"
+        "print(plan_file.write(analyse(program('attention'))))\n"
     )
     path = os.pathsep.join((str(ROOT), str(ROOT / "workspace")))
     said = {

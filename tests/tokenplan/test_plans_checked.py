@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from tests.tokenplan.kernels import EXAMPLES, program
 
-from tokenplan import analyse, document
+from tokenplan import analyse
 from tokenplan.checker import CheckOptions, Report, check_plan, read_plan_file
 from tokenplan.neuroncore import schedule
+from tokenplan.report import plan_file
 
 
 @pytest.fixture(scope="module", params=EXAMPLES)
@@ -19,7 +20,7 @@ def planned(request) -> dict[str, Any]:
     """An example's plan file."""
     kernel = program(request.param)
     graph = analyse(kernel)
-    return document.as_json(graph, schedule(graph, kernel).as_json())
+    return plan_file.as_json(graph, schedule(graph, kernel).as_json())
 
 
 def check(file: dict[str, Any], **options: Any) -> Report:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from architecture import BEGIN, END, contracts, described, diagram, main, with_diagram
+from architecture import contracts, described, diagram
 from members import ROOT, members
 
 PAGE = ROOT / "docs" / "architecture.md"
@@ -15,13 +14,6 @@ HELD = [
     {"type": "forbidden", "source_modules": ["base"], "forbidden_modules": ["torch", "jax"]},
 ]
 ABOUT = {"tool": "T", "left": "L", "right": "R", "base": "B"}
-
-
-def test_the_page_is_up_to_date():
-    """When this fails: python workspace/architecture.py docs/architecture.md"""
-    text = PAGE.read_text(encoding="utf-8")
-
-    assert with_diagram(text, diagram(contracts(), described())) == text
 
 
 def test_layers_import_downwards_and_siblings_not():
@@ -47,19 +39,3 @@ def test_the_folders_of_the_page_exist():
     tree = PAGE.read_text(encoding="utf-8").split("## Where things are")[1]
 
     assert all(f"  {m.directory.name}/" in tree and m.module in tree for m in members())
-
-
-def test_the_command_rewrites_the_diagram_and_nothing_else(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text(f"# A\n{BEGIN}\nold\n{END}\nend\n")
-
-    assert main([str(page)]) == 0
-
-    text = page.read_text(encoding="utf-8")
-    assert text.startswith(f"# A\n{BEGIN}\n```mermaid\nflowchart TD\n")
-    assert text.endswith(f"\n```\n{END}\nend\n") and "old" not in text
-
-
-def test_a_page_without_a_place_for_it_is_refused():
-    with pytest.raises(ValueError, match="no place for the diagram"):
-        with_diagram("# A\n", "drawn")

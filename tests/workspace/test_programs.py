@@ -135,8 +135,7 @@ def test_a_stage_without_a_test_fails(tmp_path: Path):
 def test_what_plays_programs_is_compiled_where_there_is_a_compiler(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
-    timeline = compiled.CORE / "src/neuroncore/timeline"
-    assert [name for name in compiled.PLAYING if not (timeline / f"{name}.py").is_file()] == []
+    assert [path for path in compiled.SOURCES if not (compiled.CORE / path).is_file()] == []
 
     monkeypatch.setenv("PATH", str(tmp_path))
     assert compiled.main([str(tmp_path / "dist")]) == 2

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from neuroncore.backend import Choice
+from neuroncore.machine.backend import Choice
 from nki_beta1 import BACKEND
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

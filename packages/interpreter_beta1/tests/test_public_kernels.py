@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuroncore.backend import Choice
+from neuroncore.machine.backend import Choice
 from nki_beta1 import BACKEND
 
 COMMIT = "c9c0ab0"

@@ -6,8 +6,8 @@ from operator import attrgetter
 
 import pytest
 
-from neuroncore.backend import Backend, Choice
 from neuroncore.errors import AttributeValueError, LaunchError, UnsupportedError
+from neuroncore.machine.backend import Backend, Choice
 from nki_beta2 import BACKEND, Beta2, language
 
 NAMES = {
@@ -127,7 +127,7 @@ def test_logical_not_is_a_name_in_0_2_and_no_document_says_of_what(speak, ramp):
 
 @pytest.mark.parametrize(("version", "name"), [("0.2", "add"), ("0.2", "exp"), ("0.6", "prelu")])
 def test_operations_that_are_no_functions_are_refused_by_name(speak, version, name):
-    with pytest.raises(UnsupportedError, match=rf"nl\.{name} is no function on tiles"):
+    with pytest.raises(UnsupportedError, match=rf"nl\.{name} is not a function on tiles"):
         getattr(speak(version).nl, name)(3)
 
 

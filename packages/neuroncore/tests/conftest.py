@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuroncore.calls import make_function
-from neuroncore.core import NeuronCore
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.isa.functions import make_function
+from neuroncore.machine.core import NeuronCore
 from neuroncore.memory import View
 from neuroncore.surface import signature
 from nki_dtypes import cast, resolve
@@ -31,16 +31,16 @@ class World:
             whole = exact.dtype.kind == "i" and resolve(dtype).is_integer
             exact = exact.astype(resolve(dtype).storage if whole else np.float32)
         stored = cast(exact, dtype)
-        return self.core.adopt(stored, Space[space], dtype=resolve(dtype))
+        return self.core.adopt(stored, MemorySpace[space], dtype=resolve(dtype))
 
     def new(self, shape: tuple[int, ...], dtype: str = "float32", space: str = "sbuf") -> View:
         """A tensor that nothing has written."""
-        return self.core.allocate(shape, dtype, Space[space])
+        return self.core.allocate(shape, dtype, MemorySpace[space])
 
 
 def values(view: View) -> np.ndarray:
     """The numbers in a view, in float64."""
-    view.settle()
+    view.initialize()
     return view.array.astype(np.float64)
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroncore.core import NeuronCore
-from neuroncore.engines import Engine, Space
+from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import KernelError
+from neuroncore.machine.core import NeuronCore
 from neuroncore.options import Options
 
 SHAPES = st.lists(st.integers(1, 6), min_size=2, max_size=4).map(tuple)
-SPACES = st.sampled_from([Space.sbuf, Space.psum, Space.hbm])
+SPACES = st.sampled_from([MemorySpace.sbuf, MemorySpace.psum, MemorySpace.hbm])
 
 
 @st.composite
@@ -122,14 +122,16 @@ LOOSE = Options(start_partition="ignore")
 @st.composite
 def tiles(draw, core, partitions, free):
     """A (partitions, free) tile of any bits: split, strided, in SBUF or PSUM."""
-    dtype = core.allocate((1, 1), draw(DTYPES), Space.sbuf).spec.dtype
+    dtype = core.allocate((1, 1), draw(DTYPES), MemorySpace.sbuf).spec.dtype
     step = draw(st.integers(1, 3))
     shape = (partitions, free * step)
     seed = draw(st.integers(0, 2**32 - 1))
     raw = np.random.default_rng(seed).integers(
         0, 256, (partitions, free * step * dtype.itemsize), np.uint8
     )
-    view = core.adopt(raw.view(dtype.storage).reshape(shape), Space.sbuf)[:, 0 : free * step : step]
+    view = core.adopt(raw.view(dtype.storage).reshape(shape), MemorySpace.sbuf)[
+        :, 0 : free * step : step
+    ]
     return view.reshape((partitions, 2, free // 2)) if draw(st.booleans()) and step == 1 else view
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroncore.engines import Space
-from neuroncore.spec import Indirection, make_spec, row_major
-from neuroncore.spec_text import SpecTextError, parse_spec, spec_text
+from neuroncore.enums import MemorySpace
+from neuroncore.spec import Indirection, SpecTextError, make_spec, parse_spec, row_major
 from nki_dtypes import ALL, UnknownDTypeError, bfloat16, float32
 
 SHAPES = st.lists(st.integers(1, 9), min_size=1, max_size=5).map(tuple)
@@ -22,16 +21,23 @@ def specs(draw):
         shape,
         draw(st.just(row_major(shape)) | strides),
         draw(st.sampled_from(ALL)),
-        draw(st.sampled_from(list(Space))),
+        draw(st.sampled_from(list(MemorySpace))),
         start=draw(st.sampled_from([0, 16, 32, 96])),
         mutable=draw(st.booleans()),
         bank_offset=draw(st.sampled_from([0, 4, 1024])),
     )
 
 
+def text_of(spec):
+    start, offset = f"@{spec.start}", f"+{spec.bank_offset}"
+    strides = f"strides{spec.strides}" if len(spec.shape) > 1 else f"strides({spec.strides[0]})"
+    mark = "" if spec.mutable else "immutable"
+    return f"{spec.dtype}{list(spec.shape)} {spec.space.name} {start} {offset} {strides} {mark}"
+
+
 @given(specs())
-def test_what_prints_reads_back_as_the_same_object(spec):
-    assert parse_spec(spec_text(spec)) is spec
+def test_text_is_read_as_the_spec_that_it_describes(spec):
+    assert parse_spec(text_of(spec)) is spec
 
 
 @pytest.mark.parametrize(
@@ -45,8 +51,8 @@ def test_what_prints_reads_back_as_the_same_object(spec):
         ("uint8[2, 3] shared_hbm", "uint8[2, 3] shared_hbm"),
     ],
 )
-def test_texts_have_one_form(text, canonical):
-    assert spec_text(parse_spec(text)) == canonical
+def test_spaces_aliases_and_defaults_make_no_difference(text, canonical):
+    assert parse_spec(text) is parse_spec(canonical)
 
 
 @pytest.mark.parametrize(
@@ -68,20 +74,14 @@ def test_an_unknown_dtype_is_named():
         parse_spec("floaty[4] sbuf")
 
 
-def test_indirect_views_have_no_text():
-    spec = parse_spec("float32[4, 8] hbm").but(indirect=Indirection("vector", 0, 8))
-
-    with pytest.raises(SpecTextError, match="an indirect view has no text"):
-        spec_text(spec)
-
-
 def test_equal_fields_are_the_same_object_and_other_fields_another():
     spec = parse_spec("float32[4, 8] sbuf")
 
-    assert make_spec((4, 8), (8, 1), float32, Space.sbuf) is spec
+    assert make_spec((4, 8), (8, 1), float32, MemorySpace.sbuf) is spec
     changes = {
-        "shape": (8, 4), "strides": (16, 1), "dtype": bfloat16, "space": Space.psum, "start": 32,
-        "mutable": False, "fresh": True, "bank_offset": 4, "indirect": Indirection("scalar", 0, 8),
+        "shape": (8, 4), "strides": (16, 1), "dtype": bfloat16, "space": MemorySpace.psum,
+        "start": 32, "mutable": False, "fresh": True, "bank_offset": 4,
+        "indirect": Indirection("scalar", 0, 8),
     }  # fmt: skip
     assert all(spec.but(**{name: value}) is not spec for name, value in changes.items())
     assert all(spec.but(**{n: v}).but(**{n: getattr(spec, n)}) is spec for n, v in changes.items())

@@ -1,16 +1,21 @@
-"""NumPy's answer and ours: inputs of every format, and what counts as the same."""
+"""Inputs of every format, the comparison with NumPy, and kernels run as programs and as source."""
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+import nki_runtime
 from nki_dtypes import DType, cast, resolve
 from nkigen_lite import Spec, as_spec, narrow, trace
+from nkigen_lite.compiler.compile import Compiled, compile, lowered, rewritten
+from nkigen_lite.ir import Graph
 
 
 def values_for(spec: Spec, seed: int = 0) -> np.ndarray:
@@ -87,3 +92,146 @@ def _arrays_for() -> Callable[[Sequence[str]], list[Any]]:
 @pytest.fixture(name="same", scope="session")
 def _same() -> Callable[..., bool]:
     return same
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+_ROUNDING = {"float32": 2**-24, "bfloat16": 2**-9, "float16": 2**-12}
+
+
+def run_source(kernel: Compiled, folder: Path, arrays: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+    """The emitted source, in a file of its own, called with arrays."""
+    file = folder / "kernel.py"
+    file.write_text(kernel.source, encoding="utf-8")
+    given = [np.array(a) for a in kernel.inputs(*arrays)]
+    with nki_runtime.use(nki="0.6", target=kernel.program.target):
+        found = runpy.run_path(str(file))[kernel.program.name](*given)
+    if found is None:  # every result is empty
+        return ()
+    return found if isinstance(found, tuple) else (found,)
+
+
+def reference(function: Callable[..., Any], arrays: tuple[Any, ...]) -> tuple[np.ndarray, ...]:
+    """What NumPy gives for the same numbers in float64."""
+    wide = [np.asarray(a).astype(np.float64) if _is_float(a) else a for a in arrays]
+    with np.errstate(all="ignore"):
+        found = function(*wide)
+    return tuple(map(np.asarray, found if isinstance(found, tuple) else (found,)))
+
+
+def _is_float(array: Any) -> bool:
+    return np.asarray(array).dtype.kind not in "iub"
+
+
+@pytest.fixture(name="lowers")
+def _lowers(tmp_path: Path) -> Callable[..., Compiled]:
+    """Compile, run program and source, compare both with float64.
+
+    The error allowed is relative to the largest magnitude of the result, and counts roundings of
+    the narrowest argument.
+    """
+
+    def check(
+        function: Callable[..., Any], *arrays: Any, roundings: float = 16, **options: Any
+    ) -> Compiled:
+        kernel = compile(function, *arrays, **options)
+        ours = kernel(*arrays)
+        ours = ours if isinstance(ours, tuple) else (ours,)
+        sources = run_source(kernel, tmp_path, arrays)
+        unit = max(_ROUNDING.get(np.asarray(a).dtype.name, 0) for a in arrays)
+        for mine, written, exact in zip(ours, sources, reference(function, arrays), strict=True):
+            same = np.asarray(written).reshape(mine.shape).view(mine.dtype)
+            assert mine.tobytes() == same.tobytes()
+            assert mine.shape == exact.shape
+            if exact.dtype.kind in "iub":
+                assert np.array_equal(mine, exact)
+                continue
+            scale = max(1e-30, float(np.max(np.abs(exact))))
+            worst = np.max(np.abs(mine.astype(np.float64) - exact)) / scale
+            assert worst <= roundings * unit, f"{worst / unit} roundings"
+        return kernel
+
+    return check
+
+
+@pytest.fixture(name="exactly")
+def _exactly(tmp_path: Path) -> Callable[..., Compiled]:
+    """Compile, run program and source: both give NumPy's integers and bool, after 64 → 32 bits."""
+
+    def check(function: Callable[..., Any], *arrays: Any, **options: Any) -> Compiled:
+        kernel = compile(function, *arrays, **options)
+        ours = kernel(*arrays)
+        ours = ours if isinstance(ours, tuple) else (ours,)
+        with np.errstate(all="ignore"):
+            found = function(*map(np.array, arrays))
+        found = found if isinstance(found, tuple) else (found,)
+        sources = kernel.results(run_source(kernel, tmp_path, arrays), arrays)
+        sources = sources if isinstance(sources, tuple) else (sources,)
+        for mine, written, numpys in zip(ours, sources, found, strict=True):
+            expected = _in_32_bits(np.asarray(numpys))
+            assert (mine.shape, mine.dtype) == (expected.shape, expected.dtype)
+            wrong = np.argwhere(mine != expected)
+            assert not len(wrong), (wrong[0], mine[tuple(wrong[0])], expected[tuple(wrong[0])])
+            assert mine.tobytes() == np.asarray(written).tobytes()
+        return kernel
+
+    return check
+
+
+def _in_32_bits(array: np.ndarray) -> np.ndarray:
+    narrow = {"int64": np.int32, "uint64": np.uint32, "float64": np.float32}
+    return array.astype(narrow.get(array.dtype.name, array.dtype))
+
+
+@pytest.fixture(name="of_graph", scope="session")
+def _of_graph() -> Callable[[Graph], Compiled]:
+    """A graph as a kernel."""
+
+    def make(graph: Graph) -> Compiled:
+        return lowered(rewritten(graph), "trn2", "0.6")
+
+    return make
+
+
+@pytest.fixture(name="normal")
+def _normal() -> Callable[..., np.ndarray]:
+    """Standard normal numbers, the same for the same shape and seed."""
+
+    def make(*shape: int, seed: int = 0, dtype: Any = np.float32) -> np.ndarray:
+        rng = np.random.default_rng([seed, *shape])
+        return rng.standard_normal(shape).astype(np.float32).astype(dtype)
+
+    return make
+
+
+@pytest.fixture(name="source_results", scope="session")
+def _source_results() -> Callable[..., tuple[np.ndarray, ...]]:
+    return run_source
+
+
+@pytest.fixture(name="moves")
+def _moves(tmp_path: Path) -> Callable[..., Compiled]:
+    """Compile a function that only moves elements; program and source against NumPy, bit for bit.
+
+    Written arguments are compared too: the program returns them behind the outputs.
+    """
+
+    def check(function: Callable[..., Any], *arrays: Any, **options: Any) -> Compiled:
+        kernel = compile(function, *arrays, **options)
+        mine, sources, numpys = [[np.array(a) for a in arrays] for _ in range(3)]
+        ours, exact = kernel(*mine), function(*numpys)
+        written = kernel.results(run_source(kernel, tmp_path, arrays), sources)
+        ours, written, exact = (_several(r) for r in (ours, written, exact))
+        for found, same, wanted in zip(ours, written, map(np.array, exact), strict=True):
+            assert found.shape == wanted.shape
+            assert found.tobytes() == wanted.tobytes()
+            assert same.tobytes() == wanted.tobytes()
+        for argument, same, expected in zip(mine, sources, numpys, strict=True):
+            assert argument.tobytes() == same.tobytes() == expected.tobytes()
+        return kernel
+
+    return check
+
+
+def _several(results: Any) -> tuple[Any, ...]:
+    return () if results is None else results if isinstance(results, tuple) else (results,)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import nki_runtime
-from neuroncore.backend import Backend
 from neuroncore.errors import LaunchError, UnsupportedError
+from neuroncore.machine.backend import Backend
 from nkigen_lite import BACKEND
-from nkigen_lite.errors import UnsupportedFunctionError
+from nkigen_lite.tensors.errors import UnsupportedFunctionError
 
 PROGRAM = """\
 import numpy as np

@@ -1,4 +1,4 @@
-"""NumPy functions that become naive kernels, and the same in float64."""
+"""NumPy functions that become baseline kernels, and the same in float64."""
 
 from __future__ import annotations
 

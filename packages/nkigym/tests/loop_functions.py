@@ -1,4 +1,4 @@
-"""NumPy functions whose naive kernels tests schedule, with small and with real arguments."""
+"""NumPy functions whose baseline kernels tests schedule, with small and with real arguments."""
 
 import ml_dtypes
 import numpy as np
@@ -6,8 +6,8 @@ import numpy as np
 BF16 = ml_dtypes.bfloat16
 
 
-def matmul(lhs_turned, rhs):
-    return (lhs_turned.T @ rhs).astype(BF16)
+def matmul(lhs_transposed, rhs):
+    return (lhs_transposed.T @ rhs).astype(BF16)
 
 
 def exponentials(x):

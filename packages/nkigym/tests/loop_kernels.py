@@ -1,4 +1,4 @@
-"""Naive kernels: one tile per step, single buffers, every operand loaded where it is used."""
+"""Baseline kernels: one tile per step, single buffers, every operand loaded where it is used."""
 
 from neuroncore.program import Program, parse_program
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from neuroncore.program import Call, Loop, Program
-from nkigym.loops import Step, apply
-from nkigym.tuning.running import run_program
+from nkigym.transforms import TransformStep, apply
+from nkigym.tuning.execution import run_program
 
 
 def given(program: Program, seed: int = 0, low: int = -3, high: int = 4) -> list[np.ndarray]:
@@ -37,7 +37,7 @@ def where(program: Program, words: str) -> tuple[int, ...]:
     return at
 
 
-def scheduled(program: Program, text: str) -> tuple[Program, list[Step]]:
+def scheduled(program: Program, text: str) -> tuple[Program, list[TransformStep]]:
     """The program after the steps of a text, a line each: transform, where, options.
 
     `before=word` is the cut in front of a statement of that loop.
@@ -57,6 +57,6 @@ def scheduled(program: Program, text: str) -> tuple[Program, list[Step]]:
             (k, int(v) if v.isdigit() and k not in ("cuts", "order") else v)
             for k, v in options.items()
         )
-        steps.append(Step(name, where(program, " ".join(words)), typed))
+        steps.append(TransformStep(name, where(program, " ".join(words)), typed))
         program = apply(program, steps[-1])
     return program, steps

@@ -1,16 +1,16 @@
 """A space that can be checked by eye: words that letters are taken from, one at a time.
 
 The price of a word is the sum of its letters (a is 1), so the empty word is best; a letter cannot
-be taken from in front of its equal, `illegal` words and `large` ones are refused.
+be taken from in front of its equal, `illegal` words and `large` ones are rejected.
 """
 
-from nkigym.search import RefusedStepError
-from nkigym.search.space import Applied, Kinds
+from nkigym.search import RejectedStepError
+from nkigym.search.protocol import Applied, StepKinds
 
 
 class Words:
     name = "words"
-    kinds = Kinds(first=("letter",))
+    kinds = StepKinds(first=("letter",))
 
     def __init__(self, root, illegal=(), large=(), slack=0.0):
         self.root, self._illegal, self._large, self._slack = root, illegal, large, slack
@@ -24,7 +24,7 @@ class Words:
 
     def apply(self, state, step):
         if state[step : step + 1] == state[step + 1 : step + 2]:
-            raise RefusedStepError("in front of its equal")
+            raise RejectedStepError("in front of its equal")
         return Applied(state[:step] + state[step + 1 :], (step,))
 
     def kind(self, step):
@@ -45,7 +45,7 @@ class Words:
     def bound_ns(self, state):
         return self.worth(state) - self._slack
 
-    def price_ns(self, state):
+    def latency_ns(self, state):
         self.asked.append(state)
         return self.worth(state)
 

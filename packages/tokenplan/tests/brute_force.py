@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from neuroncore.program import Affine
-from tokenplan.model import Access, Buffer, Kernel, Loop, Mode, Node, Op, shared_loops
+from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Mode, Node, Op, shared_loops
 
 Key = tuple[str, str, str, str]
 

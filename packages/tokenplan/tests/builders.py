@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from neuroncore.program import Affine
 from tokenplan import Access, Buffer, Kernel, Loop, Mode, Op
-from tokenplan.model import PLAIN, Node, walk
+from tokenplan.kernel.model import PLAIN, Node, walk
 
 
 def access(

@@ -8,7 +8,7 @@ from math import prod
 
 from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
-from tokenplan.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Node, Op
+from tokenplan.kernel.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Node, Op
 
 MOST_INSTANCES = 400
 _MODES = (Mode.read,) * 4 + (Mode.write,) * 3 + (Mode.accumulate,) * 2

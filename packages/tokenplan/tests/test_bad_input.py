@@ -13,7 +13,7 @@ from neuroncore.errors import LaunchError
 from neuroncore.program import Program
 from tokenplan import analyse
 from tokenplan.cli import main
-from tokenplan.codes import PAGES
+from tokenplan.report.codes import PAGES
 
 HEAD = 'program("trn2", "0.6")\n'
 RECURRENCE = (
@@ -172,7 +172,7 @@ def test_a_false_claim_in_a_plan_file_is_found_again(tokenplan, tmp_path):
     assert tokenplan("explain", "recurrence.txt", *told, recurrence_txt=RECURRENCE).code == 1
     said = tokenplan("check", "plan.json")
     assert said.code == 1
-    assert "E2 loop k is no parallel: store[k=0] must be done before load[k=1]" in said.out
+    assert "E2 loop k is not parallel: store[k=0] must be done before load[k=1]" in said.out
 
 
 @pytest.mark.parametrize(
@@ -257,5 +257,5 @@ def test_an_unknown_code_is_a_mistake_in_the_options(tokenplan):
 
 @pytest.mark.parametrize("what", [None, 3, "k", [], print, Program])
 def test_what_is_no_program_is_not_analysed(what):
-    with pytest.raises(LaunchError, match="this is no program"):
+    with pytest.raises(LaunchError, match="this is not a program"):
         analyse(what)

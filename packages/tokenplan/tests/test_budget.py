@@ -5,10 +5,11 @@ import json
 import pytest
 
 from neuroncore.program import parse_program
-from tokenplan import analyse, document
+from tokenplan import analyse
 from tokenplan.checker import check_plan, read_plan_file
-from tokenplan.claims import ClaimError
 from tokenplan.cli import main
+from tokenplan.elision.claims import ClaimError
+from tokenplan.report import plan_file
 from tokenplan.rules import BUDGET
 
 CROSSING = """program("trn2", "0.6")
@@ -36,7 +37,7 @@ def test_what_is_not_found_out_in_time_is_kept_and_said():
         f"{len(by_budget(graph))} orders kept because the exact search for a conflict ran out of "
         "its budget"
     )
-    assert check_plan(read_plan_file(document.write(graph))).findings == []
+    assert check_plan(read_plan_file(plan_file.write(graph))).findings == []
 
 
 @pytest.mark.parametrize("budget", [BUDGET, 10**30])
@@ -44,7 +45,7 @@ def test_more_budget_finds_it_out(budget):
     graph = analyse(PROGRAM, budget=budget)
     assert by_budget(graph) == []
     assert "W7" not in {found.code for found in graph.diagnostics}
-    assert check_plan(read_plan_file(document.write(graph))).findings == []
+    assert check_plan(read_plan_file(plan_file.write(graph))).findings == []
 
 
 STEPS = parse_program("""program("trn2", "0.6")
@@ -67,7 +68,7 @@ def test_a_search_may_be_given_up_at_any_step():
 
 
 def test_the_same_budget_gives_the_same_plan():
-    assert document.write(analyse(PROGRAM, budget=10)) == document.write(
+    assert plan_file.write(analyse(PROGRAM, budget=10)) == plan_file.write(
         analyse(PROGRAM, budget=10)
     )
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tokenplan import document
 from tokenplan.cli import main
+from tokenplan.report import plan_file
 
 RECURRENCE = """program("trn2", "0.6")
 def recurrence(a: float32[2048, 512]):
@@ -63,8 +63,8 @@ def test_json_is_the_plan_file(text, tmp_path, capsys):
     file = tmp_path / "plan.json"
     assert main(["explain", text, "--output-format", "json", "-o", str(file)]) == 0
     assert capsys.readouterr().out == ""
-    graph, plan = document.read(file.read_text("utf-8"))
-    assert plan is None and document.write(graph) == file.read_text("utf-8")
+    graph, plan = plan_file.read(file.read_text("utf-8"))
+    assert plan is None and plan_file.write(graph) == file.read_text("utf-8")
     assert json.loads(file.read_text("utf-8"))["stats"]["kept"] == 2
 
 
@@ -105,8 +105,8 @@ def test_a_claim_that_holds_is_no_error(text):
         (["TEXT", "--may-alias", "a,b"], "the kernel has no tensor b"),
         (["TEXT", "--may-alias", "a,t"], "a and t cannot share bytes by an alias"),
         (["TEXT", "--may-alias", "a,a"], "got:      one tensor"),
-        (["TEXT", "--budget", "0"], "argument --budget: '0' is no number of steps: 1 or more"),
-        (["TEXT", "--budget", "1e6"], "argument --budget: '1e6' is no number of steps"),
+        (["TEXT", "--budget", "0"], "argument --budget: '0' is not a number of steps: 1 or more"),
+        (["TEXT", "--budget", "1e6"], "argument --budget: '1e6' is not a number of steps"),
         (["TEXT", "--spec", "f32[2]"], "a program text says its shapes itself"),
         (["TEXT", "--target", "gpu"], "gpu"),
     ],
@@ -122,7 +122,7 @@ def test_mistakes_in_the_options_are_said(text, capsys, arguments, words):
     ("function", "specs", "words"),
     [
         ("double", ["x=f32[512,64]"], "doubled.py has no double"),
-        ("__name__", ["x=f32[512,64]"], "is no kernel but str"),
+        ("__name__", ["x=f32[512,64]"], "is not a kernel but str"),
         ("doubled", ["y=f32[512,64]"], "--spec does not fit the kernel: "),
         ("doubled", [], "--spec does not fit the kernel: "),
         ("doubled", ["x=f33[512,64]"], "--spec 'f33[512,64]'"),
@@ -143,7 +143,7 @@ def test_a_module_that_is_not_there_is_a_mistake_in_the_options(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["explain", "no_such_module.at_all:kernel"])
     assert stop.value.code == 2
-    assert "there is no module no_such_module.at_all" in capsys.readouterr().err
+    assert "no module no_such_module.at_all" in capsys.readouterr().err
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

@@ -7,9 +7,9 @@ from packages.tokenplan.tests.brute_force import random_kernel
 
 from neuroncore.program import parse_program
 from tokenplan import Kernel, Loop, Op, analyse
-from tokenplan.graph import Parallel
-from tokenplan.key import key_of
-from tokenplan.model import Access, Buffer, Node
+from tokenplan.graph.canonical_key import key_of
+from tokenplan.graph.token_graph import Parallel
+from tokenplan.kernel.model import Access, Buffer, Node
 
 TEXT = """program("trn2", "0.6")
 def kernel(a: float32[1024, 512], b: float32[1024, 512]):

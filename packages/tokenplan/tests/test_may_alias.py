@@ -8,11 +8,12 @@ import pytest
 from packages.tokenplan.tests.random_kernels import random_kernel
 
 from neuroncore.program import parse_program
-from tokenplan import Join, MayAlias, Parallel, Pipeline, analyse, document
+from tokenplan import Join, MayAlias, Parallel, Pipeline, analyse
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
-from tokenplan.claims import ClaimError
 from tokenplan.cli import main
+from tokenplan.elision.claims import ClaimError
 from tokenplan.neuroncore import plan_with, schedule
+from tokenplan.report import plan_file
 
 COPIES = """program("trn2", "0.6")
 def copies(a: float32[2048, 512], b: float32[2048, 512]):
@@ -71,7 +72,7 @@ def test_pairs_of_accesses_are_accounted_for(program, may_alias):
 def test_the_checker_finds_every_order_and_misses_each_that_is_taken_away(program, may_alias):
     graph = analyse(program, may_alias=may_alias)
     plan = schedule(graph, program).as_json()
-    file = document.as_json(graph, plan)
+    file = plan_file.as_json(graph, plan)
     assert [str(found) for found in findings(file, mutate=True)] == []
     for n, edge in enumerate(file["edges"]):
         if edge["status"] == "kept":
@@ -86,7 +87,7 @@ def test_the_checker_finds_every_order_and_misses_each_that_is_taken_away(progra
 
 
 def test_a_plan_that_takes_them_for_distinct_is_no_plan_where_they_may_be_one():
-    file = document.as_json(analyse(COPY))
+    file = plan_file.as_json(analyse(COPY))
     file["claims"] = [{"may_alias": ["a", "b"]}]
     said = [str(found) for found in findings(file)]
     assert any("they touch a and b, which may share bytes" in text for text in said)
@@ -97,14 +98,14 @@ def test_iterations_that_might_meet_are_not_parallel(claim, code):
     graph = analyse(COPY, [claim], may_alias=[("a", "b")])
     (error,) = [found for found in graph.diagnostics if found.is_error]
     assert error.code == code and "might share bytes of a and b, 1 of k apart" in error.text
-    assert code in {found.code for found in findings(document.as_json(graph))}
+    assert code in {found.code for found in findings(plan_file.as_json(graph))}
     assert not any(found.is_error for found in analyse(COPY, [claim]).diagnostics)
 
 
 def test_the_plan_file_says_so_and_is_read_back():
     graph = analyse(COPY, may_alias=[("a", "b")])
-    text = document.write(graph)
-    assert document.write(document.read(text)[0]) == text
+    text = plan_file.write(graph)
+    assert plan_file.write(plan_file.read(text)[0]) == text
     file = json.loads(text)
     assert file["claims"] == [{"may_alias": ["a", "b"]}]
     kept = [edge for edge in file["edges"] if edge["rule"] == "may-alias"]
@@ -112,10 +113,10 @@ def test_the_plan_file_says_so_and_is_read_back():
 
 
 def test_it_belongs_to_the_key_in_any_order_and_once():
-    key = document.as_json(analyse(COPY, may_alias=[("a", "b")]))["key"]
-    assert key != document.as_json(analyse(COPY))["key"]
+    key = plan_file.as_json(analyse(COPY, may_alias=[("a", "b")]))["key"]
+    assert key != plan_file.as_json(analyse(COPY))["key"]
     twice = [MayAlias(("b", "a"))]
-    assert key == document.as_json(analyse(COPY, twice, may_alias=[("a", "b")]))["key"]
+    assert key == plan_file.as_json(analyse(COPY, twice, may_alias=[("a", "b")]))["key"]
 
 
 def test_tensors_that_the_kernel_allocates_lie_apart():
@@ -154,7 +155,7 @@ def test_random_kernels_keep_every_order_between_tensors_that_may_be_one(number)
         queues = {op: random.choice("pqrs") for op in ops}
         slots = {b.id: random.randint(1, 3) for b in kernel.buffers.values() if b.scope}
         plan = plan_with(graph, slots, queues).as_json()
-        file = document.as_json(graph, plan)
+        file = plan_file.as_json(graph, plan)
         wrong = [str(found) for found in findings(file, random=20, seed=seed)]
         assert not wrong, f"seed {seed}: {wrong[0]}"
     assert tested > number // 10

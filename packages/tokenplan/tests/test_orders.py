@@ -6,7 +6,7 @@ from packages.tokenplan.tests.random_kernels import random_kernel
 
 from neuroncore.program import parse_program
 from tokenplan import Parallel, Pipeline, analyse
-from tokenplan.model import shared_loops
+from tokenplan.kernel.model import shared_loops
 
 STEP = """program("trn2", "0.6")
 def step(a: float32[2048, 512]):

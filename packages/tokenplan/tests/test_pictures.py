@@ -15,7 +15,7 @@ import pytest
 from neuroncore.program import parse_program
 from tokenplan import analyse
 from tokenplan.cli import main
-from tokenplan.model import Op
+from tokenplan.kernel.model import Op
 from tokenplan.report import dot
 
 PIPELINE = """program("trn2", "0.6")

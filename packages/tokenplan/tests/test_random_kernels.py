@@ -9,9 +9,10 @@ from random import Random
 import pytest
 from packages.tokenplan.tests.random_kernels import random_kernel
 
-from tokenplan import analyse, document
+from tokenplan import analyse
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
 from tokenplan.neuroncore import plan_with
+from tokenplan.report import plan_file
 
 WRONG = {"E1": "orders lost", "E4": "false statements", "W5": "idle edges"}
 
@@ -28,7 +29,7 @@ def test_no_order_is_lost_and_the_kept_ones_are_needed(first, capsys):
     wrong = []
     for seed in range(first, first + 2_000):
         graph = analyse(random_kernel(seed))
-        file = read_plan_file(json.dumps(document.as_json(graph)))  # faster than its usual text
+        file = read_plan_file(json.dumps(plan_file.as_json(graph)))  # faster than its usual text
         report = check_plan(file, CheckOptions(mutate=True, random=0))
         wrong += [f"seed {seed}: {found}" for found in report.findings]
         counts.update(WRONG.get(found.code, found.code) for found in report.findings)
@@ -53,7 +54,7 @@ def test_a_plan_on_any_queues_with_any_slots_neither_races_nor_stops(first, caps
         queues = {op.id: random.choice("pqrs") for op in kernel.ops()}
         slots = {b.id: random.randint(1, 3) for b in kernel.buffers.values() if b.scope}
         plan = plan_with(graph, slots, queues)
-        file = read_plan_file(document.write(graph, plan.as_json()))
+        file = read_plan_file(plan_file.write(graph, plan.as_json()))
         report = check_plan(file, CheckOptions(mutate=True, random=20, seed=seed))
         wrong = [str(found) for found in report.findings if found.code != "W5"]
         assert not wrong, f"seed {seed}: {wrong[0]}"

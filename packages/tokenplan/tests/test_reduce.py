@@ -9,11 +9,11 @@ from packages.tokenplan.tests.builders import access, kernel, loop, op
 from neuroncore.layout import Swizzle
 from neuroncore.program import Affine
 from tokenplan import Access, Buffer, Kernel, Mode, Op, analyse
-from tokenplan.elide import elide
-from tokenplan.graph import REMOVED, Join
-from tokenplan.iterations import moved, next_point, representatives
-from tokenplan.model import PLAIN
-from tokenplan.reduce import reduce
+from tokenplan.elision.elide import elide
+from tokenplan.graph.iteration_vectors import moved, next_point, representatives
+from tokenplan.graph.token_graph import REMOVED, Join
+from tokenplan.kernel.model import PLAIN
+from tokenplan.reduction.transitive_reduction import reduce
 
 Arrow = tuple[str, str, tuple[int, ...]]
 

@@ -5,10 +5,10 @@ from packages.tokenplan.tests.builders import access, kernel, loop, op
 
 from neuroncore.layout import Swizzle
 from tokenplan import analyse
-from tokenplan.elide import elide
-from tokenplan.order import places
+from tokenplan.elision.elide import elide
+from tokenplan.elision.sweep import all_pairs
 from tokenplan.rules import LADDER, NAMES, Pair, decide, says
-from tokenplan.sweep import all_pairs
+from tokenplan.rules.candidate_orders import places
 
 
 def first_to_second(found) -> tuple[str, str, tuple[int, ...]]:

@@ -3,18 +3,19 @@
 from itertools import product
 from random import Random
 
+from neuroncore.integers import Digit
 from neuroncore.program import Affine
 from tokenplan import Mode
-from tokenplan.footprints import Level, digits_at, least_common, values_at, values_of
-from tokenplan.model import Access
+from tokenplan.footprints import digits_at, least_common, values_at, values_of
+from tokenplan.kernel.model import Access
 
 
-def random_level(random: Random) -> Level:
+def random_level(random: Random) -> Digit:
     steps = [(random.randint(2, 7), random.randint(1, 12)) for _ in range(random.randint(0, 2))]
-    return Level(1, Affine(random.randrange(40)), random.randint(1, 4), tuple(steps))
+    return Digit(1, Affine(random.randrange(40)), random.randint(1, 4), tuple(steps))
 
 
-def one_by_one(level: Level) -> set[int]:
+def one_by_one(level: Digit) -> set[int]:
     steps = product(*(range(0, count * by, by) for count, by in level.steps))
     firsts = [level.offset.constant + sum(step) for step in steps]
     return {first + n for first in firsts for n in range(level.extent)}
@@ -34,10 +35,10 @@ def test_two_digits_share_the_least_value_that_both_take():
 
 
 def test_what_moves_reaches_far_or_has_many_values_is_not_gone_through():
-    assert values_of(Level(1, Affine(0, (("k", 1),)), 4)) is None
-    assert values_of(Level(1, Affine(), 1, ((2, 2**20),))) is None
-    assert values_of(Level(1, Affine(), 2, ((600, 3),))) is None
-    assert values_of(Level(1, Affine(), 2**30)) is not None, "one interval is two comparisons"
+    assert values_of(Digit(1, Affine(0, (("k", 1),)), 4)) is None
+    assert values_of(Digit(1, Affine(), 1, ((2, 2**20),))) is None
+    assert values_of(Digit(1, Affine(), 2, ((600, 3),))) is None
+    assert values_of(Digit(1, Affine(), 2**30)) is not None, "one interval is two comparisons"
 
 
 def random_access(random: Random) -> Access:

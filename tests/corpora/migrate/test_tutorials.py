@@ -84,10 +84,10 @@ def test_a_table_names_the_rules_that_leave_something_to_do():
     lines = tried(report(equal=False, problems=["new kernel failed: a.py:3"]))
 
     assert lines == [
-        Tried("a.py", "k", "by hand", "NKI1172 ×1: no; new kernel failed: a.py:3"),
+        Tried("a.py", "k", "manual", "NKI1172 ×1: no; new kernel failed: a.py:3"),
         Tried("a.py", "part", "converted", "no case of its own"),
     ]
-    assert markdown(lines).startswith("2 kernels: 1 by hand, 1 converted.\n")
+    assert markdown(lines).startswith("2 kernels: 1 manual, 1 converted.\n")
 
 
 def test_what_unsafe_edits_verify_is_said():

@@ -148,7 +148,7 @@ def _of_file(
     path = _inner(file["path"])
     if path.startswith(HOST_CODE):
         left = _left(file["findings"])
-        yield Tried(path, "", "converted" if not left else "by hand", left)
+        yield Tried(path, "", "converted" if not left else "manual", left)
         return
     for kernel in file["kernels"]:
         name = kernel["name"]
@@ -159,13 +159,13 @@ def _of_file(
 
 def _outcome(complete: bool, left: str, verdict: Mapping[str, Any] | None) -> tuple[str, str]:
     if verdict is None:
-        return ("converted" if complete else "by hand"), left or "no case of its own"
+        return ("converted" if complete else "manual"), left or "no case of its own"
     if verdict["equal"]:
         return VERIFIED, left
     if any(str(p).startswith(OLD_FAILED) for p in verdict["problems"]):
         return "not under beta1", _without_old(left, verdict)
     problem = _one_line(verdict["problems"][0])
-    word = ("fails" if "failed: " in problem else "differs") if complete else "by hand"
+    word = ("fails" if "failed: " in problem else "differs") if complete else "manual"
     return word, f"{left}; {problem}" if left else problem
 
 

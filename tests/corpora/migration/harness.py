@@ -245,8 +245,8 @@ def _run_new(
         if wrong:
             return "WRONG", wrong
         failed = failed or readable(" ".join(outcome.findings[:1]), new)
-    refused = refusals(new, kernel.name)
-    failed = failed or (f"subset: {refused[0]}" if refused else "")
+    blocked = refusals(new, kernel.name)
+    failed = failed or (f"subset: {blocked[0]}" if blocked else "")
     return ("fails", failed) if failed else ("verified", "")
 
 

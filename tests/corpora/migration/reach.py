@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nki_migrate.todos import MARK
+from nki_migrate.comments.todos import MARK
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

@@ -24,13 +24,13 @@ def ramp(*shape: int, dtype: Any = np.float32) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A kernel of a file, on arguments; `refused`: a part of the error that it must end in."""
+    """A kernel of a file, on arguments; `rejected`: a part of the error that it must end in."""
 
     file: str
     kernel: str
     arguments: Callable[[], tuple[Any, ...]]
     reference: Callable[..., Expected | tuple[Expected, ...]] | None
-    refused: str = ""
+    rejected: str = ""
     target: str = "trn2"
 
     @property
@@ -72,7 +72,7 @@ CASES = (
          target="trn1"),
     Case("layout-pass.py", _EXP, lambda: (normal(128, 512, dtype=BF16),), ref.exponential),
     Case("layout-violation.py", _EXP, lambda: (normal(256, 512, dtype=BF16),), None,
-         refused="256 partitions in SBUF"),
+         rejected="256 partitions in SBUF"),
     Case("index-case-1.py", "tensor_split_kernel_", lambda: (ramp(4, 5, dtype=BF16),),
          _both_columns),
     Case("index-case-3.py", "tensor_maxpool_kernel_", lambda: (normal(2, 6, 6, dtype=BF16), 2),

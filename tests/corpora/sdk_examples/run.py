@@ -20,7 +20,7 @@ from neuroncore.errors import KernelError
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a case: `matches`, `refused` as it must be, `differs` or `fails`; and more."""
+    """What came of a case: `matches`, `rejected` as it must be, `differs` or `fails`; and more."""
 
     case: Case
     outcome: str
@@ -28,7 +28,7 @@ class Result:
 
     @property
     def is_good(self) -> bool:
-        return self.outcome == ("refused" if self.case.refused else "matches")
+        return self.outcome == ("rejected" if self.case.rejected else "matches")
 
 
 def run_case(case: Case, examples: Path) -> Result:
@@ -39,10 +39,10 @@ def run_case(case: Case, examples: Path) -> Result:
             results = kernel(*case.arguments())
         except KernelError as error:
             text = str(error)
-            refused = bool(case.refused) and case.refused in text
-            return Result(case, "refused" if refused else "fails", _first_line(text, examples))
+            rejected = bool(case.rejected) and case.rejected in text
+            return Result(case, "rejected" if rejected else "fails", _first_line(text, examples))
     if case.reference is None:
-        return Result(case, "fails", "it ran, and was to be refused")
+        return Result(case, "fails", "it ran, and was to be rejected")
     expected = case.reference(*case.arguments())
     return _compared(case, results, expected)
 

@@ -75,8 +75,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def doubling(reference=None, refused="", shape=(4, 3)):
-    return Case("double.py", "double", lambda: (np.ones(shape, np.float32),), reference, refused)
+def doubling(reference=None, rejected="", shape=(4, 3)):
+    return Case("double.py", "double", lambda: (np.ones(shape, np.float32),), reference, rejected)
 
 
 def test_a_kernel_that_computes_its_reference_matches(folder):
@@ -101,9 +101,9 @@ def test_a_result_of_another_shape_differs(folder):
 def test_what_must_be_refused_is_refused_for_that_reason(folder):
     tall = (200, 3)
 
-    assert run_case(doubling(refused="200 partitions in SBUF", shape=tall), folder).is_good
-    assert not run_case(doubling(refused="something else", shape=tall), folder).is_good
-    assert not run_case(doubling(refused="anything"), folder).is_good
+    assert run_case(doubling(rejected="200 partitions in SBUF", shape=tall), folder).is_good
+    assert not run_case(doubling(rejected="something else", shape=tall), folder).is_good
+    assert not run_case(doubling(rejected="anything"), folder).is_good
 
 
 def test_half_an_ulp_is_that_of_the_format():
@@ -113,12 +113,12 @@ def test_half_an_ulp_is_that_of_the_format():
 
 
 def test_the_table_names_files_outcomes_and_what_is_no_python():
-    case = doubling(refused="200 partitions")
+    case = doubling(rejected="200 partitions")
 
-    table = markdown([Result(case, "refused", "double.py:3: a | b")])
+    table = markdown([Result(case, "rejected", "double.py:3: a | b")])
 
     assert "1 of the 1 kernels" in table
-    assert "| double.py | double | trn2 | refused | double.py:3: a \\| b |" in table
+    assert "| double.py | double | trn2 | rejected | double.py:3: a \\| b |" in table
     assert all(f"| {file} | | | not Python |" in table for file in NOT_PYTHON)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nki_migrate.engine import migrate_source
-from nki_migrate.request import Request
+from nki_migrate.engine.migration import migrate_source
+from nki_migrate.settings.request import Request
 
 COMMIT = "c9c0ab0"
 CORPUS = os.environ.get("NKI_CORPUS")

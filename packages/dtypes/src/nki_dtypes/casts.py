@@ -6,7 +6,7 @@ The rules (source: NKI data types; where the documents are silent the choice is 
   (float8_e4m3fn, float8_e8m0fnu); subnormals are kept, in and out.
 - NaN stays NaN and keeps its sign where the format has one. Its payload: bfloat16 and the 8-bit
   floats have one quiet NaN per sign; float16 keeps the upper payload bits; tfloat32 keeps them
-  and becomes quiet. Same format in and out: the bits are copied, whatever they mean.
+  and becomes quiet. Same format in and out: the bits are copied unchanged.
 - float → integer: nearest, ties to even, then saturating; NaN gives `nan_as_int` (ours: 0).
 - integer → integer: saturating (ours, as for floats). integer → float: exact value rounded once.
 - anything → bool_: 1 unless equal to zero, so NaN gives 1. bool_ → anything: any nonzero code is 1.

@@ -7,7 +7,7 @@ class DTypeError(ValueError):
     """A number format was asked for something it does not have or cannot do.
 
     `what` is the mistake in one line; `expected`, `got` and `hint` are its parts, kept as
-    attributes so that a layer that knows the kernel's source line can render them with a caret.
+    attributes so that a layer with access to the kernel's source line can render them with a caret.
     """
 
     def __init__(self, what: str, *, expected: str = "", got: str = "", hint: str = "") -> None:

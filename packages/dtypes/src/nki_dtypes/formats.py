@@ -39,7 +39,7 @@ class DType:
 
     `bits` are the bits of one stored element, `itemsize` its bytes in memory, `storage` the NumPy
     dtype that holds it. `exponent_bits` and `mantissa_bits` (without the hidden one) are 0 where
-    they mean nothing; those of a packed type are in its `element`. `max` and `min` are the
+    they mean nothing; a packed type has them in its `element`. `max` and `min` are the
     largest and smallest finite values. `since` is the first NKI version with the type.
     """
 
@@ -83,7 +83,7 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype:
-        """The storage again, under the name NumPy looks for: `np.zeros(8, nki_dtypes.bfloat16)`."""
+        """The storage under the attribute that NumPy reads: `np.zeros(8, nki_dtypes.bfloat16)`."""
         return self.storage
 
     @property
@@ -108,7 +108,7 @@ class DType:
 
     @property
     def exponent_bias(self) -> int:
-        """b in value = 2^(exponent code - b) · significand; 0 where there is no exponent."""
+        """b in value = 2^(exponent code - b) · significand; 0 without an exponent."""
         return max((1 << self.exponent_bits >> 1) - 1, 0)
 
 
@@ -135,7 +135,7 @@ _RANGES: dict[Kind, Callable[[DType], tuple[float, float]]] = {
 
 
 def _ml(name: str) -> np.dtype:
-    """The ml_dtypes type, or raw bytes where an old ml_dtypes lacks it (`casts` then refuses)."""
+    """The ml_dtypes type, or raw bytes where an old ml_dtypes lacks it (`casts` then raises)."""
     return np.dtype(getattr(ml_dtypes, name, np.uint8))
 
 

@@ -37,7 +37,7 @@ class NumberInfo:
 def finfo(x: object) -> NumberInfo:
     """The limits of format `x`; of its lane type if `x` is packed.
 
-    Takes whatever `resolve` takes, and unlike NumPy's also integers and bool_.
+    Takes what `resolve` takes, and unlike NumPy's also integers and bool_.
 
     >>> finfo("float8_e4m3").max, finfo("float8_e4m3fn").max, finfo("int8").min
     (240.0, 448.0, -128)

@@ -172,7 +172,7 @@ class _StorageDTypes(Mapping[object, np.dtype]):
 
 
 STORAGE_DTYPES: Mapping[object, np.dtype] = _StorageDTypes()
-"""Accepts whatever `resolve` does; iterating gives the known strings.
+"""Accepts what `resolve` accepts; iterating gives the known strings.
 
 bool_ is stored as uint8, tfloat32 as float32, packed types as uint32 (8-bit lanes) or uint16
 (4-bit lanes); every other type as the NumPy or ml_dtypes type of the same name.

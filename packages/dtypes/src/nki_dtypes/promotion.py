@@ -44,7 +44,7 @@ def _operand(x: object) -> DType:
     dtype = _WEAK[type(x)] if type(x) in _WEAK else _resolved(x)
     if dtype.kind in (Kind.PACKED, Kind.SCALE):
         raise DTypeError(
-            f"{dtype} takes no part in arithmetic, so there is no result type",
+            f"{dtype} takes no part in arithmetic, so the result has no type",
             expected="a float, integer or bool_ type, or a Python number",
             got=dtype.name,
             hint="only nc_matmul_mx reads packed values and their scales",

@@ -6,9 +6,9 @@ and `nt` are the same modules:
     from nki_beta1 import nki, nl
 """
 
-from nki_beta1._backend import BACKEND, Beta1
-from nki_beta1._kernel import DEFAULT, Kernel
-from nki_beta1._tile import Tile
+from nki_beta1.backend import BACKEND, Beta1
+from nki_beta1.launch.kernel import DEFAULT, Kernel
+from nki_beta1.tensor.tile import Tile
 
 _modules = BACKEND.modules(DEFAULT)
 nki = _modules["neuronxcc.nki"]

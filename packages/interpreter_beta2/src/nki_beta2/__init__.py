@@ -4,8 +4,8 @@
 >>> nki, nl, nisa = language("0.6")
 """
 
-from nki_beta2._backend import BACKEND, Beta2, language
-from nki_beta2._jit import Kernel
-from nki_beta2._tensor import NkiTensor
+from nki_beta2.backend import BACKEND, Beta2, language
+from nki_beta2.kernel.jit import Kernel
+from nki_beta2.kernel.tensor import NkiTensor
 
 __all__ = ["BACKEND", "Beta2", "Kernel", "NkiTensor", "language"]

@@ -53,7 +53,7 @@ class Activation:
         return isinstance(self.function, np.ufunc)
 
     def is_valid(self, x: np.ndarray) -> bool:
-        """Whether every element lies in the documented range."""
+        """Whether every element is in the documented range."""
         if self.valid == (-inf, inf):
             return True
         seen = np.abs(x) if self.valid_of_magnitude else x

@@ -60,7 +60,7 @@ class AluOp:
 
 
 def _logical_right_shift(x: np.ndarray, y: Any, out: np.ndarray | None = None) -> np.ndarray:
-    """Shift the raw bits: there is no arithmetic right shift."""
+    """Shift the raw bits: an arithmetic right shift does not exist."""
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     shifted = np.right_shift(x.view(unsigned), np.asarray(y).astype(unsigned)).view(x.dtype)
     if out is None:

@@ -1,11 +1,86 @@
-"""The closed sets of attribute values; codes as the 0.6 stubs print them."""
+"""The closed sets of the machine and its instructions: engines, memories, modes.
+
+Codes are as the 0.6 stubs print them.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
 from functools import total_ordering
+from typing import ClassVar, NoReturn
 
-from neuroncore._closed import Closed
+from neuroncore.errors import absent_name
+
+
+class Closed:
+    """Beside Enum: a member has a name and a value, and says so where it is asked for more."""
+
+    _elsewhere: ClassVar[dict[str, str]] = {
+        "ptr": "regions of a memory are of NKI 0.2 and not modelled: nl.ndarray places a tensor, "
+        "at an address= where it is given one",
+        "gpsimd_dma": "nisa.dma_engine is an enum of its own from 0.3 on",
+    }
+    """What NKI has under a name in some version, and this machine does not."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):  # also while Enum makes the member, which has no name yet
+            raise AttributeError(name)
+        raise absent_name(repr(self), name, ("name", "value"), Closed._elsewhere.get(name))
+
+
+class Engine(Closed, Enum):
+    """An instruction stream of the core. Codes as the 0.6 stubs print them."""
+
+    unknown = 0
+    tensor = 1
+    scalar = 2
+    gpsimd = 3
+    dma = 4
+    vector = 5
+    sync = 6
+
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash costs 100 ns per look-up
+
+    def __repr__(self) -> str:
+        return f"engine.{self.name}"
+
+
+class MemorySpace(Closed, Enum):
+    """A memory in which a tensor lives."""
+
+    hbm = "hbm"
+    private_hbm = "private_hbm"
+    shared_hbm = "shared_hbm"
+    sbuf = "sbuf"
+    psum = "psum"
+
+    __hash__ = object.__hash__
+
+    @property
+    def on_chip(self) -> bool:
+        """Whether dimension 0 is the partition dimension."""
+        return self is MemorySpace.sbuf or self is MemorySpace.psum
+
+    def __repr__(self) -> str:
+        return self.name
+
+    __str__ = __repr__
+
+
+SBUF = frozenset({MemorySpace.sbuf})
+PSUM = frozenset({MemorySpace.psum})
+ON_CHIP = SBUF | PSUM
+HBM = frozenset({MemorySpace.hbm, MemorySpace.private_hbm, MemorySpace.shared_hbm})
+
+REACH: dict[Engine, frozenset[MemorySpace]] = {
+    Engine.tensor: ON_CHIP,  # reads SBUF, writes PSUM: each tensor instruction says so itself
+    Engine.vector: ON_CHIP,
+    Engine.scalar: ON_CHIP,
+    Engine.gpsimd: SBUF,
+    Engine.sync: HBM | SBUF,  # its sequencer loads and stores registers
+    Engine.dma: HBM | ON_CHIP,  # PSUM as a source, up to 0.2: dma_copy itself says so
+}
+"""Which memories each engine reads and writes [NKI architecture guide, engine reach]."""
 
 
 class DgeMode(Closed, Enum):

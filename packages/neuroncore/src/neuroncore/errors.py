@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuroncore._caret import OUR_PACKAGES as OUR_PACKAGES
-from neuroncore._caret import Place, find_place
-from neuroncore._caret import place_of as place_of
+from neuroncore.findings.finding import rendered
+from neuroncore.source_location import OUR_PACKAGES as OUR_PACKAGES
+from neuroncore.source_location import Place, find_place
+from neuroncore.source_location import place_of as place_of
 
 
 class KernelError(Exception):
@@ -53,30 +54,6 @@ class KernelError(Exception):
             head, self.place, self.operand, self.position, self.expected, self.got,
             (self.hint,), self.rule,
         )  # fmt: skip
-
-
-def rendered(
-    head: str,
-    place: Place | None,
-    operand: str | None,
-    position: int | None,
-    expected: str | None,
-    got: str | None,
-    hints: Sequence[str | None],
-    rule: str | None,
-) -> str:
-    """The text of an error or finding: its parts in their order, those that there are."""
-    lines = [f"{place}: {head}" if place else head]
-    if place:
-        lines += place.excerpt(operand, position)
-    if expected is not None:
-        lines.append(f"    expected: {expected}")
-    if got is not None:
-        lines.append(f"    got:      {got}")
-    lines += [f"    {hint}" for hint in hints if hint is not None]
-    if rule is not None:
-        lines.append(f"    [{rule}]")
-    return "\n".join(lines)
 
 
 class ShapeError(KernelError):
@@ -132,7 +109,7 @@ class UndefinedError(KernelError):
 
 
 class UnsupportedError(KernelError):
-    """Something NKI has and this machine does not model. It is refused, never ignored."""
+    """Something NKI has and this machine does not model. It is rejected, never ignored."""
 
 
 class AbsentNameError(UnsupportedError, AttributeError):

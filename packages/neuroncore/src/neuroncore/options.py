@@ -1,4 +1,4 @@
-"""Every doubt about the machine, as one frozen record with the pessimistic choice as default."""
+"""Modelling assumptions about the machine: one frozen record, pessimistic by default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuroncore.errors import LaunchError
 class Options:
     """How the machine behaves where documents are silent, disagree, or leave a choice.
 
-    Each field says what the doubt is; the default is the choice that hides least.
+    Each field names a modelling assumption; the default is the choice that hides least.
     """
 
     precise: bool = True
@@ -28,14 +28,14 @@ class Options:
 
     accumulate_on_unwritten: Literal["error", "nan", "add"] = "error"
     """nc_matmul(accumulate=True) on PSUM that no matmul has written is undefined [NKI: nc_matmul].
-    "error" refuses it, as a result that nobody defines is a mistake; "nan" poisons the locations,
+    "error" rejects it, as a result that is not defined is a mistake; "nan" poisons the locations,
     "add" adds to what lies there."""
 
     psum_tracking: Literal["allocation", "write"] = "allocation"
-    """When a PSUM location stops counting as written by a matmul, which accumulate=None asks: no
-    document says. "allocation": never, only a new tensor starts unwritten, which is all that they
-    say of it (a memset is no start of a group); "write": once another instruction has written it,
-    so that the next product replaces what a memset put there and is not added to it."""
+    """When a PSUM location stops counting as written by a matmul, which accumulate=None depends on:
+    not documented. "allocation": never, only a new tensor starts unwritten, which is all that
+    documents say of it (a memset does not start a group); "write": once another instruction has
+    written it, so that the next product replaces what a memset put there and is not added to it."""
 
     start_partition: Literal["error", "warn", "ignore"] = "warn"
     """Operands must start at partition 0, 32, 64 or 96 by their size [NKI architecture guide]; the
@@ -48,52 +48,52 @@ class Options:
 
     ap_offset: Literal["version", "replace", "compose"] = "version"
     """`.ap(offset=…)` on an indexed view: guides say it replaces the view's offset, the 0.5 stub
-    that it is added to it. "version" follows what documents say of each: refused up to 0.4, where
+    that it is added to it. "version" follows what documents say of each: rejected up to 0.4, where
     the guide forbids it; composed from 0.5, whose stub says so. "replace" and "compose" hold in
     every version."""
 
-    negative_index: Literal["version", "allow", "refuse"] = "version"
+    negative_index: Literal["version", "allow", "reject"] = "version"
     """Negative integer indices: the parser frontend rejects them, the 0.6 stub allows them.
-    "version" takes each at its word: an error up to 0.5, from the end in 0.6. "allow" and "refuse"
+    "version" takes each at its word: an error up to 0.5, from the end in 0.6. "allow" and "reject"
     hold in every version."""
 
-    tile_broadcast: Literal["repeat", "refuse"] = "repeat"
+    tile_broadcast: Literal["repeat", "reject"] = "repeat"
     """nl functions of two tiles of different shapes. The known issues of 0.3, carried on to 0.6,
     ask for one shape; the example of nl.abs_max in 0.4 takes a (128, 1) tile beside a wider one.
     "repeat": free axes of extent 1 are repeated, as a documented example that runs has only one
-    meaning; "refuse": one shape."""
+    meaning; "reject": one shape."""
 
     address_unit: Literal["bytes", "elements"] = "bytes"
     """The free offset in nl.ndarray(address=(partition, offset)). The text calls it an element
     offset; its examples use bank · 2048 in PSUM and multiply by the itemsize in SBUF, which fits
-    bytes alone, so "bytes" is what kernels written after them mean; "elements" counts those of the
-    tensor's dtype."""
+    bytes alone, so "bytes" is what kernels written after them mean; "elements" counts elements of
+    the tensor's dtype."""
 
-    trn1_support: Literal["run", "warn", "refuse"] = "run"
+    trn1_support: Literal["run", "warn", "reject"] = "run"
     """Kernels of 0.2 and later on trn1 and inf2. The instructions keep the constraints of that
     generation in every version, the FAQ lists only Trn2 and Trn3. "run": nothing wrong is computed,
-    the constraints hold; "warn" and "refuse" say at the launch that the FAQ leaves it out."""
+    the constraints hold; "warn" and "reject" say at the launch that the FAQ leaves it out."""
 
     identity_test: Literal["warn", "error", "ignore"] = "warn"
     """`is` and `is not` in kernels, for the `subset` check. From 0.3 on the language guide bans
-    them; the public library for 0.3 writes `is not None` throughout, and ran. "warn" tells and does
-    not fail; "error" takes the guide's word, "ignore" the library's."""
+    them; the public library for 0.3 writes `is not None` throughout, and ran. "warn" reports it and
+    does not fail; "error" takes the guide's word, "ignore" the library's."""
 
-    activation_formula: Literal["conventional", "refuse"] = "conventional"
+    activation_formula: Literal["conventional", "reject"] = "conventional"
     """gelu and its variants: the documents name them and print no formula, nor the constant 1.702
     of the sigmoid approximation. "conventional": the formulas of the literature under those names;
-    "refuse": an activation whose formula is not documented is an error."""
+    "reject": an activation whose formula is not documented is an error."""
 
-    activation_range: Literal["simulator", "refuse"] = "simulator"
+    activation_range: Literal["simulator", "reject"] = "simulator"
     """Activation inputs outside the documented valid range give garbage on hardware. sin
     extrapolates a cubic and the others give their mathematical value, as the vendor's simulator;
-    "refuse" raises instead, at the cost of looking at every input."""
+    "reject" raises instead, at the cost of looking at every input."""
 
     traced_once: Literal["run", "error"] = "run"
     """0.1 traced the body of a loop once, with a symbol for the index; here it runs for every
     number. Documents forbid what depends on the difference, and public kernels do it all the same
     (nki-samples, pipelined_attention; neuronx-distributed-inference, sliding_window). "error"
-    refuses control flow on an index and numbers made of it (range(i), min(i, 2)), tensors used
+    rejects control flow on an index and numbers made of it (range(i), min(i, 2)), tensors used
     outside their block, Python numbers and collections that change from turn to turn, and loops
     that its text does not show to be nl's; nl.static_range may do all of it. It reads the text of
     each function by itself: `if i == 0` in a function that is given i is not found."""
@@ -107,7 +107,7 @@ class Options:
     own kernels (nki-samples, resize_nearest) need the fraction. "float": float32; "promoted": the
     integer type, rounded to nearest."""
 
-    matmul_reads_psum: Literal["refuse", "copy"] = "refuse"
+    matmul_reads_psum: Literal["reject", "copy"] = "reject"
     """0.1's nc_matmul of a tile in PSUM, such as the result of nc_transpose: documents want both
     operands in SBUF, and public kernels that say they ran on a device leave the copy to the
     compiler. "copy" puts it in."""
@@ -120,7 +120,7 @@ class Options:
 
     affine_select_compare: Literal["all", "frontend"] = "all"
     """affine_select documents any comparison as cmp_op; the open-source frontend lowers only
-    greater, greater_equal, equal and not_equal. "frontend" refuses the others."""
+    greater, greater_equal, equal and not_equal. "frontend" rejects the others."""
 
     accumulator_lanes: Literal["row", "partition"] = "row"
     """Which of ScalarE's and VectorE's 128 accumulator registers serves a row of an operand that
@@ -151,7 +151,7 @@ class Options:
 
     enum_codes: Literal["error", "warn", "ignore"] = "warn"
     """Integer codes for enums (`dge_mode=3`) in 0.3: the migration guide says that they are not
-    accepted any more, the public library for 0.3 passes them. From 0.4 on they are refused."""
+    accepted any more, the public library for 0.3 passes them. From 0.4 on they are rejected."""
 
     dma_order: Literal["dependences", "tiles"] = "dependences"
     """What orders two DMAs of one program that touch the same HBM bytes, for the `race` check: no
@@ -161,12 +161,12 @@ class Options:
     register_control: Literal["parser", "tracer"] = "parser"
     """`while register:` and `if register:`. The language guides describe the loop, which the parser
     frontend compiles; the tracer frontend (0.4 and later) raises, as a register has no value while
-    a kernel is traced. "parser": it is executed; "tracer": refused."""
+    a kernel is traced. "parser": it is executed; "tracer": rejected."""
 
-    register_constant: Literal["allow", "refuse"] = "allow"
+    register_constant: Literal["allow", "reject"] = "allow"
     """register_move of a compile-time number. The 0.3 migration guide forbids it; the reference of
     every version takes one, and 0.2's parameter takes nothing else (there it is always allowed).
-    "allow": the number is the only thing it can mean; "refuse": the guide's word."""
+    "allow": the number is the only thing it can mean; "reject": the guide's word."""
 
     dynamic_turns: int = 1 << 20
     """How many turns a loop on the device may take before it is called endless."""

@@ -1,14 +1,26 @@
-"""What an operand is, without its values: shape, strides, dtype, memory."""
+"""Specs: what an operand is without its values (shape, strides, dtype, memory), also as text.
+
+The text of a spec is `float32[4, 8] sbuf`:
+
+    dtype[sizes] memory [@partition] [+bytes] [strides(…)] [immutable]
+
+`@32` is the first partition of an on-chip operand, `+1024` the byte of its PSUM bank at which it
+begins; `strides` count elements and are left out where they are row-major. Indirect views have no
+text.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from neuroncore.engines import Space
-from nki_dtypes import DType
+from neuroncore.enums import MemorySpace
+from neuroncore.errors import DTypeError, KernelError
+from nki_dtypes import DType, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +52,9 @@ class Spec:
         "dtype",
         "fresh",
         "indirect",
+        "initialized",
         "mutable",
         "repeats",
-        "settled",
         "shape",
         "sliceable",
         "slices",
@@ -55,7 +67,7 @@ class Spec:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: DType
-    space: Space
+    space: MemorySpace
     storage: np.dtype
     start: int
     bank_offset: int
@@ -64,10 +76,10 @@ class Spec:
     indirect: Indirection | None
     repeats: bool
     """Whether two indices name the same element (a broadcast view)."""
-    settled: Spec
+    initialized: Spec
     """The same view once its memory is written or poisoned: itself unless `fresh`."""
     sliceable: bool
-    """Whether slices of it can be remembered: settled and static."""
+    """Whether slices of it can be remembered: initialized and static."""
     slices: dict[tuple, Spec]
     """Step-1 slices of this view, by shape and first partition (in PSUM by all starts, because
     banks matter): the memo that makes slicing cheap."""
@@ -121,7 +133,9 @@ class Spec:
         return f"{self.shape}, {self.dtype}, {self.space.name.upper()}"
 
 
-_FIELDS = tuple(n for n in Spec.__slots__ if n not in ("repeats", "settled", "slices", "sliceable"))
+_FIELDS = tuple(
+    n for n in Spec.__slots__ if n not in ("repeats", "initialized", "slices", "sliceable")
+)
 _LIMIT = 1 << 16  # specs remembered; past it the table starts anew, which only costs time
 _interned: dict[tuple, Spec] = {}
 
@@ -130,7 +144,7 @@ def make_spec(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     dtype: DType,
-    space: Space,
+    space: MemorySpace,
     storage: np.dtype | None = None,
     start: int = 0,
     mutable: bool = True,
@@ -151,7 +165,7 @@ def make_spec(
         spec.indirect, spec.bank_offset, spec.slices = indirect, bank_offset, {}
         spec.sliceable = not fresh and indirect is None
         spec.repeats = any(n > 1 and s == 0 for n, s in zip(shape, strides, strict=True))
-        spec.settled = spec.but(fresh=False) if fresh else spec
+        spec.initialized = spec.but(fresh=False) if fresh else spec
         _interned[key] = spec
     return spec
 
@@ -164,3 +178,70 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
         strides.append(step)
         step *= size
     return tuple(reversed(strides))
+
+
+def as_dtype(given: Any, operand: str = "dtype", position: int | None = None) -> DType:
+    """nki_dtypes.resolve with the error placed in the user's code, at argument `operand`."""
+    try:
+        return resolve(given)
+    except (ValueError, TypeError) as unknown:
+        raise DTypeError(
+            getattr(unknown, "what", str(unknown)),
+            expected=getattr(unknown, "expected", None),
+            got=getattr(unknown, "got", None),
+            hint=getattr(unknown, "hint", None),
+            operand=operand,
+            position=position,
+            rule="NKI: supported data types",
+        ) from None
+
+
+# -- as text --------------------------------------------------------------------------------------
+
+_TEXT = re.compile(
+    r"(?P<dtype>\w+)\s*\[(?P<shape>[\d,\s]*)\]\s+(?P<space>\w+)"
+    r"(?:\s+@(?P<start>\d+))?(?:\s+\+(?P<bank>\d+))?"
+    r"(?:\s+strides\((?P<strides>[-\d,\s]*)\))?(?P<fixed>\s+immutable)?"
+)
+
+
+class SpecTextError(KernelError):
+    """Text that is not a spec."""
+
+
+def parse_spec(text: str) -> Spec:
+    """The spec that `text` writes; the same object for the same spec.
+
+    Raises SpecTextError for other text and nki_dtypes.UnknownDTypeError for an unknown dtype.
+
+    >>> parse_spec("bfloat16[64, 2, 8] psum @64")
+    (64, 2, 8), bfloat16, PSUM
+    """
+    match = _TEXT.fullmatch(text.strip())
+    if match is None or match["space"] not in MemorySpace.__members__:
+        raise _misread(text)
+    shape = _numbers(match["shape"])
+    strides = row_major(shape) if match["strides"] is None else _numbers(match["strides"])
+    if not shape or min(shape) < 1 or len(strides) != len(shape):
+        raise _misread(text)
+    return make_spec(
+        shape,
+        strides,
+        resolve(match["dtype"]),
+        MemorySpace[match["space"]],
+        start=int(match["start"] or 0),
+        mutable=not match["fixed"],
+        bank_offset=int(match["bank"] or 0),
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in text.split(",") if n.strip())
+
+
+def _misread(text: str) -> SpecTextError:
+    return SpecTextError(
+        f"cannot read {text!r} as a tensor",
+        expected='text such as "float32[4, 8] sbuf @32 strides(16, 2)", in '
+        + ", ".join(MemorySpace.__members__),
+    )

@@ -1,4 +1,4 @@
-"""What an instruction asks of the hardware, as micro-ops that the timeline plays.
+"""Micro-ops: the work of an instruction, which the timeline plays.
 
 Cycles are cycles of the engine's own clock. `interval` is how long the engine is occupied. What
 depends on a generation or on an engine's state (the latency until a result is visible, which
@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from neuroncore.engines import Engine
+from neuroncore.enums import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def constant(name: str) -> float:
 
 @contextmanager
 def charging(values: Mapping[str, float]) -> Iterator[None]:
-    """Inside, instructions cost what these constants say instead of those of costs.json."""
+    """Inside, instructions cost what these constants say instead of costs.json."""
     before = _CHARGED.set(values)
     try:
         yield

@@ -44,7 +44,7 @@ def test_tiles_of_columns_are_an_error_as_the_parameters_say(watched, nisa, colu
     assert [f.operand for f in report] == ([] if legal else ["tile_position"])
 
 
-def test_a_doubt_that_an_option_settles_is_none(make_world, nisa):
+def test_an_assumption_that_an_option_overrides_is_not_reported(make_world, nisa):
     report = Report()
     world = make_world(options=Options(column_tiling="ignore"), watchers=[Device(report)])
     x = world.tile(np.ones((8, 2)))

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroncore.calls import make_function
 from neuroncore.checks import Report
 from neuroncore.checks.memory import Memory
-from neuroncore.core import NeuronCore
-from neuroncore.engines import Space
-from neuroncore.enums import OobMode
+from neuroncore.enums import MemorySpace, OobMode
 from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.isa.functions import make_function
+from neuroncore.machine.core import NeuronCore
 from neuroncore.options import Options
 from neuroncore.surface import signature
 
@@ -166,7 +165,7 @@ def test_a_skipping_gather_leaves_rows_unwritten(watched, nisa, rows, unwritten)
 
 def test_a_gather_reads_the_rows_that_its_index_names(watched, nisa):
     world, report = watched
-    base = world.core.allocate((8, 4), "float32", Space.hbm)
+    base = world.core.allocate((8, 4), "float32", MemorySpace.hbm)
     for row in (1, 3, 5):
         nisa.dma_copy(dst=base[row : row + 1, 0:4], src=world.tile(np.ones((1, 4))))
 
@@ -188,7 +187,7 @@ def test_a_gather_reads_the_rows_that_its_index_names(watched, nisa):
 )
 def test_a_gather_says_which_rows_nothing_has_written(watched, nisa, written, where):
     world, report = watched
-    base = world.core.allocate((40, 4), "float32", Space.hbm, name="t")
+    base = world.core.allocate((40, 4), "float32", MemorySpace.hbm, name="t")
     for row in written:
         nisa.dma_copy(dst=base[row : row + 1, 0:4], src=world.tile(np.ones((1, 4))))
     index = world.tile(np.array([6, 1, 2, 99, 3, 5]).reshape(6, 1), "int32")
@@ -202,7 +201,7 @@ def test_a_gather_says_which_rows_nothing_has_written(watched, nisa, written, wh
 
 def test_of_many_rows_a_gather_names_the_first(watched, nisa):
     world, report = watched
-    base = world.core.allocate((40, 4), "float32", Space.hbm, name="t")
+    base = world.core.allocate((40, 4), "float32", MemorySpace.hbm, name="t")
     index = world.tile(np.arange(0, 40, 2).reshape(20, 1), "int32")
 
     nisa.dma_copy(dst=world.new((20, 4)), src=base.ap([[4, 20], [1, 4]], vector_offset=index))
@@ -213,7 +212,7 @@ def test_of_many_rows_a_gather_names_the_first(watched, nisa):
 
 def test_a_read_at_an_index_says_where_it_went(watched, nisa):
     world, report = watched
-    base = world.core.allocate((8, 4), "float32", Space.hbm, name="t")
+    base = world.core.allocate((8, 4), "float32", MemorySpace.hbm, name="t")
     nisa.dma_copy(dst=base[0:5, 0:4], src=world.tile(np.ones((5, 4))))
     index = world.tile(np.full((1, 1), 6), "int32")
 
@@ -261,7 +260,7 @@ def test_flags_agree_with_marking_every_element(steps):
     """Writes and reads of random boxes against a plain array of flags."""
     report = Report()
     core = NeuronCore(options=Options(start_partition="ignore"), watchers=[Memory(report)])
-    t, marks = core.allocate((8, 12), "float32", Space.sbuf), np.zeros((8, 12), bool)
+    t, marks = core.allocate((8, 12), "float32", MemorySpace.sbuf), np.zeros((8, 12), bool)
     for is_write, (p, height, f, width) in steps:
         box = slice(p, min(8, p + height)), slice(f, min(12, f + width))
         view, before = t[box], report_total(report)
@@ -269,7 +268,7 @@ def test_flags_agree_with_marking_every_element(steps):
             FILL(view, 1.0)
             marks[box] = True
         else:
-            COPY(core.allocate(view.shape, "float32", Space.sbuf), view)
+            COPY(core.allocate(view.shape, "float32", MemorySpace.sbuf), view)
             assert (report_total(report) > before) == (not marks[box].all())
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from neuroncore.checks import watching
-from neuroncore.core import NeuronCore
-from neuroncore.engines import Space
-from neuroncore.launch import execute, running
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.launch import execute, running
 from neuroncore.options import Options
 
 X = np.ones((8, 16), np.float32)
@@ -22,7 +22,7 @@ def races(body: Body, programs: int = 2, options: Options | None = None) -> list
 
     def kernel(x):
         launch = running("the test")
-        out = launch.share(lambda: launch.core.allocate((8, 16), "float32", Space.shared_hbm))
+        out = launch.share(lambda: launch.core.allocate((8, 16), "float32", MemorySpace.shared_hbm))
         body(launch.program[0], x, out)
         return out
 
@@ -35,7 +35,7 @@ def races(body: Body, programs: int = 2, options: Options | None = None) -> list
 
 
 def tile(like) -> object:
-    return like.core.allocate((8, 16), "float32", Space.sbuf)
+    return like.core.allocate((8, 16), "float32", MemorySpace.sbuf)
 
 
 def test_programs_that_write_parts_of_their_own_do_not_race(nisa):

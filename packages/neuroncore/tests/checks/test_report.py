@@ -8,6 +8,7 @@ import pytest
 
 from neuroncore.checks import CHECKS, Finding, Report, check, resolve_checks, watching
 from neuroncore.errors import LaunchError, Place
+from neuroncore.findings import Severity
 
 SOURCE = Path(__file__).read_text(encoding="utf-8").splitlines()
 
@@ -16,8 +17,8 @@ def test_a_finding_has_place_caret_expected_got_hint_and_rule():
     (line,) = (n for n, text in enumerate(SOURCE, 1) if text.startswith("SOURCE = "))
     place = Place(__file__, line, 0, line, 6)
     found = Finding(
-        "memory", "src is wrong", place, "this", "that", "do so", "a rule",
-        instruction="tensor_copy", notes=("see there",),
+        "memory", "src is wrong", place, expected="this", got="that", cure="do so",
+        source="a rule", instruction="tensor_copy", notes=("see there",),
     )  # fmt: skip
 
     assert str(found).splitlines() == [
@@ -33,7 +34,7 @@ def test_a_finding_has_place_caret_expected_got_hint_and_rule():
 
 
 def test_a_warning_and_a_code_show():
-    found = Finding("subset", "lambda", code="nested", severity="warning", count=2)
+    found = Finding("subset", "lambda", code="nested", severity=Severity.WARNING, count=2)
 
     assert str(found) == "warning: subset[nested]: lambda (2 times)"
 
@@ -45,7 +46,7 @@ def test_a_line_is_listed_once_whatever_its_words():
     report.add(Finding("memory", "8 elements", Place("kernel.py", 4)))
     report.add(Finding("device", "8 elements", line))
 
-    assert [(f.check, f.message, f.count) for f in report] == [
+    assert [(f.rule, f.message, f.count) for f in report] == [
         ("memory", "7 elements", 2),
         ("memory", "8 elements", 1),
         ("device", "8 elements", 1),
@@ -72,7 +73,7 @@ def test_checks_are_taken_once_each_in_order():
 
 
 def test_a_check_of_sources_does_not_watch():
-    with pytest.raises(LaunchError, match="looks at a script"), watching("subset"):
+    with pytest.raises(LaunchError, match="reads a script"), watching("subset"):
         pass
 
 
@@ -81,7 +82,7 @@ def test_a_callable_is_watched_while_it_runs(make_world, nisa):
         world = make_world()
         nisa.tensor_copy(world.new((4, 4)), world.new((4, 4)))
 
-    assert [f.check for f in check(run, "memory")] == ["memory"]
+    assert [f.rule for f in check(run, "memory")] == ["memory"]
     run()  # nobody watches
 
 

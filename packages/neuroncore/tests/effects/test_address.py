@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from neuroncore.core import NeuronCore
-from neuroncore.effects import absolute, footprint, footprint_of
-from neuroncore.engines import Space
+from neuroncore.effects import absolute, footprint
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.accesses import footprint_of
+from neuroncore.machine.core import NeuronCore
 from neuroncore.memory import Storage
 from neuroncore.targets import TARGETS
 from nki_dtypes import resolve
@@ -29,7 +30,7 @@ def placed(view):
 
 def test_a_tile_lies_in_its_partitions_from_its_byte_on():
     core = NeuronCore("trn2")
-    tile = core.allocate((32, 64), "float32", Space.sbuf, address=(64, 1024))
+    tile = core.allocate((32, 64), "float32", MemorySpace.sbuf, address=(64, 1024))
 
     assert placed(tile) == footprint(64 * SBUF_ROW + 1024, (32, 256), (SBUF_ROW, 1), 1)
 
@@ -37,7 +38,8 @@ def test_a_tile_lies_in_its_partitions_from_its_byte_on():
 def test_banks_of_psum_do_not_meet_and_one_bank_meets_itself():
     core = NeuronCore("trn2")
     first, again, second = (
-        core.allocate((128, 512), "float32", Space.psum, address=(0, byte)) for byte in (0, 0, 2048)
+        core.allocate((128, 512), "float32", MemorySpace.psum, address=(0, byte))
+        for byte in (0, 0, 2048)
     )
     a, b, c = map(placed, (first, again, second))
 
@@ -47,8 +49,8 @@ def test_banks_of_psum_do_not_meet_and_one_bank_meets_itself():
 
 def test_columns_of_differently_shaped_tiles_meet_where_their_bytes_do():
     core = NeuronCore("trn2")
-    wide = core.allocate((128, 64), "float32", Space.sbuf, address=(0, 0))
-    narrow = core.allocate((64, 8), "bfloat16", Space.sbuf, address=(64, 128))
+    wide = core.allocate((128, 64), "float32", MemorySpace.sbuf, address=(0, 0))
+    narrow = core.allocate((64, 8), "bfloat16", MemorySpace.sbuf, address=(64, 128))
 
     assert placed(wide[64:128, 32:36]).overlaps(placed(narrow))
     assert not placed(wide[64:128, 0:32]).overlaps(placed(narrow))
@@ -70,7 +72,7 @@ def flat_bytes(found):
 @example(12, 2, [(4, 4)], 3)  # equal steps in each row, of which one crosses into the next
 def test_every_byte_of_any_footprint_is_placed(row, offset, dims, width):
     memory = np.zeros(0, np.uint8)  # only its description matters
-    tensor = Storage(memory, (96, row), resolve("uint8"), Space.sbuf, "t", (32, 4096))
+    tensor = Storage(memory, (96, row), resolve("uint8"), MemorySpace.sbuf, "t", (32, 4096))
     found = footprint(offset, tuple(n for n, _ in dims), tuple(s for _, s in dims), width)
 
     parts = absolute(tensor, found, TRN2)
@@ -79,7 +81,7 @@ def test_every_byte_of_any_footprint_is_placed(row, offset, dims, width):
     assert set().union(*map(flat_bytes, parts)) == wanted
 
 
-@pytest.mark.parametrize("space", [Space.sbuf, Space.hbm])
+@pytest.mark.parametrize("space", [MemorySpace.sbuf, MemorySpace.hbm])
 def test_a_tensor_without_address_is_nowhere(space):
     tensor = NeuronCore().allocate((4, 4), "float32", space, name="acc")
     with pytest.raises(ValueError, match="acc has no address in SBUF or PSUM; expected one"):

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from neuroncore.engines import Engine
-from neuroncore.enums import DgeMode, OobMode
+from neuroncore.enums import DgeMode, Engine, OobMode
 from neuroncore.instructions import Call, Instruction, check
-from neuroncore.instructions._example import example_call, gathering, make_operand, moving
+from neuroncore.instructions._example_operands import gathering, make_operand, moving
+from neuroncore.isa.examples import example_call
 from neuroncore.options import Options
 
 Changes = Mapping[str, Any]

@@ -138,7 +138,7 @@ def test_other_pairs_of_operations_are_refused(world, nisa, pair):
 
 @pytest.mark.parametrize("value", [2.0**-65, -1.0])
 def test_a_range_is_of_what_reaches_the_function(make_world, nisa, value):
-    world = make_world("trn3", Options(activation_range="refuse"))
+    world = make_world("trn3", Options(activation_range="reject"))
     x = world.tile([[1.0]])
 
     nisa.activate2(world.new((1, 1)), "log", x, 2.0**-64, 0, "multiply", "bypass")

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from neuroncore.activations import ACTIVATIONS
-from neuroncore.engines import Engine
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError
 from neuroncore.instructions import INSTRUCTIONS, check
-from neuroncore.instructions._example import example_call
+from neuroncore.isa.examples import example_call
 from neuroncore.options import Options
 from nki_dtypes import ALL, bfloat16, float16, float32, tfloat32
 
@@ -210,7 +209,7 @@ def test_sin_goes_on_as_a_cubic_outside_its_range(world, nisa):
     [("sin", 3.0, 3.5), ("log", 1.0, -1.0), ("reciprocal", -1.0, 2.0**-43), ("arctan", 1.0, 2.0)],
 )
 def test_inputs_outside_the_valid_range_can_be_refused(make_world, nisa, name, inside, outside):
-    world = make_world(options=Options(activation_range="refuse"))
+    world = make_world(options=Options(activation_range="reject"))
     dst = world.new((1, 2))
 
     nisa.activation(dst, name, world.tile([[inside, inside]]))
@@ -224,7 +223,7 @@ GELUS = ["gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "gelu_apprx
 @pytest.mark.parametrize("name", GELUS)
 def test_formulas_that_no_document_prints_can_be_refused(make_world, nisa, name):
     taking, refusing = (make_world(options=Options(activation_formula=rule))
-                        for rule in ("conventional", "refuse"))  # fmt: skip
+                        for rule in ("conventional", "reject"))  # fmt: skip
     dst = taking.new((1, 1))
 
     nisa.activation(dst, name, taking.tile([[50.0]]))
@@ -236,7 +235,7 @@ def test_formulas_that_no_document_prints_can_be_refused(make_world, nisa, name)
 
 
 def test_documented_formulas_are_computed_where_others_are_refused(make_world, nisa):
-    world = make_world(options=Options(activation_formula="refuse"))
+    world = make_world(options=Options(activation_formula="reject"))
     dst = world.new((1, 1))
 
     nisa.activation(dst, "silu", world.tile([[50.0]]))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.engines import Engine
-from neuroncore.enums import DgeMode, OobMode
+from neuroncore.enums import DgeMode, Engine, OobMode
 from neuroncore.errors import (
     AccessError,
     AttributeValueError,

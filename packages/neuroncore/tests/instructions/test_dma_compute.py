@@ -144,8 +144,8 @@ def test_other_forms_with_an_index_are_refused(world, nisa, case):
     ("count", "more", "error", "message"),
     [
         (16, {}, None, ""),
-        (17, {}, SignatureError, "srcs is no list of operands"),
-        (0, {}, SignatureError, "srcs is no list of operands"),
+        (17, {}, SignatureError, "srcs is not a list of operands"),
+        (0, {}, SignatureError, "srcs is not a list of operands"),
         (2, {"scales": [1.0, 1.0]}, None, ""),
         (2, {"scales": [1.0, 0.5]}, AttributeValueError, "scales"),
         (2, {"scales": [1.0]}, AttributeValueError, "scales"),
@@ -183,7 +183,7 @@ def test_an_address_that_the_device_computes_is_refused(world, nisa):
 
 @pytest.mark.parametrize("given", ["x", None, 5])
 def test_sources_are_a_list(world, nisa, given):
-    with pytest.raises(SignatureError, match="srcs is no list of operands") as raised:
+    with pytest.raises(SignatureError, match="srcs is not a list of operands") as raised:
         nisa.dma_compute(world.new((2, 2)), given, "add")
     assert "1 to 16 tensors" in str(raised.value)
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from neuroncore.calls import make_function
 from neuroncore.enums import DgeMode, OobMode
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError
 from neuroncore.instructions import INSTRUCTIONS, KernelWarning
-from neuroncore.instructions._example import example_call
+from neuroncore.isa.examples import example_call
+from neuroncore.isa.functions import make_function
 from neuroncore.options import Options
 from neuroncore.surface import signature
 

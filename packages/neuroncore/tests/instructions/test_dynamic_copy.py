@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.instructions._example import example_call
+from neuroncore.isa.examples import example_call
 
 
 def at(world, tile, column, width):
@@ -19,8 +19,8 @@ def at(world, tile, column, width):
 
 def copying(columns):
     def source(core):
-        base = core.allocate((4, columns + 8), "float32", Space.sbuf)
-        index = core.adopt(np.full((1, 1), 5, np.int32), Space.sbuf)
+        base = core.allocate((4, columns + 8), "float32", MemorySpace.sbuf)
+        index = core.adopt(np.full((1, 1), 5, np.int32), MemorySpace.sbuf)
         return base.ap([[columns + 8, 4], [1, columns]], scalar_offset=index, indirect_dim=1)
 
     record = INSTRUCTIONS["tensor_copy"]

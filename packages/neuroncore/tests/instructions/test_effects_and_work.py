@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from neuroncore.core import NeuronCore
 from neuroncore.effects import Touch
-from neuroncore.engines import Engine, Space
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import Engine, MemorySpace, ReduceCmd
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.instructions._example import example_call
+from neuroncore.isa.examples import example_call
+from neuroncore.machine.core import NeuronCore
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
 READ, WRITE, ADD = Touch.read, Touch.write, Touch.accumulate
@@ -49,8 +48,10 @@ def test_tiles_among_the_operands_are_read_and_numbers_are_not():
 
 def test_an_index_tile_is_read():
     core = NeuronCore()
-    index = core.allocate((2, 1), "int32", Space.sbuf)
-    gather = core.allocate((6, 4), "float32", Space.hbm).ap([[4, 2], [1, 4]], vector_offset=index)
+    index = core.allocate((2, 1), "int32", MemorySpace.sbuf)
+    gather = core.allocate((6, 4), "float32", MemorySpace.hbm).ap(
+        [[4, 2], [1, 4]], vector_offset=index
+    )
 
     found = effects_of("dma_copy", dst="float32[2, 4] sbuf", src=lambda core: gather)
 

@@ -12,7 +12,7 @@ from neuroncore.enums import NcVersion
 from neuroncore.errors import KernelError, UnsupportedError
 from neuroncore.instructions import INSTRUCTIONS, Call, check
 from neuroncore.instructions._cost import unpublished
-from neuroncore.instructions._example import example_call
+from neuroncore.isa.examples import example_call
 from neuroncore.surface import VERSIONS, signature, version_tuple
 from neuroncore.targets import TARGETS
 from nki_dtypes import ALL

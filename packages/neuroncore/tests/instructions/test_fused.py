@@ -172,7 +172,7 @@ def test_rows_above_partition_0_use_the_registers_that_an_option_says(
 @pytest.mark.parametrize("version", ["0.2", "0.3"])
 def test_a_subtracting_reduction_is_refused_because_its_order_is_not_written(version):
     from neuroncore.instructions import INSTRUCTIONS, check
-    from neuroncore.instructions._example import example_call
+    from neuroncore.isa.examples import example_call
 
     record = INSTRUCTIONS["tensor_scalar_reduce"]
     number = tuple(map(int, version.split(".")))

@@ -5,13 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.calls import make_function
 from neuroncore.checks import Report, watching
 from neuroncore.checks.memory import Memory
-from neuroncore.core import NeuronCore
-from neuroncore.effects import footprint_of
-from neuroncore.engines import Space
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import MemorySpace, ReduceCmd
 from neuroncore.errors import (
     AccessError,
     MemorySpaceError,
@@ -19,8 +15,11 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.launch import execute
-from neuroncore.observe import Watcher
+from neuroncore.isa.functions import make_function
+from neuroncore.machine.accesses import footprint_of
+from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.launch import execute
+from neuroncore.machine.observe import Watcher
 from neuroncore.surface import signature
 
 
@@ -331,10 +330,10 @@ def test_a_gather_sees_who_wrote_over_its_elements(make_world, nisa):
     def overlaps(offsets):
         def kernel(x):
             core = x.core
-            first = core.allocate((16, 8), "float32", Space.sbuf, "first", (0, 0))
-            index = core.allocate((16, 1), "uint16", Space.sbuf, "index", (0, 128))
-            dst = core.allocate((16, 2), "float32", Space.sbuf, "dst", (0, 256))
-            over = core.allocate((16, 4), "float32", Space.sbuf, "over", (0, 0))
+            first = core.allocate((16, 8), "float32", MemorySpace.sbuf, "first", (0, 0))
+            index = core.allocate((16, 1), "uint16", MemorySpace.sbuf, "index", (0, 128))
+            dst = core.allocate((16, 2), "float32", MemorySpace.sbuf, "dst", (0, 256))
+            over = core.allocate((16, 4), "float32", MemorySpace.sbuf, "over", (0, 0))
             nisa.memset(first, 1.0)
             nisa.iota(index, [[1, 1]], offset=offsets, channel_multiplier=0)
             nisa.memset(over, 2.0)

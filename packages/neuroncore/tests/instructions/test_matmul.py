@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from neuroncore.calls import make_function
 from neuroncore.enums import MatmulPerfMode
 from neuroncore.errors import (
     AttributeValueError,
@@ -20,6 +19,7 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.instructions import INSTRUCTIONS, KernelWarning
+from neuroncore.isa.functions import make_function
 from neuroncore.options import Options
 from neuroncore.surface import signature
 

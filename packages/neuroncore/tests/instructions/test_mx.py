@@ -7,10 +7,8 @@ from math import floor, log2
 import numpy as np
 import pytest
 
-from neuroncore.calls import make_function
 from neuroncore.checks import Report
 from neuroncore.checks.memory import Memory
-from neuroncore.effects import touched
 from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
@@ -20,6 +18,8 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.instructions import INSTRUCTIONS, Call
+from neuroncore.isa.functions import make_function
+from neuroncore.machine.accesses import touched
 from neuroncore.surface import signature
 
 FORMATS = {  # exponent bits, mantissa bits, bits of a lane, Emax, largest
@@ -258,7 +258,7 @@ def mx_tile(world, rng, kind, partitions, columns):
     words = (codes << bits * np.arange(4)).sum(-1).astype(f"uint{4 * bits}")
     scales = rng.integers(124, 130, (partitions, columns)).astype(np.uint8)
     data, scale = world.new((partitions, columns), f"{kind}_x4"), world.tile(scales, "uint8")
-    data.settle()
+    data.initialize()
     data.array[...] = words
     factors = 2.0 ** (scales[[place(p) for p in range(partitions)]].astype(float) - 127)
     return data, scale, lanes(words, kind) * factors[:, :, None]
@@ -305,7 +305,7 @@ def test_products_come_into_psum_as_those_of_nc_matmul(
     world, nisa, values, dtype, accumulate, times
 ):
     words, scale = world.new((32, 2), "float8_e4m3fn_x4"), world.tile(np.full((4, 2), 127), "uint8")
-    words.settle()
+    words.initialize()
     words.array[...] = 0x38383838  # four ones
     dst = world.new((2, 2), dtype, "psum")
 

@@ -12,7 +12,7 @@ from neuroncore.errors import AccessError
 @pytest.mark.parametrize("count", [1, 7, 600])
 def test_indices_pick_elements_of_their_own_partition(world, nisa, rng, dtype, count):
     data, dst = world.new((5, 3, 4), dtype), world.new((5, count), dtype)
-    data.settle()
+    data.initialize()
     data.array.view(np.uint8)[...] = rng.integers(0, 128, data.array.view(np.uint8).shape)
     picked = rng.integers(0, 12, (5, count))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.engines import Engine
+from neuroncore.enums import Engine
 from neuroncore.errors import AttributeValueError, EngineError, UnsupportedError
 from neuroncore.options import Options
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from neuroncore.calls import make_function
 from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.isa.functions import make_function
 from neuroncore.options import Options
 from neuroncore.surface import signature
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.engines import Engine
+from neuroncore.enums import Engine
 from neuroncore.errors import DTypeError, EngineError, ShapeError
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.instructions._example import example_call
+from neuroncore.isa.examples import example_call
 from nki_dtypes import ALL
 
 RECORD = INSTRUCTIONS["nc_transpose"]
@@ -19,7 +19,7 @@ RECORD = INSTRUCTIONS["nc_transpose"]
 def test_every_bit_of_every_dtype_arrives(make_world, nisa, rng, dtype, p, f):
     world = make_world()
     data, dst = world.new((p, f), dtype), world.new((f, p), dtype, "psum")
-    data.settle()
+    data.initialize()
     data.array[...] = (
         rng.integers(0, 256, data.array.nbytes, np.uint8).view(data.array.dtype).reshape(p, f)
     )
@@ -104,7 +104,7 @@ def test_a_tensor_engine_transpose_starts_an_accumulation_group(world, nisa):
 def test_rows_of_a_wider_tile_are_transposed(make_world, nisa, rng, dtype, apart):
     world = make_world()
     wide, dst = world.new((128, apart), dtype), world.new((128, 128), dtype, "psum")
-    wide.settle()
+    wide.initialize()
     wide.array[...] = (
         rng.integers(0, 256, wide.array.nbytes, np.uint8).view(wide.array.dtype).reshape(128, apart)
     )

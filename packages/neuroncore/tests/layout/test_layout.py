@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from neuroncore.layout import Layout, Swizzle, _factors, descriptor, swizzle
+from neuroncore.layout import Layout, Swizzle, descriptor, factors, swizzle
 
 # No clock decides: the same examples every time, however slow the machine.
 CASES = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -356,12 +356,12 @@ XOR = Swizzle.xor(bits=2, base=0, shift=2)
          "bit 1 of dimension 0 and the offset both step over address bit 1"),
         (lambda: Layout.of((4,), (-1,), swizzle=XOR),
          "bit 1 of dimension 0 and bit 0 of dimension 0 both step over address bit 3"),
-        (lambda: Layout.of((4,)).select(1, 0), "there is no dimension 1; expected 0 <= dim < 1"),
+        (lambda: Layout.of((4,)).select(1, 0), "dimension 1 does not exist; expected 0 <= dim < 1"),
         (lambda: Layout.of((4,)).slice(0, 2, 3), "3 indices from 2 by 1 are not in dimension 0"),
         (lambda: Layout((((2, 9), (4, 1)),)).slice(0, 2, 4), "cut through blocks of 4"),
         (lambda: Layout((((2, 9), (6, 1)),)).tile(0, 4), "tiles of 4 do not divide a dimension"),
         (lambda: Layout.of((6,)).tile(0, 4), "tiles of 4 do not divide dimension 0 of 6"),
-        (lambda: Layout.of((2, 2)).permute((0, 0)), "is no permutation of 2 dimensions"),
+        (lambda: Layout.of((2, 2)).permute((0, 0)), "is not a permutation of 2 dimensions"),
         (lambda: Layout.of((2, 2)).address((0, 2)), "is outside shape"),
         (lambda: Layout.of((2, 2)).address((0,)), "is outside shape"),
     ],
@@ -371,7 +371,7 @@ def test_bad_input_is_refused_with_what_was_expected(make, says):
         make()
 
 
-@pytest.mark.parametrize("module", [_factors, descriptor, swizzle], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [factors, descriptor, swizzle], ids=lambda m: m.__name__)
 def test_docstring_examples_run(module):
     results = doctest.testmod(module)
     assert results.attempted and results.failed == 0

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from neuroncore.core import NeuronCore
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.layout import Layout, Mixture, Swizzle
+from neuroncore.machine.core import NeuronCore
 
 # No clock decides: the same examples every time, however slow the machine.
 CASES = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -21,7 +21,7 @@ FACTOR = st.tuples(st.integers(1, 4), st.integers(0, 60))
 @settings(CASES)
 def test_the_pattern_reads_the_elements_that_the_layout_names(dims):
     layout = Layout(tuple(dims), offset=7)
-    elements = NeuronCore().adopt(np.arange(4096, dtype=np.int32), Space.hbm)
+    elements = NeuronCore().adopt(np.arange(4096, dtype=np.int32), MemorySpace.hbm)
 
     verdict = layout.fits_view()
 

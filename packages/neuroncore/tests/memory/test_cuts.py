@@ -7,8 +7,8 @@ import random
 import pytest
 
 from neuroncore.errors import AccessError
+from neuroncore.machine.observe import Watcher
 from neuroncore.memory import View
-from neuroncore.observe import Watcher
 
 
 class Onlooker(Watcher):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.engines import Space
-from neuroncore.enums import OobMode
+from neuroncore.enums import MemorySpace, OobMode
 from neuroncore.errors import CapacityError, DTypeError, PartitionError, ShapeError
 from neuroncore.options import Options
 
@@ -111,7 +110,7 @@ def test_every_view_of_new_memory_sees_the_same_elements(world, nisa):
 )
 def test_tensors_that_cannot_exist(world, shape, space, error):
     with pytest.raises(error):
-        world.core.allocate(shape, "float32", Space[space])
+        world.core.allocate(shape, "float32", MemorySpace[space])
 
 
 def test_the_usable_sbuf_is_an_option(make_world):
@@ -125,7 +124,7 @@ def test_the_usable_sbuf_is_an_option(make_world):
 @pytest.mark.parametrize("dtype", ["float64", "int64", "bf17", None])
 def test_unknown_dtypes(world, dtype):
     with pytest.raises(DTypeError):
-        world.core.allocate((4, 8), dtype, Space.sbuf)
+        world.core.allocate((4, 8), dtype, MemorySpace.sbuf)
 
 
 @pytest.mark.parametrize(
@@ -139,12 +138,12 @@ def test_unknown_dtypes(world, dtype):
 )
 def test_addresses_that_hardware_does_not_have(world, address, space, error):
     with pytest.raises(error):
-        world.core.allocate((64, 8), "float32", Space[space], address=address)
+        world.core.allocate((64, 8), "float32", MemorySpace[space], address=address)
 
 
 def test_low_precision_can_be_kept_as_float32(make_world, nisa):
     world = make_world(options=Options(precise=False))
-    dst = world.core.allocate((1, 1), "bfloat16", Space.sbuf)
+    dst = world.core.allocate((1, 1), "bfloat16", MemorySpace.sbuf)
 
     nisa.memset(dst, 1 + 2.0**-20)
 

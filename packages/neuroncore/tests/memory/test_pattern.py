@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError, DTypeError, KernelError, UnsupportedError
 from neuroncore.memory import IndexRules
 from neuroncore.memory.dynamic import resolve_scalar
@@ -97,7 +97,7 @@ def test_the_offset_of_an_indexed_view_composes_or_is_replaced(make_world, mode,
 
 
 def test_up_to_04_an_indexed_view_has_no_ap(make_world):
-    world = make_world(rules=IndexRules(ap_on_view="refuse"))
+    world = make_world(rules=IndexRules(ap_on_view="reject"))
     t = world.tile(np.arange(48).reshape(4, 12))
 
     assert t.ap([[12, 4], [1, 2]]).shape == (4, 2)
@@ -123,7 +123,7 @@ def test_another_dtype_must_divide_a_partition(world):
 
 
 def test_a_tensor_that_was_placed_keeps_its_first_partition(world):
-    placed = world.core.allocate((32, 8), "float32", Space.sbuf, address=(64, 0))
+    placed = world.core.allocate((32, 8), "float32", MemorySpace.sbuf, address=(64, 0))
 
     assert placed.spec.start == 64
     assert placed.ap([[8, 32], [1, 4]]).spec.start == 64

@@ -1,11 +1,11 @@
-"""Timelines are played, unless a test asks for one that is remembered."""
+"""Timelines are played, unless a test asks for one that is cached."""
 
 import pytest
 
-from neuroncore.timeline import remembered
+from neuroncore.timeline.results import cache
 
 
 @pytest.fixture(autouse=True)
 def _nothing_was_played_before(monkeypatch):
-    monkeypatch.setattr(remembered, "_known", {})
-    monkeypatch.setattr(remembered, "_prices", {})
+    monkeypatch.setattr(cache, "_known", {})
+    monkeypatch.setattr(cache, "_latencies", {})

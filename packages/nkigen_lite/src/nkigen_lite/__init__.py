@@ -1,10 +1,10 @@
 """NumPy functions as NKI kernels: traced, fused, checked, written, run."""
 
 from nkigen_lite.backend import BACKEND
-from nkigen_lite.compile import Compiled, compile
+from nkigen_lite.compiler.compile import Compiled, compile
 from nkigen_lite.frontend import erf, gelu, rsqrt, sigmoid, silu, trace
 from nkigen_lite.ir import Graph, parse_graph, print_graph
-from nkigen_lite.spec import Spec, as_spec, narrow
+from nkigen_lite.tensors.spec import Spec, as_spec, narrow
 
 __all__ = [
     "BACKEND",

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from neuroncore.backend import Choice
 from neuroncore.errors import LaunchError, Place, UnsupportedError
+from neuroncore.machine.backend import Choice
 from neuroncore.program import execute_program
-from nkigen_lite.compile import WRITTEN, compile
+from nkigen_lite.compiler.compile import WRITTEN, compile
 
 _MODULES = ("nki", "nki.collectives", "nki.isa", "nki.language", "nki.typing")
 
@@ -22,8 +22,8 @@ _MODULES = ("nki", "nki.collectives", "nki.isa", "nki.language", "nki.typing")
 class NkigenLite:
     """The backend `nkigen-lite`; one instance, BACKEND.
 
-    It runs plain NumPy functions. It is no language: a program may import nki, and every name in it
-    is refused.
+    It runs plain NumPy functions. It is not a language: a program may import nki, and every name in
+    it is rejected.
     """
 
     name = "nkigen-lite"
@@ -33,7 +33,7 @@ class NkigenLite:
     is_language = False
 
     def modules(self, choice: Choice) -> Mapping[str, ModuleType]:
-        """Modules that refuse every name."""
+        """Modules that reject every name."""
         return _modules()
 
     def is_kernel(self, obj: object) -> bool:
@@ -67,7 +67,7 @@ class Generated:
         """The function's results: arrays among the arguments are the kernel's, everything else is a
         constant of it. Arrays that the function writes to are updated in place.
 
-        Raises TraceError and its kin, LoweringError, LaunchError where there is no array.
+        Raises TraceError and its subclasses, CodegenError, LaunchError without an array.
         """
         given = _bound(self.function, args, kwargs)
         arrays = [value for value in given.arguments.values() if isinstance(value, np.ndarray)]

@@ -13,13 +13,13 @@ import pytest
 
 from neuroncore.errors import LaunchError, Place
 from nkigen_lite import compile
-from nkigen_lite.cli import writing
+from nkigen_lite.cli import generated_source
 from nkigen_lite.cli.function import parse_name
 from nkigen_lite.cli.function_error import FunctionError, users_code
-from nkigen_lite.cli.running import Found
-from nkigen_lite.errors import SpecError
-from nkigen_lite.lower.refuse import cannot
-from nkigen_lite.ulps import Difference
+from nkigen_lite.cli.generated_source import Found
+from nkigen_lite.selection.unsupported import unsupported
+from nkigen_lite.tensors.errors import SpecError
+from nkigen_lite.tensors.ulps import Difference
 
 LINE = ("program.py:line", "--spec", "f32[64, 128]")
 
@@ -28,10 +28,10 @@ LINE = ("program.py:line", "--spec", "f32[64, 128]")
 def refusing(monkeypatch):
     """Nothing can be lowered."""
 
-    def lower(graph, target, nki):
-        raise cannot(graph.nodes[0], "of the moon")
+    def generate(graph, target, nki):
+        raise unsupported(graph.nodes[0], "of the moon")
 
-    monkeypatch.setattr(sys.modules["nkigen_lite.compile"], "lower", lower)
+    monkeypatch.setattr(sys.modules["nkigen_lite.compiler.compile"], "generate", generate)
 
 
 def test_the_kernel_goes_to_stdout_below_a_head_that_says_how_it_was_made(nkigen):
@@ -123,7 +123,7 @@ def test_arrays_in_the_program_are_cut_short_where_they_are_explained(nkigen, fo
 
 def test_a_refusal_that_is_of_no_line_names_none(nkigen, monkeypatch):
     monkeypatch.setattr(sys, "argv", [__file__])
-    monkeypatch.setattr(sys.modules["nkigen_lite.compile"], "lower", refuse_everything)
+    monkeypatch.setattr(sys.modules["nkigen_lite.compiler.compile"], "generate", refuse_everything)
 
     assert nkigen(*LINE).err == "nkigen: LaunchError: no\n"
 
@@ -144,7 +144,7 @@ def test_passes_are_explained_where_there_is_no_kernel(nkigen, folder, refusing)
 
     assert (said.code, said.out) == (1, "")
     assert "== decomposed ==" in said.err
-    assert "program.py:17:12: prod cannot be lowered: of the moon" in said.err
+    assert "program.py:17:12: prod is not supported: of the moon" in said.err
     assert not (folder / "kernel.py").exists()
 
 
@@ -176,13 +176,13 @@ def test_json_says_inf_where_one_of_two_results_is_not_finite(nkigen, monkeypatc
         (["none.py:line"], "can't open 'none.py': no such file"),
         (["none:line"], "no module is called 'none'"),
         (["program.py:lime"], "did you mean line?"),
-        (["program.py:NUMBER"], "NUMBER is no function"),
+        (["program.py:NUMBER"], "NUMBER is not a function"),
         (["program.py:line"], "no spec for x"),
         ([*LINE, "--spec", "f32[4]"], "there are more specs than arguments"),
-        ([*LINE, "--spec", "y=f32[4]"], "y is no argument"),
+        ([*LINE, "--spec", "y=f32[4]"], "y is not an argument"),
         ([*LINE, "--spec", "x=f32[4]"], "two specs for x"),
         (["program.py:line", "--spec", "f33[4]"], "'f33' is not an NKI dtype"),
-        (["program.py:line", "--spec", "f32[4"], "'f32[4' is no spec"),
+        (["program.py:line", "--spec", "f32[4"], "'f32[4' is not a spec"),
         (["program.py:scaled", "--spec", "x=f32[4]", "--spec", "b=f32[4]"], "no spec for w"),
         (["program.py:several", "--spec", "f32[4]"], "*arrays of the function cannot have a spec"),
         ([*LINE, "--target", "trn9"], "unknown target 'trn9'"),
@@ -253,7 +253,7 @@ def test_a_file_is_whole_or_as_it_was(nkigen, folder, monkeypatch):
 
     nkigen(*LINE, "-o", "kernel.py")
     before = (folder / "kernel.py").read_bytes()
-    monkeypatch.setattr(writing.Path, "replace", full)
+    monkeypatch.setattr(generated_source.Path, "replace", full)
 
     assert nkigen(*LINE, "-o", "kernel.py", "--nki", "0.2").code == 1
     assert (folder / "kernel.py").read_bytes() == before
@@ -278,7 +278,7 @@ def test_python_m_is_the_command(folder):
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(writing.MARK)
+    assert done.stdout.startswith(generated_source.MARK)
 
 
 def test_help_shows_examples(nkigen):

@@ -1,18 +1,18 @@
 """Certified search over schedules of NKI kernels."""
 
-from nkigym.certify import certificate
-from nkigym.space import Found, Space, exhaust, space_of
+from nkigym.tile_rewrites import Enumeration, RewriteGraph, exhaust, rewrite_graph
+from nkigym.tile_rewrites.certificate import certificate
 from nkigym.tiles import TileProgram, matmul_root
 from nkigym.tuning import Tuned, tune
 
 __all__ = [
-    "Found",
-    "Space",
+    "Enumeration",
+    "RewriteGraph",
     "TileProgram",
     "Tuned",
     "certificate",
     "exhaust",
     "matmul_root",
-    "space_of",
+    "rewrite_graph",
     "tune",
 ]

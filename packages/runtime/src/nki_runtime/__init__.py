@@ -1,11 +1,9 @@
 """The switch: which language answers `import nki`."""
 
-from nki_runtime._alias import Alias, alias
-from nki_runtime._estimate import estimate, program_of
-from nki_runtime._simulate import Simulation, simulate
-from nki_runtime._switch import Switch
-from nki_runtime._use import current, use
-from nki_runtime.errors import (
+from nki_runtime.execution.estimate import estimate, program_of
+from nki_runtime.execution.simulate import Simulation, simulate
+from nki_runtime.switch.alias import Alias, alias
+from nki_runtime.switch.errors import (
     BackendError,
     ChoiceError,
     ShadowError,
@@ -13,7 +11,9 @@ from nki_runtime.errors import (
     UnknownBackendError,
     VendorPackageError,
 )
-from nki_runtime.registry import backends
+from nki_runtime.switch.registry import backends
+from nki_runtime.switch.switch import Switch
+from nki_runtime.switch.use import current, use
 
 __all__ = [
     "Alias",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from types import ModuleType
 
-from neuroncore.backend import CURRENT
 from neuroncore.errors import ShapeError
+from neuroncore.machine.backend import CURRENT
 
 
 @dataclass

@@ -6,18 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from time import process_time
 
-from neuroncore.collection import no_collection
+from neuroncore.machine.garbage_collection import no_collection
 from neuroncore.program import Program, check
-from neuroncore.program.findings import need_program
-from tokenplan import claims as checks
-from tokenplan.aliases import with_aliases
-from tokenplan.claims import ClaimError
-from tokenplan.elide import elide
-from tokenplan.graph import Claim, MayAlias, TokenGraph
-from tokenplan.model import Kernel
-from tokenplan.read import read
-from tokenplan.reduce import reduce
-from tokenplan.remarks import remarks
+from neuroncore.program.verification.findings import need_program
+from tokenplan.elision.aliases import with_aliases
+from tokenplan.elision.claims import ClaimError, check_claims, joins
+from tokenplan.elision.elide import elide
+from tokenplan.graph.token_graph import Claim, MayAlias, TokenGraph
+from tokenplan.kernel.model import Kernel
+from tokenplan.kernel.program_reader import read
+from tokenplan.reduction.transitive_reduction import reduce
+from tokenplan.report.remarks import remarks
 from tokenplan.rules import BUDGET
 
 MOST_STEPS = 2**60
@@ -39,8 +38,8 @@ def analyse(
     may_alias: pairs of tensors that may share bytes, whose accesses all stay in order; without it
     two parameters are taken to be two tensors, and W2 says so.
 
-    Raises ProgramError for a program that breaks rules of the machine, LaunchError for what is no
-    program, ClaimError for a claim of a loop, operation or tensor that is not there.
+    Raises ProgramError for a program that breaks rules of the machine, LaunchError for what is not
+    a program, ClaimError for a claim of a loop, operation or tensor that is not there.
     """
     if not isinstance(program, Kernel):
         need_program(program)
@@ -61,8 +60,8 @@ def _analyse(program: Program | Kernel, claims: tuple[Claim, ...], budget: int) 
     kernel = program if isinstance(program, Kernel) else read(program, verified=True)
     read_at = process_time()
     elision = with_aliases(kernel, elide(kernel, budget), claims)
-    edges = (*elision.edges, *checks.joins(kernel, claims))
-    found = checks.check_claims(kernel, claims, budget)
+    edges = (*elision.edges, *joins(kernel, claims))
+    found = check_claims(kernel, claims, budget)
     elided_at = process_time()
     edges = reduce(kernel, edges)
     found += remarks(kernel, edges, elision.assumes)

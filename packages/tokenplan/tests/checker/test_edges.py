@@ -53,7 +53,7 @@ def test_an_edge_that_reaches_nearer_than_any_conflict_is_stricter_than_needed(m
     strict["edges"][1]["witness"] = AT_TWO
     (finding,) = made.check(strict, mutate=True).findings
     assert finding.code == "W5"
-    assert finding.text.endswith("stricter than any RAW conflict asks for: the nearest is at [2]")
+    assert finding.text.endswith("stricter than any RAW conflict requires: the nearest is at [2]")
 
 
 def test_an_edge_is_not_implied_that_adds_an_order(made, recurrence):
@@ -176,5 +176,5 @@ def test_a_kernel_that_is_too_big_is_refused_until_trips_are_given(made):
     report = made.check(file, trips={"k": 4})
     assert (report.findings, report.instances) == ([], 4)
     assert "at reduced trip counts only: k=4" in report.notes
-    with pytest.raises(ValueError, match="no loop of kernel"):
+    with pytest.raises(ValueError, match="not a loop of kernel"):
         made.check(file, trips={"m": 4})

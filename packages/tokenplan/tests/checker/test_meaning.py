@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from neuroncore.program import parse_program
-from tokenplan import Join, Pipeline, analyse, document
+from tokenplan import Join, Pipeline, analyse
 from tokenplan.checker import PlanFileError
 from tokenplan.cli import main
 from tokenplan.neuroncore import schedule
+from tokenplan.report import plan_file
 
 PROGRAM = parse_program("""program("trn2", "0.6")
 def blocks(a: float32[2048, 512], b: float32[2048, 512], c: float32[2048, 512]):
@@ -49,7 +50,7 @@ HARMLESS = {
 @pytest.fixture(scope="module")
 def plan():
     graph = analyse(PROGRAM, [Pipeline("k", 1), Join("load", "copy")], may_alias=[("b", "c")])
-    return document.as_json(graph, schedule(graph, PROGRAM).as_json())
+    return plan_file.as_json(graph, schedule(graph, PROGRAM).as_json())
 
 
 def leaves(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -222,4 +222,4 @@ def test_a_plan_keeps_the_order_that_a_join_asks_for(made):
         )  # fmt: skip
         report = made.check(file, mutate=True)
         assert [found.code for found in report.findings] == expected
-    assert "not ordered by the plan's waits: a join asks for it" in report.findings[0].text
+    assert "not ordered by the plan's waits: a join requires it" in report.findings[0].text

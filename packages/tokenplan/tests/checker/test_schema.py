@@ -11,12 +11,13 @@ import jsonschema
 import pytest
 
 from neuroncore.program import parse_program
-from tokenplan import Join, Pipeline, analyse, document
+from tokenplan import Join, Pipeline, analyse
 from tokenplan.checker import PlanFileError, check_plan, main, read_plan_file
 from tokenplan.checker.json_values import Value, load
 from tokenplan.checker.schema import DEEPEST, KEYWORDS, NOTES, hold_to_schema
-from tokenplan.graph import ALIAS, JOIN
+from tokenplan.graph.token_graph import ALIAS, JOIN
 from tokenplan.neuroncore import schedule
+from tokenplan.report import plan_file
 from tokenplan.rules import NAMES
 
 PROGRAM = parse_program("""program("trn2", "0.6")
@@ -31,7 +32,7 @@ def blocks(a: float32[2048, 512], b: float32[2048, 512], c: float32[2048, 512]):
     return a
 """)
 CLAIMS = [Pipeline("k", 1), Join("load", "copy")]
-VALIDATOR = jsonschema.Draft202012Validator(document.schema())
+VALIDATOR = jsonschema.Draft202012Validator(plan_file.schema())
 NONSENSE = (
     None, True, -1, 0, 1, 2, 7, 0.5, 1.0, 10**30, 1e300, "", "a", "t", "kept", "isl", "W", [], {},
     [[]], ["a", "b"], {"a": 1}, "sha256:0", "\ud800",
@@ -45,7 +46,7 @@ def thorough(seed: int):
 @pytest.fixture(scope="module")
 def plan():
     graph = analyse(PROGRAM, CLAIMS, may_alias=[("b", "c")])
-    return document.as_json(graph, schedule(graph, PROGRAM).as_json())
+    return plan_file.as_json(graph, schedule(graph, PROGRAM).as_json())
 
 
 def is_refused(file) -> bool:
@@ -132,20 +133,20 @@ def test_every_keyword_of_the_schema_is_one_that_it_knows():
                 for inner in value:
                     yield from keywords(inner)
 
-    jsonschema.Draft202012Validator.check_schema(document.schema())
-    assert set(keywords(document.schema())) <= KEYWORDS.keys() | NOTES
+    jsonschema.Draft202012Validator.check_schema(plan_file.schema())
+    assert set(keywords(plan_file.schema())) <= KEYWORDS.keys() | NOTES
 
 
 def test_the_schema_names_every_rule():
-    named = document.schema()["$defs"]["edge"]["properties"]["rule"]["enum"]
+    named = plan_file.schema()["$defs"]["edge"]["properties"]["rule"]["enum"]
     assert sorted(named) == sorted((*NAMES, JOIN, ALIAS))
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"schema": NaN}', "NaN is no number of JSON"),
-        ('{"schema": -Infinity}', "-Infinity is no number of JSON"),
+        ('{"schema": NaN}', "NaN is not a number in JSON"),
+        ('{"schema": -Infinity}', "-Infinity is not a number in JSON"),
         ("[" * 200_000 + "]" * 200_000, "not JSON that can be read"),
         ('{"a":' * 50_000 + "1" + "}" * 50_000, "not JSON that can be read"),
         ("[" * 400 + "]" * 400, "nested more than 150 deep"),

@@ -15,10 +15,11 @@ from packages.tokenplan.tests import brute_force
 
 from neuroncore.layout import Swizzle
 from neuroncore.program import Affine, parse_program
-from tokenplan import analyse, document
+from tokenplan import analyse
 from tokenplan.checker import CheckOptions, check_plan, read_plan_file
-from tokenplan.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Op
-from tokenplan.read import read
+from tokenplan.kernel.model import PLAIN, Access, Buffer, Kernel, Loop, Mode, Op
+from tokenplan.kernel.program_reader import read
+from tokenplan.report import plan_file
 
 HERE = Path(__file__).parent
 GEOMETRY = tomllib.loads((HERE / "geometry.toml").read_text("utf-8"))
@@ -85,7 +86,7 @@ def orders_by_analysis(kernel: Kernel, over: list[str]) -> Orders:
 def assert_all_agree(kernel: Kernel, needed: Orders, over: list[str]) -> None:
     assert orders_by_bytes(kernel, over) == needed
     assert orders_by_analysis(kernel, over) == needed
-    file = read_plan_file(document.write(analyse(kernel)))
+    file = read_plan_file(plan_file.write(analyse(kernel)))
     assert [str(f) for f in check_plan(file, CheckOptions(mutate=True)).findings] == []
 
 
@@ -150,7 +151,7 @@ def test_a_swizzle_moves_a_byte_next_to_where_it_was():
         assert orders_by_bytes(kernel, ["a"]) == needed
         found = orders_by_analysis(kernel, ["a"])
         assert needed <= found, "an order is lost"
-        file = read_plan_file(document.write(analyse(kernel)))
+        file = read_plan_file(plan_file.write(analyse(kernel)))
         assert check_plan(file).findings == []
 
 

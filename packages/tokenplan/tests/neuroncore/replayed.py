@@ -10,7 +10,7 @@ from typing import Any
 
 from packages.tokenplan.tests.brute_force import Instance, instances
 
-from tokenplan.model import Kernel, Loop, Mode, Node, shared_loops
+from tokenplan.kernel.model import Kernel, Loop, Mode, Node, shared_loops
 
 Json = dict[str, Any]
 ENGINES = ("vector", "scalar", "gpsimd", "dma", "dma")

@@ -12,7 +12,7 @@ from packages.tokenplan.tests.brute_force import random_kernel
 
 from neuroncore.program import Affine
 from tokenplan import analyse
-from tokenplan.model import Kernel
+from tokenplan.kernel.model import Kernel
 from tokenplan.neuroncore import all_pairs, deal, orders_everything, plan_with
 from tokenplan.neuroncore.clocks import Run, repeats
 from tokenplan.neuroncore.counters import counted

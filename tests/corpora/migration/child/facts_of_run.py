@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from neuroncore.observe import watched_by
-from nki_runtime._instrument import instrumented_tree, mentions_nki
-from nki_runtime._recorder import Recorder
+from neuroncore.machine.observe import watched_by
+from nki_runtime.recording.instrument import instrumented_tree, mentions_nki
+from nki_runtime.recording.recorder import Recorder
 
 _RECORDER = Recorder()
 _FACTS = Path.cwd().parent / "facts_0000.json"  # in the job's folder, where a job's facts lie

@@ -3,7 +3,7 @@
 import ast
 import textwrap
 
-from nki_migrate.findings import Edit
+from neuroncore.findings import Edit
 from nki_migrate.index import FileIndex, Source, apply_edits
 
 

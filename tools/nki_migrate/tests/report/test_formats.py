@@ -11,11 +11,13 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
+from neuroncore.findings import Edit, Finding, Region, Safety, Severity
+from neuroncore.findings.formats import FORMATS
 from nki_migrate.cli.main import app
-from nki_migrate.findings import Edit, FileResult, FileStatus, Finding, Safety, Severity
+from nki_migrate.engine.results import FileResult, FileStatus
 from nki_migrate.index import Source, apply_edits
-from nki_migrate.report import FORMATS, Report
-from nki_migrate.report import sarif as sarif_module
+from nki_migrate.report import make_report
+from nki_migrate.report import report as report_module
 
 SCHEMA = Path(__file__).with_name("schemas") / "sarif-schema-2.1.0.json"
 VALIDATOR = jsonschema.Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
@@ -59,7 +61,7 @@ def folder(tmp_path, monkeypatch):
 
 def finding(rule: str = "NKI1133", **given) -> Finding:
     known: dict[str, Any] = {
-        "path": "k.py", "line": 1, "column": 1, "end_line": 1, "end_column": 2,
+        "place": Region(given.pop("path", "k.py"), 1, 1, 1, 2),
         "severity": Severity.ERROR, "safety": Safety.MANUAL, "message": "says so",
     }  # fmt: skip
     return Finding(rule, **(known | given))
@@ -68,7 +70,7 @@ def finding(rule: str = "NKI1133", **given) -> Finding:
 def rendered(form: str, *findings: Finding, text: str = "a = 1\n", **given) -> str:
     status = FileStatus.MANUAL
     result = FileResult("k.py", status, "0.1", (), findings, before=text, after=text)
-    return FORMATS[form](Report([result], target="0.6", **given))
+    return FORMATS[form](make_report([result], target="0.6", **given))
 
 
 def log_of(*arguments: object) -> dict:
@@ -227,7 +229,7 @@ def test_rules_carry_their_page_step_safety_and_class(folder):
 
 def test_rules_point_to_the_documentation_that_the_package_declares(folder, monkeypatch):
     address = "https://example.org/rules.html"
-    monkeypatch.setattr(sarif_module, "documentation", lambda: address)
+    monkeypatch.setattr(report_module, "documentation_address", lambda: address)
 
     rules = log_of("my kernels")["tool"]["driver"]["rules"]
 

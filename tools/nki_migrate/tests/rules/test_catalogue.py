@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from nki_migrate.request import VERSIONS
 from nki_migrate.rules import all_rules
+from nki_migrate.settings.request import VERSIONS
 
 LINES = (Path(__file__).parent / "catalogue.txt").read_text(encoding="utf-8").splitlines()
 CLASSES = dict(line.split() for line in LINES if not line.startswith("#"))
 
 
-def test_every_id_of_the_catalogue_has_a_rule_and_no_rule_is_without():
-    assert set(all_rules()) == set(CLASSES)
+def test_every_id_of_the_catalogue_has_a_rule_and_every_other_rule_names_its_source():
+    others = set(all_rules()) - set(CLASSES)
+
+    assert set(CLASSES) <= set(all_rules())
+    assert all(all_rules()[id].source for id in others)
 
 
 @pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.id)

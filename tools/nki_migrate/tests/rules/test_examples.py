@@ -2,9 +2,9 @@
 
 import pytest
 
-from nki_migrate.engine import migrate_source
-from nki_migrate.request import Request
+from nki_migrate.engine.migration import migrate_source
 from nki_migrate.rules import Example, Rule, all_rules
+from nki_migrate.settings.request import Request
 
 EXAMPLES = [
     pytest.param(rule, example, id=f"{rule.id}-{number}")
@@ -17,7 +17,6 @@ def _migrated(rule: Rule, example: Example, text: str):
     request = Request(
         source_version=rule.step[0],
         target=example.target or rule.step[1],
-        unsafe_fixes=example.unsafe,
     )
     return migrate_source(text, "example.py", request)
 

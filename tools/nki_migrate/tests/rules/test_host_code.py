@@ -4,9 +4,9 @@ import textwrap
 
 import pytest
 
-from nki_migrate.engine import migrate_source
-from nki_migrate.findings import Safety
-from nki_migrate.request import Request
+from neuroncore.findings import Safety
+from nki_migrate.engine.migration import migrate_source
+from nki_migrate.settings.request import Request
 
 
 def migrate(text: str, **options):

@@ -7,10 +7,10 @@ import textwrap
 
 import pytest
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding, Safety
 from nki_migrate.index import FileIndex, Source, apply_edits
-from nki_migrate.request import Request
 from nki_migrate.rules import Site, all_rules
+from nki_migrate.settings.request import Request
 
 LATER = [rule for rule in all_rules().values() if rule.step[0] != "0.1"]
 HEAD = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n\n@nki.jit\ndef kernel(x):\n"
@@ -23,8 +23,8 @@ def findings_of(rule_ids: tuple[str, ...], text: str) -> tuple[list[Finding], So
     for rule_id in rule_ids:
         rule = all_rules()[rule_id]
         for node in ast.walk(source.tree):
-            if rule.check is not None and isinstance(node, rule.nodes):
-                found += rule.check(node, site)
+            if rule.hooks.check is not None and isinstance(node, rule.hooks.nodes):
+                found += rule.hooks.check(node, site)
     return found, source
 
 
@@ -76,7 +76,7 @@ def test_affine_select_that_fits_both_orders_is_left_to_a_person():
     found, _ = findings_of(("NKI2005",), kernel("nisa.affine_select(t, p, a, b, c, d)"))
 
     assert [(f.safety, f.edits) for f in found] == [(Safety.MANUAL, ())]
-    assert "name the arguments by hand" in found[0].message
+    assert "name the arguments manually" in found[0].message
 
 
 def test_a_mode_passed_by_position_gets_its_name_but_a_priority_stays():

@@ -49,12 +49,12 @@ def test_bounds_hold_low_inclusive_and_high_exclusive():
     assert set(values.tolist()) == {-3, -2, -1, 0, 1}
 
 
-def test_a_normal_distribution_of_integers_is_refused():
+def test_a_normal_distribution_of_integers_is_rejected():
     with pytest.raises(CasesError, match="fill 'normal' needs a float dtype, got int32"):
         filled("int32", fill="normal")
 
 
-def test_an_unknown_dtype_is_refused():
+def test_an_unknown_dtype_is_rejected():
     with pytest.raises(CasesError, match="dtype 'float31'"):
         filled("float31")
 

@@ -1,4 +1,4 @@
-"""`cases.toml`: what is read, and what is refused with which words."""
+"""`cases.toml`: what is read, and what is blocked with which words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that write, connect or start programs while they are verified: refused, with the line."""
+"""Kernels that write, connect or start programs while they are verified: blocked, with the line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from nki_migrate.verify.guard import read_refused
+from nki_migrate.verify.guard import read_blocked
 
 CHILD = """
 import sys
@@ -39,7 +39,7 @@ def state(world):
 
 
 def attempts(world, code: str) -> tuple[tuple[str, ...], subprocess.CompletedProcess[str]]:
-    """Run code under the guard: what was refused, and how the process ended."""
+    """Run code under the guard: what was blocked, and how the process ended."""
     file = world / "k.py"
     file.write_text(textwrap.dedent(code))
     done = subprocess.run(
@@ -49,7 +49,7 @@ def attempts(world, code: str) -> tuple[tuple[str, ...], subprocess.CompletedPro
         timeout=120,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )
-    return read_refused(world / "run"), done
+    return read_blocked(world / "run"), done
 
 
 WRITES = {
@@ -86,9 +86,9 @@ def each_refused(world, codes) -> tuple[str, ...]:
     """Every line of code as a file of one line each, in one process; none may succeed."""
     tried = "try:\n    {}\nexcept OSError:\n    pass\nelse:\n    raise SystemExit('done')\n"
     first = "\n"
-    refused, done = attempts(world, first + "".join(tried.format(code) for code in codes))
+    blocked, done = attempts(world, first + "".join(tried.format(code) for code in codes))
     assert done.returncode == 0, done.stderr
-    return refused
+    return blocked
 
 
 def line_of(position: int) -> int:
@@ -98,10 +98,10 @@ def line_of(position: int) -> int:
 def test_nothing_outside_the_scratch_folder_is_touched(world):
     before = state(world)
 
-    refused = each_refused(world, WRITES)
+    blocked = each_refused(world, WRITES)
 
     assert state(world) == before
-    assert refused == tuple(
+    assert blocked == tuple(
         f"{world}/k.py:{line_of(i)}: {expected.format(world / 'outside')}"
         for i, expected in enumerate(WRITES.values())
     )
@@ -128,10 +128,10 @@ OTHERS = {
 }
 
 
-def test_sockets_processes_and_c_libraries_are_refused(world):
-    refused = each_refused(world, OTHERS)
+def test_sockets_processes_and_c_libraries_are_rejected(world):
+    blocked = each_refused(world, OTHERS)
 
-    for i, (attempt, expected) in enumerate(zip(refused, OTHERS.values(), strict=True)):
+    for i, (attempt, expected) in enumerate(zip(blocked, OTHERS.values(), strict=True)):
         assert attempt.startswith(f"{world}/k.py:{line_of(i)}: {expected}")
 
 
@@ -139,7 +139,7 @@ def test_the_error_names_what_was_tried_and_what_may_be_done(world):
     _, done = attempts(world, "open(outside + '/new', 'w')")
 
     assert (
-        f"RefusedError: refused while verifying: writes {world}/outside/new (open); "
+        f"BlockedError: blocked while verifying: writes {world}/outside/new (open); "
         "only the working folder may be written"
     ) in done.stderr
 
@@ -168,9 +168,9 @@ os.kill(os.getpid(), 0)
 
 
 def test_the_scratch_folder_is_free_and_reading_is_too(world):
-    refused, done = attempts(world, ALLOWED)
+    blocked, done = attempts(world, ALLOWED)
 
-    assert (refused, done.returncode) == ((), 0), done.stderr
+    assert (blocked, done.returncode) == ((), 0), done.stderr
 
 
 def test_an_attempt_that_is_swallowed_or_ends_the_process_is_still_known(world):
@@ -185,7 +185,7 @@ def test_an_attempt_that_is_swallowed_or_ends_the_process_is_still_known(world):
         os._exit(0)
     """
 
-    refused, done = attempts(world, code)
+    blocked, done = attempts(world, code)
 
     assert done.returncode == 0
-    assert refused == (f"{world}/k.py:6: writes {world}/outside/new (open)",)
+    assert blocked == (f"{world}/k.py:6: writes {world}/outside/new (open)",)

@@ -85,7 +85,7 @@ def test_a_kernel_that_stops_is_named_and_the_file_is_migrated_all_the_same(fold
     assert "TODO" not in result.stdout
 
 
-def test_a_run_that_is_refused_something_shows_nothing_and_is_said(folder):
+def test_a_run_that_is_rejected_something_shows_nothing_and_is_said(folder):
     path = folder / "notes.txt"
     (folder / "add.py").write_text(
         KERNEL.replace("    out = nl.nd", f"    open({str(path)!r}, 'w')\n    out = nl.nd")
@@ -95,7 +95,7 @@ def test_a_run_that_is_refused_something_shows_nothing_and_is_said(folder):
 
     assert not path.exists()
     said = (
-        f"add of add.py stopped while observed: refused: {folder}/add.py:13: writes {path} (open)"
+        f"add of add.py stopped while observed: blocked: {folder}/add.py:13: writes {path} (open)"
     )
     assert said in " ".join(result.stderr.split())
     assert "observed" not in result.stdout

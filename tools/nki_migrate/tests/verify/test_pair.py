@@ -268,7 +268,7 @@ def test_a_kernel_that_returns_nothing_is_not_equal_to_one_that_does(world):
 def test_an_argument_that_a_kernel_does_not_take_is_named(world):
     (problem,) = verdict(world, "import nki\n@nki.jit\ndef k(y):\n    return y\n").problems
 
-    assert "the case gives x, which is no parameter" in problem
+    assert "the case gives x, which is not a parameter" in problem
 
 
 def test_children_leave_nothing_beside_the_kernels(world):
@@ -293,16 +293,16 @@ def k(x):
 """
 
 
-def test_a_kernel_that_writes_elsewhere_is_refused_although_its_numbers_are_right(world):
+def test_a_kernel_that_writes_elsewhere_is_rejected_although_its_numbers_are_right(world):
     path = world / "notes.txt"
 
     found = verdict(world, WRITING.replace("{path}", str(path)))
 
     assert not path.exists()
-    assert found.problems == (f"new kernel refused: new.py:6: writes {path} (open)",)
+    assert found.problems == (f"new kernel blocked: new.py:6: writes {path} (open)",)
     assert found.against_old is not None and found.against_old.is_equal
-    assert (found.is_equal, found.refused) == (False, True)
-    assert render_table([Row(found)]).splitlines()[2].endswith("refused")
+    assert (found.is_equal, found.blocked) == (False, True)
+    assert render_table([Row(found)]).splitlines()[2].endswith("blocked")
 
 
 def test_a_kernel_may_write_into_its_working_folder(world):
@@ -313,7 +313,7 @@ def test_a_refusal_that_ends_a_kernel_is_said_once(world):
     opening = OLD.replace("return", "__import__('socket').socket()\n    return")
 
     assert verdict(world, opening).problems == (
-        "new kernel refused: new.py:5: uses a socket (socket.__new__)",
+        "new kernel blocked: new.py:5: uses a socket (socket.__new__)",
     )
 
 
@@ -324,7 +324,7 @@ def test_a_reference_is_held_to_the_same(world):
     (problem,) = verdict(world, OLD).problems[:1]
 
     where = f"{world}/references.py:3"
-    assert problem == f"reference refused: {where}: starts a process (os.system b'true')"
+    assert problem == f"reference blocked: {where}: starts a process (os.system b'true')"
 
 
 def test_the_table_has_a_row_per_kernel_and_says_what_went_wrong(world):

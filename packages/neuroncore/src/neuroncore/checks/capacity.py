@@ -8,36 +8,128 @@ where they lie, once.
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Any
 
-from neuroncore._caret import Place
-from neuroncore.checks._lives import Life, LivesWatcher
-from neuroncore.checks.findings import from_violation
-from neuroncore.core import NeuronCore
-from neuroncore.engines import Space
+import numpy as np
+
+from neuroncore.checks.report import Report, from_violation
+from neuroncore.checks.tensor_labels import label
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.launch import RUNNING
+from neuroncore.machine.observe import Event, Watcher
+from neuroncore.memory import Storage, StridedView, View
 from neuroncore.memory.occupancy import covered, over_capacity, units_between, units_held
+from neuroncore.source_location import Place
 from neuroncore.targets import Target
+from nki_dtypes import DType
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """An on-chip tensor between instructions, by number.
+
+    It was made after instruction `made`, used by `first` first and by `last` last. What Python
+    still holds afterwards is dead: nothing reads it.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    space: MemorySpace
+    free_bytes: int
+    address: tuple[int, int] | None
+    place: Place | None
+    made: int
+    first: int | None = None
+    last: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.shape} {self.dtype}"
+
+
+class LivesWatcher(Watcher):
+    """Collects the lives of one program after the other and has each program judged."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self._lives: dict[int, list[Life]] = {}
+        """Of the running program of each launch, by its number."""
+        self._now = 0
+
+    def judge(self, lives: list[Life], core: NeuronCore) -> None:
+        """Report what is wrong with these lives: all that one program used, as they were made."""
+        raise NotImplementedError
+
+    def allocated(self, storage: Storage) -> None:
+        launch = RUNNING.get()
+        if launch is None or not storage.space.on_chip:
+            return
+        free_bytes = storage.free_elems * storage.dtype.itemsize
+        life = Life(
+            label(storage), storage.shape, storage.dtype, storage.space, free_bytes,
+            storage.address, storage.place, self._now,
+        )  # fmt: skip
+        assert storage.notes is not None
+        storage.notes[self] = life
+        self._lives.setdefault(launch.number, []).append(life)
+
+    def will(self, event: Event) -> None:
+        self._now += 1
+        for view in event.views.values():
+            if isinstance(view, View):
+                self._used(view)
+                if view.dynamic is not None:
+                    self._used(view.dynamic.index)
+
+    def moved(
+        self,
+        dst: View,
+        src: View | None,
+        at: np.ndarray | None = None,
+        of: np.ndarray | None = None,
+    ) -> None:
+        self._now += 1
+        for view in (dst, src):
+            if view is not None:
+                self._used(view)
+
+    def _used(self, view: StridedView) -> None:
+        notes = view.storage.notes
+        life = notes.get(self) if notes else None
+        if life is not None:
+            life.first = self._now if life.first is None else life.first
+            life.last = self._now
+
+    def returned(self, value: Any) -> None:
+        launch = RUNNING.get()
+        made = [] if launch is None else self._lives.pop(launch.number, [])
+        used = [life for life in made if life.first is not None]
+        if launch is not None and used:
+            self.judge(used, launch.core)
 
 
 class Capacity(LivesWatcher):
     """Adds up what is alive and reports a memory that is too small."""
 
     def judge(self, lives: list[Life], core: NeuronCore) -> None:
-        for space in (Space.sbuf, Space.psum):
+        for space in (MemorySpace.sbuf, MemorySpace.psum):
             mine = [life for life in lives if life.space is space]
             if mine:
                 self._judge(space, mine, core)
 
-    def _judge(self, space: Space, lives: list[Life], core: NeuronCore) -> None:
+    def _judge(self, space: MemorySpace, lives: list[Life], core: NeuronCore) -> None:
         held, at, alive = _peak(space, lives, core.target)
         holders = _holders(space, alive, core.target)
-        usable = core.free_bytes_of(Space.sbuf)
+        usable = core.free_bytes_of(MemorySpace.sbuf)
         violation = over_capacity(space, core.target, held, usable, holders)
         if violation is not None:
             self.report.add(from_violation("capacity", violation, at.place))
 
 
-def _peak(space: Space, lives: list[Life], target: Target) -> tuple[int, Life, list[Life]]:
+def _peak(space: MemorySpace, lives: list[Life], target: Target) -> tuple[int, Life, list[Life]]:
     """The most that is held at once, the allocation that reaches it, and who is alive then.
 
     `lives` are in the order in which they were made.
@@ -59,7 +151,7 @@ def _peak(space: Space, lives: list[Life], target: Target) -> tuple[int, Life, l
 class _Account:
     """What is held now."""
 
-    def __init__(self, space: Space, target: Target) -> None:
+    def __init__(self, space: MemorySpace, target: Target) -> None:
         self.space, self.target = space, target
         self._floating = 0
         self._spans: Counter[tuple[int, int]] = Counter()
@@ -79,7 +171,7 @@ class _Account:
         self._placed = covered(span for span, count in self._spans.items() if count)
 
 
-def _holders(space: Space, alive: list[Life], target: Target) -> list[str]:
+def _holders(space: MemorySpace, alive: list[Life], target: Target) -> list[str]:
     """Who holds how much, the largest first; tensors of one line together."""
     found: dict[tuple[str, Place | None], list[int]] = {}
     for life in alive:

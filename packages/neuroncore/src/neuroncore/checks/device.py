@@ -10,24 +10,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place
 from neuroncore.activations import Activation
-from neuroncore.checks._names import Names
-from neuroncore.checks._tensors import tensors_in
-from neuroncore.checks.findings import Finding, Report, from_violation
-from neuroncore.engines import Engine
+from neuroncore.checks.report import Report, from_violation
+from neuroncore.checks.tensor_labels import described, tensors_in
+from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import AccessError, Violation
+from neuroncore.findings import Finding, Severity
 from neuroncore.instructions import Call, TableInput
 from neuroncore.instructions import check as violations
+from neuroncore.machine.launch import RUNNING
+from neuroncore.machine.observe import Event, Watcher
 from neuroncore.memory import Storage, View
-from neuroncore.observe import Event, Watcher
 from neuroncore.options import Options
+from neuroncore.source_location import Place
 from neuroncore.spec import Spec
 
 FREE_DIMS = 4  # NKI architecture guide: access patterns; the partition dimension is apart
@@ -39,7 +40,7 @@ RANGE = "NKI: supported activation functions, valid input range"
 
 
 class Device(Watcher):
-    """Looks at every call once, and at the input of activation tables every time."""
+    """Checks every call once, and the input of activation tables every time."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -70,7 +71,9 @@ class Device(Watcher):
 
     def unsupported(self, function: str, why: Violation, place: Place | None, sure: bool) -> None:
         found = from_violation("device", why, place, function, "function")
-        self.report.add(found if sure else replace(found, code="doubt", severity="warning"))
+        self.report.add(
+            found if sure else replace(found, code="assumption", severity=Severity.WARNING)
+        )
 
     def _range(self, event: Event, table_input: TableInput, function: Activation) -> None:
         outputs = event.call.record.outputs
@@ -100,23 +103,23 @@ class Device(Watcher):
                 + ("data * scale + bias" if "scale" in event.views else "op1(op0(data))"),
                 got=f"outside: {outside.min():g} to {outside.max():g}; "
                 f"all: {np.nanmin(seen):g} to {np.nanmax(seen):g}",
-                hint="a device gives garbage there: clamp or shift the input first",
-                rule=RANGE,
+                cure="a device gives garbage there: clamp or shift the input first",
+                source=RANGE,
             )
         )
 
 
 def _limits(call: Call) -> Iterator[tuple[str, Violation]]:
-    """What the record itself says, where nothing is let pass; doubts that a program's options
-    settle ("ignore") are none.
+    """What the record itself says, under strict options; options set
+    to "ignore" stay so.
     """
-    options = replace(call.options, start_partition="error", **_doubts(call.options))
+    options = replace(call.options, start_partition="error", **_overridden(call.options))
     strict = Call(call.record, call.specs, call.attrs, call.target, options, call.version)
     for violation in violations(strict):
         yield violation.error.__name__.removesuffix("Error").lower(), violation
 
 
-def _doubts(options: Options) -> dict[str, Any]:
+def _overridden(options: Options) -> dict[str, Any]:
     names = ("transpose_dge_none", "column_tiling")
     return {name: "error" for name in names if getattr(options, name) != "ignore"}
 
@@ -149,7 +152,7 @@ def _hardware_pattern(name: str, spec: Spec) -> Iterator[tuple[str, Violation]]:
 
 
 def _merged(spec: Spec) -> list[tuple[int, int]]:
-    """(size, stride) of the free dimensions, those that run on into one another as one."""
+    """(size, stride) of the free dimensions, contiguous ones merged."""
     dims: list[tuple[int, int]] = []
     for size, stride in zip(spec.shape[1:], spec.strides[1:], strict=True):
         if size == 1:
@@ -167,4 +170,55 @@ def _pattern(name: str, spec: Spec, what: str, expected: str, rule: str = PATTER
         AccessError, what, name, expected=expected,
         got=f"shape {spec!r}, [stride, count] {pairs}",
         hint="copy it to a dense tile by DMA first, or take it in parts", rule=rule,
+    )  # fmt: skip
+
+
+RULE = "NKI 0.2: tensors, names are unique per core and required in shared HBM"
+
+
+class Names:
+    """Follows the names of a launch's tensors; says at its end what 0.2 does not take."""
+
+    def __init__(self) -> None:
+        self._named: dict[tuple[object, str], Storage] = {}
+        self._found: list[Finding] = []
+        self._unnamed: dict[int, Storage] = {}
+
+    def made(self, storage: Storage) -> None:
+        """A tensor of the kernel."""
+        launch = RUNNING.get()
+        if launch is None or not storage.fresh or storage.constant:
+            return
+        if not storage.name:
+            if storage.space is MemorySpace.shared_hbm:
+                self._unnamed[id(storage)] = storage
+            return
+        first = self._named.setdefault((launch.program, storage.name), storage)
+        if first.place != storage.place:
+            what = f"a second tensor is called {storage.name!r}"
+            self._found.append(_finding(what, "another name", storage, first))
+
+    def ended(self, results: Iterable[View], report: Report) -> None:
+        """All programs have run; `results` need no name."""
+        returned = {id(view.storage): view.storage for view in results}
+        named: dict[str, Storage] = {}
+        for storage in returned.values():
+            first = named.setdefault(storage.name, storage)
+            if storage.name and first is not storage and first.place == storage.place:
+                what = f"a second result is called {storage.name!r}"
+                self._found.append(_finding(what, "another name", storage, first))
+        for number, storage in self._unnamed.items():
+            if number not in returned:
+                what = "a tensor in shared HBM that is not a result has no name"
+                self._found.append(_finding(what, "name=", storage, None))
+        for finding in self._found:
+            report.add(finding)
+
+
+def _finding(what: str, expected: str, storage: Storage, first: Storage | None) -> Finding:
+    notes = () if first is None else (f"the first is made at {first.place}",)
+    return Finding(
+        "device", what, storage.place, expected=expected, got=described(storage),
+        cure="give it a name of its own: nl.ndarray(…, name=…)", source=RULE, code="name",
+        notes=notes,
     )  # fmt: skip

@@ -4,8 +4,9 @@ What a tensor holds before its first write is undefined on a device: the machine
 maximum, a select or an integer may hide. Every element of a read is looked up in flags that writes
 set, one per element (per byte where views see the bytes in other sizes).
 
-In 0.1 undefined elements are carried through VectorE and ScalarE (see neuroncore._carried). What a
-loop on the device makes holds nothing once its turn has ended (see `_bodies`).
+In 0.1 undefined elements are carried through VectorE and ScalarE (see
+neuroncore.machine.undefined). What a loop on the device makes is undefined once its turn has ended
+(see `loop_scopes`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._carried import carries, comes_by_element, defined
-from neuroncore.checks._bodies import Bodies
-from neuroncore.checks._tensors import Lines, Made, described, label, tensors_in
-from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
-from neuroncore.checks.findings import Finding, Report
+from neuroncore.checks.loop_scopes import Bodies
+from neuroncore.checks.report import Report
+from neuroncore.checks.tensor_labels import Lines, Made, described, label, tensors_in
+from neuroncore.checks.touched_operands import Touched, kept, operand_of, touched_by
+from neuroncore.findings import Finding
 from neuroncore.instructions import Call
+from neuroncore.machine.observe import Event, Watcher
+from neuroncore.machine.undefined import carries, comes_by_element, defined
 from neuroncore.memory import (
     Shadow,
     Storage,
@@ -31,7 +34,6 @@ from neuroncore.memory import (
     named_elements,
     resolve_scalar,
 )
-from neuroncore.observe import Event, Watcher
 
 RULE = "NKI language guide: the content of a new tensor is undefined"
 RUNS_SHOWN = 4  # boxes of rows that an index names, in a message
@@ -199,8 +201,8 @@ class Memory(Watcher):
                 message=f"{name} reads {_count(view, missing)} that nothing has written",
                 expected="every element written before it is read",
                 got=f"{_where(view, missing)}, unwritten",
-                hint="write it first (nisa.memset), or read only the part that was written",
-                rule=RULE,
+                cure="write it first (nisa.memset), or read only the part that was written",
+                source=RULE,
                 notes=()
                 if made is None
                 else (f"allocated at {made}{_content(self, view.storage).made}",),
@@ -217,9 +219,9 @@ class Memory(Watcher):
                 "memory",
                 f"the kernel returns {_count(view, missing)} that nothing has written",
                 view.storage.place,
-                "every element of a result written",
-                f"{_where(view, missing)}, unwritten",
-                rule=RULE,
+                expected="every element of a result written",
+                got=f"{_where(view, missing)}, unwritten",
+                source=RULE,
                 code="result",
             )
         )
@@ -256,7 +258,7 @@ def _count(view: View, missing: np.ndarray | None) -> str:
 
 
 def _where(view: View, missing: np.ndarray | None) -> str:
-    """The unwritten elements as boxes of the tensor: acc[0:128, 256:512]; those that an index
+    """The unwritten elements as boxes of the tensor: acc[0:128, 256:512]; elements that an index
     names, row by row.
     """
     storage = view.storage

@@ -1,6 +1,6 @@
 """`overlap`: tensors at explicit addresses that take one another's content away.
 
-Two such tensors may share bytes as long as no one looks at what the other has written over: a
+Two such tensors may share bytes as long as neither reads what the other has overwritten: a
 content lives from the write that made it to its last read, and a tensor that is written anew is as
 good as new. Inside one instruction a result may lie exactly where an operand lies, element on
 element, if the instruction works element by element. Where a tensor without an address will lie is
@@ -14,27 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place
-from neuroncore.checks._in_place import disturbs
-from neuroncore.checks._owners import Memory, Tensor, tensor_of
-from neuroncore.checks._tensors import Lines
-from neuroncore.checks._touched import Touched, kept, operand_of, touched_by
-from neuroncore.checks.findings import Finding, Report
-from neuroncore.engines import Space
-from neuroncore.instructions import Call
-from neuroncore.launch import RUNNING
+from neuroncore.checks.byte_owners import Memory, Tensor, tensor_of
+from neuroncore.checks.report import Report
+from neuroncore.checks.tensor_labels import Lines
+from neuroncore.checks.touched_operands import Touched, kept, operand_of, touched_by
+from neuroncore.effects import absolute
+from neuroncore.enums import MemorySpace
+from neuroncore.findings import Finding
+from neuroncore.instructions import Call, MaskBehaviour
+from neuroncore.machine.accesses import footprint_of
+from neuroncore.machine.launch import RUNNING
+from neuroncore.machine.observe import Event, Watcher
 from neuroncore.memory import Storage, View
-from neuroncore.observe import Event, Watcher
+from neuroncore.source_location import Place
 
 RULE = "NKI direct allocation guide: tensors that are alive together do not share memory"
 
 
 class Overlap(Watcher):
-    """Follows which tensor wrote last where, and who looks for something else."""
+    """Follows which tensor wrote last where, and reports reads of overwritten content."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self._memories: dict[tuple[int, Space], Memory] = {}
+        self._memories: dict[tuple[int, MemorySpace], Memory] = {}
         """Of the running program of each launch, by its number."""
         self._touched: dict[Call, Touched] = {}
         self._number = 0
@@ -79,7 +81,7 @@ class Overlap(Watcher):
     def returned(self, value: Any) -> None:
         launch = RUNNING.get()
         if launch is not None:
-            for space in (Space.sbuf, Space.psum):
+            for space in (MemorySpace.sbuf, MemorySpace.psum):
                 self._memories.pop((launch.number, space), None)
 
     # -- what it means ----------------------------------------------------------------------------
@@ -95,7 +97,7 @@ class Overlap(Watcher):
             self._memories.setdefault(key, Memory()).write(tensor, view, where)
 
     def _is_lost(self, view: View, where: np.ndarray | None, place: Place | None) -> bool:
-        """Whether a read at `place` looks for what has been overwritten; reported."""
+        """Whether a read at `place` needs what has been overwritten; reported."""
         earlier = self._tensor(view)
         later = None if earlier is None else earlier.overwriter(view, where)
         if earlier is None or later is None:
@@ -108,7 +110,7 @@ class Overlap(Watcher):
             expected=f"another address, or {earlier.called} written again before it is used"
             + (f" ({place})" if place else ""),
             got=f"{later.called} at {later} of {memory}; {earlier.called} at {earlier} of {memory}",
-            rule=RULE,
+            source=RULE,
             notes=(f"{earlier.called} is allocated at {earlier.place}",),
         )
         self.report.add(found)
@@ -134,7 +136,7 @@ class Overlap(Watcher):
                     expected="another address, or an instruction that works element by element "
                     "and a result exactly where its operand lies",
                     got=f"{to.called} at {to} of {memory}; {of.called} at {of} of {memory}",
-                    rule=RULE,
+                    source=RULE,
                 )
             )
 
@@ -146,3 +148,60 @@ def _chosen(view: View, numbers: np.ndarray | None) -> np.ndarray | None:
     where = np.zeros(view.size, np.bool_)
     where[numbers] = True
     return where.reshape(view.shape)
+
+
+_IN_ORDER = frozenset(
+    {
+        "activation_reduce",
+        "range_select",
+        "select_reduce",
+        "tensor_scalar_cumulative",
+        "tensor_scalar_reduce",
+        "tensor_tensor_scan",
+    }
+)
+"""Instructions whose element i of the result needs no element of the operands behind i, beside
+the instructions that 0.1 masks element by element."""
+
+
+def disturbs(call: Call, result: View, operand: View) -> bool:
+    """Whether writing `result` changes elements of `operand` that the call may not have read yet.
+
+    They are two tensors at addresses in one memory. A result may lie exactly where an operand lies,
+    element on element, if the instruction works element by element.
+    """
+    target = result.core.target
+    written, read = (
+        [part for found in footprint_of(view) for part in absolute(view.storage, found, target)]
+        for view in (result, operand)
+    )
+    if not any(w.overlaps(r) for w in written for r in read):
+        return False
+    by_element = call.record.mask is MaskBehaviour.elementwise or call.record.name in _IN_ORDER
+    return not (by_element and _elements(result) == _elements(operand) is not None)
+
+
+def _elements(view: View) -> tuple[object, ...] | None:
+    """Where each element lies: first partition and byte, element size, and (size, step) of the
+    partitions and of the free dimensions in order, contiguous ones joined.
+
+    None where no such steps describe it.
+    """
+    spec, storage = view.spec, view.storage
+    width, free_bytes = spec.dtype.itemsize, storage.free_elems * storage.dtype.itemsize
+    assert storage.address is not None
+    rows, rest = divmod(spec.strides[0] * width, free_bytes)
+    if view.dynamic is not None or (rest and spec.shape[0] > 1):
+        return None
+    row, byte = divmod(view.offset * width, free_bytes)
+    free: list[tuple[int, int]] = []
+    for size, stride in zip(spec.shape[1:], spec.strides[1:], strict=True):
+        if size == 1:
+            continue
+        if free and free[-1][1] == size * stride:
+            free[-1] = (free[-1][0] * size, stride)
+        else:
+            free.append((size, stride))
+    down = rows if spec.shape[0] > 1 else 0
+    first = storage.address[0] + row, storage.address[1] + byte
+    return (*first, width, spec.shape[0], down, *free)

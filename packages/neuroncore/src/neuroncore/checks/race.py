@@ -14,22 +14,25 @@ What orders accesses, and what does not:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from neuroncore._caret import Place
-from neuroncore.checks._streams import Streams
-from neuroncore.checks._tensors import Lines, Made, described, label
-from neuroncore.checks.findings import Finding, Report
+from neuroncore.checks.report import Report
+from neuroncore.checks.tensor_labels import Lines, Made, described, label
 from neuroncore.effects import Touch
+from neuroncore.enums import Engine
 from neuroncore.errors import UnsupportedError
-from neuroncore.launch import RUNNING
+from neuroncore.findings import Finding
+from neuroncore.machine.accesses import Touched, conflict, touched
+from neuroncore.machine.launch import RUNNING
+from neuroncore.machine.observe import Event, Watcher
 from neuroncore.memory import Shadow, Storage, View, is_gathered, named_elements
-from neuroncore.observe import Event, Watcher
+from neuroncore.source_location import Place
 
 GRID = "NKI: programs of a grid run in no order"
 SCATTER = "NKI: DMA writes the rows of an indirect access in no order"
@@ -57,7 +60,7 @@ class _Tensor:
     """Per element of an HBM tensor and kind of access: the first program's last access, by number.
 
     The machine runs programs one after another, so that the first is enough: a later program that
-    does not conflict with it conflicts with nobody before itself.
+    does not conflict with it conflicts with no earlier program.
     """
 
     made: Made
@@ -170,8 +173,8 @@ class Race(Watcher):
                 access.place,
                 expected="programs of a grid that touch different elements, unless all read",
                 got=f"{name}{self._made(view.storage)}: {described(view.storage)}",
-                hint="give each program its own part, by nl.program_id",
-                rule=GRID,
+                cure="give each program its own part, by nl.program_id",
+                source=GRID,
                 code="grid",
                 instruction=access.instruction,
                 notes=(f"the other: {earlier}",),
@@ -198,8 +201,8 @@ class Race(Watcher):
                         event.place,
                         expected="each row named by one index",
                         got=f"{len(rows)} rows of {described(view.storage)}",
-                        hint="make the indices unique, or add the rows up",
-                        rule=SCATTER,
+                        cure="make the indices unique, or add the rows up",
+                        source=SCATTER,
                         code="scatter",
                         instruction=event.call.record.name,
                         operand=name,
@@ -215,7 +218,7 @@ class Race(Watcher):
                 event.place,
                 expected="a tensor in SBUF that the later one waits for",
                 got=f"{name}{self._made(storage)}: {described(storage)}",
-                rule=QUEUES,
+                source=QUEUES,
                 code="queues",
                 instruction=event.call.record.name,
                 notes=(f"the other: {earlier}",),
@@ -241,3 +244,58 @@ def _in_hbm(event: Event) -> list[tuple[Touch, View]]:
         found["dst"] = Touch.accumulate
     views = [(touch, event.views[name]) for name, touch in found.items()]
     return [(t, v) for t, v in views if isinstance(v, View) and not v.storage.space.on_chip]
+
+
+Ended = int
+"""A set of DMAs, one bit for each."""
+
+
+@dataclass(slots=True)
+class Streams:
+    """What has ended, by on-chip tensor and by engine; the DMAs that touched HBM so far."""
+
+    _written: dict[Storage, Ended] = field(default_factory=lambda: defaultdict(int))
+    _read: dict[Storage, Ended] = field(default_factory=lambda: defaultdict(int))
+    _engines: dict[Engine, Ended] = field(default_factory=lambda: defaultdict(int))
+    _dmas: dict[Storage, list[tuple[int, Touched, str]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    _count: int = 0
+
+    def unordered(self, event: Event) -> Iterator[tuple[str, Storage]]:
+        """The earlier DMAs that this one conflicts with and does not wait for."""
+        places = [t for t in touched(event) if isinstance(t.where, Storage)]
+        chip = [t for t in places if _storage(t).space.on_chip]
+        ended = self._before(event, chip)
+        if event.call.engine is Engine.dma:
+            for mine in (t for t in places if not _storage(t).space.on_chip):
+                known = self._dmas[_storage(mine)]
+                for number, other, text in known:
+                    if not ended >> number & 1 and conflict(mine, other):
+                        yield text, _storage(mine)
+                        break
+                known.append((self._count, mine, f"{event.call.record.name} at {event.place}"))
+            ended |= 1 << self._count
+            self._count += 1
+        self._after(event, chip, ended)
+
+    def _before(self, event: Event, chip: list[Touched]) -> Ended:
+        ended = 0
+        for place in chip:
+            where = _storage(place)
+            ended |= self._written[where]
+            if place.touch is not Touch.read:
+                ended |= self._read[where]
+        return ended | (0 if event.call.engine is Engine.dma else self._engines[event.call.engine])
+
+    def _after(self, event: Event, chip: list[Touched], ended: Ended) -> None:
+        for place in chip:
+            memory = self._read if place.touch is Touch.read else self._written
+            memory[_storage(place)] |= ended
+        if event.call.engine is not Engine.dma:
+            self._engines[event.call.engine] |= ended
+
+
+def _storage(place: Touched) -> Storage:
+    assert isinstance(place.where, Storage)
+    return place.where

@@ -11,21 +11,22 @@ from typing import Any
 
 from neuroncore.checks.capacity import Capacity
 from neuroncore.checks.device import Device
-from neuroncore.checks.findings import Finding, Report
 from neuroncore.checks.memory import Memory
 from neuroncore.checks.overlap import Overlap
 from neuroncore.checks.race import Race
+from neuroncore.checks.report import Report
 from neuroncore.checks.subset.check import check_script
 from neuroncore.errors import LaunchError
-from neuroncore.observe import Watcher, watched_by
+from neuroncore.findings import Finding
+from neuroncore.machine.observe import Watcher, watched_by
 from neuroncore.options import Options
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check: what it proves of a run that it finds nothing in, and how it looks.
+    """One check: what it proves of a run that it finds nothing in, and how it is made.
 
-    `watcher` makes the observer of a run that fills a report. `source` looks at a script instead,
+    `watcher` makes the observer of a run that fills a report. `source` reads a script instead,
     under an NKI version and options, before anything runs.
     """
 
@@ -78,13 +79,13 @@ def watching(*names: str) -> Iterator[Report]:
     """Let the checks called `names` (all that watch runs, if none is given) watch every kernel that
     runs inside the block; gives the report that they fill.
 
-    Raises LaunchError for an unknown name, and for a check that looks at sources instead of runs.
+    Raises LaunchError for an unknown name, and for a check of sources.
     """
     chosen = resolve_checks(names or [c.name for c in CHECKS.values() if c.watcher])
     for check in chosen:
         if check.watcher is None:
             raise LaunchError(
-                f"{check.name} looks at a script, not at a run",
+                f"{check.name} reads a script and does not watch runs",
                 expected=", ".join(c.name for c in CHECKS.values() if c.watcher),
                 hint=f"nki-run --check {check.name} SCRIPT",
             )

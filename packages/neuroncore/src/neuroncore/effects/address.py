@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from neuroncore.effects.footprint import Footprint, footprint
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 
 if TYPE_CHECKING:
     from neuroncore.memory import Storage
@@ -26,7 +26,7 @@ def absolute(storage: Storage, found: Footprint, target: Target) -> tuple[Footpr
             f"allocated with address=, got one in {storage.space} at {storage.address}"
         )
     partition, byte = storage.address
-    memory = target.psum_bytes if storage.space is Space.psum else target.sbuf_bytes
+    memory = target.psum_bytes if storage.space is MemorySpace.psum else target.sbuf_bytes
     row = storage.free_elems * storage.dtype.itemsize
     parts = []
     for part in _inside_rows(found, row):

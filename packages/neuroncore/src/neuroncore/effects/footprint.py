@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuroncore.effects._sumset import sumset
+from neuroncore.integers.sumsets import sumset
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Footprint:
         return sumset(self.shape, self.strides, self.itemsize)[1].count() if self.itemsize else 0
 
     def overlaps(self, other: Footprint) -> bool:
-        """Whether the two share a byte; they are taken to lie in one storage. Exact.
+        """Whether the two share a byte; both are taken to be in one storage. Exact.
 
         The distances between bytes of one and bytes of the other are a strided set again; the
         footprints meet where it holds 0. That is decided by the set's bounds, then by residues,
@@ -50,7 +50,7 @@ class Footprint:
             self.strides + tuple([-s for s in other.strides]),
             self.itemsize + other.itemsize - 1,
         )
-        return distances.holds(distance + other.itemsize - 1 - least)
+        return distances.contains(distance + other.itemsize - 1 - least)
 
     def moved(self, by: int) -> Footprint:
         """The same bytes `by` further."""

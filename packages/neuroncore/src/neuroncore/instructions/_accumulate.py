@@ -13,11 +13,10 @@ import numpy as np
 
 from neuroncore.effects import Effect, accumulates, writes
 from neuroncore.errors import UndefinedError
+from neuroncore.instructions._numerics import FLOAT32, reader, rounds, writer
 from neuroncore.instructions._psum import mark_written, written_part
 from neuroncore.instructions._record import Call
-from neuroncore.memory import View
-from neuroncore.memory.pool import elements
-from neuroncore.numerics import FLOAT32, reader, rounds, writer
+from neuroncore.memory import View, elements
 
 Product = Callable[..., np.ndarray]
 Run = Callable[..., Any]

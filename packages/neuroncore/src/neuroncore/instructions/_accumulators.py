@@ -15,20 +15,17 @@ Source: NKI reference, activation, select_reduce, tensor_scalar_reduce: accumula
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from neuroncore.alu import AluOp
 from neuroncore.effects import Effect, Touch, register
 from neuroncore.enums import ReduceCmd
+from neuroncore.instructions._numerics import writer
 from neuroncore.instructions._record import Call
-from neuroncore.memory import View
-from neuroncore.numerics import writer
+from neuroncore.memory import Core, View
 from neuroncore.spec import Spec
-
-if TYPE_CHECKING:
-    from neuroncore.core import NeuronCore
 
 SCALAR = "scalar.accumulators"
 VECTOR = "vector.accumulators"
@@ -36,10 +33,10 @@ VECTOR = "vector.accumulators"
 _RESETS = (ReduceCmd.reset, ReduceCmd.reset_reduce)
 _FIRST = {SCALAR: 0.0, VECTOR: np.nan}  # VectorE's content before the first reset is unspecified
 
-Fold = Callable[["NeuronCore", np.ndarray, Any], np.ndarray]
+Fold = Callable[[Core, np.ndarray, Any], np.ndarray]
 
 
-def registers(core: NeuronCore, name: str) -> np.ndarray:
+def registers(core: Core, name: str) -> np.ndarray:
     """The 128 registers called `name` of this core."""
     found = core.accumulators.get(name)
     if found is None:
@@ -63,7 +60,7 @@ def folding(c: Call, name: str, data: Spec, op: AluOp) -> Fold:
     rows = data.partitions
     reduce, total = op.function, _total(op)
 
-    def fold(core: NeuronCore, results: np.ndarray, initial: Any) -> np.ndarray:
+    def fold(core: Core, results: np.ndarray, initial: Any) -> np.ndarray:
         held = registers(core, name)
         if command in _RESETS:
             held[...] = identity
@@ -86,9 +83,9 @@ def _total(op: AluOp) -> Callable[[np.ndarray], np.ndarray]:
     pick = {"abs_max": np.argmax, "abs_min": np.argmin}[op.name]
 
     def last_of_its_magnitude(results: np.ndarray) -> np.ndarray:
-        turned = results[:, ::-1]  # of equal magnitudes the last counts: a tie gives the second
-        place = pick(np.abs(turned), axis=1)[:, None]
-        return np.take_along_axis(turned, place, axis=1)[:, 0]
+        backward = results[:, ::-1]  # of equal magnitudes the last counts: a tie gives the second
+        place = pick(np.abs(backward), axis=1)[:, None]
+        return np.take_along_axis(backward, place, axis=1)[:, 0]
 
     return last_of_its_magnitude
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroncore.activations import ACTIVATIONS
-from neuroncore.engines import Engine
+from neuroncore.enums import Engine
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, Violation
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._record import Call, Limit
@@ -56,7 +56,7 @@ def bitvec_on_vector(attr: str, /, **breaks: Any) -> Limit:
 
 
 def known_to_hardware(attr: str, /, **breaks: Any) -> Limit:
-    """Refuses operations that documents call unsupported, or that need a later generation."""
+    """Rejects operations that documents call unsupported, or that need a later generation."""
 
     def legal(c: Call) -> bool:
         op = getattr(c, attr)
@@ -82,7 +82,7 @@ def known_to_hardware(attr: str, /, **breaks: Any) -> Limit:
 
 
 def known_to_version(attr: str, /, **breaks: Any) -> Limit:
-    """Refuses operations that came with a later version [NKI 0.4: release notes, new opcodes]."""
+    """Rejects operations that came with a later version [NKI 0.4: release notes, new opcodes]."""
     return rule(
         lambda c: getattr(c, attr) is None or getattr(c, attr).since <= c.version,
         lambda c: Violation(

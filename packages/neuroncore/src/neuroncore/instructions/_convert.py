@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from neuroncore.alu import BYPASS, AluOp, alu_op
-from neuroncore.engines import Engine
+from neuroncore.enums import Engine
 from neuroncore.errors import AttributeValueError
 
 E = TypeVar("E", bound=Enum)
@@ -109,7 +109,7 @@ def wholes(operand: str) -> Callable[[Any], tuple[int, ...]]:
         if isinstance(value, (tuple, list)):
             return tuple(map(whole(operand), value))
         raise AttributeValueError(
-            f"{operand} is no tuple of ints",
+            f"{operand} is not a tuple of ints",
             expected="a tuple or list of compile-time ints",
             got=repr(value)[:80],
             operand=operand,

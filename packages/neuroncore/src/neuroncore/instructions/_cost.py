@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuroncore.engines import Engine, Space
+from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import UnsupportedError
 from neuroncore.instructions._record import Call
 from neuroncore.spec import Spec
@@ -39,7 +39,7 @@ def with_read_out(call: Call, cycles: float, table: str | None = None) -> list[M
 
 
 def unpublished(call: Call) -> list[MicroOp]:
-    """No document and no measurement says what it costs: an estimate is refused, not guessed."""
+    """No document and no measurement says what it costs: an estimate is rejected, not guessed."""
     raise UnsupportedError(
         f"nothing is published about the time of {call.record.name}",
         expected="an instruction with a documented or measured cost",
@@ -72,7 +72,7 @@ def copy_rate(call: Call, *names: str) -> int:
     specs: list[Spec] = [s for n in names if isinstance(s := getattr(call, n), Spec)]
     if call.engine is not Engine.vector or call.target.generation < 3:
         return 1
-    in_sbuf = all(s.space is Space.sbuf for s in specs)
+    in_sbuf = all(s.space is MemorySpace.sbuf for s in specs)
     contiguous = all(s.free_is_contiguous for s in specs)
     if not all(map(is_sixteen_bit_float, specs)):
         return 2 if in_sbuf and contiguous else 1

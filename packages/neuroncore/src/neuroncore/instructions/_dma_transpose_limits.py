@@ -1,11 +1,10 @@
-"""What dma_transpose refuses, by form, dge_mode and version."""
+"""What dma_transpose rejects, by form, dge_mode and version."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neuroncore.engines import Space
-from neuroncore.enums import DgeMode, OobMode
+from neuroncore.enums import DgeMode, MemorySpace, OobMode
 from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
@@ -24,7 +23,7 @@ AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
 def transposed_shape(c: Call) -> tuple[int, ...]:
-    """The shape of src, turned."""
+    """The shape of src, transposed."""
     return tuple(c.src.shape[axis] for axis in AXES[c.src.rank])
 
 
@@ -34,7 +33,7 @@ def gathers(c: Call) -> bool:
 
 
 def shapes_fit(c: Call) -> Iterable[Violation]:
-    """dst is src turned, by the axes that its rank has."""
+    """dst is src transposed, by the axes that its rank has."""
     rank = c.src.rank
     if rank not in AXES:
         yield Violation(
@@ -52,7 +51,7 @@ def shapes_fit(c: Call) -> Iterable[Violation]:
     if got != wanted and not padded:
         yield Violation(
             ShapeError, f"dst has shape {got}", "dst",
-            expected=f"{wanted}, the shape of src turned by {AXES[rank]}",
+            expected=f"{wanted}, the shape of src transposed by {AXES[rank]}",
             got=f"{c.src!r} into {c.dst!r}",
             hint="from 0.4 on the rank counts too: use dst.reshape or .ap",
             rule=f"{RULE}, shapes",
@@ -165,7 +164,7 @@ def _source_fits(c: Call) -> bool:
 
 def _index_fits(c: Call, index: Spec) -> bool:
     rows = index.partitions
-    fits = index.dtype is uint32 and index.space is Space.sbuf and index.rank == 2
+    fits = index.dtype is uint32 and index.space is MemorySpace.sbuf and index.rank == 2
     fits = fits and 16 <= rows <= 128 and rows % 16 == 0
     return fits and (index.free == 1 or (rows == 128 and c.version != (0, 2)))
 

@@ -90,7 +90,7 @@ def _resolving(execute: Plan, moving: list[int], skips: bool) -> Plan:
     return at_current_offsets
 
 
-def settling(execute: Plan, call: Call, fresh: list[str]) -> Plan:
+def with_initialization(execute: Plan, call: Call, fresh: list[str]) -> Plan:
     """The plan for operands in never-written memory: poison it, unless all of it is written now."""
     names = list(call.specs)
     starts = "accumulate" in call.record.attrs and call.accumulate is None
@@ -99,14 +99,14 @@ def settling(execute: Plan, call: Call, fresh: list[str]) -> Plan:
     claimed = [names.index(n) for n in fresh if n in outputs]
     poisoned = [names.index(n) for n in fresh if n not in outputs]
 
-    def settle_and_execute(*views: Any) -> None:
+    def initialize_and_execute(*views: Any) -> None:
         for i in poisoned:
-            _view(views[i]).settle()
+            _view(views[i]).initialize()
         for i in claimed:
             _view(views[i]).claim()
         execute(*views)
 
-    return settle_and_execute
+    return initialize_and_execute
 
 
 def _view(value: Any) -> View:

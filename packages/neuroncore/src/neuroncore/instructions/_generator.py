@@ -15,14 +15,10 @@ guide, XORWOW-based PRNG.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from neuroncore.engines import Engine
-
-if TYPE_CHECKING:
-    from neuroncore.core import NeuronCore
+from neuroncore.enums import Engine
+from neuroncore.memory import Core
 
 LANES = 128
 WORDS = 6
@@ -37,7 +33,7 @@ def generator_name(engine: Engine) -> str:
     return f"{engine.name}.random"
 
 
-def state(core: NeuronCore, engine: Engine) -> np.ndarray:
+def state(core: Core, engine: Engine) -> np.ndarray:
     """The engine's words, uint32 (6, 128, states); seeded from Options.random_seed at first."""
     found = core.generators.get(engine.name)
     if found is None:
@@ -62,7 +58,7 @@ def _mixed(words: np.ndarray) -> np.ndarray:
     return words ^ (words >> np.uint32(16))
 
 
-def draw(core: NeuronCore, engine: Engine, lanes: int, count: int) -> np.ndarray:
+def draw(core: Core, engine: Engine, lanes: int, count: int) -> np.ndarray:
     """(lanes, count) random 32-bit words; the generators of the first `lanes` lanes move on."""
     words = state(core, engine)[:, :lanes]
     x, y, z, w, v, d = (word.copy() for word in words)
@@ -84,6 +80,6 @@ def uniform(words: np.ndarray) -> np.ndarray:
     return (words >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
 
 
-def restart(core: NeuronCore, engine: Engine, seed: int) -> None:
+def restart(core: Core, engine: Engine, seed: int) -> None:
     """All lanes of the engine start anew from a seed."""
     state(core, engine)[...] = seeded(seed, engine)

@@ -11,7 +11,7 @@ from neuroncore.errors import SignatureError, Violation
 from neuroncore.instructions._record import Call
 
 LARGEST = int(np.finfo(np.float64).max)
-"""Beyond it an int is no number to any instruction: immediates pass through floats."""
+"""Largest int that an instruction takes: immediates pass through floats."""
 
 
 def is_beyond(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import AluOp
-from neuroncore.engines import Engine, Space
+from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import (
     AttributeValueError,
     EngineError,
@@ -17,9 +17,9 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.instructions._limits import rule
+from neuroncore.instructions._numerics import reader
 from neuroncore.instructions._record import Call, Limit
 from neuroncore.instructions._shapes import per_partition
-from neuroncore.numerics import reader
 from neuroncore.spec import Spec
 from nki_dtypes import ALL, float32
 
@@ -76,7 +76,7 @@ def not_both_in_psum(first: str, second: str, **breaks: Any) -> Limit:
     """Two-input vector instructions read at most one operand from PSUM."""
 
     def in_psum(c: Call, name: str) -> bool:
-        return name in c.tiles and c.tiles[name].space is Space.psum
+        return name in c.tiles and c.tiles[name].space is MemorySpace.psum
 
     return rule(
         lambda c: not (in_psum(c, first) and in_psum(c, second)),
@@ -112,7 +112,7 @@ NOT_ON_VECTOR = {"power": "gpsimd", "rsqrt": "gpsimd or scalar"}
 
 
 def on_vector(attr: str, **breaks: Any) -> Limit:
-    """On VectorE there is no power and no rsqrt."""
+    """VectorE has neither power nor rsqrt."""
     return rule(
         lambda c: c.engine is not Engine.vector or name_of(c, attr) not in NOT_ON_VECTOR,
         lambda c: Violation(

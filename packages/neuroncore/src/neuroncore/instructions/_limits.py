@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from neuroncore._caret import find_place
-from neuroncore.engines import REACH, Engine, Space
+from neuroncore.enums import REACH, Engine, MemorySpace
 from neuroncore.errors import (
     AccessError,
     DTypeError,
@@ -20,6 +19,7 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.instructions._record import Call, Limit
+from neuroncore.source_location import find_place
 from neuroncore.spec import Spec
 
 ARCHITECTURE = "NKI architecture guide"
@@ -107,7 +107,7 @@ def _indirection(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
     elif (
         call.record.operands[name].writes
         and call.engine is Engine.scalar
-        and (spec.space is Space.psum)
+        and (spec.space is MemorySpace.psum)
     ):
         yield Violation(
             MemorySpaceError, f"{name} is scattered in PSUM", name, expected="SBUF on ScalarE",
@@ -115,7 +115,9 @@ def _indirection(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
         )  # fmt: skip
     first = next((s for n, s in call.tiles.items() if n in call.record.gathers[1:]), spec)
     beside = first if call.record.operands[name].writes else spec
-    if index.index.start % 32 or (beside.space is Space.sbuf and beside.start != index.index.start):
+    if index.index.start % 32 or (
+        beside.space is MemorySpace.sbuf and beside.start != index.index.start
+    ):
         yield Violation(
             PartitionError, f"the index of {name} starts at partition {index.index.start}", name,
             expected=f"a multiple of 32, as the operand ({beside.start})",

@@ -166,7 +166,7 @@ def _tiles_columns(c: Call) -> str:
 
 
 def rows_are_tiled(c: Call) -> bool:
-    """Whether tiles are of rows alone, where Options.column_tiling refuses the others."""
+    """Whether tiles are of rows alone, where Options.column_tiling rejects the others."""
     if c.options.column_tiling != "error" or len(c.tile_position) != 2 or len(c.tile_size) != 2:
         return True
     return (c.tile_position[1], c.tile_size[1]) == (0, 128)

@@ -1,7 +1,7 @@
 """MX tiles: packed data, and one power of two for every 8 partitions x 4 packed numbers (gen4).
 
 data (P, F) packs four numbers in an element; P is 32, 64, 96 or 128. Its scales (…, F) are bytes
-2^(byte - 127), 255 is NaN. Those of data partitions 32 q … 32 q + 31 are in partitions 32 q …
+2^(byte - 127), 255 is NaN. The scales of data partitions 32 q … 32 q + 31 are in partitions 32 q …
 32 q + 3 of the scale tile, which may itself start at partition 0, 4, 8 or 12 of the quadrant where
 the data starts. Sources: NKI reference, quantize_mx; NKI deep dive on MXFP matmul; OCP MX formats.
 """
@@ -15,9 +15,9 @@ import numpy as np
 
 from neuroncore.effects import Rows
 from neuroncore.errors import DTypeError, PartitionError, ShapeError, Violation
+from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import Call, Limit
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader
 from neuroncore.spec import Spec
 from nki_dtypes import float8_e8m0fnu, uint8, unpack_x4, widener
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.engines import Engine, Space
+from neuroncore.enums import Engine, MemorySpace
 from neuroncore.instructions._record import Call
-from neuroncore.memory import View, is_whole
+from neuroncore.memory import View, is_whole, written_flags
 
 
 def written_part(dst: View) -> np.ndarray | bool:
@@ -17,7 +17,7 @@ def written_part(dst: View) -> np.ndarray | bool:
     state = dst.storage.written
     if isinstance(state, bool):
         return state
-    bits = state.elements(dst)
+    bits = written_flags(dst.storage).elements(dst)
     return True if bits.all() else bits if bits.any() else False
 
 
@@ -29,13 +29,13 @@ def mark_written(dst: View) -> None:
     if is_whole(dst):
         storage.written = True
     else:
-        storage.written_flags().put(dst, True)
+        written_flags(storage).put(dst, True)
 
 
 def forgetting(call: Call, execute: Callable[..., Any]) -> Callable[..., Any]:
     """`execute`, after which PSUM that another engine than TensorE wrote holds no matmul's result.
 
-    Options.psum_tracking "write" asks for it; what is not written keeps its flag.
+    For Options.psum_tracking "write"; what is not written keeps its flag.
     """
     names = list(call.specs)
     places = [names.index(n) for n in call.record.outputs if _in_psum(call, n)]
@@ -48,10 +48,10 @@ def forgetting(call: Call, execute: Callable[..., Any]) -> Callable[..., Any]:
         for i in places:
             storage = views[i].storage
             if storage.written is not False:
-                storage.written_flags().put(views[i], False, chosen if i == places[0] else None)
+                written_flags(storage).put(views[i], False, chosen if i == places[0] else None)
 
     return execute_and_forget
 
 
 def _in_psum(call: Call, name: str) -> bool:
-    return name in call.tiles and call.tiles[name].space is Space.psum
+    return name in call.tiles and call.tiles[name].space is MemorySpace.psum

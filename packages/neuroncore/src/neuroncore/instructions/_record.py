@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import Effect, Rows, reads
-from neuroncore.engines import Engine, Space
+from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import SignatureError, Violation
 from neuroncore.options import Options
 from neuroncore.spec import Spec
@@ -29,7 +29,7 @@ class Operand:
     """
 
     letters: str
-    spaces: frozenset[Space]
+    spaces: frozenset[MemorySpace]
     writes: bool = False
     optional: bool = False
     number: bool = False
@@ -39,12 +39,12 @@ class Operand:
     """Whether a limit of the record says at which partitions it may start."""
 
 
-def Out(letters: str, spaces: frozenset[Space], **more: Any) -> Operand:  # noqa: N802
+def Out(letters: str, spaces: frozenset[MemorySpace], **more: Any) -> Operand:  # noqa: N802
     """An operand that the instruction writes."""
     return Operand(letters, spaces, writes=True, **more)
 
 
-def In(letters: str, spaces: frozenset[Space], **more: Any) -> Operand:  # noqa: N802
+def In(letters: str, spaces: frozenset[MemorySpace], **more: Any) -> Operand:  # noqa: N802
     """An operand that the instruction reads."""
     return Operand(letters, spaces, **more)
 
@@ -60,7 +60,7 @@ class MaskBehaviour(Enum):
     elementwise = "elementwise"  # masked elements of dst keep their value
     reduction = "reduction"  # masked inputs count as the identity
     rectangular = "rectangular"  # the mask must shrink the tile to a rectangle
-    refused = "refused"
+    unsupported = "unsupported"
 
 
 class Call:
@@ -203,7 +203,7 @@ class Instruction:
     """Given the call, the function that executes it on the operands' views, in operand order.
 
     What it returns is ignored."""
-    result: Callable[[Call], tuple[tuple[int, ...], DType, Space]]
+    result: Callable[[Call], tuple[tuple[int, ...], DType, MemorySpace]]
     """Shape, dtype and memory of the destination where 0.1 infers it."""
     mask: MaskBehaviour
     examples: Sequence[Example]
@@ -213,10 +213,10 @@ class Instruction:
     chooses: Callable[[Call, Mapping[str, Any]], np.ndarray | None] = lambda call, views: None
     """Which elements of the first output this execution writes, where the call does not cover it
     and values decide: bool that broadcasts to its shape, or None for all that it names. Elements
-    that are not chosen are kept, which is no read of them."""
+    that are not chosen are kept, which does not read them."""
     moves_bits: Callable[[Call], bool] = lambda call: False
     """Whether elements are moved as they are, so that packed ones, which have no value, may be; or
-    the record itself knows what they pack."""
+    the record itself unpacks them."""
     gathers: tuple[str, ...] = ()
     """Operands that take free elements at the offsets of a tile (.indirect)."""
     rows: Mapping[str, Rows] = field(default_factory=dict)
@@ -236,7 +236,7 @@ class Instruction:
     def attributes(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Every attribute, converted; what is not given has its default.
 
-        Raises SignatureError naming those that have none, AttributeValueError for a wrong value.
+        Raises SignatureError naming attributes without one, AttributeValueError for a wrong value.
         """
         values = {name: given.get(name, attr.default) for name, attr in self.attrs.items()}
         missing = [name for name, value in values.items() if value is REQUIRED]

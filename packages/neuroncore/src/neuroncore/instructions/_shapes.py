@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.instructions._record import Call
 from neuroncore.spec import Spec
 from nki_dtypes import DType
 
-Result = tuple[tuple[int, ...], DType, Space]
+Result = tuple[tuple[int, ...], DType, MemorySpace]
 
 
 def like(name: str) -> Callable[[Call], Result]:
@@ -17,7 +17,7 @@ def like(name: str) -> Callable[[Call], Result]:
 
     def result(call: Call) -> Result:
         spec: Spec = getattr(call, name)
-        return spec.shape, spec.dtype, Space.sbuf
+        return spec.shape, spec.dtype, MemorySpace.sbuf
 
     return result
 

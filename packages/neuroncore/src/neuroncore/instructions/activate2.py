@@ -13,14 +13,14 @@ import numpy as np
 from neuroncore.activations import activation_function
 from neuroncore.alu import ALU_OPS, BYPASS
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
 from neuroncore.instructions._convert import flag, member, op_or_bypass, optional_op
 from neuroncore.instructions._cost import one_pass, with_read_out
 from neuroncore.instructions._lanes import lane_value, one_of, one_per_partition, stage
 from neuroncore.instructions._limits import from_generation, rule, same_free, same_partitions
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -33,9 +33,8 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import common_shape, like
-from neuroncore.instructions.activation import DOCUMENTED, refuse_invalid
+from neuroncore.instructions.activation import DOCUMENTED, reject_invalid
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 from neuroncore.work import MicroOp
 
 RULE = "NKI: activate2"
@@ -59,14 +58,14 @@ def activate2(c: Call) -> Callable[..., None]:
     slope_of = lane_value(c.relu_param, shape)
     fold = folding(c, SCALAR, c.data, c.reduce_op or ALU_OPS["add"])
     give = giving(c.reduce_res)
-    refuse = c.options.activation_range == "refuse"
+    reject = c.options.activation_range == "reject"
 
     def run(
         dst: View, data: View, imm0: Any, imm1: Any, relu_param: Any, reduce_res: View | None
     ) -> None:
         x, slope = scaled(read(data), imm0, imm1), slope_of(relu_param)
-        if refuse:
-            refuse_invalid(c, c.op, x)
+        if reject:
+            reject_invalid(c, c.op, x)
         if c.op.takes_slope:
             values = c.op.function(x, slope)
         else:
@@ -215,7 +214,7 @@ ACTIVATE2 = Instruction(
     work=_work,
     run=activate2,
     result=like("data"),
-    mask=MaskBehaviour.refused, gathers=("dst", "data"),
+    mask=MaskBehaviour.unsupported, gathers=("dst", "data"),
     table_input=_table_input,
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "imm0": 2.0,

@@ -13,8 +13,7 @@ import numpy as np
 from neuroncore.activations import Activation, activation_function
 from neuroncore.alu import ALU_OPS
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
@@ -26,6 +25,7 @@ from neuroncore.instructions._accumulators import SCALAR, folding, giving, regis
 from neuroncore.instructions._convert import member, optional_op
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._numerics import reader, rounds, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -39,7 +39,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
-from neuroncore.numerics import reader, rounds, writer
 from neuroncore.options import Options
 from neuroncore.spec import Spec
 from nki_dtypes import ALL, bfloat16, float16, float32, tfloat32
@@ -68,12 +67,12 @@ def _compute(c: Call) -> Callable[..., np.ndarray]:
     read, prepare = reader(c.data, shape), _prepare(c, shape)
     straight = not rounds(c.dst) and shape == c.dst.shape and function.has_out
     write = writer(c.dst)
-    refuse = c.options.activation_range == "refuse"
+    reject = c.options.activation_range == "reject"
 
     def compute(dst: View, data: View, bias: Any, scale: Any, _: Any) -> np.ndarray:
         x = prepare(read(data), scale, bias)
-        if refuse:
-            refuse_invalid(c, function, x)
+        if reject:
+            reject_invalid(c, function, x)
         if straight:
             return function.function(x, out=dst.array)
         values = function.function(x)
@@ -111,7 +110,7 @@ def _per_lane(given: Spec | type | None, shape: tuple[int, ...]) -> Callable[[An
     return np.float32
 
 
-def refuse_invalid(c: Call, function: Activation, x: np.ndarray) -> None:
+def reject_invalid(c: Call, function: Activation, x: np.ndarray) -> None:
     """Raise AttributeValueError for an input outside the function's documented range."""
     if function.is_valid(x):
         return
@@ -217,7 +216,7 @@ DOCUMENTED: Limit = rule(
         rule="NKI: supported activation functions",
     ),
     op="gelu",
-    options=Options(activation_formula="refuse"),
+    options=Options(activation_formula="reject"),
 )  # fmt: skip
 
 LIMITS: list[Limit] = [

@@ -13,8 +13,7 @@ import numpy as np
 
 from neuroncore.alu import AluOp, alu_op
 from neuroncore.effects import Effect, Touch, reads, register, writes
-from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, Violation
 from neuroncore.instructions._accumulators import VECTOR, lanes, registers
 from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
@@ -31,6 +30,7 @@ from neuroncore.instructions._lanes import (
     stage,
 )
 from neuroncore.instructions._limits import same_free, same_partitions, ways
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -43,9 +43,8 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import like
-from neuroncore.instructions._turned import columns
+from neuroncore.instructions._transposition import columns
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 from neuroncore.work import MicroOp, constant
 from nki_dtypes import int8, int16, tfloat32, uint8, uint16
 
@@ -154,7 +153,7 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
     work=_work,
     run=tensor_scalar_cumulative,
     result=like("src"),
-    mask=MaskBehaviour.refused, gathers=("dst", "src"),
+    mask=MaskBehaviour.unsupported, gathers=("dst", "src"),
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "src": np.arange(8.0).reshape(2, 4),
                  "op0": "multiply", "imm0": 2.0, "op1": "add"},

@@ -13,8 +13,7 @@ import numpy as np
 
 from neuroncore.alu import ALU_OPS
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import HBM, ON_CHIP, SBUF, Engine, Space
-from neuroncore.enums import DgeMode, OobMode
+from neuroncore.enums import HBM, ON_CHIP, SBUF, DgeMode, Engine, MemorySpace, OobMode
 from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
@@ -25,8 +24,9 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.instructions._convert import flag, member, optional_op
-from neuroncore.instructions._example import gathering, moving
+from neuroncore.instructions._example_operands import gathering, moving
 from neuroncore.instructions._limits import rule
+from neuroncore.instructions._numerics import reader, stored, wide, writer
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -39,8 +39,7 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View, dynamic_rows, resolve_scalar
-from neuroncore.memory.dynamic import refuse_out_of_bounds
-from neuroncore.numerics import reader, stored, wide, writer
+from neuroncore.memory.dynamic import reject_out_of_bounds
 from neuroncore.spec import Spec
 from neuroncore.work import MicroOp, Transfer
 
@@ -85,7 +84,7 @@ def _indirect(c: Call) -> Callable[..., None]:
     def rows_of(view: View) -> tuple[np.ndarray, np.ndarray]:
         elements, valid = dynamic_rows(view)
         if not skip and not valid.all():
-            refuse_out_of_bounds(view, valid)
+            reject_out_of_bounds(view, valid)
         return elements, valid
 
     def gather(src: View) -> tuple[np.ndarray, np.ndarray]:
@@ -132,7 +131,7 @@ def _same_count(c: Call) -> Iterable[Violation]:
 
 
 def _source_memory(c: Call) -> bool:
-    return c.src.space is not Space.psum or c.version <= (0, 2)
+    return c.src.space is not MemorySpace.psum or c.version <= (0, 2)
 
 
 def _is_dynamic(c: Call) -> bool:

@@ -12,13 +12,13 @@ import numpy as np
 
 from neuroncore.alu import ALU_OPS, alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import HBM, SBUF, Engine, Space
-from neuroncore.enums import OobMode
+from neuroncore.enums import HBM, SBUF, Engine, MemorySpace, OobMode
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import unpublished
-from neuroncore.instructions._example import gathering, moving
+from neuroncore.instructions._example_operands import gathering, moving
 from neuroncore.instructions._limits import rule
+from neuroncore.instructions._numerics import reader, stored, wide, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -32,8 +32,7 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View, dynamic_rows
-from neuroncore.memory.dynamic import refuse_out_of_bounds
-from neuroncore.numerics import reader, stored, wide, writer
+from neuroncore.memory.dynamic import reject_out_of_bounds
 from neuroncore.spec import Spec
 
 RULE = "NKI: dma_compute"
@@ -54,7 +53,7 @@ def dma_compute(c: Call) -> Callable[..., None]:
     """dst = Σ sources, added in their order in float32 and rounded once.
 
     With an index: dst[index] += source, where one source is dst[index] itself, or dst += source
-    [index], where one is dst. Rows out of bounds are refused, or left as they are.
+    [index], where one is dst. Rows out of bounds are rejected, or left as they are.
     """
     if _by_rows(c):
         return _scatter(c) if "dst" in _by_rows(c) else _gather(c)
@@ -78,7 +77,7 @@ def _gather(c: Call) -> Callable[..., None]:
 
     def add(dst: View, *sources: View) -> None:
         source, other = sources[by_rows], sources[1 - by_rows]
-        _refuse_another(c, dst, other, SOURCES[1 - by_rows])
+        _reject_another(c, dst, other, SOURCES[1 - by_rows])
         elements, valid = _rows(c, source)
         taken = source.storage.flat.view(source.array.dtype)[elements].reshape(rows)
         values = taken if widen is None else widen(taken)
@@ -94,9 +93,9 @@ def _scatter(c: Call) -> Callable[..., None]:
     read, widen, store = reader(c.tiles[SOURCES[1 - itself]], shape), wide(c.dst), stored(c.dst)
 
     def add(dst: View, *sources: View) -> None:
-        _refuse_another(c, dst, sources[itself], SOURCES[itself])
+        _reject_another(c, dst, sources[itself], SOURCES[itself])
         elements, valid = _rows(c, dst)
-        _refuse_twice(c, dst, valid)
+        _reject_twice(c, dst, valid)
         flat = dst.storage.flat.view(dst.array.dtype)
         chosen = elements[valid]
         held = flat[chosen]
@@ -109,11 +108,11 @@ def _scatter(c: Call) -> Callable[..., None]:
 def _rows(c: Call, view: View) -> tuple[np.ndarray, np.ndarray]:
     elements, valid = dynamic_rows(view)
     if c.oob_mode is OobMode.error and not valid.all():
-        refuse_out_of_bounds(view, valid)
+        reject_out_of_bounds(view, valid)
     return elements, valid
 
 
-def _refuse_another(c: Call, dst: View, other: View, name: str) -> None:
+def _reject_another(c: Call, dst: View, other: View, name: str) -> None:
     """One source of an indirect call is dst itself: the same elements of the same tensor."""
     same = other.storage is dst.storage and other.offset == dst.offset
     if dst.dynamic is not None and other.dynamic is not None:
@@ -127,7 +126,7 @@ def _refuse_another(c: Call, dst: View, other: View, name: str) -> None:
         )  # fmt: skip
 
 
-def _refuse_twice(c: Call, dst: View, valid: np.ndarray) -> None:
+def _reject_twice(c: Call, dst: View, valid: np.ndarray) -> None:
     assert dst.dynamic is not None
     named = dst.dynamic.index.array.reshape(-1)[valid]
     kept, counts = np.unique(named, return_counts=True)
@@ -187,7 +186,11 @@ def _is_read_modify_write(c: Call, by_rows: list[str]) -> bool:
     if by_rows[0] == "dst":
         same = [n for n in by_rows[1:] if _looks_like(c.tiles[n], c.dst)]
         return len(same) == len(plain) == 1 and not c.dst.space.on_chip
-    return len(by_rows) == 1 and c.dst.space is Space.sbuf and _looks_like(c.tiles[plain[0]], c.dst)
+    return (
+        len(by_rows) == 1
+        and c.dst.space is MemorySpace.sbuf
+        and _looks_like(c.tiles[plain[0]], c.dst)
+    )
 
 
 def _looks_like(a: Spec, b: Spec) -> bool:
@@ -254,7 +257,7 @@ DMA_COMPUTE = Instruction(
     work=unpublished,
     run=dma_compute,
     result=like("src0"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     covers=lambda c: not _by_rows(c),
     chooses=_chooses,
     examples=[

@@ -1,4 +1,4 @@
-"""dma_transpose: a tensor turned around on its way into SBUF, also with gathered rows.
+"""dma_transpose: a tensor transposed on its way into SBUF, also with gathered rows.
 
 2-D: axes (1, 0); 3-D: (2, 1, 0); 4-D: (3, 1, 2, 0). No dtype change. With a vector offset on src,
 row r of src is the one that the r-th index names, the index tile read column by column.
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import HBM, SBUF, Engine, Space
-from neuroncore.enums import DgeMode, OobMode
+from neuroncore.enums import HBM, SBUF, DgeMode, Engine, MemorySpace, OobMode
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._convert import member, whole, wholes
 from neuroncore.instructions._dma_transpose_limits import (
@@ -26,7 +25,7 @@ from neuroncore.instructions._dma_transpose_limits import (
     skipping,
     transposed_shape,
 )
-from neuroncore.instructions._example import gathering, make_operand, moving
+from neuroncore.instructions._example_operands import gathering, make_operand, moving
 from neuroncore.instructions._limits import rule, ways
 from neuroncore.instructions._record import (
     Attr,
@@ -41,7 +40,7 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.dma import contiguous_run
 from neuroncore.memory import View, dynamic_rows
-from neuroncore.memory.dynamic import refuse_out_of_bounds
+from neuroncore.memory.dynamic import reject_out_of_bounds
 from neuroncore.work import MicroOp, Transfer
 
 
@@ -64,9 +63,9 @@ def _gathered(c: Call) -> Callable[..., None]:
     def gather(dst: View, src: View) -> None:
         elements, valid = dynamic_rows(src, by_column=True)
         if not skip and not valid.all():
-            refuse_out_of_bounds(src, valid, by_column=True)
-        turned = src.storage.flat.view(src.array.dtype)[elements].transpose(axes)
-        kept = np.where(valid, turned, dst.array.reshape(shape))  # rows came to the last axis
+            reject_out_of_bounds(src, valid, by_column=True)
+        transposed = src.storage.flat.view(src.array.dtype)[elements].transpose(axes)
+        kept = np.where(valid, transposed, dst.array.reshape(shape))  # rows came to the last axis
         dst.array[...] = kept.reshape(dst.shape)
 
     return gather
@@ -105,7 +104,7 @@ def _work(c: Call) -> list[MicroOp]:
 
 
 def _result(c: Call) -> Result:
-    return transposed_shape(c), c.src.dtype, Space.sbuf
+    return transposed_shape(c), c.src.dtype, MemorySpace.sbuf
 
 
 _RAMP = np.arange(12.0).reshape(3, 4)
@@ -120,7 +119,7 @@ def _backwards(core: Any) -> View:
 
 
 def _planes(rows: int, columns: int) -> Callable[[Any], View]:
-    """A 3-D gather, which 0.2 asks for, by an index tile of so many rows and columns."""
+    """A 3-D gather, as in 0.2, by an index tile of so many rows and columns."""
 
     def make(core: Any) -> View:
         base = make_operand(core, "bfloat16[64, 128] hbm")

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import Effect, Touch, reads, register, writes
-from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._choose import choose
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import draw, generator_name, uniform
 from neuroncore.instructions._lanes import FLOATS, lane_value, one_per_partition
 from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import (
     Call,
     Example,
@@ -26,7 +27,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader
 from neuroncore.spec import Spec
 from nki_dtypes import float32
 

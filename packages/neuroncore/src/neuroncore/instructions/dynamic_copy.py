@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError, Violation
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._record import Call, Example, Limit, MaskBehaviour
@@ -50,8 +50,8 @@ def _is_dynamic(name: str, **breaks: Any) -> Limit:
 
 def _third_column(core: Any) -> View:
     """Columns 2 and 3 of a (2, 4) tile of 0 to 7, by an index tile."""
-    base = core.adopt(np.arange(8, dtype=np.float32).reshape(2, 4), Space.sbuf)
-    index = core.adopt(np.full((1, 1), 2, np.int32), Space.sbuf)
+    base = core.adopt(np.arange(8, dtype=np.float32).reshape(2, 4), MemorySpace.sbuf)
+    index = core.adopt(np.full((1, 1), 2, np.int32), MemorySpace.sbuf)
     return base.ap([[4, 2], [1, 2]], scalar_offset=index, indirect_dim=1)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace
 from neuroncore.errors import (
     AttributeValueError,
     EngineError,
@@ -28,6 +28,7 @@ from neuroncore.instructions._alu_limits import (
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
+from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -40,7 +41,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import Result, common_shape, like
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader, reader, rounds, writer
 from neuroncore.work import MicroOp, constant
 from nki_dtypes import bfloat16, int32, promote, uint32
 
@@ -63,7 +63,7 @@ def _tensor_tensor_engine(c: Call) -> Engine:
     if c.op.name == "power":
         return Engine.gpsimd
     specs = (c.dst, c.data1, c.data2)
-    integers = all(s.dtype in _EXACT and s.space is Space.sbuf for s in specs)
+    integers = all(s.dtype in _EXACT and s.space is MemorySpace.sbuf for s in specs)
     exact_by_default = c.version >= (0, 3) and not c.op.is_bitvec
     return Engine.gpsimd if integers and exact_by_default else Engine.vector
 
@@ -128,12 +128,12 @@ def _tensor_tensor_work(c: Call) -> list[MicroOp]:
     Source: NKI 0.1 API documents; 16-bit mode: Trainium2 guide (read as half of 2N).
     """
     inputs = (c.data1, c.data2)
-    from_psum = sum(s.space is Space.psum for s in inputs) == 1
+    from_psum = sum(s.space is MemorySpace.psum for s in inputs) == 1
     plain = c.op.name in {"add", "subtract", "multiply"}
     all_bf16 = all(s.dtype is bfloat16 for s in (c.dst, *inputs))
     contiguous = all(s.free_is_contiguous for s in inputs)
     sixteen_bit = c.target.generation >= 3 and all(map(is_sixteen_bit_float, (c.dst, *inputs)))
-    in_sbuf = all(s.space is Space.sbuf for s in inputs)
+    in_sbuf = all(s.space is MemorySpace.sbuf for s in inputs)
     single = from_psum or (in_sbuf and ((all_bf16 and plain and contiguous) or sixteen_bit))
     return one_pass(c, c.dst.free * (1 if single else 2))
 
@@ -142,7 +142,7 @@ _INTEGERS = dict.fromkeys(("dst", "data1", "data2"), "int32[4, 8] sbuf")
 
 
 def _promoted(c: Call) -> Result:
-    return c.data1.shape, promote(c.data1.dtype, c.data2.dtype), Space.sbuf
+    return c.data1.shape, promote(c.data1.dtype, c.data2.dtype), MemorySpace.sbuf
 
 
 TENSOR_TENSOR = Instruction(
@@ -156,7 +156,7 @@ TENSOR_TENSOR = Instruction(
         same_partitions("dst", "data1", "data2", data1="float32[8, 8] sbuf"),
         same_free("dst", "data1", "data2", data2="float32[4, 9] sbuf"),
         rule(
-            lambda c: not (c.data1.space is Space.psum and c.data2.space is Space.psum),
+            lambda c: not (c.data1.space is MemorySpace.psum and c.data2.space is MemorySpace.psum),
             lambda c: Violation(
                 MemorySpaceError,
                 "data1 and data2 are both in PSUM",

@@ -12,14 +12,14 @@ import numpy as np
 
 from neuroncore.alu import ALU_OPS
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass, with_read_out
 from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, one_of, one_per_partition
 from neuroncore.instructions._limits import from_generation, same_free, same_partitions
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -32,7 +32,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 from neuroncore.work import MicroOp
 from nki_dtypes import ALL, float8_e4m3fn, tfloat32, uint32
 
@@ -135,7 +134,7 @@ EXPONENTIAL = Instruction(
     work=_work,
     run=exponential,
     result=like("src"),
-    mask=MaskBehaviour.refused, gathers=("dst", "src"),
+    mask=MaskBehaviour.unsupported, gathers=("dst", "src"),
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "src": _ZEROS, "max_value": 0.0, "reduce_init": 0.0,
                  "target": "trn3"}, {"dst": np.ones((2, 4))}),

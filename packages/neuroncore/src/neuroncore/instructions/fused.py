@@ -12,7 +12,7 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine
 from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
@@ -25,6 +25,7 @@ from neuroncore.instructions._lanes import (
     stage,
 )
 from neuroncore.instructions._limits import same_free, same_partitions, ways
+from neuroncore.instructions._numerics import reader, rounds, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -37,7 +38,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View
-from neuroncore.numerics import reader, rounds, writer
 from neuroncore.work import MicroOp
 from nki_dtypes import bfloat16
 

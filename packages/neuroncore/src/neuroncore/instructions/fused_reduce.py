@@ -14,8 +14,7 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
@@ -31,6 +30,7 @@ from neuroncore.instructions._lanes import (
     scalar_stage,
 )
 from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -45,7 +45,6 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import ACTIVATION, LIMITS, activation
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 
 # -- tensor_scalar_reduce -------------------------------------------------------------------------
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import SBUF, Engine, Space
+from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AccessError, AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._limits import rule, same_partitions
+from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -24,7 +25,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader
 from neuroncore.work import MicroOp, Pass, constant
 from nki_dtypes import uint16
 
@@ -45,7 +45,7 @@ def same_dtype(data: str, **breaks: Any) -> Limit:
     )  # fmt: skip
 
 
-def refuse_outside(c: Call, name: str, largest: int, most: int) -> None:
+def reject_outside(c: Call, name: str, largest: int, most: int) -> None:
     """Raise AccessError for an index past the last element of a row."""
     if largest > most:
         raise AccessError(
@@ -84,7 +84,7 @@ def local_gather(c: Call) -> Callable[..., None]:
 
     def gather(dst: View, src_buffer: View, index: View) -> None:
         flat = indices(index).transpose(0, 2, 1).reshape(groups, -1)[:, :count].astype(np.intp)
-        refuse_outside(c, "index", int(flat.max()), c.src_buffer.free - each)
+        reject_outside(c, "index", int(flat.max()), c.src_buffer.free - each)
         places = (flat[:, :, None] + run).reshape(groups, 1, -1)
         taken = np.take_along_axis(read(src_buffer), places, axis=2)
         dst.array[...] = taken.reshape(dst.shape)
@@ -143,7 +143,7 @@ def _local_result(c: Call) -> Result:
     rows, each, count = c.index.partitions, c.num_elem_per_idx, valid_indices(c)
     whole_slices = count == CORE_PARTITIONS * c.index.free
     middle = (c.index.free, CORE_PARTITIONS) if whole_slices else (count,)
-    return (rows, *middle, each), c.src_buffer.dtype, Space.sbuf
+    return (rows, *middle, each), c.src_buffer.dtype, MemorySpace.sbuf
 
 
 def _optional_count(value: Any) -> int | None:
@@ -181,7 +181,7 @@ LOCAL_GATHER = Instruction(
     work=_local_work,
     run=local_gather,
     result=_local_result,
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     moves_bits=lambda c: True,
     examples=[
         Example({"dst": "float32[16, 3, 2] sbuf", "src_buffer": _SRC,

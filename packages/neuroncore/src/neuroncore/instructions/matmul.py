@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import PSUM, SBUF, Engine, Space
-from neuroncore.enums import MatmulPerfMode
+from neuroncore.enums import PSUM, SBUF, Engine, MatmulPerfMode, MemorySpace
 from neuroncore.errors import (
     CapacityError,
     DTypeError,
@@ -36,6 +35,7 @@ from neuroncore.instructions._matmul_limits import (
     sizes_fit,
     transpose_is_legal,
 )
+from neuroncore.instructions._numerics import reader
 from neuroncore.instructions._psum import mark_written
 from neuroncore.instructions._record import (
     Attr,
@@ -49,7 +49,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
-from neuroncore.numerics import reader
 from neuroncore.options import Options
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
 from nki_dtypes import float32
@@ -117,7 +116,7 @@ def _matmul_work(c: Call) -> list[MicroOp]:
 def _matmul_result(c: Call) -> Result:
     kind = c.stationary.dtype if c.is_transpose else float32
     rows = 2 if c.perf_mode is MatmulPerfMode.double_row else 1
-    return (c.stationary.free // rows, c.moving.free // rows), kind, Space.psum
+    return (c.stationary.free // rows, c.moving.free // rows), kind, MemorySpace.psum
 
 
 _LEFT = np.arange(12.0).reshape(4, 3)

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.core import NeuronCore
 from neuroncore.effects import reads
-from neuroncore.engines import PSUM, SBUF, Engine, Space
+from neuroncore.enums import PSUM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
 from neuroncore.instructions._convert import optional_flag, optional_wholes
@@ -37,7 +36,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import Result
-from neuroncore.memory import View
+from neuroncore.memory import Core, View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
 from nki_dtypes import (
     bfloat16,
@@ -130,13 +129,13 @@ def _work(c: Call) -> list[MicroOp]:
 
 
 def _result(c: Call) -> Result:
-    return (c.stationary.free, c.moving.free), float32, Space.psum
+    return (c.stationary.free, c.moving.free), float32, MemorySpace.psum
 
 
-def _ones(columns: int) -> Callable[[NeuronCore], View]:
+def _ones(columns: int) -> Callable[[Core], View]:
     """(32, columns) elements of four float8_e4m3fn ones."""
     words = np.full((32, columns), 0x38383838, np.uint32)
-    return lambda core: core.adopt(words, Space.sbuf, dtype=float8_e4m3fn_x4)
+    return lambda core: core.adopt(words, MemorySpace.sbuf, dtype=float8_e4m3fn_x4)
 
 
 def _columns(count: int, dtype: str) -> dict[str, Any]:
@@ -202,7 +201,7 @@ NC_MATMUL_MX = Instruction(
     work=_work,
     run=nc_matmul_mx,
     result=_result,
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     covers=lambda c: c.accumulate is False,
     moves_bits=lambda c: True,
     rows={"stationary_scale": SCALE_ROWS, "moving_scale": SCALE_ROWS},

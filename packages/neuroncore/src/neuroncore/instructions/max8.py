@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_partitions, ways
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 
 RULE = "NKI: max8"
 
@@ -80,7 +80,7 @@ MAX8 = Instruction(
     effects=lambda c: reads("src") + writes("dst"),
     work=lambda c: one_pass(c, c.src.free),  # N [NKI 0.1 API documents]
     run=max8,
-    result=lambda c: ((c.src.partitions, 8), c.src.dtype, Space.sbuf),
+    result=lambda c: ((c.src.partitions, 8), c.src.dtype, MemorySpace.sbuf),
     mask=MaskBehaviour.rectangular,
     examples=[
         Example(

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.effects import writes
-from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine
 from neuroncore.errors import AttributeValueError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._limits import rule
+from neuroncore.instructions._numerics import rounds
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -23,7 +24,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import rounds
 from nki_dtypes import DType, cast
 
 

@@ -8,13 +8,13 @@ from math import ceil
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import SBUF, Engine, Space
+from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import same_free, same_partitions
+from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
-from neuroncore.instructions.gather import refuse_outside, same_dtype
+from neuroncore.instructions.gather import reject_outside, same_dtype
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader
 from neuroncore.work import MicroOp
 from nki_dtypes import uint32
 
@@ -26,7 +26,7 @@ def nc_n_gather(c: Call) -> Callable[..., None]:
 
     def gather(dst: View, data: View, indices: View) -> None:
         found = places(indices)
-        refuse_outside(c, "indices", int(found.max()), c.data.free - 1)
+        reject_outside(c, "indices", int(found.max()), c.data.free - 1)
         taken = np.take_along_axis(read(data), found.astype(np.intp), axis=1)
         dst.array[...] = taken.reshape(dst.shape)
 
@@ -56,8 +56,8 @@ NC_N_GATHER = Instruction(
     effects=lambda c: reads("data", "indices") + writes("dst"),
     work=_n_work,
     run=nc_n_gather,
-    result=lambda c: (c.indices.shape, c.data.dtype, Space.sbuf),
-    mask=MaskBehaviour.refused,
+    result=lambda c: (c.indices.shape, c.data.dtype, MemorySpace.sbuf),
+    mask=MaskBehaviour.unsupported,
     moves_bits=lambda c: True,
     examples=[
         Example({"dst": "float32[2, 3] sbuf", "data": np.arange(8.0).reshape(2, 4),

@@ -11,11 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.effects import Rows, reads, writes
-from neuroncore.engines import SBUF, Engine, Space
+from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._limits import from_generation, rule, same_partitions
+from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -29,7 +30,6 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader
 from nki_dtypes import float32, int32
 
 RULE = "NKI: nonzero_with_count"
@@ -69,7 +69,7 @@ def _fits_int32(name: str, most: Callable[[Call], int]) -> Limit:
 
 
 def _result(c: Call) -> Result:
-    return (c.src.partitions, c.src.free + 1), int32, Space.sbuf
+    return (c.src.partitions, c.src.free + 1), int32, MemorySpace.sbuf
 
 
 _SRC = np.zeros((32, 4))
@@ -108,7 +108,7 @@ NONZERO_WITH_COUNT = Instruction(
     work=unpublished,
     run=nonzero_with_count,
     result=_result,
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     covers=lambda c: False,
     rows={"dst": Rows(1, CORE_PARTITIONS), "src": Rows(1, CORE_PARTITIONS)},
     examples=[

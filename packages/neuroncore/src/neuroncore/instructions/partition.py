@@ -9,12 +9,13 @@ import numpy as np
 
 from neuroncore.alu import AVERAGE, AluOp, alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, SBUF, Engine, Space
+from neuroncore.enums import ON_CHIP, SBUF, Engine, MemorySpace
 from neuroncore.errors import AccessError, AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._alu_limits import integers_only, known_to_version
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import one_of
 from neuroncore.instructions._limits import rule, same_free, start_partition
+from neuroncore.instructions._numerics import raw_reader, reader, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -28,7 +29,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader, reader, writer
 from neuroncore.options import Options
 
 # -- tensor_partition_reduce ----------------------------------------------------------------------
@@ -88,7 +88,7 @@ TENSOR_PARTITION_REDUCE = Instruction(
     # No figure is published for it; assumed to stream F elements like other GpSimdE instructions.
     work=lambda c: one_pass(c, c.data.free),
     run=tensor_partition_reduce,
-    result=lambda c: ((1, *c.data.shape[1:]), c.data.dtype, Space.sbuf),
+    result=lambda c: ((1, *c.data.shape[1:]), c.data.dtype, MemorySpace.sbuf),
     mask=MaskBehaviour.reduction,
     examples=[
         Example({"dst": "float32[1, 4] sbuf", "data": _DATA, "op": "add"}, {"dst": _DATA.sum(0)}),
@@ -201,7 +201,7 @@ NC_STREAM_SHUFFLE = Instruction(
     work=lambda c: one_pass(c, c.dst.free),  # [NKI 0.1 API documents]
     run=nc_stream_shuffle,
     result=like("dst"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     covers=lambda c: KEEP not in c.shuffle_mask,
     chooses=_chooses,
     moves_bits=lambda c: True,

@@ -13,8 +13,7 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace, ReduceCmd
 from neuroncore.errors import DTypeError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._choose import choose
@@ -28,6 +27,7 @@ from neuroncore.instructions._lanes import (
     one_per_partition,
 )
 from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._numerics import raw_reader, reader, writer
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -40,7 +40,6 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.memset import constant_in
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader, reader, writer
 from neuroncore.spec import Spec
 from neuroncore.work import MicroOp
 from nki_dtypes import ALL, int8, int16, int32, tfloat32, uint8, uint16, uint32
@@ -81,7 +80,7 @@ def tensor_copy_predicated(c: Call) -> Callable[..., None]:
 def _copy_work(c: Call) -> list[MicroOp]:
     """N with one of src and predicate in PSUM, otherwise 2 N [NKI 0.1 API documents]."""
     spaces = [c.tiles[n].space for n in ("src", "predicate") if n in c.tiles]
-    return one_pass(c, c.dst.free * (1 if Space.psum in spaces else 2))
+    return one_pass(c, c.dst.free * (1 if MemorySpace.psum in spaces else 2))
 
 
 TENSOR_COPY_PREDICATED = Instruction(

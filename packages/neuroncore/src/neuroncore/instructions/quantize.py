@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import SBUF, Engine
+from neuroncore.enums import SBUF, Engine
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import from_generation, same_partitions
@@ -25,6 +25,7 @@ from neuroncore.instructions._mx import (
     scales_fit,
     whole_quadrants,
 )
+from neuroncore.instructions._numerics import reader
 from neuroncore.instructions._record import (
     Call,
     Example,
@@ -36,7 +37,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import reader
 from nki_dtypes import (
     bfloat16,
     finfo,
@@ -114,7 +114,7 @@ QUANTIZE_MX = Instruction(
     work=lambda c: one_pass(c, c.src.free / 4),  # [Trainium3 architecture guide]
     run=quantize_mx,
     result=like("dst"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     covers=lambda c: False,  # most of dst_scale stays as it is
     moves_bits=lambda c: True,
     rows={"dst_scale": SCALE_ROWS},

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import Effect, Touch, reads, register, writes
-from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine
 from neuroncore.errors import AttributeValueError, EngineError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import draw, generator_name, uniform
 from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, one_per_partition
 from neuroncore.instructions._limits import from_generation, rule
+from neuroncore.instructions._numerics import writer
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -30,7 +31,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import writer
 from nki_dtypes import ALL, float8_e4m3fn
 
 INTEGERS = frozenset(d for d in ALL if d.is_integer)
@@ -79,7 +79,7 @@ RNG = Instruction(
     work=lambda c: one_pass(c, c.dst.free),
     run=rng,
     result=like("dst"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     examples=[Example({"dst": "uint32[2, 4] sbuf"}, {}), Example({"dst": "int8[2, 4] psum"}, {})],
 )  # fmt: skip
 
@@ -126,7 +126,7 @@ RAND2 = Instruction(
     work=lambda c: one_pass(c, c.dst.free / 4),
     run=rand2,
     result=like("dst"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "int32[2, 4] sbuf", "min": 6.75, "max": 7.25, "target": "trn3"},
                 {"dst": np.full((2, 4), 7)}, note="numbers in [6.75, 7.25), rounded"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from neuroncore.effects import Touch, reads, register, writes
-from neuroncore.engines import ON_CHIP, SBUF, Engine
+from neuroncore.enums import ON_CHIP, SBUF, Engine
 from neuroncore.errors import (
     EngineError,
     MemorySpaceError,
@@ -128,7 +128,7 @@ SET_RNG_SEED = Instruction(
     work=lambda c: one_pass(c, 1),
     run=set_rng_seed,
     result=like("src_seeds"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     examples=[Example({"src_seeds": ("sbuf uint32", np.array([[42]]))}, {})],
 )  # fmt: skip
 
@@ -156,7 +156,7 @@ RAND_SET_STATE = Instruction(
     work=lambda c: one_pass(c, c.src_seeds.free),  # a copy of its words; no figure is published
     run=rand_set_state,
     result=like("src_seeds"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"src_seeds": ("sbuf uint32", np.arange(24).reshape(4, 6))}, {}),
         Example({"src_seeds": ("sbuf uint32", np.arange(48).reshape(2, 24)),
@@ -175,7 +175,7 @@ RAND_GET_STATE = Instruction(
     work=lambda c: one_pass(c, c.dst.free),  # a copy of its words; no figure is published
     run=rand_get_state,
     result=like("dst"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "uint32[4, 6] sbuf"}, {}),
         Example({"dst": "uint32[2, 24] psum", "engine": Engine.vector, "target": "trn3"}, {}),

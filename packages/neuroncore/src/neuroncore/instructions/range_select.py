@@ -12,8 +12,7 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import ON_CHIP, Engine
-from neuroncore.enums import ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, ShapeError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._choose import choose
@@ -21,6 +20,7 @@ from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import FLOAT32, FLOATS, one_of, one_per_partition
 from neuroncore.instructions._limits import from_generation, rule, same_free, same_partitions
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -33,7 +33,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 
 FLOAT32_MIN = np.finfo(np.float32).min
 """What stands where nothing is selected; no other value works [NKI: range_select]."""

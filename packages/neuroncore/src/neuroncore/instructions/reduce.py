@@ -13,12 +13,13 @@ import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._alu_limits import integers_only
 from neuroncore.instructions._convert import axes, flag
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_partitions
+from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -31,7 +32,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader, reader, rounds, writer
 from neuroncore.work import MicroOp
 from nki_dtypes import bfloat16
 
@@ -114,7 +114,7 @@ def _work(c: Call) -> list[MicroOp]:
 
 
 def _result(c: Call) -> Result:
-    return kept_shape(c), c.data.dtype, Space.sbuf
+    return kept_shape(c), c.data.dtype, MemorySpace.sbuf
 
 
 _RAMP = np.arange(32.0).reshape(4, 8)

@@ -1,7 +1,7 @@
 """register_load and register_store: one number between a tensor and a register.
 
-The register is its cell (neuroncore.registers), a tensor of one element that holds int32, uint32 or
-float32.
+The register is its cell (neuroncore.machine.registers), a tensor of one element that holds int32,
+uint32 or float32.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import HBM, SBUF, Engine, Space
+from neuroncore.enums import HBM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._limits import rule
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Call,
     Example,
@@ -27,9 +28,15 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
-from neuroncore.registers import register_dtype
-from nki_dtypes import ALL, float32
+from nki_dtypes import ALL, DType, float32, int32, uint32
+
+
+def register_dtype(dtype: DType) -> DType:
+    """What a register holds after a number of this dtype was loaded: exactly that number."""
+    if dtype.is_float:
+        return float32
+    return uint32 if dtype is uint32 else int32
+
 
 _NUMBERS = frozenset(d for d in ALL if (d.is_float or d.is_integer or d.name == "bool_"))
 _HELD = frozenset(map(register_dtype, _NUMBERS))
@@ -104,8 +111,8 @@ REGISTER_LOAD = Instruction(
     effects=lambda c: reads("src") + writes("dst"),
     work=unpublished,
     run=register_load,
-    result=lambda c: (c.src.shape, register_dtype(c.src.dtype), Space.hbm),
-    mask=MaskBehaviour.refused,
+    result=lambda c: (c.src.shape, register_dtype(c.src.dtype), MemorySpace.hbm),
+    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "int32[1, 1] hbm", "src": ("sbuf int16", np.array([[-7]]))},
                 {"dst": np.array([[-7]])}),
@@ -135,7 +142,7 @@ REGISTER_STORE = Instruction(
     work=unpublished,
     run=register_store,
     result=like("src"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "uint8[1, 1] sbuf", "src": ("hbm int32", np.array([[200]]))},
                 {"dst": np.array([[200]])}),

@@ -13,7 +13,7 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace
 from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
@@ -26,6 +26,7 @@ from neuroncore.instructions._lanes import (
     stage,
 )
 from neuroncore.instructions._limits import same_free, same_partitions, ways
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -37,9 +38,8 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import Result
-from neuroncore.instructions._turned import BLOCK, turn_into
+from neuroncore.instructions._transposition import BLOCK, transpose_into
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 from nki_dtypes import promote
 
 
@@ -63,8 +63,8 @@ def tensor_tensor_scan(c: Call) -> Callable[..., None]:
         for at in range(0, steps, BLOCK):
             block = slice(at, at + BLOCK)
             count = min(BLOCK, steps - at)
-            turn_into(xs[:count], values0[:, block])
-            turn_into(ys[:count], values1[:, block])
+            transpose_into(xs[:count], values0[:, block])
+            transpose_into(ys[:count], values1[:, block])
             for x, y, out in rows[:count]:
                 state = second(first(x, state, out), y, out)
             all_results[:, block] = results[:count].T
@@ -74,7 +74,7 @@ def tensor_tensor_scan(c: Call) -> Callable[..., None]:
 
 
 def _promoted(c: Call) -> Result:
-    return c.data0.shape, promote(c.data0.dtype, c.data1.dtype), Space.sbuf
+    return c.data0.shape, promote(c.data0.dtype, c.data1.dtype), MemorySpace.sbuf
 
 
 TENSOR_TENSOR_SCAN = Instruction(

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Call,
     Example,
@@ -28,7 +29,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 from neuroncore.spec import Spec
 from nki_dtypes import uint16, uint32
 
@@ -150,7 +150,7 @@ NC_FIND_INDEX8 = Instruction(
     effects=lambda c: reads("data", "vals") + writes("dst"),
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents]
     run=nc_find_index8,
-    result=lambda c: ((c.data.partitions, 8), uint32, Space.sbuf),
+    result=lambda c: ((c.data.partitions, 8), uint32, MemorySpace.sbuf),
     mask=MaskBehaviour.rectangular,
     examples=[
         Example({"dst": "uint32[1, 8] sbuf", "data": _DATA, "vals": _VALS},

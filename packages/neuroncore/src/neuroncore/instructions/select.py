@@ -14,11 +14,12 @@ import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import SBUF, Engine, Space
+from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import pairs, whole
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._numerics import raw_reader, reader, writer
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -32,7 +33,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader, reader, writer
 from nki_dtypes import cast, int32
 
 _FRONTEND_COMPARES = {"greater", "greater_equal", "equal", "not_equal"}
@@ -87,7 +87,7 @@ IOTA = Instruction(
     effects=lambda c: writes("dst"),
     work=lambda c: one_pass(c, c.dst.free),
     run=iota,
-    result=lambda c: (c.dst.shape, c.dst.dtype, Space.sbuf),
+    result=lambda c: (c.dst.shape, c.dst.dtype, MemorySpace.sbuf),
     mask=MaskBehaviour.elementwise,
     examples=[
         Example({"dst": "int32[2, 6] sbuf", "pattern": ((10, 2), (1, 3)), "offset": 5,

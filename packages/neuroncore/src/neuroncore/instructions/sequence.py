@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import SBUF, Engine, Space
+from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule
+from neuroncore.instructions._numerics import raw_reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
 from neuroncore.memory import View
-from neuroncore.numerics import raw_reader, writer
 from nki_dtypes import float32, int32
 
 RULE = "NKI: sequence_bounds"
@@ -88,8 +88,8 @@ SEQUENCE_BOUNDS = Instruction(
     # No figure is published for it; assumed to stream its elements once.
     work=lambda c: one_pass(c, c.segment_ids.free),
     run=sequence_bounds,
-    result=lambda c: ((1, 2, c.segment_ids.free), c.segment_ids.dtype, Space.sbuf),
-    mask=MaskBehaviour.refused,
+    result=lambda c: ((1, 2, c.segment_ids.free), c.segment_ids.dtype, MemorySpace.sbuf),
+    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "int32[1, 2, 9] sbuf", "segment_ids": ("sbuf int32", _IDS)},
                 {"dst": _BOUNDS[None]}),

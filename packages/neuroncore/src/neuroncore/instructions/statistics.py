@@ -1,8 +1,8 @@
 """bn_stats and bn_aggr: mean and variance in one pass each, in float32.
 
 bn_stats reduces data (P, F) to two triples (count, mean, count · variance), of the elements at even
-and at odd places; bn_aggr merges any number of triples into (mean, variance). Variances are those
-of the population. Free dimensions are flattened in row-major order.
+and at odd places; bn_aggr merges any number of triples into (mean, variance). Variances are
+population variances. Free dimensions are flattened in row-major order.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace
 from neuroncore.errors import ShapeError, UndefinedError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_partitions
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Call,
     Example,
@@ -28,7 +29,6 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 
 BN_STATS_FMAX = 512
 """Largest F of one bn_stats [NKI: tile_size.bn_stats_fmax]."""
@@ -48,7 +48,7 @@ def _width(count: int, **breaks: Any) -> Limit:
 
 
 def _inferred(count: int) -> Callable[[Call], Result]:
-    return lambda c: ((c.data.partitions, count), c.data.dtype, Space.sbuf)
+    return lambda c: ((c.data.partitions, count), c.data.dtype, MemorySpace.sbuf)
 
 
 # -- bn_stats -------------------------------------------------------------------------------------
@@ -71,8 +71,8 @@ def bn_stats(c: Call) -> Callable[..., None]:
 def _triple(count: int, values: np.ndarray) -> np.ndarray:
     """(P, 3) float32."""
     mean = values.mean(1, keepdims=True, dtype=np.float32)
-    apart = values - mean
-    moment = np.einsum("pf,pf->p", apart, apart)[:, None]
+    centered = values - mean
+    moment = np.einsum("pf,pf->p", centered, centered)[:, None]
     return np.concatenate([np.full_like(mean, count), mean, moment], axis=1)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from neuroncore.alu import AluOp, alu_op
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError, Violation
 from neuroncore.instructions._alu_limits import (
     bitvec_on_vector,
@@ -24,6 +24,7 @@ from neuroncore.instructions._convert import as_engine, flag, optional_op
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._lanes import NOT_ON_VECTOR, name_of, on_vector
 from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
+from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -36,7 +37,6 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import common_shape, like, per_partition
-from neuroncore.numerics import raw_reader, reader, rounds, writer
 from neuroncore.spec import Spec
 from neuroncore.work import MicroOp
 from nki_dtypes import float32

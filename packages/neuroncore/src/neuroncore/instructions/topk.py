@@ -12,10 +12,11 @@ from math import ceil
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import SBUF, Engine
+from neuroncore.enums import SBUF, Engine
 from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     REQUIRED,
     Attr,
@@ -30,7 +31,6 @@ from neuroncore.instructions._record import (
 from neuroncore.instructions._shapes import like
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
-from neuroncore.numerics import reader, writer
 from neuroncore.work import MicroOp, Pass
 from nki_dtypes import bfloat16, uint32
 
@@ -145,7 +145,7 @@ TOPK = Instruction(
     work=_work,
     run=topk,
     result=like("val_dst"),
-    mask=MaskBehaviour.refused,
+    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"val_dst": "bfloat16[16, 3] sbuf", "idx_dst": "uint32[16, 3] sbuf",
                  "src": ("sbuf bfloat16", _SNAKE), "n": 16},

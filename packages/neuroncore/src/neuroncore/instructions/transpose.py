@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from neuroncore.effects import reads, writes
-from neuroncore.engines import ON_CHIP, Engine, Space
+from neuroncore.enums import ON_CHIP, Engine, MemorySpace
 from neuroncore.errors import DTypeError, EngineError, ShapeError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
@@ -24,7 +24,7 @@ from neuroncore.instructions._record import (
     Out,
 )
 from neuroncore.instructions._shapes import Result
-from neuroncore.instructions._turned import turn_into
+from neuroncore.instructions._transposition import transpose_into
 from neuroncore.memory import View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving
 
@@ -32,13 +32,13 @@ from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving
 def nc_transpose(c: Call) -> Callable[..., None]:
     """dst = dataᵀ, free dimensions flattened first; no dtype change."""
     shape = (c.data.partitions, c.data.free)
-    in_psum = c.dst.space is Space.psum and c.engine is Engine.tensor
+    in_psum = c.dst.space is MemorySpace.psum and c.engine is Engine.tensor
     is_flat = c.dst.rank == 2
 
     def transpose(dst: View, data: View) -> None:
         rows = data.array.reshape(shape)
         if is_flat:
-            turn_into(dst.array, rows)
+            transpose_into(dst.array, rows)
         else:
             dst.array[...] = rows.T.reshape(dst.shape)
         if in_psum:
@@ -54,8 +54,8 @@ def _transpose_engine(c: Call) -> Engine:
         return asked
     small = c.data.partitions <= 32 and c.data.free <= 32
     if c.version >= (0, 4):
-        return Engine.tensor if c.dst.space is Space.psum else Engine.vector
-    tensor = c.dst.space is Space.psum and c.data.space is Space.sbuf
+        return Engine.tensor if c.dst.space is MemorySpace.psum else Engine.vector
+    tensor = c.dst.space is MemorySpace.psum and c.data.space is MemorySpace.sbuf
     return Engine.tensor if tensor or not small else Engine.vector
 
 
@@ -73,7 +73,10 @@ def _transpose_limits(c: Call) -> Iterable[Violation]:
             expected=f"({c.data.free}, {c.data.partitions})", got=f"shape {c.dst!r}",
             rule="NKI: nc_transpose, shapes",
         )  # fmt: skip
-    if c.engine is Engine.tensor and (c.data.space, c.dst.space) != (Space.sbuf, Space.psum):
+    if c.engine is Engine.tensor and (c.data.space, c.dst.space) != (
+        MemorySpace.sbuf,
+        MemorySpace.psum,
+    ):
         yield Violation(
             EngineError, "the tensor engine transposes from SBUF into PSUM", "dst",
             expected="data in SBUF, dst in PSUM", got=f"{c.data!r} into {c.dst!r}",
@@ -94,7 +97,7 @@ def _transpose_work(c: Call) -> list[MicroOp]:
 
 def _transpose_result(c: Call) -> Result:
     small = c.data.partitions <= 32 and c.data.free <= 32
-    space = Space.sbuf if small and c.attrs["engine"] is Engine.vector else Space.psum
+    space = MemorySpace.sbuf if small and c.attrs["engine"] is Engine.vector else MemorySpace.psum
     return (c.data.free, c.data.partitions), c.data.dtype, space
 
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 
-from neuroncore.layout import _factors
-from neuroncore.layout._bits import take_apart
-from neuroncore.layout._canonical import normal_form
-from neuroncore.layout._factors import Factors
-from neuroncore.layout._inverse import inverse_of
+from neuroncore.layout import factors as mixed_radix
+from neuroncore.layout.canonical import inverse_of, normal_form, split_bits
+from neuroncore.layout.factors import FactoredMap, Factors
 from neuroncore.layout.swizzle import PLAIN, Swizzle
 from neuroncore.layout.verdict import Verdict, fits_view
 from neuroncore.spec import row_major
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(FactoredMap):
     """A map of indices to addresses: swizzle(offset + Σ over dimensions of Σ stride · digit).
 
     Each dimension is a tuple of (size, stride) factors, the slowest first: one for a plain
-    dimension, none for size 1, several for one that is tiled in memory. Units are whatever strides
+    dimension, none for size 1, several for one that is tiled in memory. Units are what strides
     count: elements or bytes, of a tensor or of a partition. `Layout.of` makes one from a shape and
     strides.
 
@@ -31,15 +28,11 @@ class Layout:
     address bit. Raises ValueError where they are not, or a size is less than 1.
     """
 
-    dims: tuple[Factors, ...]
-    offset: int = 0
-    swizzle: Swizzle = PLAIN
-
     def __post_init__(self) -> None:
         if any(size < 1 for factors in self.dims for size, _ in factors):
             raise ValueError(f"sizes of a layout are at least 1; got {self.dims}")
         if self.swizzle:
-            take_apart(self)
+            split_bits(self)
 
     @classmethod
     def of(
@@ -64,17 +57,7 @@ class Layout:
             )
         return cls(tuple(((n, s),) for n, s in zip(shape, strides, strict=True)), offset, swizzle)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Indices per dimension."""
-        return tuple(map(_factors.extent, self.dims))
-
-    @property
-    def size(self) -> int:
-        """All indices."""
-        return prod(self.shape)
-
-    # -- what it says -----------------------------------------------------------------------------
+    # -- addresses --------------------------------------------------------------------------------
 
     def address(self, index: Sequence[int]) -> int:
         """Where `index` lies; raises ValueError outside the shape."""
@@ -82,7 +65,7 @@ class Layout:
             0 <= i < n for i, n in zip(index, self.shape, strict=True)
         ):
             raise ValueError(f"index {tuple(index)} is outside shape {self.shape}")
-        steps = (_factors.address(f, i) for f, i in zip(self.dims, index, strict=True))
+        steps = (mixed_radix.address(f, i) for f, i in zip(self.dims, index, strict=True))
         return self.swizzle(self.offset + sum(steps))
 
     def addresses(self) -> np.ndarray:
@@ -119,7 +102,7 @@ class Layout:
         no access pattern: address bit 1 is the XOR of index bit 0 of dimension 0 and index bit 1 \
 of dimension 1
         """
-        return fits_view(self, row, most_pairs)
+        return fits_view(self, self.canonical(), row, most_pairs)
 
     # -- parts of it ------------------------------------------------------------------------------
 
@@ -127,7 +110,7 @@ of dimension 1
         """Without dimension `dim`, at `index` of it."""
         self._has(dim, index, 1, 1)
         before, after = self.dims[:dim], self.dims[dim + 1 :]
-        offset = self.offset + _factors.address(self.dims[dim], index)
+        offset = self.offset + mixed_radix.address(self.dims[dim], index)
         return Layout(before + after, offset, self.swizzle)
 
     def slice(self, dim: int, start: int, count: int, step: int = 1) -> Layout:
@@ -137,7 +120,7 @@ of dimension 1
         is not aligned with its blocks.
         """
         self._has(dim, start, count, step)
-        first, factors = _factors.part(_factors.merged(self.dims[dim]), start, count, step)
+        first, factors = mixed_radix.part(mixed_radix.merged(self.dims[dim]), start, count, step)
         return self._with(dim, (factors,), self.offset + first)
 
     def tile(self, dim: int, size: int) -> Layout:
@@ -153,12 +136,14 @@ of dimension 1
             raise ValueError(
                 f"tiles of {size} do not divide dimension {dim} of {self.shape[dim]} indices"
             )
-        return self._with(dim, _factors.cut(_factors.merged(self.dims[dim]), size), self.offset)
+        return self._with(
+            dim, mixed_radix.cut(mixed_radix.merged(self.dims[dim]), size), self.offset
+        )
 
     def permute(self, dims: Sequence[int]) -> Layout:
         """Dimensions in another order; raises ValueError for no permutation."""
         if sorted(dims) != list(range(len(self.dims))):
-            raise ValueError(f"{tuple(dims)} is no permutation of {len(self.dims)} dimensions")
+            raise ValueError(f"{tuple(dims)} is not a permutation of {len(self.dims)} dimensions")
         return replace(self, dims=tuple(self.dims[d] for d in dims))
 
     # -- with others ------------------------------------------------------------------------------
@@ -171,12 +156,12 @@ of dimension 1
         [[0, 40], [10, 50], [20, 60], [30, 70]]
 
         Raises ValueError where inner leaves this layout, its steps are not made of this layout's,
-        or its swizzle meets anything but one dense dimension with a power-of-two step.
+        or its swizzle is composed with anything but one dense dimension with a power-of-two step.
         """
-        outer = _factors.merged(f for factors in self.dims for f in factors)
+        outer = mixed_radix.merged(f for factors in self.dims for f in factors)
         if inner.swizzle:
             return self._after_swizzle(outer, inner)
-        offset, dims = _factors.through(outer, inner.dims, inner.offset)
+        offset, dims = mixed_radix.through(outer, inner.dims, inner.offset)
         return Layout(dims, self.offset + offset, self.swizzle)
 
     def _after_swizzle(self, outer: Factors, inner: Layout) -> Layout:
@@ -187,7 +172,7 @@ of dimension 1
                 "a swizzled layout composes with one dimension of power-of-two step, whose size "
                 f"and offset are multiples of {block} steps; got {self}"
             )
-        offset, dims = _factors.through(outer, inner.dims, inner.offset)
+        offset, dims = mixed_radix.through(outer, inner.dims, inner.offset)
         swizzle = inner.swizzle.scaled(step.bit_length() - 1).then(self.swizzle)
         return Layout(dims, self.offset + offset, swizzle)
 
@@ -200,7 +185,7 @@ of dimension 1
         Raises ValueError unless the addresses are exactly these, and where the inverse of the
         swizzle would mix lower bits into higher ones.
         """
-        return Layout(*inverse_of(self))
+        return Layout(*inverse_of(self.canonical()))
 
     # -- within -----------------------------------------------------------------------------------
 
@@ -210,7 +195,9 @@ of dimension 1
 
     def _has(self, dim: int, start: int, count: int, step: int) -> None:
         if not 0 <= dim < len(self.dims):
-            raise ValueError(f"there is no dimension {dim}; expected 0 <= dim < {len(self.dims)}")
+            raise ValueError(
+                f"dimension {dim} does not exist; expected 0 <= dim < {len(self.dims)}"
+            )
         size = self.shape[dim]
         if step < 1 or count < 1 or start < 0 or start + (count - 1) * step >= size:
             raise ValueError(

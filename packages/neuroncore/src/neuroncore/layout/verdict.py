@@ -1,15 +1,12 @@
-"""Whether a hardware access pattern can say a layout, and which bits stand in the way."""
+"""Whether a hardware access pattern can express a layout, and which bits prevent it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
-from neuroncore.layout._bits import take_apart
-
-if TYPE_CHECKING:
-    from neuroncore.layout.descriptor import Layout
+from neuroncore.layout.canonical import split_bits
+from neuroncore.layout.factors import FactoredMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,7 @@ class Verdict:
 
     `pattern` is [[stride, count], …] for `View.ap`, `offset` its offset; `dims` says how many of
     its pairs each dimension of the layout has. `mixtures` are the blocking bits; `reason` says in a
-    sentence why there is no pattern.
+    sentence why none exists.
     """
 
     pattern: tuple[tuple[int, int], ...] = ()
@@ -58,9 +55,10 @@ class Verdict:
         return f"{[list(pair) for pair in self.pattern]} from {self.offset}"
 
 
-def fits_view(layout: Layout, row: int | None, most_pairs: int | None) -> Verdict:
+def fits_view(
+    layout: FactoredMap, canonical: FactoredMap, row: int | None, most_pairs: int | None
+) -> Verdict:
     """See Layout.fits_view."""
-    canonical = layout.canonical()
     if canonical.swizzle:
         mixtures = _mixtures(layout)
         return Verdict(mixtures=mixtures, reason="; ".join(map(str, mixtures)))
@@ -72,8 +70,8 @@ def fits_view(layout: Layout, row: int | None, most_pairs: int | None) -> Verdic
     return Verdict(reason=reason) if reason else found
 
 
-def _mixtures(layout: Layout) -> tuple[Mixture, ...]:
-    bits = sorted(take_apart(layout).bits, key=lambda bit: -bit.flips.bit_length())
+def _mixtures(layout: FactoredMap) -> tuple[Mixture, ...]:
+    bits = sorted(split_bits(layout).bits, key=lambda bit: -bit.flips.bit_length())
     return tuple(
         Mixture(at, (high.dim, high.bit), (low.dim, low.bit))
         for high, low in combinations(bits, 2)
@@ -89,7 +87,7 @@ def _too_long(found: Verdict, most_pairs: int | None) -> str | None:
 
 
 def _off_partition(found: Verdict, row: int | None) -> str | None:
-    """Why the pattern does not lie in partitions of `row` units, the first pair over partitions."""
+    """Why the pattern does not fit partitions of `row` units, the first pair over partitions."""
     if row is None:
         return None
     (stride, count), *free = found.pattern

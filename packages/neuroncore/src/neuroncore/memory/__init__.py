@@ -1,7 +1,7 @@
 """Memories of the machine: storage, and views of it."""
 
-from neuroncore.memory.dynamic import Dynamic, dynamic_rows, resolve_scalar
-from neuroncore.memory.indexing import IndexRules, ds
+from neuroncore.memory.dynamic import dynamic_rows, resolve_scalar
+from neuroncore.memory.indexing import ds
 from neuroncore.memory.indirection import (
     GROUP,
     gathered,
@@ -10,19 +10,22 @@ from neuroncore.memory.indirection import (
     scatter,
 )
 from neuroncore.memory.pool import Pool, elements
-from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole
-from neuroncore.memory.storage import Storage
-from neuroncore.memory.view import View
+from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole, written_flags
+from neuroncore.memory.storage import Dynamic, IndexRules, Storage, StridedView, WrittenFlags
+from neuroncore.memory.view import Core, View
 from neuroncore.memory.window import address_of, window
 
 __all__ = [
     "GROUP",
+    "Core",
     "Dynamic",
     "IndexRules",
     "Pool",
     "Shadow",
     "Storage",
+    "StridedView",
     "View",
+    "WrittenFlags",
     "address_of",
     "ds",
     "dynamic_rows",
@@ -36,4 +39,5 @@ __all__ = [
     "resolve_scalar",
     "scatter",
     "window",
+    "written_flags",
 ]

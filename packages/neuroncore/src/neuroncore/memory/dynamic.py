@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from neuroncore.errors import AccessError
-
-if TYPE_CHECKING:
-    from neuroncore.memory.view import View
+from neuroncore.memory.storage import StridedView, ViewT
 
 
-@dataclass(frozen=True, slots=True)
-class Dynamic:
-    """The index behind an indirect view.
-
-    The view's `array` is the window at index 0; row r lies `index[r] * stride` elements further.
-    `limit` is the number of valid indices: the size of the indexed dimension of the base tensor.
-    `composes`: further views may be taken; they keep the offset.
-    """
-
-    index: View
-    stride: int
-    limit: int
-    composes: bool = field(default=False, kw_only=True)
-
-
-def resolve_scalar(view: View, skips: bool = False) -> View | None:
+def resolve_scalar(view: ViewT, skips: bool = False) -> ViewT | None:
     """The static view at which a scalar-offset view points right now.
 
     Raises AccessError when the index leaves its dimension; with `skips`, gives None instead.
@@ -48,14 +28,14 @@ def resolve_scalar(view: View, skips: bool = False) -> View | None:
     return view.at_offset(view.offset + index * dynamic.stride, f"scalar_offset {index}")
 
 
-def _indices(view: View, by_column: bool) -> np.ndarray:
+def _indices(view: StridedView, by_column: bool) -> np.ndarray:
     dynamic = view.dynamic
     assert dynamic is not None
     array = dynamic.index.array
     return (array.T if by_column else array).reshape(-1)
 
 
-def dynamic_rows(view: View, by_column: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def dynamic_rows(view: StridedView, by_column: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Flat element numbers of a vector-offset view, and which of its rows are in bounds.
 
     Row r belongs to the r-th index, counted along the index tile's rows or `by_column`.
@@ -78,7 +58,7 @@ def dynamic_rows(view: View, by_column: bool = False) -> tuple[np.ndarray, np.nd
     return rows.reshape((-1,) + (1,) * (view.spec.rank - 1)) + inner, valid
 
 
-def _ends_inside(view: View, rows: np.ndarray) -> None:
+def _ends_inside(view: StridedView, rows: np.ndarray) -> None:
     reach = [(n - 1) * s for n, s in zip(view.shape[1:], view.strides[1:], strict=True)]
     low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
     size = view.storage.flat.nbytes // view.array.itemsize
@@ -93,7 +73,7 @@ def _ends_inside(view: View, rows: np.ndarray) -> None:
         )
 
 
-def refuse_out_of_bounds(view: View, valid: np.ndarray, by_column: bool = False) -> None:
+def reject_out_of_bounds(view: StridedView, valid: np.ndarray, by_column: bool = False) -> None:
     """Raise AccessError naming the first row whose index leaves the tensor."""
     dynamic = view.dynamic
     assert dynamic is not None

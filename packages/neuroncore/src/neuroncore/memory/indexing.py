@@ -1,29 +1,17 @@
-"""What may stand in the brackets of a tensor."""
+"""Indexing of tensors: the keys that brackets take."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
-
-if TYPE_CHECKING:
-    from neuroncore.memory.view import View
+from neuroncore.memory.storage import StridedView, ViewT
 
 RULE = "NKI language guide: tensor indexing"
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRules:
-    """Where NKI versions index differently (see the Options fields of the same names)."""
-
-    keep_partition: bool = True
-    negative_index: bool = True
-    ap_on_view: Literal["compose", "replace", "refuse"] = "compose"
-    empty_slice: bool = False
-    """Whether a slice may have no elements; no instruction takes what it gives."""
+_PSUM = MemorySpace.psum  # looking a member up in its Enum costs 60 ns
 
 
 def ds(start: int, size: int) -> slice:
@@ -31,7 +19,7 @@ def ds(start: int, size: int) -> slice:
     return slice(start, start + size)
 
 
-def index(view: View, key: Any) -> View:
+def index(view: ViewT, key: Any) -> ViewT:
     """`view[key]` for ints, slices with step >= 1 and `...`; raises AccessError out of range."""
     items = _expand(view, key if isinstance(key, tuple) else (key,))
     on_chip = view.spec.space.on_chip
@@ -63,7 +51,51 @@ def index(view: View, key: Any) -> View:
     return view.along(array, start)
 
 
-def _expand(view: View, key: tuple[Any, ...]) -> list[Any]:
+def pick(view: ViewT, key: tuple[Any, ...]) -> ViewT:
+    """`view[key]` of a sliceable view for a key as long as its rank, most of all with ints in it.
+
+    An int from 0 on leaves its dimension out, but for that of partitions, and steps of 1 keep
+    strides: what such a key gives is looked up by where it begins. Every other key is `index`'s, as
+    is one that leaves too few dimensions.
+    """
+    spec = view.spec
+    on_chip = spec.space.on_chip
+    begins: list[int] = []
+    kept = 0
+    for item, size in zip(key, spec.shape):  # noqa: B905 - same length; strict costs 60 ns
+        if item.__class__ is int:
+            if not 0 <= item < size or (on_chip and not begins):
+                return index(view, key)
+            begins.append(item)
+            continue
+        if item.__class__ is not slice or item.step is not None:
+            return index(view, key)
+        start, stop = item.start, item.stop
+        if start is None:
+            start = 0
+        if stop is None:
+            stop = size
+        if not (start.__class__ is int and stop.__class__ is int and 0 <= start < stop <= size):
+            return index(view, key)
+        begins.append(start)
+        kept += 1
+    if kept < (2 if on_chip else 1):
+        return index(view, key)
+    array = view.array[key]
+    if 1 in array.shape:  # `index` gives it other strides, which say no less
+        return index(view, key)
+    memo: tuple[Any, ...] = array.shape, array.strides
+    if on_chip:  # the first partition counts too, and in PSUM where in its bank the view begins
+        memo = (*memo, *begins) if spec.space is _PSUM else (*memo, begins[0])
+    child = spec.slices.get(memo)
+    if child is None:
+        found = index(view, key)
+        spec.slices[memo] = found.spec
+        return found
+    return view.seen(array, child)
+
+
+def _expand(view: StridedView, key: tuple[Any, ...]) -> list[Any]:
     """The key with `...` spelled out and missing dimensions filled with full slices."""
     dots = [i for i, item in enumerate(key) if item is Ellipsis]
     rank = len(view.shape)
@@ -80,7 +112,7 @@ def _expand(view: View, key: tuple[Any, ...]) -> list[Any]:
     return [*key[:at], *full, *key[at + 1 :]]
 
 
-def _slice(view: View, dim: int, item: slice, size: int) -> slice:
+def _slice(view: StridedView, dim: int, item: slice, size: int) -> slice:
     step = 1 if item.step is None else _integer(view, dim, item.step)
     start = 0 if item.start is None else _integer(view, dim, item.start)
     stop = size if item.stop is None else _integer(view, dim, item.stop)
@@ -108,7 +140,7 @@ def _slice(view: View, dim: int, item: slice, size: int) -> slice:
     return slice(start, stop, step)
 
 
-def _position(view: View, dim: int, item: Any, size: int) -> int:
+def _position(view: StridedView, dim: int, item: Any, size: int) -> int:
     at = _integer(view, dim, item)
     counts_back = -size <= at < 0
     if counts_back and view.core.rules.negative_index:
@@ -126,7 +158,7 @@ def _position(view: View, dim: int, item: Any, size: int) -> int:
     return at
 
 
-def _integer(view: View, dim: int, item: Any) -> int:
+def _integer(view: StridedView, dim: int, item: Any) -> int:
     if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
         return int(item)
     raise AccessError(

@@ -1,40 +1,39 @@
 """`.indirect`: free elements of every partition at offsets that a tile holds (gen4).
 
-Offsets lie in a snake over groups of 16 partitions: offset i of a group is index[i % 16, i // 16]
+Offsets form a snake over groups of 16 partitions: offset i of a group is index[i % 16, i // 16]
 of its rows, and holds for each of its partitions. (TensorE's groups of 32 are not modelled.)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
-from neuroncore.memory.dynamic import Dynamic, dynamic_rows
+from neuroncore.memory.dynamic import dynamic_rows
+from neuroncore.memory.storage import Dynamic, StridedView, ViewT
 from neuroncore.spec import Indirection
-
-if TYPE_CHECKING:
-    from neuroncore.memory.view import View
 
 GROUP = 16
 RULE = "NKI: NkiTensor.indirect"
 
 
-def indirect_view(view: View, index: View, num_elem: int | None) -> View:
-    """(P, num_elem): see View.indirect."""
-    rows, count = view.shape[0], _count(view, index, num_elem)
-    flat = view.reshape((rows, view.size // rows))
-    first = as_strided(flat.array, (rows, count), (flat.array.strides[0], 0))
+def indirect_view(flat: ViewT, index: StridedView, count: int) -> ViewT:
+    """(P, count) of a view (P, F): see View.indirect."""
+    first = as_strided(flat.array, (flat.shape[0], count), (flat.array.strides[0], 0))
     dynamic = Dynamic(index, flat.spec.strides[1], flat.shape[1])
     kind = Indirection("free", 1, flat.spec.strides[1], index.spec)
     return flat.derive(first, flat.spec.start, dynamic=dynamic, indirect=kind)
 
 
-def _count(view: View, index: View, num_elem: int | None) -> int:
-    legal = hasattr(index, "spec") and index.spec.space is Space.sbuf and view.spec.space.on_chip
+def num_offsets(view: StridedView, index: StridedView, num_elem: int | None) -> int:
+    """How many offsets of `index` a view is taken at; raises AccessError for an unfit index."""
+    legal = (
+        hasattr(index, "spec") and index.spec.space is MemorySpace.sbuf and view.spec.space.on_chip
+    )
     legal = legal and index.spec.dtype.is_integer and index.ndim == 2
     if not legal or index.shape[0] != view.shape[0] or view.shape[0] % GROUP:
         raise AccessError(
@@ -43,7 +42,7 @@ def _count(view: View, index: View, num_elem: int | None) -> int:
             f"multiple of {GROUP} partitions",
             got=f"{index!r} for {view!r}"[:160], operand="index", position=0, rule=RULE,
         )  # fmt: skip
-    index.settle()
+    index.initialize()
     held, count = GROUP * index.shape[1], index.size if num_elem is None else num_elem
     if not isinstance(count, (int, np.integer)) or not 1 <= count <= held:
         raise AccessError(
@@ -54,8 +53,8 @@ def _count(view: View, index: View, num_elem: int | None) -> int:
     return int(count)
 
 
-def window_of(view: View) -> np.ndarray:
-    """All free elements of the partitions, (P, F), as they lie in memory."""
+def window_of(view: StridedView) -> np.ndarray:
+    """All free elements of the partitions, (P, F), as stored in memory."""
     dynamic = view.dynamic
     assert dynamic is not None
     array = view.array
@@ -64,7 +63,7 @@ def window_of(view: View) -> np.ndarray:
     )
 
 
-def offsets_of(view: View) -> np.ndarray:
+def offsets_of(view: StridedView) -> np.ndarray:
     """(P, num_elem) offsets; raises AccessError for one outside the partition."""
     dynamic = view.dynamic
     assert dynamic is not None
@@ -79,7 +78,7 @@ def offsets_of(view: View) -> np.ndarray:
     return np.repeat(snakes, GROUP, axis=0)
 
 
-def named_elements(view: View) -> tuple[np.ndarray, np.ndarray]:
+def named_elements(view: StridedView) -> tuple[np.ndarray, np.ndarray]:
     """Numbers in the storage of the elements that an index names now, one by one or row by row, in
     the view's shape; which of its rows are in bounds, (P,).
 
@@ -94,7 +93,7 @@ def named_elements(view: View) -> tuple[np.ndarray, np.ndarray]:
     return found, np.ones(len(found), np.bool_)
 
 
-def scatter(view: View, values: Any) -> None:
+def scatter(view: StridedView, values: Any) -> None:
     """Write (P, num_elem) to their offsets; raises AccessError where two share one."""
     offsets = offsets_of(view)
     ordered = np.sort(offsets, axis=1)
@@ -106,6 +105,6 @@ def scatter(view: View, values: Any) -> None:
     np.put_along_axis(window_of(view), offsets, values, axis=1)
 
 
-def gathered(view: View) -> np.ndarray:
+def gathered(view: StridedView) -> np.ndarray:
     """A copy of the elements that the view names now."""
     return np.take_along_axis(window_of(view), offsets_of(view), axis=1)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import CapacityError, Violation
 
 if TYPE_CHECKING:
     from neuroncore.targets import Target
 
 SHOWN = 6  # holders named in a message
-_UNITS = {Space.sbuf: "bytes per partition", Space.psum: "banks"}
+_UNITS = {MemorySpace.sbuf: "bytes per partition", MemorySpace.psum: "banks"}
 
 
-def units_held(space: Space, target: Target, free_bytes: int) -> int:
+def units_held(space: MemorySpace, target: Target, free_bytes: int) -> int:
     """What a tensor of so many bytes per partition holds."""
     return -(-free_bytes // _unit_bytes(space, target))
 
 
-def units_between(space: Space, target: Target, first: int, free_bytes: int) -> tuple[int, int]:
+def units_between(
+    space: MemorySpace, target: Target, first: int, free_bytes: int
+) -> tuple[int, int]:
     """The units under a tensor at byte `first` of each partition: the first, one past the last."""
     unit = _unit_bytes(space, target)
     return first // unit, -(-(first + free_bytes) // unit)
@@ -36,10 +38,10 @@ def covered(spans: Iterable[tuple[int, int]]) -> int:
 
 
 def over_capacity(
-    space: Space, target: Target, held: int, usable_sbuf: int, holders: list[str]
+    space: MemorySpace, target: Target, held: int, usable_sbuf: int, holders: list[str]
 ) -> Violation | None:
     """What is wrong with holding so much at once, `holders` being the largest first."""
-    limit = target.psum_banks if space is Space.psum else usable_sbuf
+    limit = target.psum_banks if space is MemorySpace.psum else usable_sbuf
     if held <= limit:
         return None
     more = f" and {len(holders) - SHOWN} more" if len(holders) > SHOWN else ""
@@ -53,5 +55,5 @@ def over_capacity(
     )
 
 
-def _unit_bytes(space: Space, target: Target) -> int:
-    return target.psum_bank_bytes if space is Space.psum else 1
+def _unit_bytes(space: MemorySpace, target: Target) -> int:
+    return target.psum_bank_bytes if space is MemorySpace.psum else 1

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from math import prod
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from neuroncore._dtype import as_dtype
-from neuroncore.engines import Space
+from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError, UnsupportedError
-from neuroncore.memory.dynamic import Dynamic
+from neuroncore.memory.storage import Dynamic, StridedView, ViewT
 from neuroncore.memory.window import window
-from neuroncore.spec import Indirection
+from neuroncore.spec import Indirection, as_dtype
 from nki_dtypes import DType
-
-if TYPE_CHECKING:
-    from neuroncore.memory.view import View
 
 RULE = "NKI: NkiTensor.ap"
 _FAR = 1 << 48
@@ -25,14 +21,14 @@ _FAR = 1 << 48
 
 
 def access_pattern(
-    view: View,
+    view: ViewT,
     pattern: Any,
     offset: int | None,
-    scalar_offset: View | None,
-    vector_offset: View | None,
+    scalar_offset: StridedView | None,
+    vector_offset: StridedView | None,
     indirect_dim: int,
     dtype: Any,
-) -> View:
+) -> ViewT:
     """The view that `pattern` describes; see View.ap."""
     to = view.spec.dtype if dtype is None else as_dtype(dtype)
     steps, counts = _pairs(pattern)
@@ -66,7 +62,7 @@ def access_pattern(
     )
 
 
-def _base(view: View) -> tuple[tuple[int, ...], int]:
+def _base(view: StridedView) -> tuple[tuple[int, ...], int]:
     """Shape and bytes per element of the tensor that dynamic offsets count in: the view's own where
     it is the whole tensor in order (made so, or reshaped), else as it was made."""
     held = view.storage
@@ -75,7 +71,7 @@ def _base(view: View) -> tuple[tuple[int, ...], int]:
     return seen.shape, seen.dtype.itemsize
 
 
-def _counted(view: View, dim: int) -> tuple[int, int]:
+def _counted(view: StridedView, dim: int) -> tuple[int, int]:
     """How many bytes one step of a dynamic offset moves, and how many steps there are.
 
     Raises UnsupportedError for parts of a tensor whose dimension `dim` is not one of the tensor:
@@ -118,9 +114,9 @@ def _pairs(pattern: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(s for s, _ in pairs), tuple(n for _, n in pairs)
 
 
-def _base_offset(view: View, offset: int | None, itemsize: int) -> int:
+def _base_offset(view: StridedView, offset: int | None, itemsize: int) -> int:
     mode = view.core.rules.ap_on_view
-    if mode == "refuse" and view.array.size != view.storage.flat.size:
+    if mode == "reject" and view.array.size != view.storage.flat.size:
         raise AccessError(
             "ap() on a view that has been indexed already",
             expected="the whole tensor",
@@ -142,12 +138,12 @@ def _base_offset(view: View, offset: int | None, itemsize: int) -> int:
 
 
 def _index(
-    view: View,
-    scalar_offset: View | None,
-    vector_offset: View | None,
+    view: StridedView,
+    scalar_offset: StridedView | None,
+    vector_offset: StridedView | None,
     dim: int,
     counts: tuple[int, ...],
-) -> View | None:
+) -> StridedView | None:
     if scalar_offset is not None and vector_offset is not None:
         raise AccessError("scalar_offset and vector_offset exclude each other", rule=RULE)
     given = scalar_offset if vector_offset is None else vector_offset
@@ -170,7 +166,7 @@ def _index(
     return index
 
 
-def dynamic_index(given: Any, rows: int | None, rule: str) -> View:
+def dynamic_index(given: Any, rows: int | None, rule: str) -> StridedView:
     """The tensor (rows, 1) that indices are read from; with None (1, 1), or that of a register.
 
     Raises AccessError for anything else.
@@ -184,9 +180,9 @@ def dynamic_index(given: Any, rows: int | None, rule: str) -> View:
             hint="a constant belongs into offset=",
             rule=rule,
         )
-    index.settle()
+    index.initialize()
     integer = index.spec.dtype.is_integer and index.spec.dtype.itemsize == 4
-    in_place = is_register or index.spec.space is Space.sbuf
+    in_place = is_register or index.spec.space is MemorySpace.sbuf
     if not in_place or not integer or index.size != prod(wanted) or index.dynamic is not None:
         raise AccessError(
             "the index of a dynamic access does not fit",
@@ -198,8 +194,8 @@ def dynamic_index(given: Any, rows: int | None, rule: str) -> View:
     return index
 
 
-def check_has_bits(view: View, to: DType) -> None:
-    """Refuse other dtypes' eyes on elements that options.precise=False keeps as float32."""
+def check_has_bits(view: StridedView, to: DType) -> None:
+    """Reject a view as another dtype of elements stored as float32 (options.precise=False)."""
     dtype = view.spec.dtype
     if to is not dtype and view.array.dtype != dtype.storage:
         raise UnsupportedError(
@@ -212,7 +208,7 @@ def check_has_bits(view: View, to: DType) -> None:
         )
 
 
-def _check_divides(view: View, to: DType) -> None:
+def _check_divides(view: StridedView, to: DType) -> None:
     rows = view.storage.shape[0] if view.spec.space.on_chip else 1
     num_bytes = view.storage.flat.size // rows * view.storage.dtype.itemsize
     if num_bytes % to.itemsize:
@@ -227,7 +223,7 @@ def _check_divides(view: View, to: DType) -> None:
 
 
 def _check_inside(
-    view: View,
+    view: StridedView,
     base: int,
     steps: tuple[int, ...],
     counts: tuple[int, ...],
@@ -245,13 +241,13 @@ def _check_inside(
         )
 
 
-def _row(view: View, size: int) -> int:
+def _row(view: StridedView, size: int) -> int:
     """Elements per partition of the storage."""
     return size // view.storage.shape[0]
 
 
 def _check_partitions(
-    view: View, base: int, steps: tuple[int, ...], counts: tuple[int, ...], size: int
+    view: StridedView, base: int, steps: tuple[int, ...], counts: tuple[int, ...], size: int
 ) -> None:
     row = _row(view, size)
     if steps[0] != row and counts[0] > 1:
@@ -259,7 +255,7 @@ def _check_partitions(
             "the first pair of an on-chip pattern is the partition access",
             expected=f"[{row}, partitions]: the step is the free element count",
             got=f"[{steps[0]}, {counts[0]}]",
-            hint="there is no stride over partitions",
+            hint="partitions cannot be strided",
             rule=RULE,
         )
     reach = [(n - 1) * s for n, s in zip(counts[1:], steps[1:], strict=True)]

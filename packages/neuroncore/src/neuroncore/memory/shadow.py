@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from neuroncore.memory.dynamic import resolve_scalar
 from neuroncore.memory.indirection import named_elements
+from neuroncore.memory.storage import Storage, StridedView
 from neuroncore.memory.window import bytes_before
-
-if TYPE_CHECKING:
-    from neuroncore.memory.storage import Storage
-    from neuroncore.memory.view import View
 
 
 class Shadow:
     """Entries beside a storage: one per element, per byte once a view needs that.
 
-    `entries` has one of `fill` for every `unit` bytes; a view sees those of its bytes.
+    `entries` has one of `fill` for every `unit` bytes; a view addresses the entries of its bytes.
     """
 
     __slots__ = ("entries", "unit")
@@ -33,8 +30,8 @@ class Shadow:
         """One entry per element of the storage."""
         return cls(storage.flat.itemsize, storage.flat.size, fill, kind)
 
-    def of(self, view: View) -> np.ndarray | None:
-        """The entries behind a static view, in its shape; those of wide elements on a last axis.
+    def of(self, view: StridedView) -> np.ndarray | None:
+        """The entries behind a static view, in its shape; wide elements have theirs on a last axis.
 
         Writing to it changes the entries. A view at a dynamic scalar offset is taken where it
         points now: None out of bounds.
@@ -52,7 +49,7 @@ class Shadow:
             shape, steps = (*shape, width // unit), (*steps, size)
         return np.ndarray(shape, self.entries.dtype, self.entries, start // unit * size, steps)
 
-    def rows(self, view: View) -> tuple[np.ndarray, np.ndarray]:
+    def rows(self, view: StridedView) -> tuple[np.ndarray, np.ndarray]:
         """All entries by element number, and the numbers that the index of a view names."""
         elements, valid = named_elements(view)
         width = view.array.itemsize
@@ -60,20 +57,20 @@ class Shadow:
             self.refine(gcd(width, self.unit))
         return self.entries.reshape(-1, width // self.unit), elements[valid]
 
-    def get(self, view: View) -> np.ndarray | None:
+    def get(self, view: StridedView) -> np.ndarray | None:
         """The entries that a view names now, to look at; None where it names nothing."""
         if is_gathered(view):
             entries, numbers = self.rows(view)
             return entries[numbers]
         return self.of(view)
 
-    def elements(self, view: View, of_bytes: Any = np.all) -> np.ndarray:
+    def elements(self, view: StridedView, of_bytes: Any = np.all) -> np.ndarray:
         """One entry per element of a view that names some: of a wide one what `of_bytes` gives."""
         found = self.get(view)
         assert found is not None
         return of_bytes(found, axis=-1) if found.ndim > view.ndim else found
 
-    def set(self, view: View, value: Any, where: np.ndarray) -> None:
+    def set(self, view: StridedView, value: Any, where: np.ndarray) -> None:
         """Set some of what `get` gives: those where `where`, of its shape, holds."""
         if not is_gathered(view):
             part = self.of(view)
@@ -85,7 +82,7 @@ class Shadow:
         chosen[where] = value
         entries[numbers] = chosen
 
-    def put(self, view: View, value: Any, where: np.ndarray | None = None) -> None:
+    def put(self, view: StridedView, value: Any, where: np.ndarray | None = None) -> None:
         """Set the entries that a view names now, at `where` (bool that broadcasts to its shape)."""
         if is_gathered(view):
             self._put_rows(view, value, where)
@@ -98,7 +95,7 @@ class Shadow:
         else:
             part[np.broadcast_to(where, view.array.shape)] = value
 
-    def _put_rows(self, view: View, value: Any, where: np.ndarray | None) -> None:
+    def _put_rows(self, view: StridedView, value: Any, where: np.ndarray | None) -> None:
         elements, valid = named_elements(view)
         entries, numbers = self.rows(view)
         if where is not None:
@@ -113,13 +110,23 @@ class Shadow:
             self.unit = unit
 
 
-def is_gathered(view: View) -> bool:
+def written_flags(storage: Storage) -> Shadow:
+    """Flags beside the elements: has a matmul written them? (PSUM accumulation groups).
+
+    `Storage.written` itself is False or True while all elements agree.
+    """
+    if not isinstance(storage.written, Shadow):
+        storage.written = Shadow.beside(storage, storage.written is True)
+    return storage.written
+
+
+def is_gathered(view: StridedView) -> bool:
     """Whether an index names the elements of a view, one by one or row by row."""
     indirect = view.spec.indirect
     return indirect is not None and indirect.kind != "scalar"
 
 
-def is_whole(view: View) -> bool:
+def is_whole(view: StridedView) -> bool:
     """Whether a view names every byte of its tensor."""
     return (
         view.dynamic is None
@@ -128,6 +135,6 @@ def is_whole(view: View) -> bool:
     )
 
 
-def first_byte(view: View) -> int:
+def first_byte(view: StridedView) -> int:
     """Bytes from the start of the storage to the first element of the view."""
     return bytes_before(view.array, view.storage.flat)

@@ -2,95 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import prod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from neuroncore._dtype import as_dtype
-from neuroncore.engines import Space
-from neuroncore.errors import AccessError, ShapeError
-from neuroncore.memory import selecting, shaping
-from neuroncore.memory.dynamic import Dynamic
-from neuroncore.memory.indexing import index
-from neuroncore.memory.indirection import indirect_view
+from neuroncore.enums import MemorySpace
+from neuroncore.errors import ShapeError
+from neuroncore.memory import reshaping, selection
+from neuroncore.memory.indexing import index, pick
+from neuroncore.memory.indirection import indirect_view, num_offsets
 from neuroncore.memory.pattern import access_pattern, check_has_bits
-from neuroncore.memory.picking import pick
-from neuroncore.memory.storage import Storage
-from neuroncore.memory.window import bytes_before, window
-from neuroncore.spec import Spec, make_spec
+from neuroncore.memory.storage import VIEW_RULE, CoreState, StridedView
+from neuroncore.spec import Spec, as_dtype
 from nki_dtypes import DType
 
-if TYPE_CHECKING:
-    from neuroncore.core import NeuronCore
-
 _Slices = tuple[slice, ...]
-_PSUM = Space.psum  # looking a member up in its Enum costs 60 ns
+_PSUM = MemorySpace.psum  # looking a member up in its Enum costs 60 ns
 
 
-class View:
+class Core(CoreState, Protocol):
+    """The core of a view, as instructions and languages use it (neuroncore.machine.core)."""
+
+    cuts: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray, Spec]]
+    products: np.ndarray
+    """Memory for a product that is added to PSUM."""
+    accumulators: dict[str, np.ndarray]
+    """The accumulator registers of ScalarE and VectorE, by name."""
+    generators: dict[str, np.ndarray]
+    """The states of the random generators, by engine."""
+    view_class: type[View]
+
+    def allocate(
+        self, shape: Sequence[int], dtype: Any, space: MemorySpace, name: str = ""
+    ) -> View: ...
+
+    def adopt(
+        self,
+        array: np.ndarray,
+        space: MemorySpace = MemorySpace.hbm,
+        mutable: bool = True,
+        name: str = "",
+        dtype: DType | None = None,
+    ) -> View: ...
+
+    def constant(self, elements: np.ndarray, dtype: DType, name: str = "") -> View: ...
+
+    def moved(
+        self,
+        dst: View,
+        src: View | None = None,
+        at: np.ndarray | None = None,
+        of: np.ndarray | None = None,
+    ) -> None: ...
+
+    def need_values(self) -> None: ...
+
+    def stored_as(self, kind: DType) -> np.dtype: ...
+
+
+class View(StridedView):
     """A strided view: element (i0, …) is storage[offset + Σ strides[k] · ik].
 
     Indexing with ints, slices, `nl.ds` and `...` gives further views; nothing is copied. On chip,
     dimension 0 is the partition dimension and no view moves, splits or merges it.
     """
 
-    __slots__ = ("array", "core", "dynamic", "spec", "storage")
+    __slots__ = ()
 
-    array: np.ndarray
-    """The elements, as NumPy sees them (storage dtype)."""
-    spec: Spec
-    storage: Storage
-    core: NeuronCore
-    dynamic: Dynamic | None
-
-    # -- what it is -------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.spec.shape
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Element strides; the partition stride is the free element count of the storage."""
-        return self.spec.strides
-
-    @property
-    def ndim(self) -> int:
-        return len(self.spec.shape)
-
-    @property
-    def size(self) -> int:
-        return prod(self.spec.shape)
-
-    @property
-    def dtype(self) -> DType:
-        return self.spec.dtype
-
-    @property
-    def buffer(self) -> Space:
-        return self.spec.space
-
-    @property
-    def name(self) -> str:
-        return self.storage.name
-
-    @property
-    def offset(self) -> int:
-        """Elements from the start of the storage to the first element of the view."""
-        return bytes_before(self.array, self.storage.flat) // max(1, self.array.itemsize)
-
-    def get_pattern(self) -> list[list[int]]:
-        """[[stride, count], …] in shape order."""
-        return [[s, n] for s, n in zip(self.strides, self.shape, strict=True)]
+    core: Core  # type: ignore[bad-override-mutable-attribute] # every core is a whole one
 
     # -- views of it ------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> View:
         spec = self.spec
         if spec.fresh:
-            self.settle()
+            self.initialize()
             spec = self.spec
         if not self.core.computes:
             return self._cut(key)
@@ -129,21 +116,11 @@ class View:
         view.dynamic = None
         return view
 
-    def seen(self, array: np.ndarray, spec: Spec) -> View:
-        """The same storage seen through `array`, of which `spec` is known."""
-        view = _new(self.__class__)
-        view.array = array
-        view.spec = spec
-        view.storage = self.storage
-        view.core = self.core
-        view.dynamic = None
-        return view
-
     def _cut(self, key: Any) -> View:
         """`self[key]` where nothing is computed: what a key gives of an array is found once.
 
-        Tensors of one spec share their array there, so that every iteration of a loop asks again;
-        those of another, like views as another dtype, have an array of their own.
+        Tensors of one spec share their array there, so that all iterations of a loop have one key;
+        tensors of another spec, like views as another dtype, have an array of their own.
         """
         core, array = self.core, self.array
         memo = None if self.dynamic else _ints((id(array),), key)
@@ -162,7 +139,7 @@ class View:
         if not spec.space.on_chip:
             return spec.but(shape=array.shape)
         bank_offset = 0
-        if spec.space is Space.psum:
+        if spec.space is MemorySpace.psum:
             moved = sum(n * s for n, s in zip(starts[1:], spec.strides[1:], strict=True))
             bank_offset = spec.bank_offset + moved * array.itemsize
             bank_offset %= self.core.target.psum_bank_bytes
@@ -178,24 +155,24 @@ class View:
         Raises ShapeError when counts differ or the layout cannot be expressed as a view.
         """
         self.ready(keeps_offset=True)
-        return shaping.reshape(self, shape)
+        return reshaping.reshape(self, shape)
 
     def reshape_dim(self, dim: int, shape: tuple[int, ...] | list[int]) -> View:
         """Split dimension `dim` into several; one of their sizes may be -1."""
         self.ready(keeps_offset=True)
-        return shaping.reshape_dim(self, dim, shape)
+        return reshaping.reshape_dim(self, dim, shape)
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> View:
         """Merge the dimensions from `start_dim` to `end_dim`, that one included."""
         self.ready(keeps_offset=True)
-        return shaping.flatten_dims(self, start_dim, end_dim)
+        return reshaping.flatten_dims(self, start_dim, end_dim)
 
     def rearrange(
         self, src_pattern: Any, dst_pattern: Any, fixed_sizes: Mapping[str, int] | None = None
     ) -> View:
         """Split, reorder and merge by name: ("b", ("h", "w")) to ("b", "w", "h"), {"h": 4}."""
         self.ready(keeps_offset=True)
-        return shaping.rearrange(self, src_pattern, dst_pattern, fixed_sizes)
+        return reshaping.rearrange(self, src_pattern, dst_pattern, fixed_sizes)
 
     def view(self, dtype: Any) -> View:
         """The same bytes as another dtype; the last dimension scales with the item size."""
@@ -206,14 +183,14 @@ class View:
             raise ShapeError(
                 f"view as {to} needs a contiguous last dimension",
                 got=f"strides {self.strides}",
-                rule=shaping.RULE,
+                rule=VIEW_RULE,
             )
         if (self.shape[-1] * self.dtype.itemsize) % to.itemsize:
             raise ShapeError(
                 f"view as {to} does not divide the last dimension",
                 expected=f"a multiple of {to.itemsize} bytes",
                 got=f"{self.shape[-1] * self.dtype.itemsize} bytes",
-                rule=shaping.RULE,
+                rule=VIEW_RULE,
             )
         array = self.array if to is self.spec.dtype else self.array.view(to.storage)
         return self.derive(array, self.spec.start, dtype=to)
@@ -221,22 +198,22 @@ class View:
     def broadcast(self, dim: int, size: int) -> View:
         """Repeat a size-1 free dimension `size` times without copying (stride 0)."""
         self.ready(keeps_offset=True)
-        return shaping.broadcast(self, dim, size)
+        return reshaping.broadcast(self, dim, size)
 
     def permute(self, dims: tuple[int, ...]) -> View:
         """Reorder dimensions; the partition dimension stays first on chip."""
         self.ready(keeps_offset=True)
-        return shaping.permute(self, dims)
+        return reshaping.permute(self, dims)
 
     def expand_dim(self, dim: int) -> View:
         """Insert a dimension of size 1 before `dim`."""
         self.ready(keeps_offset=True)
-        return shaping.expand_dim(self, dim)
+        return reshaping.expand_dim(self, dim)
 
     def squeeze_dim(self, dim: int) -> View:
         """Drop a dimension of size 1."""
         self.ready(keeps_offset=True)
-        return shaping.squeeze_dim(self, dim)
+        return reshaping.squeeze_dim(self, dim)
 
     def ap(
         self,
@@ -260,7 +237,7 @@ class View:
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> View:
         """Elements start, start + step, … before `end` of one dimension."""
-        return selecting.slice_dim(self, dim, start, end, step)
+        return self[selection.slice_key(self, dim, start, end, step)]
 
     def select(self, dim: int, index: Any) -> View:
         """One element of dimension `dim`, which goes; `index` is an int, or known to the device: a
@@ -269,11 +246,13 @@ class View:
         Raises AccessError for an index outside, for a second index of the device, and for one that
         would select partitions.
         """
-        return selecting.select(self, dim, index)
+        if hasattr(index, "spec") or hasattr(index, "cell"):
+            return selection.dynamic_select(self, dim, index)
+        return self[selection.select_key(self, dim, index)]
 
     def vector_select(self, dim: int, vector_offset: View) -> View:
         """Rows of an HBM tensor at the indices in `vector_offset` (P, 1): (P, …)."""
-        return selecting.vector_select(self, dim, vector_offset)
+        return selection.vector_select(self, dim, vector_offset)
 
     def indirect(self, index: View, num_elem: int | None = None) -> View:
         """(P, num_elem): free elements at the offsets in `index` (P, K), a snake over groups of 16
@@ -282,134 +261,9 @@ class View:
         Raises AccessError for an index that does not fit; offsets are looked at when it is used.
         """
         self.ready()
-        return indirect_view(self, index, num_elem)
-
-    # -- making views -----------------------------------------------------------------------------
-
-    def derive(
-        self,
-        array: np.ndarray,
-        start: int,
-        dtype: DType | None = None,
-        dynamic: Dynamic | None = None,
-        indirect: Any = None,
-    ) -> View:
-        """Another view of the same storage, seen through `array`."""
-        view = _new(self.__class__)
-        view.array, view.storage, view.core, view.dynamic = array, self.storage, self.core, dynamic
-        step = max(1, array.itemsize)
-        view.spec = make_spec(
-            array.shape,
-            tuple(s // step for s in array.strides),
-            dtype or self.spec.dtype,
-            self.spec.space,
-            array.dtype,
-            start,
-            self.spec.mutable,
-            indirect=indirect,
-            bank_offset=view.bank_offset() if self.spec.space is Space.psum else 0,
-        )
-        return view
-
-    def along(self, array: np.ndarray, start: int) -> View:
-        """A view of the same elements, through `array`, that keeps the dynamic offset."""
-        return self.derive(array, start, dynamic=self.dynamic, indirect=self.spec.indirect)
-
-    def bank_offset(self) -> int:
-        """The byte in its PSUM bank at which this view begins."""
-        free_bytes = self.storage.free_elems * self.storage.flat.itemsize
-        own = (self.offset * self.array.itemsize) % free_bytes
-        first = self.storage.address[1] if self.storage.address else 0
-        return (first + own) % self.core.target.psum_bank_bytes
-
-    def at_offset(self, offset: int, what: str) -> View:
-        """This window moved to element `offset` of the storage; raises AccessError outside it."""
-        spec = self.spec
-        last = offset + sum((n - 1) * s for n, s in zip(spec.shape, spec.strides, strict=True))
-        flat = self.storage.flat.view(self.array.dtype)
-        if offset < 0 or last >= flat.size:
-            raise AccessError(
-                f"{what} moves the access outside {self.name or 'the tensor'}",
-                expected=f"elements 0 to {flat.size - 1}",
-                got=f"elements {offset} to {last}",
-                rule="NKI: NkiTensor.ap",
-            )
-        if spec.space.on_chip:
-            self._stays_in_partition(offset, what)
-        array = window(flat, offset, spec.shape, spec.strides)
-        return self.derive(array, spec.start, spec.dtype)
-
-    def _stays_in_partition(self, offset: int, what: str) -> None:
-        row = self.storage.flat.nbytes // self.array.itemsize // self.storage.shape[0]
-        reach = [(n - 1) * s for n, s in zip(self.shape[1:], self.strides[1:], strict=True)]
-        low = offset % row + sum(min(r, 0) for r in reach)
-        high = offset % row + sum(max(r, 0) for r in reach)
-        if low < 0 or high >= row:
-            raise AccessError(
-                f"{what} moves the access into the next partition",
-                expected=f"free elements 0 to {row - 1}",
-                got=f"free elements {low} to {high}",
-                rule="NKI: NkiTensor.ap",
-            )
-
-    @property
-    def pinned(self) -> bool:
-        """Whether no view may move, split or merge dimension 0."""
-        if self.spec.space.on_chip:
-            return True
-        moved = self.spec.indirect
-        composes = self.dynamic is not None and self.dynamic.composes
-        return composes and moved is not None and moved.kind == "vector"
-
-    def ready(self, keeps_offset: bool = False) -> None:
-        """Ready for a further view; raises AccessError where that would forget a dynamic offset.
-
-        `keeps_offset`: the view carries it on, if it is one that views compose with.
-        """
-        composes = keeps_offset and self.dynamic is not None and self.dynamic.composes
-        if self.spec.indirect and not composes:
-            raise AccessError(
-                "no further view can be taken of a view with a dynamic offset",
-                got=repr(self.spec),
-                hint="put the whole access into the pattern of .ap",
-                rule=shaping.RULE,
-            )
-        self.settle()
-
-    def settle(self) -> None:
-        """Poison memory that nothing has written yet, before it is read or written in part.
-
-        Where no instruction is executed nobody looks at it.
-        """
-        self.spec = self.spec.settled
-        if not self.core.computes:
-            self.storage.fresh = False
-        elif self.storage.fresh:
-            self.storage.poison(zero=self.core.options.uninitialized == "zero")
-
-    def settle_outside(self, box: _Slices) -> None:
-        """As settle, for a whole tensor of which the next instruction writes all inside `box`."""
-        self.spec = self.spec.settled
-        if not self.storage.fresh:
-            return
-        self.storage.fresh = False
-        value = self.storage.undefined(zero=self.core.options.uninitialized == "zero")
-        before: _Slices = ()
-        for inside, extent in zip(box, self.shape, strict=True):
-            if inside.start > 0:
-                self.array[(*before, slice(0, inside.start))] = value
-            if inside.stop < extent:
-                self.array[(*before, slice(inside.stop, extent))] = value
-            before = (*before, inside)
-
-    def claim(self) -> None:
-        """Note that the next instruction writes all of this fresh memory: no poison needed."""
-        self.spec = self.spec.settled
-        self.storage.fresh = False
-
-    def __repr__(self) -> str:
-        name = f"{self.name}: " if self.name else ""
-        return f"<{name}{self.spec!r}>"
+        count = num_offsets(self, index, num_elem)
+        rows = self.shape[0]
+        return indirect_view(self.reshape((rows, self.size // rows)), index, count)
 
 
 _new = View.__new__
@@ -417,7 +271,7 @@ _CUTS_KEPT = 1 << 16
 
 
 def _ints(head: tuple[Any, ...], key: Any) -> tuple[Any, ...] | None:
-    """The key behind `head`, if it is one of plain ints and slices of them: True is no 1 here."""
+    """The key behind `head`, if it has only plain ints and slices of them; True is not 1 here."""
     if key.__class__ is not tuple:
         return None
     parts = list(head)

@@ -1,4 +1,4 @@
-"""Windows of flat elements: where an array lies in another, and strided arrays over it."""
+"""Windows of flat elements: the position of an array in another, and strided arrays over it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 INTERFACE = tuple(map(sys.intern, np.empty(0).__array_interface__))
 """Held here so that they stay interned. NumPy interns the names of its interface whenever it is
-asked for one; where nobody else holds them they come and go, and Python rebuilds its table of
+asked for one; without another reference they come and go, and Python rebuilds its table of
 interned strings now and then: 0.4 to 1 MB at once, in the middle of a run (CPython 3.11, measured).
 """
 
 
 def address_of(array: np.ndarray) -> int:
-    """Where the first element lies in the memory of this computer."""
+    """The address of the first element in the memory of this computer."""
     return array.__array_interface__["data"][0]
 
 

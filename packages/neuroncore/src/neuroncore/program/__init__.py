@@ -1,37 +1,33 @@
 """Kernel programs: a kernel as data that prints, parses and runs without a language."""
 
-from neuroncore.program.affine import Affine
-from neuroncore.program.box import Slice, access_at, subscript
-from neuroncore.program.capture import capture
-from neuroncore.program.content import constant_buffer, elements_of
-from neuroncore.program.effects import CallEffects, call_effects
-from neuroncore.program.emit import emit
-from neuroncore.program.execute import execute_program
-from neuroncore.program.findings import Finding
-from neuroncore.program.liveness import Life, Peak, lives, peaks
-from neuroncore.program.lowering import without_division
-from neuroncore.program.naming import assigned_name
-from neuroncore.program.nodes import (
+from neuroncore.integers.affine import Affine
+from neuroncore.program.emission.emit import emit
+from neuroncore.program.emission.legalization import without_division
+from neuroncore.program.execution.execute import execute_program
+from neuroncore.program.ir.constants import constant_buffer, elements_of
+from neuroncore.program.ir.effects import CallEffects, call_effects
+from neuroncore.program.ir.naming import assigned_name
+from neuroncore.program.ir.nodes import (
     Access,
     Allocate,
     Buffer,
     Call,
     Indirect,
     Loop,
-    Program,
     Statement,
-    accesses,
-    calls,
     make_call,
-    map_accesses,
-    walk,
     whole,
 )
-from neuroncore.program.parse import parse_program
-from neuroncore.program.record import Recorder
-from neuroncore.program.reroll import reroll
-from neuroncore.program.text import print_program
-from neuroncore.program.verify import check, verify
+from neuroncore.program.ir.program import Program, print_program
+from neuroncore.program.ir.subscripts import Slice, access_at, subscript
+from neuroncore.program.ir.traversal import accesses, calls, map_accesses, walk
+from neuroncore.program.loop_rerolling.reroll import reroll
+from neuroncore.program.parsing.parser import parse_program
+from neuroncore.program.recording.capture import capture
+from neuroncore.program.recording.recorder import Recorder
+from neuroncore.program.verification.findings import Finding
+from neuroncore.program.verification.liveness import Life, Peak, lives, peaks
+from neuroncore.program.verification.verify import check, verify
 
 __all__ = [
     "Access",

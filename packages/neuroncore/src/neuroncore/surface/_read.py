@@ -10,8 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from neuroncore.engines import Engine
-from neuroncore.enums import DgeMode, DmaEngine, MatmulPerfMode, OobMode, ReduceCmd
+from neuroncore.enums import DgeMode, DmaEngine, Engine, MatmulPerfMode, OobMode, ReduceCmd
 
 VERSIONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6")
 

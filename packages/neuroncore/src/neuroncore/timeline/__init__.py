@@ -1,24 +1,24 @@
 """Time: plays a program's micro-ops on the engines and queues of a NeuronCore."""
 
-from neuroncore.timeline.clock import ticks_per_ns
-from neuroncore.timeline.constants import Constants, constants, machine
-from neuroncore.timeline.estimate import estimate, price_ns
-from neuroncore.timeline.order import Gate, Order
-from neuroncore.timeline.result import Bar, LaneUse, Step, Timeline
-from neuroncore.timeline.state import CAUSES
+from neuroncore.timeline.dependences.order import Gate, Order
+from neuroncore.timeline.estimate import estimate, latency_ns
+from neuroncore.timeline.model.bars import CAUSES
+from neuroncore.timeline.model.clock import ticks_per_ns
+from neuroncore.timeline.model.constants import Constants, constants, machine
+from neuroncore.timeline.results.timeline import Bar, CriticalPathStep, LaneUse, Timeline
 
 __all__ = [
     "CAUSES",
     "Bar",
     "Constants",
+    "CriticalPathStep",
     "Gate",
     "LaneUse",
     "Order",
-    "Step",
     "Timeline",
     "constants",
     "estimate",
+    "latency_ns",
     "machine",
-    "price_ns",
     "ticks_per_ns",
 ]

@@ -3,10 +3,72 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from neuroncore.errors import LaunchError
-from neuroncore.timeline.page import tables, with_tables
+from neuroncore.targets import TARGETS
+from neuroncore.work import costs
+
+BEGIN, END = "<!-- constants: begin -->", "<!-- constants: end -->"
+_KIND = "documented", "inferred", "measured", "assumed"
+
+
+def tables() -> str:
+    """Every constant of costs.json with values by generation, source and confidence."""
+    found = costs()
+    return "\n".join(
+        [
+            f"Constants of {found['dated']}. {found['about']}",
+            "",
+            *_counts(found["constants"]),
+            "",
+            *_table(found["machine"], ""),
+            "",
+            *_table(found["constants"], "unit"),
+        ]
+    )
+
+
+def with_tables(document: str) -> str:
+    """The document with the tables of today. Raises LaunchError where it has no place for them."""
+    before, begin, rest = document.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise LaunchError("no place for the constants", expected=f"the lines {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{tables()}\n{END}{after}"
+
+
+def _counts(rows: Mapping[str, Any]) -> Iterator[str]:
+    """Which constants are what."""
+    for kind in _KIND:
+        names = [f"`{name}`" for name, row in rows.items() if row["confidence"] == kind]
+        if names:
+            yield f"- {kind}: {', '.join(names)}"
+
+
+def _table(rows: Mapping[str, Any], unit: str) -> Iterator[str]:
+    names = list(TARGETS)
+    yield f"| constant | {' | '.join(names)} | {'unit | ' if unit else ''}confidence | source |"
+    yield "|---" * (len(names) + 3 + bool(unit)) + "|"
+    for name, row in rows.items():
+        cells = [f"`{name}`", *(_value(row["value"], target) for target in names)]
+        cells += [row[unit]] if unit else []
+        said = [row["source"], *([row["note"]] if "note" in row else [])]
+        if "otherwise" in row:
+            said.append(f"otherwise {_text(row['otherwise'])} ({row['otherwise_source']})")
+        yield "| " + " | ".join([*cells, row["confidence"], "; ".join(said)]) + " |"
+
+
+def _value(value: Any, target: str) -> str:
+    return _text(value[target] if isinstance(value, dict) and target in value else value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number}" for name, number in value.items())
+    return str(value)
 
 
 def main(arguments: list[str]) -> int:

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from neuroncore.collection import no_collection
-from neuroncore.core import NeuronCore
 from neuroncore.errors import AttributeValueError
+from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.garbage_collection import no_collection
 from neuroncore.program import Program, check
-from neuroncore.program.findings import need_program, raise_findings
-from neuroncore.timeline.bodies import Body
-from neuroncore.timeline.clock import Clock
-from neuroncore.timeline.compile import Compiler
-from neuroncore.timeline.constants import Constants, machine
-from neuroncore.timeline.constants import constants as published
-from neuroncore.timeline.described import Described
-from neuroncore.timeline.hoist import hoisted
-from neuroncore.timeline.lanes import FIRST_QUEUE
-from neuroncore.timeline.least import slack
-from neuroncore.timeline.order import Order
-from neuroncore.timeline.periodic import TooSlowError, loop_player
-from neuroncore.timeline.remembered import (
+from neuroncore.program.verification.findings import need_program, raise_findings
+from neuroncore.timeline.compilation.call_demands import Described
+from neuroncore.timeline.compilation.compiler import Compiler
+from neuroncore.timeline.compilation.optimizations import hoisted
+from neuroncore.timeline.dependences.order import Order
+from neuroncore.timeline.model.clock import Clock
+from neuroncore.timeline.model.constants import Constants, machine
+from neuroncore.timeline.model.constants import constants as published
+from neuroncore.timeline.periodicity.steady_state import loop_player
+from neuroncore.timeline.playing.state import State
+from neuroncore.timeline.results.cache import (
     key_of,
-    known_price,
+    known_latency,
     remember,
-    remember_price,
+    remember_latency,
     remembered,
 )
-from neuroncore.timeline.result import Timeline
-from neuroncore.timeline.sites import Step
-from neuroncore.timeline.state import State
+from neuroncore.timeline.results.timeline import Timeline
 from neuroncore.work import charging
 
 MODES = ("as_written", "compiled")
@@ -53,14 +48,14 @@ def estimate(
     `as_written` keeps program order on every engine and the buffers as they are allocated;
     `compiled` rotates buffers and lets engines go ahead within dependences, as the closed compiler
     is known to do, where that is faster. `skip_periods` False plays every iteration; the result is
-    the same, later. `constants` None are those of costs.json. `verified` says that `check` has
+    the same, later. `constants` None are the constants of costs.json. `verified`: `check` has
     passed already. With an `order` (as_written only), instructions wait for what it says and for
     nothing else, DMAs go to the queues that it says, and every iteration is played. A program that
     differs from one of the last in names and source lines alone is not played again (as_written,
     without an order).
 
     Raises ProgramError with everything that is wrong with the program and every instruction whose
-    cost is unknown, LaunchError for an unknown target and for what is no program,
+    cost is unknown, LaunchError for an unknown target and for anything but a program,
     AttributeValueError for an unknown mode.
     """
     need_program(program)
@@ -88,24 +83,23 @@ def estimate(
     return found
 
 
-def price_ns(program: Program, *, verified: bool = False) -> float:
+def latency_ns(program: Program, *, verified: bool = False) -> float:
     """The total (ns) of `estimate` on the program's own target, as_written, and nothing else of it.
 
-    What a search asks of thousands of programs: of each only the number is kept. Raises as
-    `estimate` does.
+    For searches over thousands of programs: only the number is kept. Raises as `estimate` does.
     """
     need_program(program)
     if not verified:
         check(program)
     model = _published(program.target)
     key = key_of(program, model.values, skip_periods=True)
-    found = known_price(key)
+    found = known_latency(key)
     if found is None:
-        with no_collection(), charging(model.values):  # all of it is let go at once
+        with no_collection(), charging(model.values):  # all of it is freed at once
             state = State(model.clock, model.queues, reorders=False, records=False)
             _play(program, Described(program, model.core, model.values), state)
             found = model.clock.ns(state.end)
-        remember_price(key, found)
+        remember_latency(key, found)
     return found
 
 
@@ -146,11 +140,8 @@ def _played(
             if how == _Way(reorders=True) and not plays[0][1].dealt:
                 continue  # it would be the same once more
             state = State(model.clock, model.queues, how.reorders)
-            state.limit = min([state.end for state, _ in plays], default=None)
             skips = skip_periods and order is None
-            with suppress(TooSlowError):
-                compiler = _play(each, described, state, how.balances, skips, order)
-                plays.append((state, compiler))
+            plays.append((state, _play(each, described, state, how.balances, skips, order)))
     state, compiler = min(plays, key=lambda pair: pair[0].end)
     peaks = {
         "tflops": model.facts["peak_tflops"],
@@ -169,7 +160,7 @@ class _Way:
 
 
 def _ways(program: Program, mode: str) -> list[tuple[Program, _Way]]:
-    """What is played; a compiler takes the fastest that it knows of."""
+    """The candidates that are played; the fastest counts."""
     if mode == "as_written":
         return [(program, _Way())]
     changed = hoisted(program)
@@ -184,34 +175,17 @@ def _play(
     skip_periods: bool = True,
     order: Order | None = None,
 ) -> Compiler:
-    """Raises TooSlowError where it is seen to end behind the limit of the state."""
+    """Play `program` on `state`."""
     compiler = Compiler(program, described, state, balances, order)
     steps = compiler.body(program.body)
     raise_findings(program, compiler.without_cost)
     try:
-        slacks = _slacks(state, steps)
         for step in steps:
             if callable(step):
                 step()
                 continue
-            if slacks and state.is_late(slacks.pop()):
-                raise TooSlowError
             loop_player(compiler, step, skip_periods)()
             state.used = compiler.lanes_behind(step)
     finally:
         compiler.close()
     return compiler
-
-
-def _slacks(state: State, steps: list[Step | Body]) -> list[list[int]]:
-    """By how much each loop and those behind it take longer than their instructions, last first.
-
-    Only where that is known, and where it matters because there is a limit.
-    """
-    if state.limit is None or state.reorders:
-        return []
-    found = [[0] * FIRST_QUEUE]
-    for step in reversed(steps):
-        if not callable(step):
-            found.append([a + b for a, b in zip(found[-1], slack(state.clock, step), strict=True)])
-    return found[1:]

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nkigen_lite.errors import SpecError, TraceError
-from nkigen_lite.spec import Spec, as_spec
+from nkigen_lite.tensors.errors import SpecError, TraceError
+from nkigen_lite.tensors.spec import Spec, as_spec
 
 _FORM = "MODULE:FUNCTION or FILE.py:FUNCTION, such as kernels.mlp:mlp or kernels/mlp.py:mlp"
 _ARRAYS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -26,7 +26,7 @@ class NoFunctionError(TraceError):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A function by name. `source` is the file or module as a reader elsewhere knows it."""
+    """A function by name. `source` is the file or module as it is shown to readers."""
 
     where: str
     function: str
@@ -69,7 +69,7 @@ def find_function(named: Named) -> Callable[..., Any]:
         found = getattr(found, part)
     if not callable(found):
         raise NoFunctionError(
-            f"{named.where}:{named.function} is no function", got=type(found).__name__
+            f"{named.where}:{named.function} is not a function", got=type(found).__name__
         )  # fmt: skip
     return found
 
@@ -80,7 +80,7 @@ def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec
     given: "x=f32[128, 512]" by name, "f32[128, 512]" in order, those by name last. A parameter
     that has a default may be left out where none after it is given.
 
-    Raises SpecError for a spec that says nothing, is missing, comes twice or is nobody's.
+    Raises SpecError for a spec that says nothing, is missing, comes twice or has no parameter.
     """
     parameters = [p for p in _parameters(function).values() if p.kind in _ARRAYS]
     names = [p.name for p in parameters]
@@ -107,7 +107,7 @@ def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec
 
 def _superfluous(text: str, name: str, names: list[str]) -> SpecError:
     near = get_close_matches(name, names, n=1)
-    what = f"{name} is no argument" if name else "there are more specs than arguments"
+    what = f"{name} is not an argument" if name else "there are more specs than arguments"
     return SpecError(
         what, expected=f"specs for {', '.join(names) or 'nothing: it takes no arrays'}", got=text,
         hint=f"did you mean {near[0]}?" if near else None,

@@ -1,4 +1,4 @@
-"""What the code that the user names raises, whatever it is: never ours."""
+"""Any exception raised by the code that the user names, never by nkigen-lite's."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class FunctionError(Exception):
 class users_code(AbstractContextManager[None]):  # noqa: N801
     """Only around calls of what the user names: anything may come from there.
 
-    Raises FunctionError for it. A KernelError, which says where it belongs, and what comes out of
-    a line of nkigen-lite, which is no mistake of the user's, leave as they are.
+    Raises FunctionError for it. A KernelError, which has a place, and an exception raised in a
+    line of nkigen-lite, which is not a mistake of the user's, pass unchanged.
     """
 
     def __init__(self, what: str) -> None:

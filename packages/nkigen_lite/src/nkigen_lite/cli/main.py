@@ -8,20 +8,29 @@ import json
 import math
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from neuroncore.commands.files import write_text
+from neuroncore.commands.parser import TARGETS, add_output, add_output_format, add_specs
+from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.targets import resolve_target
 from nkigen_lite.cli.function import Named, find_function, match_specs, parse_name
 from nkigen_lite.cli.function_error import FunctionError, users_code
-from nkigen_lite.cli.running import Found, RunError, check_runtime, compare, normal_inputs
-from nkigen_lite.cli.writing import check_place, headed, write_whole
-from nkigen_lite.compile import WRITTEN, Compiled, check_version, lowered, rewritten
-from nkigen_lite.explain import explained, passes_text
+from nkigen_lite.cli.generated_source import (
+    Found,
+    RunError,
+    check_place,
+    check_runtime,
+    compare,
+    headed,
+    normal_inputs,
+)
+from nkigen_lite.compiler.compile import WRITTEN, Compiled, check_version, lowered, rewritten
+from nkigen_lite.compiler.report import passes_text
 from nkigen_lite.frontend import trace
 from nkigen_lite.ir import print_graph
-from nkigen_lite.spec import Spec
+from nkigen_lite.tensors.spec import Spec
 
 _EXAMPLE = """\
 examples:
@@ -39,24 +48,18 @@ mistake in the options.
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line of nkigen."""
-    parser = argparse.ArgumentParser(
-        "nkigen",
-        description="Write an NKI kernel for a NumPy function.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    parser = parser_of("nkigen", "Write an NKI kernel for a NumPy function.", _EXAMPLE)
     add = parser.add_argument
     add("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; imported as it is")
-    add(
-        "--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
-        help="shape and dtype of an argument, by name or in order: x=f32[1024,64], bf16[64], i32[]",
-    )  # fmt: skip
-    add("--target", default="trn2", help="trn1|inf2|gen2, trn2|gen3 (default) or trn3|gen4")
+    add_specs(
+        parser,
+        "shape and dtype of an argument, by name or in order: x=f32[1024,64], bf16[64], i32[]",
+    )
+    add("--target", default="trn2", help=TARGETS)
     newest = WRITTEN[-1]
     add("--nki", default=newest, metavar="VERSION",
         help=f"NKI version, one of {', '.join(WRITTEN)} (default {newest})")  # fmt: skip
-    add("-o", "--output", type=Path, metavar="FILE", help="where to write the kernel")
+    add_output(parser, "where to write the kernel")
     add("--force", action="store_true", help="write over a file that nkigen did not write")
     add("--run", action="store_true",
         help="execute the kernel under nki-run on standard normal arrays; say how far it is from "
@@ -64,8 +67,9 @@ def make_parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="of the arrays of --run (default 0)")
     add("--explain", action="store_true",
         help="what each pass made, what was fused, what was not and why, the cost")  # fmt: skip
-    add("--output-format", choices=("text", "json"), default="text",
-        help="json: one object on stdout, with the source where no file is named")  # fmt: skip
+    add_output_format(
+        parser, help="json: one object on stdout, with the source where no file is named"
+    )
     return parser
 
 
@@ -99,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check_options(given: argparse.Namespace) -> None:
-    """Raises LaunchError for what cannot be done whatever the function is."""
+    """Raises LaunchError for options that cannot be used with any function."""
     check_version(given.nki)
     resolve_target(given.target)
     if given.run:
@@ -136,7 +140,7 @@ class _Job:
     def write(self, text: str) -> None:
         """The kernel to its file, or to stdout; JSON has it in its record."""
         if self.given.output is not None:
-            write_whole(self.given.output, text)
+            write_text(self.given.output, text)
             return
         if self.given.output_format == "text":
             sys.stdout.write(text)
@@ -153,7 +157,7 @@ class _Job:
         """What --explain and --run ask for, where the kernel is not."""
         out = sys.stderr if self.given.output is None else sys.stdout
         if self.given.explain:
-            print(explained(kernel), file=out)
+            print(kernel.explain(), file=out)
         for found in report:
             print(found, file=out)
 
@@ -172,7 +176,7 @@ class _Job:
             made["run"] = {"seed": given.seed, "results": [_as_json(found) for found in report]}
         if given.explain:
             made["passes"] = {name: print_graph(graph) for name, graph in kernel.passes.items()}
-            for part in ("groups", "strips", "refusals", "notes"):
+            for part in ("groups", "strips", "rejections", "notes"):
                 made[part] = list(map(str, getattr(plan, part)))
         return made
 
@@ -187,7 +191,7 @@ def _as_json(found: Found) -> dict[str, Any]:
     array = found.array
     kind = {"dtype": str(array.dtype), "shape": array.shape}
     gaps = dataclasses.asdict(found.difference)
-    finite = {k: "inf" if v == math.inf else v for k, v in gaps.items()}  # JSON knows no infinity
+    finite = {k: "inf" if v == math.inf else v for k, v in gaps.items()}  # JSON has no infinity
     return {"name": found.name} | kind | finite
 
 
@@ -198,7 +202,7 @@ def _report(error: KernelError | FunctionError | OSError) -> None:
 
 def _of_kernel(error: KernelError) -> str:
     if error.place is not None and error.place.file in (sys.argv[0], "<frozen runpy>"):
-        error.place = None  # nobody's line
+        error.place = None  # not a line of the user's
     return f"{type(error).__name__}: {error}\n"
 
 

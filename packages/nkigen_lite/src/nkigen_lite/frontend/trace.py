@@ -7,19 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from neuroncore.errors import KernelError, Place
-from nkigen_lite.errors import SpecError, TraceError
-from nkigen_lite.frontend import functions  # gives TracedArray its methods
-from nkigen_lite.frontend.array import TracedArray
-from nkigen_lite.frontend.calls import numpys_refusals
-from nkigen_lite.frontend.memory import Memory
-from nkigen_lite.frontend.picked import Picked
-from nkigen_lite.frontend.promotion import traced
-from nkigen_lite.frontend.tape import Tape
+from nkigen_lite.frontend.arrays.arguments import numpy_argument_errors
+from nkigen_lite.frontend.arrays.array import TracedArray
+from nkigen_lite.frontend.arrays.memory import Memory
+from nkigen_lite.frontend.arrays.promotion import traced
+from nkigen_lite.frontend.arrays.tape import Tape
+from nkigen_lite.frontend.indexing.masked_selection import Picked
 from nkigen_lite.ir import Graph
-from nkigen_lite.spec import as_spec, numpy_dtype
-from nkigen_lite.strides import contiguous
-
-assert functions
+from nkigen_lite.tensors.errors import SpecError, TraceError
+from nkigen_lite.tensors.spec import as_spec, numpy_dtype
+from nkigen_lite.tensors.strides import contiguous
 
 
 def trace(function: Callable[..., Any], *specs: Any) -> Graph:
@@ -43,10 +40,10 @@ def trace(function: Callable[..., Any], *specs: Any) -> Graph:
     place = _definition(function)
     _check_arguments(function, specs, place)
     arguments = [_argument(tape, given) for given in specs]
-    with numpys_refusals():
+    with numpy_argument_errors():
         result = function(*arguments)
-    if tape.refused:
-        raise tape.refused[0]
+    if tape.errors:
+        raise tape.errors[0]
     writes = tuple(
         (value.name, a.memory.value)
         for value, a in zip(tape.build.inputs, arguments, strict=True)
@@ -85,16 +82,16 @@ def _outputs(tape: Tape, result: Any, place: Place | None) -> tuple[str, ...]:
         )  # fmt: skip
     for picked in results:
         if isinstance(picked, Picked):
-            raise picked.refusal
+            raise picked.error
     try:
         return tuple(traced(tape, r).value for r in map(_flat, results))
-    except KernelError as refused:
-        refused.place = place  # that of the call is nobody's mistake
+    except KernelError as error:
+        error.place = place  # the function's: the call is not the user's
         raise
 
 
 def _flat(result: Any) -> Any:
-    """The result, which is no tuple of arrays itself."""
+    """The result, which is not a tuple of arrays itself."""
     if isinstance(result, (tuple, list)) and any(_has_arrays(r) for r in result):
         raise TraceError(
             "the function returns tuples in a tuple", expected="one flat tuple of arrays",

@@ -1,6 +1,18 @@
-"""The tensor operations: one record each, with everything that passes need to know of it."""
+"""The tensor operations: one record each, with everything that is known of it."""
 
-from nkigen_lite.ops.record import Attr, Kind, Meaning, Op
-from nkigen_lite.ops.table import OPS
+from nkigen_lite.ops._formula import Expr, choose
+from nkigen_lite.ops._record import Attr, Engine, EngineOp, ErrorBound, Kind, Meaning, Op
+from nkigen_lite.ops._registry import OPS
 
-__all__ = ["OPS", "Attr", "Kind", "Meaning", "Op"]
+__all__ = [
+    "OPS",
+    "Attr",
+    "Engine",
+    "EngineOp",
+    "ErrorBound",
+    "Expr",
+    "Kind",
+    "Meaning",
+    "Op",
+    "choose",
+]

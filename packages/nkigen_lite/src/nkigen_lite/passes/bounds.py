@@ -10,7 +10,7 @@ import numpy as np
 from nkigen_lite.ir import Builder, Node
 
 _FARTHEST = 24
-"""Operations that a proof looks back."""
+"""Operations that a proof goes back."""
 _SLACK = 1 - 2.0**-20
 """What the rounded sum of equal numbers, times a rounded 1/n, may lose."""
 _AT_LEAST_ZERO = frozenset({"square", "abs", "exp", "sqrt", "sigmoid", "softmax"})
@@ -18,7 +18,7 @@ _MOVES = frozenset({"transpose", "reshape", "broadcast_to", "slice", "concatenat
 
 
 def least(build: Builder, value: str) -> float:
-    """No element of the value is less, NaN apart; -inf where nothing is known."""
+    """No element of the value is less, except NaN; -inf where nothing is known."""
     return _Bounds(build).of(value, _FARTHEST)
 
 
@@ -81,10 +81,15 @@ class _Bounds:
 def _has_one(build: Builder, node: Node) -> bool:
     """Whether the sum is of e^(x - max x) over the axes of the maximum."""
     exponential = build.by_name.get(node.operands[0])
-    apart = build.by_name.get(exponential.operands[0]) if exponential else None
-    if exponential is None or exponential.op != "exp" or apart is None or apart.op != "subtract":
+    difference = build.by_name.get(exponential.operands[0]) if exponential else None
+    if (
+        exponential is None
+        or exponential.op != "exp"
+        or difference is None
+        or difference.op != "subtract"
+    ):
         return False
-    x, largest = apart.operands
+    x, largest = difference.operands
     found = build.by_name.get(largest)
     while found is not None and found.op in ("reshape", "broadcast_to"):
         found = build.by_name.get(found.operands[0])
@@ -95,7 +100,7 @@ def _has_one(build: Builder, node: Node) -> bool:
 # ------------------------------------------------------------------- by operation
 
 
-# Rounding keeps the order: a rounded result is no less than the rounded result of the bounds.
+# Rounding keeps the order: a rounded result is not less than the rounded result of the bounds.
 
 
 def _multiply(a: float, b: float) -> float:
@@ -118,4 +123,4 @@ _BOUNDS: dict[str, Callable[..., float]] = {
     "mean": _average,
     **dict.fromkeys(("cast", "convert", "max", "min", *_MOVES), lambda *of: min(of)),
 }
-"""Operation → the bound of its result from those of its operands, before it is rounded."""
+"""Operation → the bound of its result from its operands' bounds, before it is rounded."""

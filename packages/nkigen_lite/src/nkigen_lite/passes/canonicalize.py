@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from nkigen_lite.ir import Graph
-from nkigen_lite.ir.run import FLOAT32, run_node
+from nkigen_lite.ir.interpreter import FLOAT32, run_node
 from nkigen_lite.ops import Kind
-from nkigen_lite.ops.create import Constant
-from nkigen_lite.passes import covering, merging
+from nkigen_lite.passes import product_fusion, updates
 from nkigen_lite.passes.bounds import least
-from nkigen_lite.passes.rule import Constant_, Match, Rule, of, rewrite
+from nkigen_lite.passes.rewriting import Constant_, Match, RewriteRule, of, rewrite
+from nkigen_lite.tensors.constant import Constant
 
 MOST_FOLDED = 4096
 """Elements of a constant that is computed here rather than by the kernel."""
@@ -165,58 +165,67 @@ _PRODUCT_OF_EXPERTS = of(
     "matmul", "a", of("reshape", of("transpose", "w", name="order"), name="right"), name="product"
 )
 
-RULES: tuple[Rule, ...] = (
-    Rule("empty_result", of("*"), _empty, _is_empty),
-    Rule("constant_folding", of("*"), _folded, _is_known),
+_PART = of("slice", "x", name="part")
+
+
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("empty_result", of("*"), _empty, _is_empty),
+    RewriteRule("constant_folding", of("*"), _folded, _is_known),
     # functions
-    Rule("square_of_multiply", of("multiply", "x", "x"), _unary("square"), _is_float),
-    Rule("sqrt_of_power", of("power", "x", Constant_("n")), _unary("sqrt"), _is_root),
-    Rule("rsqrt_of_power", of("power", "x", -0.5), _unary("rsqrt"), _is_positive),
-    Rule("rsqrt_of_divide", of("divide", 1.0, of("sqrt", "x")), _unary("rsqrt")),
-    Rule("rsqrt_of_reciprocal", of("reciprocal", of("sqrt", "x")), _unary("rsqrt")),
-    Rule(
+    RewriteRule("square_of_multiply", of("multiply", "x", "x"), _unary("square"), _is_float),
+    RewriteRule("sqrt_of_power", of("power", "x", Constant_("n")), _unary("sqrt"), _is_root),
+    RewriteRule("rsqrt_of_power", of("power", "x", -0.5), _unary("rsqrt"), _is_positive),
+    RewriteRule("rsqrt_of_divide", of("divide", 1.0, of("sqrt", "x")), _unary("rsqrt")),
+    RewriteRule("rsqrt_of_reciprocal", of("reciprocal", of("sqrt", "x")), _unary("rsqrt")),
+    RewriteRule(
         "divide_by_sqrt",
         of("divide", "y", of("sqrt", "x")),
         lambda m: m.emit("multiply", m["y"], m.emit("rsqrt", m["x"])),
     ),
-    Rule("silu_of_divide", of("divide", "x", _ONE_PLUS_EXP), _unary("silu")),
-    Rule("sigmoid_of_divide", of("divide", 1.0, _ONE_PLUS_EXP), _unary("sigmoid")),
-    Rule("sigmoid_of_reciprocal", of("reciprocal", _ONE_PLUS_EXP), _unary("sigmoid")),
-    Rule("silu_of_multiply", of("multiply", "x", of("sigmoid", "x")), _unary("silu")),
-    Rule(
+    RewriteRule("silu_of_divide", of("divide", "x", _ONE_PLUS_EXP), _unary("silu")),
+    RewriteRule("sigmoid_of_divide", of("divide", 1.0, _ONE_PLUS_EXP), _unary("sigmoid")),
+    RewriteRule("sigmoid_of_reciprocal", of("reciprocal", _ONE_PLUS_EXP), _unary("sigmoid")),
+    RewriteRule("silu_of_multiply", of("multiply", "x", of("sigmoid", "x")), _unary("silu")),
+    RewriteRule(
         "softmax_of_divide",
         of("divide", _EXP, of("sum", _EXP, name="total")),
         _softmax,
         lambda m: _softmax_axis(m) is not None,
     ),
-    Rule(
+    RewriteRule(
         "rms_norm_of_multiply",
         of("multiply", "x", of("rsqrt", of("add", _MEAN_SQUARE, Constant_("epsilon")))),
         _rms_norm,
         _is_rms_norm,
     ),
     # products
-    Rule(
+    RewriteRule(
         "product_of_experts",
         of("transpose", of("reshape", _PRODUCT_OF_EXPERTS, name="seen")),
-        merging.by_experts,
+        product_fusion.by_experts,
     ),
-    Rule("products_as_one", of("add", "x", "y"), merging.as_one_product, _is_float),
+    RewriteRule("products_as_one", of("add", "x", "y"), product_fusion.as_one_product, _is_float),
     # no-ops
-    Rule("cast_to_itself", of("cast", "x"), _same, _keeps_spec),
-    Rule("negative_twice", of("negative", of("negative", "x")), _same),
-    Rule("reshape_to_itself", of("reshape", "x"), _same, _keeps_spec),
-    Rule("broadcast_to_itself", of("broadcast_to", "x"), _same, _keeps_spec),
-    Rule("slice_of_all", of("slice", "x"), _same, _is_whole),
-    Rule("transpose_in_order", of("transpose", "x"), _same, _in_order),
-    Rule(
+    RewriteRule("cast_to_itself", of("cast", "x"), _same, _keeps_spec),
+    RewriteRule("negative_twice", of("negative", of("negative", "x")), _same),
+    RewriteRule("reshape_to_itself", of("reshape", "x"), _same, _keeps_spec),
+    RewriteRule("broadcast_to_itself", of("broadcast_to", "x"), _same, _keeps_spec),
+    RewriteRule("slice_of_all", of("slice", "x"), _same, _is_whole),
+    RewriteRule("transpose_in_order", of("transpose", "x"), _same, _in_order),
+    RewriteRule(
         "reshape_twice",
         of("reshape", of("reshape", "x")),
         lambda m: m.emit("reshape", m["x"], shape=m.root.attrs["shape"]),
     ),
-    Rule("transpose_twice", of("transpose", of("transpose", "x", name="inner")), _transpose_twice),
-    Rule("slice_twice", of("slice", of("slice", "x", name="inner")), _slice_twice, _has_elements),
-    Rule("write_back", of("update", "x", of("slice", "x", name="part")), _same, _writes_back),
-    Rule("write_in_parts", of("update", "x", "part"), covering.joined, _has_elements),
-    Rule("write_all", of("update", "x", "part"), _part, _covers),
+    RewriteRule(
+        "transpose_twice", of("transpose", of("transpose", "x", name="inner")), _transpose_twice
+    ),
+    RewriteRule(
+        "slice_twice", of("slice", of("slice", "x", name="inner")), _slice_twice, _has_elements
+    ),
+    RewriteRule(
+        "write_back", of("update", "x", of("slice", "x", name="part")), _same, _writes_back
+    ),
+    RewriteRule("write_in_parts", of("update", "x", "part"), updates.joined, _has_elements),
+    RewriteRule("write_all", of("update", "x", "part"), _part, _covers),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nki_dtypes import float32, uint32
-from nkigen_lite.passes.expression import Expr, result
-from nkigen_lite.passes.integers import add, bits_of, wrapped
-from nkigen_lite.passes.rule import Match
+from nkigen_lite.ops import Expr
+from nkigen_lite.passes.expression import result
+from nkigen_lite.passes.integer_arithmetic import add, bits_of, wrapped
+from nkigen_lite.passes.rewriting import Match, RewriteRule, of
 
 LONGEST = 4096
 """Elements of a row that is scanned at once; of longer ones each part starts where the one before
@@ -47,8 +48,8 @@ def on_last_axis(m: Match) -> str:
     ndim, axis = len(m.root.spec.shape), m.root.attrs["axis"]
     order = (*(d for d in range(ndim) if d != axis), axis)
     back = tuple(sorted(range(ndim), key=order.__getitem__))
-    turned = Expr(m, m["x"]).call("transpose", axes=order)
-    return turned.call(m.root.op, axis=ndim - 1).call("transpose", axes=back).value
+    transposed = Expr(m, m["x"]).call("transpose", axes=order)
+    return transposed.call(m.root.op, axis=ndim - 1).call("transpose", axes=back).value
 
 
 def is_narrow_float(m: Match) -> bool:
@@ -123,3 +124,19 @@ def by_doubling(m: Match) -> str:
         x = _part(x, axis, 0, step).call("concatenate", later, axis=axis)
         step *= 2
     return result(m, x)
+
+
+RULES = (
+    *(
+        rule
+        for op in _COMBINE
+        for rule in (
+            RewriteRule(f"{op}_of_one", of(op, "x"), lambda m: m["x"], is_one),
+            RewriteRule(f"{op}_on_last_axis", of(op, "x"), on_last_axis, is_inside),
+            RewriteRule(f"{op}_of_narrow", of(op, "x"), in_float32, is_narrow_float),
+            RewriteRule(f"long_{op}", of(op, "x"), in_parts, is_long),
+        )
+    ),
+    RewriteRule("integer_cumsum", of("cumsum", "x"), of_pieces, is_sum_of_integers),
+    *(RewriteRule(f"integer_{op}", of(op, "x"), by_doubling, is_of_integers) for op in _COMBINE),
+)

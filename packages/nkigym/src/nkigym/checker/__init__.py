@@ -5,10 +5,10 @@ Shares no code with what finds and certifies programs.
 """
 
 from nkigym.checker.certificate import Certificate, read_certificate
-from nkigym.checker.checking import check_root, check_same, check_tiles, run_tiles
 from nkigym.checker.findings import CertificateFileError, Finding
-from nkigym.checker.kernel_values import check_kernels
-from nkigym.checker.steps import check_step
+from nkigym.checker.kernel_value_numbering import check_kernels
+from nkigym.checker.step_certificates import check_step
+from nkigym.checker.tile_programs import check_root, check_same, check_tiles, run_tiles
 
 __all__ = [
     "Certificate",

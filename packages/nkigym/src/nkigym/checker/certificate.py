@@ -16,10 +16,8 @@ from dataclasses import dataclass
 
 from nkigym.checker.findings import CertificateFileError, Finding
 from nkigym.checker.functions import FUNCTIONS
-from nkigym.checker.numbering import Numbered, numbered, wrong_values
-from nkigym.tiles.parse import parse_tiles
-from nkigym.tiles.program import TileProgram
-from nkigym.tiles.text import print_tiles
+from nkigym.checker.value_numbering import Numbered, numbered, wrong_values
+from nkigym.tiles import TileProgram, parse_tiles, print_tiles
 
 FORMAT, VERSION = "nkigym tile certificate", 1
 OUTPUTS = "output"
@@ -51,16 +49,14 @@ class Certificate:
         return [*made.findings, *wrong_values(made, wanted), *(made.findings or self._false(made))]
 
     def _false(self, made: Numbered) -> list[Finding]:
-        """Claims that are missing, or that say equal of what is not."""
+        """Claims that are missing, or that claim unequal contents to be equal."""
+        contents = self._contents(made)
+        claims = {**self.tiles, OUTPUTS: self.output}
+        if made.size != ATOM or claims.keys() != contents.keys():
+            return [Finding(None, "the claims are not about the program's tiles")]
         found: list[Finding] = []
         true_of: dict[int, int] = {}
-        held = {name: [n for row in atoms for n in row] for name, atoms in made.tiles.items()}
-        returned = [made.outputs[name] for name in self.program.returns]
-        held[OUTPUTS] = [n for output in returned for _, n in sorted(output.items())]
-        claims = {**self.tiles, OUTPUTS: self.output}
-        if made.size != ATOM or claims.keys() != held.keys():
-            return [Finding(None, "the claims are not about the program's tiles")]
-        for name, numbers in held.items():
+        for name, numbers in contents.items():
             if len(numbers) != len(claims[name]):
                 found.append(Finding(None, f"{len(claims[name])} claims about {name}"))
                 continue
@@ -68,6 +64,12 @@ class Certificate:
                 if true_of.setdefault(claimed, number) != number:
                     found.append(Finding(None, f"{name} has other contents than claimed"))
         return found
+
+    def _contents(self, made: Numbered) -> dict[str, list[int]]:
+        """The numbers of the atoms of every tile, and of all outputs."""
+        tiles = {name: [n for row in atoms for n in row] for name, atoms in made.tiles.items()}
+        returned = [made.outputs[name] for name in self.program.returns]
+        return {**tiles, OUTPUTS: [n for output in returned for _, n in sorted(output.items())]}
 
 
 def read_certificate(text: str) -> Certificate:
@@ -87,6 +89,6 @@ def read_certificate(text: str) -> Certificate:
         ) from None
     if function not in FUNCTIONS:
         raise CertificateFileError(
-            f"{function!r} is no function that the checker knows", expected=", ".join(FUNCTIONS)
+            f"{function!r} is not a function of the checker", expected=", ".join(FUNCTIONS)
         )
     return Certificate(parse_tiles(program), tiles, output, function)

@@ -1,7 +1,8 @@
-"""Runs a tile program on NumPy arrays, statement by statement, as a machine without mercy would.
+"""Runs a tile program on NumPy arrays, statement by statement, in a strict machine.
 
 The output begins as NaN, so that what is not stored shows; an element that is stored twice, a tile
-that nothing defined, and a part that there is not are mistakes, also where nobody would notice.
+that nothing defined, and a part that does not exist are errors, also without an effect on the
+output.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from math import inf
 import numpy as np
 
 from nkigym.checker.findings import Finding, NotAllowedError
-from nkigym.checker.function import Function, Inputs, Shape
+from nkigym.checker.functions import Function, Inputs, Shape
 from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
 
 ROWS = {"data": (128, inf)}
@@ -69,7 +70,7 @@ def _difference(name: str, given: np.ndarray | None, wanted: np.ndarray) -> str 
 def _case(
     parameters: tuple[tuple[str, Shape], ...], function: Function, seed: int
 ) -> tuple[Inputs, Sequence[np.ndarray]]:
-    """Inputs, which nobody writes, and the outputs."""
+    """The inputs, read-only, and the outputs."""
     inputs = function.inputs(parameters, np.random.default_rng(seed))
     for array in inputs.values():
         array.flags.writeable = False
@@ -116,7 +117,7 @@ class _Machine:
         into[...] = value
 
     def call(self, statement: Statement) -> None:
-        given = {n: self._tile(v) for n, v in statement.arguments if isinstance(v, Reference)}
+        given = {name: self._tile(value) for name, value in statement.operands.items()}
         for name, most in MOST.get(statement.operator, {}).items():
             if name not in given or any(
                 n > m for n, m in zip(given[name].shape, most, strict=True)
@@ -124,10 +125,9 @@ class _Machine:
                 raise NotAllowedError(f"{name} is missing or larger than {most}")
         run = _RUN.get(statement.operator)
         if run is None:
-            raise NotAllowedError(f"{statement.operator} is no operator")
-        others = {n: v for n, v in statement.arguments if not isinstance(v, Reference)}
+            raise NotAllowedError(f"{statement.operator} is not an operator")
         try:
-            value = run(**given, **others)
+            value = run(**given, **statement.attributes)
         except (TypeError, KeyError, ValueError) as wrong:
             what = f"{statement.operator} does not take these operands: {wrong}"
             raise NotAllowedError(what) from None
@@ -179,7 +179,7 @@ def _activation(
 
 def _tensor_scalar(data: np.ndarray, operand0: np.ndarray, op: str = "multiply") -> np.ndarray:
     if operand0.shape != (len(data), 1):
-        raise ValueError(f"{operand0.shape} is no column of {data.shape}")
+        raise ValueError(f"{operand0.shape} is not a column of {data.shape}")
     return _BINARY[op](data, operand0)
 
 

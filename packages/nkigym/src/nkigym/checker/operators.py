@@ -1,4 +1,4 @@
-"""What the checker knows of operators, on its own: extents and, atom by atom, values.
+"""The checker's own semantics of operators: extents and, atom by atom, values.
 
 A tile's values are rows of numbers, a number for each atom. Equal numbers are equal atoms.
 """
@@ -23,16 +23,16 @@ COMMUTE = frozenset({
 })  # fmt: skip
 """Operations of which the two operands may be exchanged, to the bit."""
 TRUTHS = frozenset({"equal", "not_equal"})
-"""Those of them that give another answer for another order of three."""
+"""Commutative operations that are not associative."""
 
 Attributes = Mapping[str, Hashable]
 Extents = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class OperatorSemantics:
     """`extents` gives the result's, or raises NotAllowedError; `values` its atoms; `attributes` are
-    those that may be given, with what they are where they are not."""
+    the optional attributes with their defaults."""
 
     operands: tuple[str, ...]
     optional: tuple[str, ...]
@@ -88,14 +88,14 @@ def transpose_extents(given: Mapping[str, Extents]) -> Extents:
     """(F, P) of (P, F), both at most 128 [NKI: nc_transpose on TensorE]."""
     rows, columns = given["data"]
     if rows > K_MOST or columns > M_MOST:
-        raise NotAllowedError(f"turns {(rows, columns)}; at most {(K_MOST, M_MOST)}")
+        raise NotAllowedError(f"transposes {(rows, columns)}; at most {(K_MOST, M_MOST)}")
     return columns, rows
 
 
 def transpose_values(given: Mapping[str, Atoms], number: Number, _: Attributes) -> Atoms:
-    """Row by row the columns, each atom turned."""
+    """The columns as rows, each atom transposed."""
     return [
-        [number(turned(atom)) for atom in column] for column in zip(*given["data"], strict=True)
+        [number(transposed(atom)) for atom in column] for column in zip(*given["data"], strict=True)
     ]
 
 
@@ -141,9 +141,9 @@ def reduce_values(given: Mapping[str, Atoms], number: Number, given_as: Attribut
     return [[number(reduced(row, **given_as))] for row in given["data"]]
 
 
-def turned(atom: int) -> Hashable:
+def transposed(atom: int) -> Hashable:
     """An atom with rows and columns exchanged."""
-    return "turned", atom
+    return "transposed", atom
 
 
 def function(atom: int, op: Hashable, scale: Hashable = 1.0, bias: Hashable = 0.0) -> Hashable:
@@ -162,24 +162,29 @@ def combined(one: int, other: int, op: Hashable) -> Hashable:
 
 
 def reduced(row: Sequence[int], op: Hashable) -> Hashable:
-    """All elements of rows, in one instruction, of which few operations know the order."""
+    """All elements of rows, in one instruction, in any order where the operation is associative and
+    commutative."""
     return "reduced", op, tuple(sorted(row) if op in COMMUTE - TRUTHS else row)
 
 
 def across(atom: int) -> Hashable:
-    """A column that stands in all columns of an atom."""
+    """A column repeated in all columns of an atom."""
     return "across", atom
 
 
-RULES: Mapping[str, Rule] = {
-    "nc_matmul": Rule(("stationary", "moving"), ("accumulator",), matmul_extents, matmul_values),
-    "nc_transpose": Rule(("data",), (), transpose_extents, transpose_values),
-    "activation": Rule(
+SEMANTICS: Mapping[str, OperatorSemantics] = {
+    "nc_matmul": OperatorSemantics(
+        ("stationary", "moving"), ("accumulator",), matmul_extents, matmul_values
+    ),
+    "nc_transpose": OperatorSemantics(("data",), (), transpose_extents, transpose_values),
+    "activation": OperatorSemantics(
         ("data",), (), rows_extents, activation_values, {"op": "copy", "scale": 1.0, "bias": 0.0}
     ),
-    "tensor_scalar": Rule(
+    "tensor_scalar": OperatorSemantics(
         ("data", "operand0"), (), rows_extents, scalar_values, {"op": "multiply"}
     ),
-    "tensor_tensor": Rule(("data1", "data2"), (), rows_extents, tensor_values, {"op": "add"}),
-    "tensor_reduce": Rule(("data",), (), reduce_extents, reduce_values, {"op": "add"}),
+    "tensor_tensor": OperatorSemantics(
+        ("data1", "data2"), (), rows_extents, tensor_values, {"op": "add"}
+    ),
+    "tensor_reduce": OperatorSemantics(("data",), (), reduce_extents, reduce_values, {"op": "add"}),
 }

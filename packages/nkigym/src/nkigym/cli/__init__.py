@@ -2,4 +2,6 @@
 
 from nkigym.cli.main import main
 
-__all__ = ["main"]
+__all__ = [
+    "main",
+]

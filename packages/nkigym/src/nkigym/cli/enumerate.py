@@ -10,10 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from nkigym.certify import certificate
-from nkigym.cli.numbers import positive
-from nkigym.cli.peak import peak_mb
-from nkigym.space import KNOWN, TRANSFORMS, Found, Space, canonical_count, exhaust, space_of
+from neuroncore.commands.parser import positive
+from nkigym.tile_rewrites import (
+    KNOWN,
+    TRANSFORMS,
+    Enumeration,
+    RewriteGraph,
+    canonical_count,
+    exhaust,
+    rewrite_graph,
+)
+from nkigym.tile_rewrites.certificate import certificate
 from nkigym.tiles import (
     TileProgram,
     matmul_root,
@@ -22,6 +29,17 @@ from nkigym.tiles import (
     sum_and_product_root,
     tensor_add_root,
 )
+
+
+def peak_mb() -> float | None:
+    """The largest resident size so far, in 10⁶ bytes; None where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6, 1)
+
 
 AXES = ("K", "M", "N")
 MOST_TILES = 64
@@ -88,7 +106,7 @@ def run(given: argparse.Namespace) -> int:
     began = time.process_time()
     if given.function in WITHOUT_CONTRACTION and given.tiles[0] != 1:
         given.parser.error(f"{given.function} contracts nothing: --tiles 1,M,N")
-    space = space_of(ROOTS[given.function](*given.tiles), given.transforms)
+    space = rewrite_graph(ROOTS[given.function](*given.tiles), given.transforms)
     found = _exhaust(space, given)
     checked = _checked(space, found, given.function) if given.check else 0
     is_public = given.function == "matmul" and set(given.transforms) <= TRANSFORMS.keys()
@@ -128,7 +146,7 @@ def _judged(enumerated: Enumerated, check: bool) -> int:
     return 0
 
 
-def _exhaust(space: Space, given: argparse.Namespace) -> Found:
+def _exhaust(space: RewriteGraph, given: argparse.Namespace) -> Enumeration:
     shown = sys.stderr.isatty()
 
     def progress(programs: int, transitions: int) -> None:
@@ -143,7 +161,7 @@ def _exhaust(space: Space, given: argparse.Namespace) -> Found:
     return found
 
 
-def _checked(space: Space, found: Found, function: str) -> int:
+def _checked(space: RewriteGraph, found: Enumeration, function: str) -> int:
     """How many certificates hold."""
     return sum(not certificate(space, node, function).findings() for node in found.depths)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from neuroncore.errors import KernelError
+from neuroncore.commands.parser import Command, add_commands
+from neuroncore.commands.parser import make_parser as parser_of
+from neuroncore.commands.running import run
 from nkigym.cli import enumerate as enumeration
 from nkigym.cli import stored
 from nkigym.cli import tune as tuning
@@ -29,24 +28,14 @@ fails; 2 for a mistake in the options.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A subcommand: its name, what it is for, its options, what it does."""
-
-    name: str
-    help: str
-    add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
 COMMANDS = (
     Command("enumerate", "every program that transforms reach from a tiled function",
             enumeration.add_options, enumeration.run),
-    Command("tune", "the fastest schedule of a function or kernel, proved and as source",
+    Command("tune", "the fastest schedule of a function or kernel, checked, as source",
             tuning.add_options, tuning.run),
-    Command("show", "what a store holds", stored.add_show, stored.show),
+    Command("show", "the contents of a store", stored.add_show, stored.show),
     Command("best", "the fastest schedules of a kernel in a store", stored.add_best, stored.best),
-    Command("replay", "take, prove and price a stored schedule anew",
+    Command("replay", "replay, check and estimate a stored schedule",
             stored.add_replay, stored.replay),
     Command("export", "a stored schedule's kernel, program or steps",
             stored.add_export, stored.export),
@@ -55,44 +44,11 @@ COMMANDS = (
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line of nkigym."""
-    parser = argparse.ArgumentParser(
-        "nkigym",
-        description="Certified search over schedules of NKI kernels.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        added = commands.add_parser(
-            command.name,
-            help=command.help,
-            description=f"{command.help[0].upper()}{command.help[1:]}.",
-            epilog=_EXAMPLE,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        command.add_options(added)
-        added.set_defaults(run=command.run, parser=added)
+    parser = parser_of("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)
+    add_commands(parser, COMMANDS, _EXAMPLE)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
-    given = make_parser().parse_args(argv)
-    caller = KernelError("").place
-    try:
-        code = given.run(given)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # who reads has seen enough; nothing is left to write at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("nkigym: interrupted; nothing was reported\n")
-        return 130
-    except KernelError as error:
-        if error.place == caller:
-            error.place = None  # the command itself: no line of the user's
-        sys.stderr.write(f"nkigym: {type(error).__name__}: {error}\n")
-        return 1
+    return run("nkigym", make_parser().parse_args(argv), ())

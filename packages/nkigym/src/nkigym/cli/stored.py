@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from neuroncore.commands.parser import positive
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
 from neuroncore.timeline import estimate
-from nkigym.cli.numbers import positive
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.store import Problem, Store, Stored
 from nkigym.tuning import Check
-from nkigym.tuning.subject import Subject, stored_subject
+from nkigym.tuning.task import TuningTask, stored_task
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
@@ -45,11 +45,11 @@ def show(given: argparse.Namespace) -> int:
 
 
 def _shown(store: Store, problem: Problem) -> dict[str, Any]:
-    prices = store.prices(problem.key)
+    latencies = store.latencies(problem.key)
     return {
         "key": problem.key, "name": problem.name, "target": problem.target, "nki": problem.nki,
-        "costs": problem.costs, "programs": len(prices),
-        "best_ns": min(prices.values(), default=None), "runs": store.runs(problem.key),
+        "costs": problem.costs, "programs": len(latencies),
+        "best_ns": min(latencies.values(), default=None), "runs": store.runs(problem.key),
     }  # fmt: skip
 
 
@@ -68,14 +68,14 @@ def best(given: argparse.Namespace) -> int:
         found = store.best(_chosen(store, given.kernel).key, given.number)
     if given.output_format == "json":
         rows = [
-            {"price_ns": r.price_ns, "bound_ns": r.bound_ns, "schedule": list(r.schedule)}
+            {"latency_ns": r.latency_ns, "bound_ns": r.bound_ns, "schedule": list(r.schedule)}
             for r in found
         ]
         print(json.dumps(rows))
         return 0
     for number, result in enumerate(found, 1):
-        ratio = result.price_ns / result.bound_ns
-        print(f"{number}. {_us(result.price_ns)}, {ratio:.2f} x roofline")
+        ratio = result.latency_ns / result.bound_ns
+        print(f"{number}. {_us(result.latency_ns)}, {ratio:.2f} x roofline")
         for step in result.schedule:
             print(f"   {json.dumps(step)}")
     return 0
@@ -87,13 +87,15 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def replay(given: argparse.Namespace) -> int:
-    """The fastest schedule, taken, proved and priced anew; 1 where it does not hold."""
+    """The fastest schedule, replayed, checked and estimated; 1 where it does not hold."""
     result, asked, state = _fastest(given)
-    price = estimate(asked.kernel(state)).total_ns
-    same = price == result.price_ns
+    latency_ns = estimate(asked.kernel(state)).total_ns
+    same = latency_ns == result.latency_ns
     checks = (
-        *asked.prove(state, result.schedule),
-        Check("price", same, f"{_us(price)}" if same else f"{_us(price)}, not as stored"),
+        *asked.verify_winner(state, result.schedule),
+        Check(
+            "latency", same, f"{_us(latency_ns)}" if same else f"{_us(latency_ns)}, not as stored"
+        ),
     )
     for each in checks:
         print(each)
@@ -115,7 +117,7 @@ def export(given: argparse.Namespace) -> int:
     if given.output is not None:
         check_place(given.output, given.force)
     result, asked, state = _fastest(given)
-    asked.prove(state, result.schedule)
+    asked.verify_winner(state, result.schedule)
     text = _WHAT[given.what](result, asked.kernel(state))
     if given.output is None:
         print(text, end="")
@@ -125,7 +127,7 @@ def export(given: argparse.Namespace) -> int:
 
 
 def _source(result: Stored, winner: Program) -> str:
-    head = f"{MARK}: {_us(result.price_ns)} on {winner.target}, NKI {winner.nki}\n"
+    head = f"{MARK}: {_us(result.latency_ns)} on {winner.target}, NKI {winner.nki}\n"
     return head + "".join(f"#   {json.dumps(s)}\n" for s in result.schedule) + "\n" + emit(winner)
 
 
@@ -160,14 +162,14 @@ def _chosen(store: Store, wanted: str | None) -> Problem:
     return found[0]
 
 
-def _fastest(given: argparse.Namespace) -> tuple[Stored, Subject, Any]:
+def _fastest(given: argparse.Namespace) -> tuple[Stored, TuningTask, Any]:
     """A kernel's fastest result, what it begins with, and the state where it leads."""
     with Store(given.store, create=False) as store:
         problem = _chosen(store, given.kernel)
         found = store.best(problem.key)
     if not found:
         raise LaunchError(f"nothing was found for {problem.name} yet")
-    asked = stored_subject(found[0].program, problem.target, str(given.store))
+    asked = stored_task(found[0].program, problem.target, str(given.store))
     return found[0], asked, asked.replayed(found[0].schedule)
 
 

@@ -3,22 +3,74 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from neuroncore.commands.terminal import StatusLine
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
-from nkigym.cli.progress import Progress
-from nkigym.cli.tuned import FORMATS, headed
-from nkigym.cli.writing import check_place, write_kernel
-from nkigym.search import STRATEGIES, Budget, BudgetError, Settings, parse_budget
+from nkigym.cli.writing import MARK, check_place, write_kernel
+from nkigym.search import STRATEGIES, Budget, BudgetError, SearchProgress, Settings, parse_budget
 from nkigym.tiles import TileProgram, parse_tiles
-from nkigym.tuning import tune
+from nkigym.tuning import Tuned, tune
+
+
+@dataclass(slots=True)
+class Progress:
+    """Shows candidates, the best against its roofline, what is left of the budget."""
+
+    budget: Budget
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    status: StatusLine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.status = StatusLine(self.stream)
+
+    def __call__(self, seen: SearchProgress) -> None:
+        self.status.show(line(seen, self.budget), seen.seconds)
+
+    def close(self) -> None:
+        """Remove the line."""
+        self.status.close()
+
+
+def line(seen: SearchProgress, budget: Budget) -> str:
+    """What is shown of a moment."""
+    left = []
+    if budget.seconds < inf:
+        left.append(f"{max(0.0, budget.seconds - seen.seconds):.0f} s left")
+    if budget.candidates < inf:
+        left.append(f"{budget.candidates - seen.candidates:,} left")
+    ratio = f" = {seen.best_ns / seen.bound_ns:.2f} x roofline" if seen.bound_ns else ""
+    best = f"best {seen.best_ns / 1e3:,.1f} µs{ratio}"
+    return ", ".join([f"{seen.candidates:,} candidates", best, *left])
+
+
+def headed(tuned: Tuned, named: str) -> str:
+    """The source below lines that say what it was tuned from, and how to get it again."""
+    report = tuned.report
+    rows = [
+        f"{MARK} from {named}: change that and tune it again.",
+        f"#   --target {tuned.root.target} --nki {tuned.root.nki} --strategy {report.strategy} "
+        f"--seed {report.seed} --budget {report.candidates}",
+        f"#   {report.best_ns / 1e3:,.2f} µs of {report.root_ns / 1e3:,.2f} µs, "
+        f"{tuned.ratio:.2f} x what {tuned.binding} needs",
+    ]
+    rows += [f"#   {json.dumps(step)}" for step in tuned.schedule]
+    return "\n".join([*rows, "", tuned.source])
+
+
+FORMATS: Mapping[str, Callable[[Tuned], str]] = {
+    "text": str,
+    "json": lambda tuned: json.dumps(tuned.to_json()),
+}
+"""What --output-format offers."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +93,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="random: stop once so many programs are deep enough")  # fmt: skip
     add("--min-depth", type=int, default=0, metavar="N", help="fewest steps of the winner")
     add("--max-depth", type=int, metavar="N", help="most steps of a candidate")
-    add("--engines", metavar="NAME[,NAME]", help="those that a candidate may use")
+    add("--engines", metavar="NAME[,NAME]", help="the engines that a candidate may use")
     add("--store", metavar="FILE", help="keep what is found there, and do not ask for it again")
     add("-o", dest="output", type=Path, metavar="FILE.py", help="write the winner's source there")
     add("--force", action="store_true", help="write over a file that nkigym has not written")

@@ -9,15 +9,12 @@ from nkigym.search.errors import (
     ScheduleError,
     SearchError,
 )
-from nkigym.search.explorer import Node, Seen
-from nkigym.search.loop_space import LoopSpace
+from nkigym.search.explorer import Node, SearchProgress
+from nkigym.search.protocol import RejectedStepError, SearchSpace
 from nkigym.search.report import Report
-from nkigym.search.roofline import Rooflines
 from nkigym.search.search import Outcome, Plan, search
 from nkigym.search.settings import Settings
-from nkigym.search.space import RefusedStepError, SearchSpace
 from nkigym.search.strategies import STRATEGIES
-from nkigym.search.tile_space import TileSpace
 
 __all__ = [
     "STRATEGIES",
@@ -26,19 +23,16 @@ __all__ = [
     "ConstraintError",
     "Constraints",
     "EmptySpaceError",
-    "LoopSpace",
     "Node",
     "Outcome",
     "Plan",
-    "RefusedStepError",
+    "RejectedStepError",
     "Report",
-    "Rooflines",
     "ScheduleError",
     "SearchError",
+    "SearchProgress",
     "SearchSpace",
-    "Seen",
     "Settings",
-    "TileSpace",
     "parse_budget",
     "search",
 ]

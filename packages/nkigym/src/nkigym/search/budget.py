@@ -39,17 +39,17 @@ class Budget:
 
 
 def parse_budget(text: str) -> Budget:
-    """What --budget says: `1000`, `60s`, `2min`. Raises BudgetError."""
+    """The budget of a text such as `1000`, `60s` or `2min`. Raises BudgetError."""
     text = text.strip()
     if text.isdecimal():
         return Budget(candidates=int(text))
     found = _TIME.fullmatch(text)
     if found is None:
-        raise BudgetError(f"{text!r} is no budget", expected=FORM)
+        raise BudgetError(f"{text!r} is not a budget", expected=FORM)
     return Budget(seconds=float(found[1]) * _SECONDS[found[2]])
 
 
-class Spent(Exception):  # noqa: N818 - no mistake: how a strategy is stopped
+class BudgetSpent(Exception):  # noqa: N818 - not an error: how a strategy is stopped
     """The budget is spent; `why` is "candidates" or "time"."""
 
     def __init__(self, why: str) -> None:
@@ -73,9 +73,9 @@ class Meter:
     def take(self) -> None:
         """One candidate more. Raises Spent where there is none left."""
         if self.candidates >= self.budget.candidates:
-            raise Spent("candidates")
+            raise BudgetSpent("candidates")
         if self.seconds >= self.budget.seconds:
-            raise Spent("time")
+            raise BudgetSpent("time")
         self.candidates += 1
 
     @property

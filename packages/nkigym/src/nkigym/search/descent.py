@@ -1,9 +1,9 @@
 """Descents: from the root, and from programs on the way to the best, step by step to faster ones.
 
-A step is kept where it gains. What is gained is judged twice. As long as a program is not written
-out, by price times bound: a schedule that leaves an engine less to do is worth something before the
-waits are gone that hide it. After that, by price alone. Kinds of step that have gained before are
-tried more often. What descents lead to evolves.
+A step is kept where it gains. While a program is not unrolled, the gain is in latency times bound:
+a schedule with less work for an engine pays off only once the waits that hide it are gone. After
+that, it is in latency alone. Kinds of step that have gained before are tried more often. The
+results of descents are a population that evolves.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Generic
 
 from nkigym.search.evolution import STALE, appended, next_generation
 from nkigym.search.explorer import Explorer, Node
+from nkigym.search.protocol import State, Step
 from nkigym.search.settings import Settings
-from nkigym.search.space import State, Step
 
 PATIENCE = 60
 """Programs in a row that gain nothing, after which a descent goes on to its next part."""
 HASTE = 30
-"""The same at its end, where programs are long and their prices dear."""
+"""The same at its end, where programs are long and their estimates expensive."""
 GAIN = 0.995
 """What is gained if anything is; less is left to the end."""
 EQUAL = 1.0001
@@ -51,7 +51,7 @@ def descent(explorer: Explorer[State, Step], random: Random, settings: Settings)
     return "converged"
 
 
-def _price(node: Node) -> float:
+def _latency(node: Node) -> float:
     return node.value_ns
 
 
@@ -79,7 +79,7 @@ class _Descents(Generic[State, Step]):
         kinds = self.explorer.space.kinds
         some = [kind for kind in kinds.some if self.number and self.random.random() < 0.5]
         self.number += 1
-        self.explorer.price(start, hopeless_too=True)
+        self.explorer.estimate(start, even_if_hopeless=True)
         node = self._climb(start, _promise, kinds.first, is_free=True)
         middle = self._climb(node, _promise, (*kinds.first, *kinds.then, *some))
         offered = self.explorer.by_kind(middle)
@@ -88,8 +88,8 @@ class _Descents(Generic[State, Step]):
             for kind in kinds.last
             for step in offered.get(kind, ())
         ]
-        made = [node for node in tried if node is not None and node.price_ns is not None]
-        return middle, self._climb(min([middle, *made], key=lambda node: node.rank), _price)
+        made = [node for node in tried if node is not None and node.latency_ns is not None]
+        return middle, self._climb(min([middle, *made], key=lambda node: node.rank), _latency)
 
     def elsewhere(self) -> Node:
         """Where the next one begins: on the way to the best, some steps aside."""
@@ -101,34 +101,38 @@ class _Descents(Generic[State, Step]):
     def _climb(
         self, node: Node, score: Score, only: Collection[str] = (), is_free: bool = False
     ) -> Node:
-        """Where steps that gain lead; with `is_free`, also those that lose nothing. Those of some
-        kinds alone, of programs that are not written out, or all of them.
+        """The program after steps that gain; with `is_free`, also after steps that lose nothing.
+        With `only`, steps of these kinds, while the program is not unrolled.
         """
         failed, untried = 0, self._untried(node, only)
         while untried and failed < (PATIENCE if only else HASTE):
-            kind = self._kind(untried)
-            steps = untried[kind]
-            step = steps.pop(self.random.randrange(len(steps)))
-            if not steps:
-                del untried[kind]
-            child, is_new = self.explorer.attempt(node, step, priced=False)
+            kind, step = self._drawn(untried)
+            child, is_new = self.explorer.attempt(node, step, estimated=False)
             gained, tries = self.gains.get(kind, (0, 0.0))
             self.gains[kind] = gained, tries + (0.1 if child is None else 1)
             if child is None or child is node or (only and not self._is_compact(child)):
                 continue
-            self.explorer.price(child, hopeless_too=bool(only))
-            if child.price_ns is None:
+            self.explorer.estimate(child, even_if_hopeless=bool(only))
+            if child.latency_ns is None:
                 failed += 1
                 continue
             before, after = score(node), score(child)
             self.gains[kind] = gained + (after < GAIN * before), tries + 1
-            if after < GAIN * before or (
-                is_new and after <= EQUAL * before and (is_free or self._is_shorter(child, node))
-            ):
+            is_equal = is_new and after <= EQUAL * before
+            if after < GAIN * before or (is_equal and (is_free or self._is_shorter(child, node))):
                 node, failed, untried = child, 0, self._untried(child, only)
             else:
                 failed += 1
         return node
+
+    def _drawn(self, untried: dict[str, list[Step]]) -> tuple[str, Step]:
+        """A kind, and one of its untried steps, which is removed."""
+        kind = self._kind(untried)
+        steps = untried[kind]
+        step = steps.pop(self.random.randrange(len(steps)))
+        if not steps:
+            del untried[kind]
+        return kind, step
 
     def _untried(self, node: Node, only: Collection[str]) -> dict[str, list[Step]]:
         kinds = self.explorer.by_kind(node).items()

@@ -1,4 +1,4 @@
-"""What a search cannot do, and how that is said."""
+"""Errors of searches."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from neuroncore.errors import KernelError
 
 
 class SearchError(KernelError):
-    """A search that cannot be done as asked; the base of the others."""
+    """A search that is not possible as requested; the base of the others."""
 
 
 class BudgetError(SearchError):
-    """A budget that allows nothing, or that is no budget."""
+    """A budget that allows nothing, or that is not a budget."""
 
 
 class ConstraintError(SearchError):
-    """Constraints that contradict one another or that nothing can meet."""
+    """Constraints that contradict one another or that no candidate can satisfy."""
 
 
 class EmptySpaceError(SearchError):

@@ -5,19 +5,19 @@ from __future__ import annotations
 from random import Random
 
 from nkigym.search.explorer import Explorer, Node
+from nkigym.search.protocol import State, Step
 from nkigym.search.settings import Settings
-from nkigym.search.space import State, Step
 
 STALE = 64
 """Generations without a program that is new, after which evolution has come to its end."""
 TRIES = 8
-"""Steps that are refused before a child stays without."""
+"""Steps that are rejected before a child stays without."""
 
 
 def evolutionary(explorer: Explorer[State, Step], random: Random, settings: Settings) -> str:
     """A population of schedules. A child is a parent's schedule with steps appended, with one of
     its steps changed or left out, or with another's tail; what no longer applies is left out too.
-    The fastest survive, one of each price.
+    The fastest survive, one of each latency.
     """
     population = [explorer.root]
     stale = 0
@@ -34,7 +34,7 @@ def next_generation(
     explorer: Explorer[State, Step], random: Random, population: list[Node],
     children: int, survivors: int,
 ) -> list[Node]:  # fmt: skip
-    """The fastest of a population and its children, one of each price."""
+    """The fastest of a population and its children, one of each latency."""
     born = [_child(explorer, random, population) for _ in range(children)]
     fastest: dict[float, Node] = {}
     for node in sorted((*population, *born), key=lambda node: node.rank):
@@ -66,7 +66,7 @@ def _child(explorer: Explorer[State, Step], random: Random, population: list[Nod
     node = parent
     for _ in range(random.randint(1, 3)):
         node = appended(explorer, random, node)
-    explorer.price(node)
+    explorer.estimate(node)
     return node
 
 
@@ -80,7 +80,7 @@ def appended(explorer: Explorer[State, Step], random: Random, node: Node) -> Nod
     """Any step more that can be taken, if there is one among some."""
     possible = explorer.steps(node)
     for _ in range(TRIES if possible else 0):
-        child = explorer.attempt(node, random.choice(possible), priced=False).node
+        child = explorer.attempt(node, random.choice(possible), estimated=False).node
         if child is not None:
             return child
     return node
@@ -92,9 +92,9 @@ def _chosen(random: Random, population: list[Node]) -> Node:
 
 
 def _replayed(explorer: Explorer[State, Step], node: Node, steps: list[Step]) -> Node:
-    """Where those of the steps lead from a node that can be taken."""
+    """The node after the steps that can be taken, from a node."""
     for step in steps:
         if node.depth < explorer.constraints.max_depth and step in explorer.steps(node):
-            node = explorer.attempt(node, step, priced=False).node or node
-    explorer.price(node)
+            node = explorer.attempt(node, step, estimated=False).node or node
+    explorer.estimate(node)
     return node

@@ -1,8 +1,8 @@
 """The part of a space that has been seen: what strategies walk on.
 
 A candidate is one step that is tried. It passes, in this order: the step's own precondition, what
-is known already, legality, capacity, the bound, the timeline. What is refused is counted with its
-reason. A candidate that its bound keeps from winning is not priced; its steps may still be taken.
+is known already, legality, capacity, the bound, the timeline. What is rejected is counted with its
+reason. A candidate that cannot win by its bound is not estimated; its steps may still be taken.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, Generic, NamedTuple
 from nkigym.search.budget import Meter
 from nkigym.search.constraints import Constraints
 from nkigym.search.errors import SearchError
+from nkigym.search.protocol import RejectedStepError, SearchSpace, State, Step
 from nkigym.search.report import GATES
-from nkigym.search.space import RefusedStepError, SearchSpace, State, Step
 
 NO_BETTER = "at best as long as the best so far"
 
@@ -31,9 +31,9 @@ class Node(Generic[State, Step]):
     """In order of discovery."""
     depth: int
     bound_ns: float
-    price_ns: float | None = None
-    was_judged: bool = False
-    """Whether its price was asked for, or found not to matter."""
+    latency_ns: float | None = None
+    was_considered: bool = False
+    """Whether it was estimated, or found not to matter."""
     parent: Node[State, Step] | None = None
     step: Step | None = None
     singles: Sequence[Any] = ()
@@ -42,8 +42,8 @@ class Node(Generic[State, Step]):
 
     @property
     def value_ns(self) -> float:
-        """Its price, or where it was not priced what it takes at least."""
-        return self.bound_ns if self.price_ns is None else self.price_ns
+        """Its latency, or its bound where it was not estimated."""
+        return self.bound_ns if self.latency_ns is None else self.latency_ns
 
     @property
     def rank(self) -> tuple[float, int]:
@@ -68,16 +68,16 @@ class Node(Generic[State, Step]):
         return [single for node in self.path() for single in node.singles]
 
 
-class Tried(NamedTuple, Generic[State, Step]):
-    """What a candidate led to: None where it was refused, now or before."""
+class Attempt(NamedTuple, Generic[State, Step]):
+    """What a candidate led to: None where it was rejected, now or before."""
 
     node: Node[State, Step] | None
     is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What whoever watches a search is told."""
+class SearchProgress:
+    """The progress that the watcher of a search receives."""
 
     candidates: int
     best_ns: float
@@ -86,35 +86,35 @@ class Seen:
     seconds: float
 
 
-Watcher = Callable[[Seen], None]
-Prices = MutableMapping[str, float]
-"""What is known of prices, by digest."""
+Watcher = Callable[[SearchProgress], None]
+Latencies = MutableMapping[str, float]
+"""Known latencies by digest."""
 
 
 @dataclass(slots=True)
 class Explorer(Generic[State, Step]):
-    """Tries steps, remembers what was found, counts what was refused."""
+    """Tries steps, remembers what was found, counts what was rejected."""
 
     space: SearchSpace[State, Step]
     meter: Meter
     constraints: Constraints = field(default_factory=Constraints)
-    prices: Prices = field(default_factory=dict)
+    latencies: Latencies = field(default_factory=dict)
     found: Callable[[Node[State, Step]], None] | None = None
-    """Told of every candidate that was priced by the timeline."""
+    """Called with every candidate that the timeline has estimated."""
     watcher: Watcher | None = None
     root: Node[State, Step] = field(init=False)
     best: Node[State, Step] | None = field(init=False, default=None)
-    """Of those that qualify."""
+    """The best qualifying node."""
     nodes: dict[Hashable, Node[State, Step] | None] = field(init=False, default_factory=dict)
-    refused: dict[str, Counter[str]] = field(init=False, default_factory=dict)
+    rejected: dict[str, Counter[str]] = field(init=False, default_factory=dict)
     transitions: int = field(init=False, default=0)
     duplicates: int = field(init=False, default=0)
     qualifying: int = field(init=False, default=0)
-    priced: int = field(init=False, default=0)
-    remembered: int = field(init=False, default=0)
+    estimated: int = field(init=False, default=0)
+    cached: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self.refused = {gate: Counter() for gate in GATES}
+        self.rejected = {gate: Counter() for gate in GATES}
         state = self.space.root
         wrong = self.space.illegal(state) or self.space.over_capacity(state)
         if wrong:
@@ -125,7 +125,7 @@ class Explorer(Generic[State, Step]):
         self.root = Node(state, 0, 0, self.space.bound_ns(state))
         self.nodes[self.space.key(state)] = self.root
         self.qualifying += self.constraints.min_depth == 0
-        self.price(self.root)
+        self.estimate(self.root)
 
     def steps(self, node: Node[State, Step]) -> Sequence[Step]:
         """What can be tried from a node; nothing where it is as deep as it may be."""
@@ -135,76 +135,78 @@ class Explorer(Generic[State, Step]):
         return node.steps
 
     def by_kind(self, node: Node[State, Step]) -> dict[str, list[Step]]:
-        """The same, those of a kind together."""
+        """The steps of a node by kind."""
         found: dict[str, list[Step]] = {}
         for step in self.steps(node):
             found.setdefault(self.space.kind(step), []).append(step)
         return found
 
     def attempt(
-        self, node: Node[State, Step], step: Step, priced: bool = True
-    ) -> Tried[State, Step]:
-        """One candidate; one that is only on the way to others need not be priced. Raises Spent
+        self, node: Node[State, Step], step: Step, estimated: bool = True
+    ) -> Attempt[State, Step]:
+        """One candidate; one that is only on the way to others need not be estimated. Raises Spent
         where the budget is.
         """
         self.meter.take()
         tried = self._attempt(node, step)
-        if priced and tried.node is not None:
-            self.price(tried.node)
+        if estimated and tried.node is not None:
+            self.estimate(tried.node)
         if self.watcher is not None:
             best = self.best or self.root
-            seen = Seen(self.meter.candidates, best.value_ns, best.bound_ns, self.meter.seconds)
+            seen = SearchProgress(
+                self.meter.candidates, best.value_ns, best.bound_ns, self.meter.seconds
+            )
             self.watcher(seen)
         return tried
 
-    def _attempt(self, node: Node[State, Step], step: Step) -> Tried[State, Step]:
+    def _attempt(self, node: Node[State, Step], step: Step) -> Attempt[State, Step]:
         try:
             state, singles = self.space.apply(node.state, step)
-        except RefusedStepError as refused:
-            self.refused["step"][str(refused)] += 1
-            return Tried(None, False)
+        except RejectedStepError as rejected:
+            self.rejected["step"][str(rejected)] += 1
+            return Attempt(None, False)
         self.transitions += 1
         key = self.space.key(state)
         if key in self.nodes:
             self.duplicates += 1
-            return Tried(self.nodes[key], False)
+            return Attempt(self.nodes[key], False)
         self.nodes[key] = None
-        if self._refuses("legality", self.space.illegal(state)):
-            return Tried(None, True)
-        if self._refuses("capacity", self.space.over_capacity(state)):
-            return Tried(None, True)
+        if self._rejects("legality", self.space.illegal(state)):
+            return Attempt(None, True)
+        if self._rejects("capacity", self.space.over_capacity(state)):
+            return Attempt(None, True)
         number, depth = len(self.nodes) - 1, node.depth + 1
         child = Node(state, number, depth, self.space.bound_ns(state))
         child.parent, child.step, child.singles = node, step, singles
         self.nodes[key] = child
         self.qualifying += child.depth >= self.constraints.min_depth
-        return Tried(child, True)
+        return Attempt(child, True)
 
-    def price(self, node: Node[State, Step], hopeless_too: bool = False) -> None:
+    def estimate(self, node: Node[State, Step], even_if_hopeless: bool = False) -> None:
         """Ask the timeline, unless it was asked or the bound says enough."""
-        if node.was_judged and not (hopeless_too and node.price_ns is None):
+        if node.was_considered and not (even_if_hopeless and node.latency_ns is None):
             return
-        node.was_judged = True
-        best_ns = inf if hopeless_too or self.best is None else self.best.value_ns
+        node.was_considered = True
+        best_ns = inf if even_if_hopeless or self.best is None else self.best.value_ns
         hopeless = node.bound_ns >= best_ns
-        if not self._refuses("bound", NO_BETTER if hopeless else None):
-            self._price(node)
+        if not self._rejects("bound", NO_BETTER if hopeless else None):
+            self._estimate(node)
 
-    def _refuses(self, gate: str, reason: str | None) -> bool:
+    def _rejects(self, gate: str, reason: str | None) -> bool:
         if reason is None:
             return False
-        self.refused[gate][reason] += 1
+        self.rejected[gate][reason] += 1
         return True
 
-    def _price(self, node: Node[State, Step]) -> None:
+    def _estimate(self, node: Node[State, Step]) -> None:
         digest = self.space.digest(node.state)
-        known = self.prices.get(digest)
-        self.priced += 1
+        known = self.latencies.get(digest)
+        self.estimated += 1
         if known is not None:
-            self.remembered += 1
-            node.price_ns = known
+            self.cached += 1
+            node.latency_ns = known
         else:
-            node.price_ns = self.prices[digest] = self.space.price_ns(node.state)
+            node.latency_ns = self.latencies[digest] = self.space.latency_ns(node.state)
             if self.found is not None:
                 self.found(node)
         qualifies = node.depth >= self.constraints.min_depth

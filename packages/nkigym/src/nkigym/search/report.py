@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 GATES = ("step", "legality", "capacity", "bound")
-"""Where a candidate can be refused, in this order; behind them, the timeline prices it."""
+"""The gates that can reject a candidate, in this order; the timeline estimates the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Report:
 
     `unique` programs were reached by `visited` transitions (the root counted), of which
     `duplicates` led to a program that was known; `qualifying` are deep enough. `candidates` are the
-    steps that were tried, also those that were refused; with it as a budget the same search finds
-    the same. `funnel` counts what each gate refused, by reason. `remembered` prices came from a
+    steps that were tried, also the rejected ones; with it as a budget the same search finds
+    the same. `funnel` counts what each gate rejected, by reason. `cached` latencies came from a
     store. `depths` are how many unique programs are 0, 1, … steps from the root.
     """
 
@@ -31,8 +31,8 @@ class Report:
     duplicates: int
     qualifying: int
     candidates: int
-    priced: int
-    remembered: int
+    estimated: int
+    cached: int
     depths: tuple[int, ...]
     funnel: Mapping[str, Mapping[str, int]]
     stopped: str
@@ -47,7 +47,7 @@ class Report:
 
     def lines(self) -> list[str]:
         """For a person."""
-        refused = [
+        rejected = [
             f"  {number:>9,} at {gate}: {reason}"
             for gate, reasons in self.funnel.items()
             for reason, number in reasons.items()
@@ -59,7 +59,7 @@ class Report:
             f"{self.stopped}), {self.unique:,} unique, {self.visited:,} visited, "
             f"{self.duplicates:,} duplicates, {self.qualifying:,} qualifying",
             f"by depth: {' '.join(map(str, self.depths))}",
-            f"{self.priced:,} priced, {self.remembered:,} of them remembered"
-            + (", refused:" if refused else ""),
-            *refused,
+            f"{self.estimated:,} estimated, {self.cached:,} of them cached"
+            + (", rejected:" if rejected else ""),
+            *rejected,
         ]

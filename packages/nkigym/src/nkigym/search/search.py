@@ -10,19 +10,19 @@ from math import inf
 from random import Random, SystemRandom
 from typing import Generic
 
-from nkigym.search.budget import Budget, Meter, Spent
+from nkigym.search.budget import Budget, BudgetSpent, Meter
 from nkigym.search.constraints import Constraints
 from nkigym.search.errors import ConstraintError, EmptySpaceError, SearchError
-from nkigym.search.explorer import Explorer, Node, Prices, Watcher
+from nkigym.search.explorer import Explorer, Latencies, Node, Watcher
+from nkigym.search.protocol import SearchSpace, State, Step
 from nkigym.search.report import Report
 from nkigym.search.settings import Settings
-from nkigym.search.space import SearchSpace, State, Step
 from nkigym.search.strategies import STRATEGIES
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to search. A negative `seed` asks for one that nobody knows before; the report has it."""
+    """How to search. A negative `seed` draws one; the report contains it."""
 
     strategy: str = "random"
     budget: Budget = field(default_factory=Budget)
@@ -32,7 +32,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            raise SearchError(f"{self.strategy!r} is no strategy", expected=" or ".join(STRATEGIES))
+            raise SearchError(
+                f"{self.strategy!r} is not a strategy", expected=" or ".join(STRATEGIES)
+            )
         if self.settings.num_targets < inf and self.strategy != "random":
             raise ConstraintError(
                 f"{self.strategy} search has no num_targets", expected="random",
@@ -52,23 +54,23 @@ class Outcome(Generic[State, Step]):
 def search(
     space: SearchSpace[State, Step],
     plan: Plan,
-    prices: Prices | None = None,
+    latencies: Latencies | None = None,
     found: Callable[[Node[State, Step]], None] | None = None,
     watcher: Watcher | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome[State, Step]:
     """Look for the fastest program of a space.
 
-    prices: what is known by digest, and what gets to be. found: told of every candidate that the
-    timeline has priced. watcher: told of every candidate. Ctrl-C ends the search, not what it has
-    found.
+    latencies: known latencies by digest, extended by the search. found: told of every candidate
+    that the timeline has estimated. watcher: told of every candidate. Ctrl-C ends the search, not
+    what it has found.
 
     Raises EmptySpaceError where nothing can be tried, SearchError for a root that cannot run,
     ConstraintError where nothing that was found qualifies.
     """
     seed = plan.seed if plan.seed >= 0 else SystemRandom().randrange(2**31)
     meter = Meter(plan.budget, clock)
-    known = {} if prices is None else prices
+    known = {} if latencies is None else latencies
     explorer = Explorer(space, meter, plan.constraints, known, found, watcher)
     opportunities = len(space.steps(explorer.root.state))
     if not opportunities:
@@ -78,7 +80,7 @@ def search(
         )
     try:
         stopped = STRATEGIES[plan.strategy](explorer, Random(seed), plan.settings)
-    except Spent as spent:
+    except BudgetSpent as spent:
         stopped = spent.why
     except KeyboardInterrupt:
         stopped = "interrupted"
@@ -107,10 +109,10 @@ def _report(explorer: Explorer, plan: Plan, seed: int, opportunities: int, stopp
         duplicates=explorer.duplicates,
         qualifying=explorer.qualifying,
         candidates=explorer.meter.candidates,
-        priced=explorer.priced,
-        remembered=explorer.remembered,
+        estimated=explorer.estimated,
+        cached=explorer.cached,
         depths=tuple(depths[depth] for depth in range(max(depths) + 1)),
-        funnel={gate: dict(reasons) for gate, reasons in explorer.refused.items() if reasons},
+        funnel={gate: dict(reasons) for gate, reasons in explorer.rejected.items() if reasons},
         stopped=stopped,
         root_ns=explorer.root.value_ns,
         best_ns=explorer.best.value_ns,

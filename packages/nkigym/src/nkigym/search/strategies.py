@@ -1,6 +1,6 @@
-"""Ways to walk through a space. Each is a generator of nothing: it tries steps until none is left.
+"""Search strategies. Each tries steps until none remains or the budget is spent.
 
-Nothing here looks at a clock. What is tried next depends on the seed and on what was found, so a
+Strategies read no clock. What is tried next depends on the seed and on what was found, so a
 search that time has stopped is the beginning of one that was not.
 """
 
@@ -14,8 +14,8 @@ from typing import TypeVar
 from nkigym.search.descent import descent
 from nkigym.search.evolution import evolutionary
 from nkigym.search.explorer import Explorer, Node
+from nkigym.search.protocol import State, Step
 from nkigym.search.settings import Settings
-from nkigym.search.space import State, Step
 
 Item = TypeVar("Item")
 

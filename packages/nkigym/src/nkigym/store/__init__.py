@@ -7,7 +7,7 @@ from nkigym.store.errors import (
     StoreFullError,
     StoreVersionError,
 )
-from nkigym.store.keys import problem_of
+from nkigym.store.problem_keys import problem_of
 from nkigym.store.recorder import Recorder
 from nkigym.store.store import Problem, Result, Store, Stored
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a store."""
+"""Errors of stores."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StoreError(KernelError):
 
 
 class StoreCorruptError(StoreError):
-    """A file that is no store, or that is damaged."""
+    """A file that is not a store, or that is damaged."""
 
 
 class StoreVersionError(StoreError):
@@ -45,7 +45,7 @@ _PRIMARY = 0xFF  # extended codes have the primary one in their last byte
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TranslatedErrors:
     """A context in which SQLite's errors about a file are ours."""
 
     path: Path
@@ -69,6 +69,6 @@ def _as_ours(path: Path, wrong: sqlite3.DatabaseError, code: int) -> StoreError:
     if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return StoreError(f"{path} cannot be opened or written", got=str(wrong))
     return StoreCorruptError(
-        f"{path} is damaged or no store of nkigym", got=str(wrong),
+        f"{path} is damaged or not a store of nkigym", got=str(wrong),
         hint="it is left as it is; name another file",
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Results of searches in one SQLite file: prices by program, schedules that replay, reports.
+"""Results of searches in one SQLite file: latencies by program, schedules that replay, reports.
 
 Writers in several processes take turns; a writer that is killed leaves what it had committed. A
-file that is damaged, or that another version has written, is refused and not touched.
+file that is damaged, or that another version has written, is rejected and not touched.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from nkigym.store.errors import Said, StoreCorruptError, StoreError, StoreVersionError
+from nkigym.store.errors import StoreCorruptError, StoreError, StoreVersionError, TranslatedErrors
 
 APPLICATION = 0x6E6B6967  # "nkig", in the header of the file
 VERSION = 1
@@ -47,7 +47,7 @@ _TABLES = (
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What is searched: `key` is its content; `costs` the version of the cost constants. Kernels
-    that ask the same orders share a key, whatever their names.
+    that need the same orders share a key, also under different names.
     """
 
     key: str
@@ -61,10 +61,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A program that was priced: its digest, and the steps as JSON values that lead to it."""
+    """A program with its latency: its digest, and the steps as JSON values that lead to it."""
 
     digest: str
-    price_ns: float
+    latency_ns: float
     bound_ns: float
     schedule: tuple[Any, ...]
 
@@ -82,18 +82,16 @@ class Store:
     def __init__(self, path: str | Path, create: bool = True) -> None:
         """Opens the file, or makes it where there is none and `create`.
 
-        Raises StoreError where there is none or it cannot be opened, StoreCorruptError and
+        Raises StoreError where it is absent or cannot be opened, StoreCorruptError and
         StoreVersionError where it is not to be used, StoreBusyError, StoreFullError.
         """
         self.path = Path(path)
-        with Said(self.path):
+        with TranslatedErrors(self.path):
             self._made = self._open(create)
 
     def _open(self, create: bool) -> sqlite3.Connection:
         if not create and not self.path.exists():
-            raise StoreError(
-                f"there is no store {self.path}", hint="`nkigym tune --store` makes it"
-            )
+            raise StoreError(f"store not found: {self.path}", hint="`nkigym tune --store` makes it")
         mode = "rwc" if create else "ro"
         uri = f"file:{quote(str(self.path))}?mode={mode}"
         made = sqlite3.connect(uri, uri=True, timeout=WAIT_S, isolation_level=None)
@@ -122,7 +120,7 @@ class Store:
         root = _digest(problem.program)
         about = (problem.key, problem.name, problem.target, problem.nki, problem.costs, root)
         rows = [
-            (problem.key, r.digest, r.price_ns, r.bound_ns, root, json.dumps(r.schedule))
+            (problem.key, r.digest, r.latency_ns, r.bound_ns, root, json.dumps(r.schedule))
             for r in results
         ]
         with self._transaction() as made:
@@ -140,7 +138,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with Said(self.path):
+        with TranslatedErrors(self.path):
             self._made.execute("BEGIN IMMEDIATE")
             try:
                 yield self._made
@@ -161,8 +159,8 @@ class Store:
         found = [Problem(*row) for digest, *row in rows if self._holds(digest, row[-1])]
         return sorted(found, key=lambda p: (p.name, p.key))
 
-    def prices(self, problem: str) -> dict[str, float]:
-        """Digest → price (ns), of one problem."""
+    def latencies(self, problem: str) -> dict[str, float]:
+        """Digest → latency (ns), of one problem."""
         return dict(self._read("SELECT digest, price_ns FROM results WHERE problem = ?", problem))
 
     def best(self, problem: str, number: int = 1) -> list[Stored]:
@@ -175,8 +173,8 @@ class Store:
             problem, number,
         )  # fmt: skip
         return [
-            Stored(digest, price, bound, tuple(json.loads(schedule)), program)
-            for digest, price, bound, schedule, program, root in rows
+            Stored(digest, latency_ns, bound, tuple(json.loads(schedule)), program)
+            for digest, latency_ns, bound, schedule, program, root in rows
             if self._holds(root, program)
         ]
 
@@ -195,7 +193,7 @@ class Store:
         return True
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        with Said(self.path), closing(self._made.execute(query, values)) as rows:
+        with TranslatedErrors(self.path), closing(self._made.execute(query, values)) as rows:
             return rows.fetchall()
 
 
@@ -218,7 +216,7 @@ def _examine(made: sqlite3.Connection, path: Path) -> None:
     """Raises StoreCorruptError, StoreVersionError."""
     if _header(made, "application_id") != APPLICATION:
         raise StoreCorruptError(
-            f"{path} is a database, but no store of nkigym",
+            f"{path} is a database, but not a store of nkigym",
             hint="it is left as it is; name another file",
         )
     version = _header(made, "user_version")

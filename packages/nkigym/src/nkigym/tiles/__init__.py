@@ -3,13 +3,14 @@
 from nkigym.tiles.parse import parse_tiles
 from nkigym.tiles.program import TileProgram
 from nkigym.tiles.roots import (
+    TilingError,
+    matmul_root,
     repeated_add_root,
     rmsnorm_matmul_root,
     sum_and_product_root,
     tensor_add_root,
 )
 from nkigym.tiles.text import print_tiles
-from nkigym.tiles.tiling import TilingError, matmul_root
 
 __all__ = [
     "TileProgram",

@@ -1,4 +1,4 @@
-"""Reads the text of a tile program back; see nkigym.tiles.text for how it looks."""
+"""Reads the text of a tile program back; see nkigym.tiles.text for the format."""
 
 from __future__ import annotations
 
@@ -64,13 +64,7 @@ class _Reader:
                 raise self.wrong(tree.body[0] if tree.body else tree, "not a program", _HEADER)
         *statements, last = made.body
         read = tuple(self.statement(node) for node in statements)
-        match last:
-            case ast.Return(ast.Name(result)):
-                returns = (result,)
-            case ast.Return(ast.Tuple(items)):
-                returns = tuple(item.id for item in items if isinstance(item, ast.Name))
-            case _:
-                returns = ()
+        returns = _returned(last)
         if returns and returns == tuple(self.outputs):
             return TileProgram(name, tuple(self.parameters.items()), read, dtype, returns)
         every = ", ".join(self.outputs)
@@ -147,19 +141,17 @@ class _Reader:
     def call(self, name: str, operator: str, node: ast.Call) -> Statement:
         record = OPERATORS.get(operator)
         if record is None:
-            raise self.wrong(node, f"{operator} is no operator", ", ".join(OPERATORS))
+            raise self.wrong(node, f"{operator} is not an operator", ", ".join(OPERATORS))
         if node.args:
             raise self.wrong(node.args[0], f"{operator} takes its operands by name")
         given = tuple(self.argument(record, keyword) for keyword in node.keywords)
-        known = [n for n, value in given if isinstance(value, Reference)]
+        known = {n: value for n, value in given if isinstance(value, Reference)}
         for operand in record.operands:
             if operand not in known and operand != record.accumulates:
                 raise self.wrong(node, f"{operator} needs {operand}")
         extents: dict[str, int] = {}
-        for operand, value in given:
-            if isinstance(value, Reference):
-                axes = zip(record.operands[operand], value.extents, strict=True)
-                extents |= {axis: n for axis, n in axes if axis not in extents}
+        for operand, value in reversed(known.items()):
+            extents |= zip(record.operands[operand], value.extents, strict=True)
         extents[ONE] = 1
         return Statement(operator, given, self.define(name, tuple(map(extents.get, record.result))))
 
@@ -173,7 +165,7 @@ class _Reader:
             case ast.Constant(bool() | int() | float() | str() as value):
                 return keyword.arg, value
             case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)) if value:
-                return keyword.arg, -value  # a zero of its own is no number of its own
+                return keyword.arg, -value  # -0.0 has no value number of its own
         raise self.wrong(keyword.value, f"not a value of {keyword.arg}")
 
     def define(self, name: str, extents: Sequence[int | None]) -> Reference:
@@ -187,7 +179,7 @@ class _Reader:
         """All or part of a variable."""
         if isinstance(node, ast.Name):
             if node.id not in self.tiles:
-                raise self.wrong(node, f"{node.id} is no variable", ", ".join(self.tiles))
+                raise self.wrong(node, f"{node.id} is not a variable", ", ".join(self.tiles))
             return tile(node.id, *self.tiles[node.id])
         found = self.part(node, self.tiles, "a variable")
         return part_of_tile(found.name, *found.intervals)
@@ -223,3 +215,13 @@ class _Reader:
                     yield extent
                 case _:
                     raise self.wrong(node, "not an extent", "a positive integer")
+
+
+def _returned(last: ast.stmt) -> tuple[str, ...]:
+    """The names that a statement returns; nothing for any other statement."""
+    match last:
+        case ast.Return(ast.Name(result)):
+            return (result,)
+        case ast.Return(ast.Tuple(items)):
+            return tuple(item.id for item in items if isinstance(item, ast.Name))
+    return ()

@@ -50,6 +50,16 @@ class Statement(NamedTuple):
         """The tensors it reads; of a store also what it writes, which is its second argument."""
         return [value for _, value in self.arguments if isinstance(value, Reference)]
 
+    @property
+    def operands(self) -> dict[str, Reference]:
+        """The arguments that are tensors, by name."""
+        return {n: value for n, value in self.arguments if isinstance(value, Reference)}
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """The other arguments, by name."""
+        return {n: value for n, value in self.arguments if not isinstance(value, Reference)}
+
 
 class TileProgram(NamedTuple):
     """A function of tensors as statements over tiles."""

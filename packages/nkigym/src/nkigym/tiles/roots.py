@@ -1,7 +1,7 @@
-"""Roots of functions of several operators, tile by tile, loads and all.
+"""Root programs of functions, tile by tile, loads and all.
 
-As for one operator, every position of the results repeats the whole function with loads of its own;
-what a function sums up is summed up tile after tile.
+Positions are taken in the order of the result's axes, contracted tiles inside them. Each position
+of a result repeats the whole function with loads of its own; sums add tile after tile.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
+from neuroncore.errors import KernelError
 from nkigym.tiles.operators import (
     ACTIVATION,
     MATMUL,
@@ -33,12 +34,44 @@ from nkigym.tiles.program import (
     part_of,
     tile,
 )
-from nkigym.tiles.tiling import TILE, TilingError
 
 EPSILON = 2.0**-20
 """What rmsnorm adds to the mean of squares."""
 
+TILE = 128
+"""Elements of a tile along every dimension: the partitions of SBUF."""
+
 Position = tuple[int, int]
+
+
+class TilingError(KernelError):
+    """A function whose tensors cannot be cut into whole tiles."""
+
+
+def matmul_root(
+    rows: int, columns: int, contraction: int, *, dtype: str = "float32", names: str = "AB"
+) -> TileProgram:
+    """The root of `output = A.T @ B` for a stationary A (K, M) and a moving B (K, N), in tiles.
+
+    >>> len(matmul_root(rows=2, columns=2, contraction=2).statements)
+    29
+
+    Raises TilingError for fewer than one tile along a dimension.
+    """
+    for axis, number in {"M": rows, "N": columns, "K": contraction}.items():
+        if number < 1:
+            raise TilingError(f"{number} tiles along {axis}", expected="at least one")
+    left, right = names
+    parameters = {left: (contraction, rows), right: (contraction, columns)}
+    made = _Straight(parameters, {OUTPUT: (rows, columns)}, dtype)
+    for m, n in product(range(rows), range(columns)):
+        total: Reference | None = None
+        for k in range(contraction):
+            operands = {"stationary": made.load(left, (k, m)), "moving": made.load(right, (k, n))}
+            total = made.accumulated(operands, total)
+        assert total is not None
+        made.store(total, OUTPUT, (m, n))
+    return made.program()
 
 
 def tensor_add_root(rows: int, columns: int) -> TileProgram:
@@ -86,7 +119,7 @@ def sum_and_product_root(rows: int, columns: int) -> TileProgram:
 def rmsnorm_matmul_root(rows: int, columns: int, contraction: int) -> TileProgram:
     """The root of `output = (A / sqrt(mean(A², axis=1) + EPSILON)) @ B` for A (M, K) and B (K, N).
 
-    TensorE takes A with K on partitions, so every tile is turned.
+    TensorE takes A with K on partitions, so every tile is transposed.
 
     >>> len(rmsnorm_matmul_root(1, 1, 1).statements)
     11
@@ -105,9 +138,7 @@ def rmsnorm_matmul_root(rows: int, columns: int, contraction: int) -> TileProgra
                 "stationary": made.call(TRANSPOSE, {"data": scaled}),
                 "moving": made.load("B", (k, n)),
             }
-            if total is not None:
-                operands["accumulator"] = total
-            total = made.call(MATMUL, operands)
+            total = made.accumulated(operands, total)
         assert total is not None
         made.store(total, OUTPUT, (m, n))
     return made.program()
@@ -119,6 +150,7 @@ class _Straight:
 
     parameters: Mapping[str, Position]
     outputs: Mapping[str, Position]
+    dtype: str = "float32"
     statements: list[Statement] = field(default_factory=list)
     made: int = 0
 
@@ -158,6 +190,10 @@ class _Straight:
         self.statements.append(Statement(operator.name, arguments, made))
         return made
 
+    def accumulated(self, operands: Mapping[str, Reference], total: Reference | None) -> Reference:
+        """A product, added to the total so far."""
+        return self.call(MATMUL, {**operands, **({"accumulator": total} if total else {})})
+
     def store(self, made: Reference, output: str, at: Position) -> None:
         where = self.part(output, at)
         self.statements.append(Statement(STORE, (("src", made), ("dst", where)), where))
@@ -177,6 +213,4 @@ class _Straight:
 
     def program(self) -> TileProgram:
         parameters = tuple((name, self.shape(name)) for name in self.parameters)
-        return TileProgram(
-            "f", parameters, tuple(self.statements), "float32", tuple(self.outputs)
-        )  # fmt: skip
+        return TileProgram("f", parameters, tuple(self.statements), self.dtype, tuple(self.outputs))

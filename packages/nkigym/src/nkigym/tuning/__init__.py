@@ -1,8 +1,15 @@
 """The fastest schedule of a kernel: searched, proved, as source."""
 
-from nkigym.tuning.errors import ProofError
-from nkigym.tuning.problem import problem
-from nkigym.tuning.proof import Check, prove, replayed
 from nkigym.tuning.tune import Tuned, tune
+from nkigym.tuning.verification import Check, VerificationError, replayed, verify_winner
+from nkigym.tuning.workload import problem
 
-__all__ = ["Check", "ProofError", "Tuned", "problem", "prove", "replayed", "tune"]
+__all__ = [
+    "Check",
+    "Tuned",
+    "VerificationError",
+    "problem",
+    "replayed",
+    "tune",
+    "verify_winner",
+]

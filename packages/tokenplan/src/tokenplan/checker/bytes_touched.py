@@ -63,7 +63,7 @@ def _by_stride(dim: tuple[int, int]) -> tuple[int, int]:
 
 
 def _merged(starts: np.ndarray, width: int) -> np.ndarray:
-    """Intervals of this width from sorted starts, those that touch made one."""
+    """Intervals of this width from sorted starts, adjacent ones merged."""
     fresh = np.flatnonzero(np.diff(starts) > width) + 1
     first = starts[np.concatenate(([0], fresh))]
     last = starts[np.concatenate((fresh - 1, [len(starts) - 1]))] + width

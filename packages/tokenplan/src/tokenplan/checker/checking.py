@@ -82,7 +82,7 @@ def _check_trips(file: PlanFile, trips: Mapping[str, int]) -> None:
     known = file.trips()
     for loop, count in trips.items():
         if loop not in known:
-            raise PlanFileError("--trips", f"{loop} is no loop of {file.kernel}: {list(known)}")
+            raise PlanFileError("--trips", f"{loop} is not a loop of {file.kernel}: {list(known)}")
         if not 0 <= count <= known[loop]:
             raise PlanFileError("--trips", f"{loop} has {known[loop]} trips, not {count}")
 

@@ -49,7 +49,7 @@ def false_claims(unrolled: Unrolled, needed: list[int]) -> Iterator[Finding]:
             code = NOT_PARALLEL if claim.what == "parallel" else TOO_DEEP
             what = "parallel" if claim.what == "parallel" else f"a pipeline of depth {claim.depth}"
             yield Finding(
-                code, f"loop {claim.loop} is no {what}: {earlier} must be done before {later}",
+                code, f"loop {claim.loop} is not {what}: {earlier} must be done before {later}",
                 {"claim": claim.index, "loop": claim.loop,
                  "iterations": [unrolled.where(instance) for instance in pair]},
             )  # fmt: skip

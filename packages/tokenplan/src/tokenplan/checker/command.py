@@ -22,7 +22,7 @@ examples:
   tokenplan check tiny.json --interleavings      every way in which the queues can run
 
 The file alone is read: bytes are counted by plain loops, orders by unrolling every iteration. The
-exit code is 0 where nothing is wrong, 1 where something is, 2 for a file that is no plan file, a
+exit code is 0 where nothing is wrong, 1 where something is, 2 for a file that is not a plan file, a
 kernel too big to unroll or a mistake in the options.
 """
 
@@ -74,9 +74,9 @@ def run(
         content = _text(given.plan)
         report = check_plan(read_plan_file(content), options, _say_progress)
         report.findings += further(content)
-    except (PlanFileError, TooBigError) as refused:
+    except (PlanFileError, TooBigError) as error:
         _say_progress("")
-        print(printable([f"tokenplan check: {given.plan}: {refused}"]), file=sys.stderr)
+        print(printable([f"tokenplan check: {given.plan}: {error}"]), file=sys.stderr)
         return 2
     _say_progress("")
     print(json.dumps(as_json(report), indent=1) if given.output_format == "json" else text(report))

@@ -106,7 +106,7 @@ def _missing_wish(
         (),
     )  # fmt: skip
     why = (
-        f"they touch {' and '.join(held)}, which may share bytes" if held else "a join asks for it"
+        f"they touch {' and '.join(held)}, which may share bytes" if held else "a join requires it"
     )
     names = [named(unrolled, instance) for instance in (earlier, later)]
     more = f"; {count} such pairs of instances" if count > 1 else ""

@@ -76,7 +76,7 @@ class Value:
 def load(text: str) -> Value:
     """The one value of a JSON text; raises PlanFileError with line and column."""
     try:
-        return Value(json.loads(text, object_pairs_hook=_object, parse_constant=_refuse))
+        return Value(json.loads(text, object_pairs_hook=_object, parse_constant=_reject))
     except json.JSONDecodeError as wrong:
         place = f"line {wrong.lineno}, column {wrong.colno}"
         raise PlanFileError(place, f"not JSON: {wrong.msg}") from None
@@ -95,8 +95,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _refuse(constant: str) -> Any:
-    raise PlanFileError("the file", f"{constant} is no number of JSON")
+def _reject(constant: str) -> Any:
+    raise PlanFileError("the file", f"{constant} is not a number in JSON")
 
 
 def _shown(value: Any) -> str:

@@ -19,7 +19,7 @@ REMOVES = {"never", "distinct", "commute", "instances", "boxes", "residues"}
 """Rules that find no conflict."""
 
 IN_BOUNDS = "indices that are read on the device stay inside their tensors"
-"""The one assumption that no diagnostic repeats: W1 tells of those indices."""
+"""The one assumption that no diagnostic repeats: W1 reports those indices."""
 
 
 def false_labels(file: PlanFile) -> Iterator[Finding]:

@@ -17,8 +17,8 @@ Visit = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """What one edge asks of the instances of its sink: per instance the last iteration of the
-    shared loops that must be done, as a number; -1 for none.
+    """The requirement of one edge on the instances of its sink: per instance the last iteration of
+    the shared loops that must be done, as a number; -1 for none.
     """
 
     edge: Edge
@@ -54,14 +54,14 @@ def last_iteration(
     at = unrolled.iterations[number][:, : len(distance)] - np.array(distance, np.int64)
     sizes = [unrolled.trips[loop] for loop in op.loops[: len(distance)]]
     found = np.zeros(len(at), np.int64)
-    settled = np.zeros(len(at), bool)
+    decided = np.zeros(len(at), bool)
     for column, size in enumerate(sizes):
         below, above = at[:, column] < 0, at[:, column] >= size
         rest = prod(sizes[column:])
         last = (found + above) * rest - 1  # of the whole nest: inner loops have run to their end
         within = found * size + at[:, column]
-        found = np.where(settled, found, np.where(below | above, last, within))
-        settled |= below | above
+        found = np.where(decided, found, np.where(below | above, last, within))
+        decided |= below | above
     return found
 
 

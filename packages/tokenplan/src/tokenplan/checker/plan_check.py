@@ -138,7 +138,9 @@ class PlanCheck:
         return f"{played} random timings played (seed {seed}): a race in {racy} of them"
 
     def _compare_values(self, times: Times, random: np.random.Generator, seed: int) -> None:
-        """E6 for the first of a few timings whose reads or results are not those of a sequence."""
+        """E6 for the first of a few timings whose reads or results differ from sequential
+        execution.
+        """
         expected = in_sequence(self.memory)
         for timing in range(min(VALUE_TIMINGS, times.start.shape[1])):
             start, end = times.start[:, timing], times.end[:, timing]

@@ -15,16 +15,16 @@ _ENGINES = {"tensor", "vector", "scalar", "gpsimd", "sync"}
 def read_plan_part(
     given: Value, ops: Mapping[str, Op], buffers: Mapping[str, Buffer], trips: Mapping[str, int]
 ) -> Plan:
-    """Raises PlanFileError for a name that nobody has, an operation without queue, a bad length."""
+    """Raises PlanFileError for an unknown name, an operation without queue, a bad length."""
     made = given.fields("queues slots waits prefetch stages")
     queues = {op: queue.text() for op, queue in made["queues"].members().items()}
     if odd := sorted(set(queues) ^ set(ops)):
-        known = "is no operation" if odd[0] in queues else "has no queue"
+        known = "is not an operation" if odd[0] in queues else "has no queue"
         raise made["queues"].wrong(f"{odd[0]} {known}")
     slots = {}
     for name, count in made["slots"].members().items():
         if name not in buffers:
-            raise count.wrong(f"{name} is no buffer")
+            raise count.wrong(f"{name} is not a buffer")
         slots[name] = count.integer(1)
     _check_stages(made, ops)
     _check_prefetch(made, trips, buffers, slots)
@@ -47,7 +47,7 @@ def _unit(queue: str) -> int | None:
 def _check_stages(made: Mapping[str, Value], ops: Mapping[str, Op]) -> None:
     named = [item.text() for stage in made["stages"].items() for item in stage.items()]
     if unknown := [name for name in named if name not in ops]:
-        raise made["stages"].wrong(f"{unknown[0]} is no operation")
+        raise made["stages"].wrong(f"{unknown[0]} is not an operation")
     if absent := [name for name in ops if name not in named]:
         raise made["stages"].wrong(f"{absent[0]} is in no stage")
     if twice := [name for name in named if named.count(name) > 1]:
@@ -62,7 +62,7 @@ def _check_prefetch(
 ) -> None:
     for loop, distance in made["prefetch"].members().items():
         if loop not in trips:
-            raise distance.wrong(f"{loop} is no loop")
+            raise distance.wrong(f"{loop} is not a loop")
         inside = (slots.get(b.id, 1) for b in buffers.values() if b.scope[-1:] == (loop,))
         most, ahead = max(inside, default=1), distance.integer(0)
         if ahead >= most:
@@ -78,7 +78,7 @@ def _wait(index: int, given: Value, ops: Mapping[str, Op], queues: Mapping[str, 
     for role in ("op", "after"):
         named[role] = made[role].text()
         if named[role] not in ops:
-            raise made[role].wrong(f"{named[role]} is no operation")
+            raise made[role].wrong(f"{named[role]} is not an operation")
     op, after = ops[named["op"]], ops[named["after"]]
     queue = made["queue"].text()
     if queues[after.id] != queue:

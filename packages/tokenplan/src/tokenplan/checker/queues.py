@@ -1,7 +1,8 @@
-"""A plan's queues: who runs where, what a wait stands for, what is sure when an instance starts.
+"""A plan's queues: the operations of each queue, the meaning of a wait, and what has completed when
+an instance starts.
 
 A queue issues its instances in program order and completes them in that order, so its counter says
-which of them are done; what a wait knows is a number per queue (a vector clock).
+which of them are done; the state of a wait is a number per queue (a vector clock).
 """
 
 from __future__ import annotations

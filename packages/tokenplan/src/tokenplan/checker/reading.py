@@ -48,7 +48,7 @@ class _Reader:
     trips: dict[str, int] = field(default_factory=dict)
     ops: dict[str, Op] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
-    """Where each operation stands in the program."""
+    """The position of each operation in the program."""
 
     def read(self, file: Value) -> PlanFile:
         given = file.fields(
@@ -98,7 +98,7 @@ class _Reader:
     def check_scopes(self, given: Value) -> None:
         for item, buffer in zip(given.items(), self.buffers.values(), strict=True):
             if unknown := [loop for loop in buffer.scope if loop not in self.trips]:
-                raise item.wrong(f"scope names {unknown[0]}, which is no loop")
+                raise item.wrong(f"scope names {unknown[0]}, which is not a loop")
             for op in self.ops.values():
                 used = any(access.buffer == buffer.id for access in op.accesses)
                 if used and op.loops[: len(buffer.scope)] != buffer.scope:
@@ -167,7 +167,7 @@ class _Reader:
     def known(self, given: Value) -> Op:
         name = given.text()
         if name not in self.ops:
-            raise given.wrong(f"{name} is no operation")
+            raise given.wrong(f"{name} is not an operation")
         return self.ops[name]
 
     def edge(self, index: int, given: Value) -> Edge:
@@ -200,7 +200,7 @@ class _Reader:
         """The name of a buffer that there is."""
         name = given.text()
         if name not in self.buffers:
-            raise given.wrong(f"{name} is no buffer")
+            raise given.wrong(f"{name} is not a buffer")
         return name
 
     def witness(self, given: Value, source: Op, sink: Op) -> Witness:
@@ -240,7 +240,7 @@ class _Reader:
         made = given.fields("loop claim", "depth")
         loop = made["loop"].text()
         if loop not in self.trips:
-            raise made["loop"].wrong(f"{loop} is no loop")
+            raise made["loop"].wrong(f"{loop} is not a loop")
         what = made["claim"].one_of("parallel pipeline")
         if (what == "pipeline") != ("depth" in made):
             raise given.wrong("a pipeline has a depth, and nothing else has")

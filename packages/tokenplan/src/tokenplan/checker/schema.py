@@ -1,7 +1,7 @@
 """The published schema of plan files, held to by code of its own.
 
 `plan.schema.json` is read as data. Of JSON Schema 2020-12 the keywords in `KEYWORDS` are known, and
-what they mean here is what they mean there; a schema with another one is refused.
+what they mean here is what they mean there; a schema with another one is rejected.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def _one_of(given: Value, meant: list[Schema], schema: Schema) -> None:
     for option in meant:
         try:
             _check(given, option)
-        except PlanFileError as refused:
-            wrong.append((_likeness(given, option), refused))
+        except PlanFileError as error:
+            wrong.append((_likeness(given, option), error))
     if len(wrong) == len(meant):
         raise max(wrong, key=lambda entry: entry[0])[1]
     if len(wrong) < len(meant) - 1:
@@ -115,7 +115,9 @@ def _one_of(given: Value, meant: list[Schema], schema: Schema) -> None:
 
 
 def _likeness(given: Value, option: Schema) -> int:
-    """How many members of the value an option knows; for others, whether it is of its type."""
+    """The number of members of the value that an option declares; for others, whether the type
+    matches.
+    """
     while "$ref" in option:
         option = published()["$defs"][option["$ref"].removeprefix("#/$defs/")]
     if not isinstance(given.value, dict):

@@ -17,7 +17,7 @@ def false_implications(
 ) -> list[Finding]:
     """Edges said to be implied, or asked for by a join, that the kept ones do not give.
 
-    An edge with a witness stands for the instances that conflict (`needed`), others for all.
+    An edge with a witness orders the instances that conflict (`needed`), others for all.
     """
     asked = waves(unrolled, edges)
     wrong: dict[int, tuple[Edge, int, int]] = {}
@@ -55,8 +55,10 @@ def false_removals(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> lis
         ends = (index[edge.source], index[edge.sink])
         for later, bits in _conflicts_of(unrolled, memory, edge, *ends):
             at = unrolled.where(later)
-            hit = [n for n in members(bits)
-                   if _apart(unrolled, edge, unrolled.where(n), at) >= edge.distance]  # fmt: skip
+            distances = (
+                (n, _distance(unrolled, edge, unrolled.where(n), at)) for n in members(bits)
+            )
+            hit = [n for n, distance in distances if distance >= edge.distance]
             if hit:
                 found.append(_removed(unrolled, edge, hit[0], later))
                 break
@@ -71,14 +73,14 @@ def strict_edges(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> Itera
         ends = (index[edge.source], index[edge.sink])
         for later, bits in _conflicts_of(unrolled, memory, edge, *ends):
             last = unrolled.where(bits.bit_length() - 1)
-            apart = _apart(unrolled, edge, last, unrolled.where(later))
-            nearest = apart if nearest is None else min(nearest, apart)
+            distance = _distance(unrolled, edge, last, unrolled.where(later))
+            nearest = distance if nearest is None else min(nearest, distance)
             if nearest <= edge.distance:
                 break
         else:
             why = f"the nearest is at {list(nearest)}" if nearest else "there is none"
             yield Finding(
-                REDUNDANT, f"edge {edge} is stricter than any {edge.kind} conflict asks for: {why}",
+                REDUNDANT, f"edge {edge} is stricter than any {edge.kind} conflict requires: {why}",
                 {"edge": edge.index, "nearest": nearest and list(nearest)},
             )  # fmt: skip
 
@@ -112,7 +114,7 @@ def _conflicts_of(
                 seen[touch] = seen.get(touch, 0) | 1 << instance
 
 
-def _apart(
+def _distance(
     unrolled: Unrolled, edge: Edge, source: Mapping[str, int], sink: Mapping[str, int]
 ) -> tuple[int, ...]:
     """The distance between two instances of the edge's operations."""
@@ -153,11 +155,11 @@ def false_witnesses(unrolled: Unrolled, edges: list[Edge]) -> Iterator[Finding]:
 def _wrong_witness(
     unrolled: Unrolled, edge: Edge, witness: Witness, earlier: int, later: int
 ) -> str:
-    apart = _apart(unrolled, edge, witness.source, witness.sink)
+    distance = _distance(unrolled, edge, witness.source, witness.sink)
     if earlier >= later:
         return f"{named(unrolled, earlier)} does not come before {named(unrolled, later)}"
-    if apart < edge.distance:
-        return f"it is {list(apart)} iterations apart"
+    if distance < edge.distance:
+        return f"it is {list(distance)} iterations apart"
     buffer = unrolled.file.buffers[witness.buffer]
     if witness.element != buffer.element(witness.byte):
         held = list(buffer.element(witness.byte))
@@ -168,7 +170,9 @@ def _wrong_witness(
     if edge.kind not in kinds:
         both = f"{named(unrolled, earlier)} and {named(unrolled, later)}"
         how = f"but {' and '.join(sorted(kinds))}" if kinds else "and do not conflict there"
-        return f"{both} are no {edge.kind} over byte {witness.byte} of {buffer.id}, {how}"
+        return (
+            f"{both} are not a {edge.kind} conflict over byte {witness.byte} of {buffer.id}, {how}"
+        )
     return ""
 
 

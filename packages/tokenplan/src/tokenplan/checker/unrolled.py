@@ -16,7 +16,7 @@ LARGEST = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Unrolled:
-    """Instances 0 … N-1 in program order; those of one operation are numbered apart, too."""
+    """Instances 0 … N-1 in program order; and, within each operation, by themselves."""
 
     file: PlanFile
     ops: tuple[Op, ...]

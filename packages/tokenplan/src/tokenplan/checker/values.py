@@ -1,4 +1,4 @@
-"""What a plan computes, in symbols: a cell holds a number that stands for its whole history."""
+"""What a plan computes, in symbols: a cell contains a number that identifies its whole history."""
 
 from __future__ import annotations
 

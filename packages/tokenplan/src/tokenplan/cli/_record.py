@@ -43,7 +43,7 @@ def _kernel(where: str, function: str) -> Any:
             raise LaunchError(f"{where} has no {function}")
         kernel = getattr(kernel, part)
     if not callable(kernel):
-        raise LaunchError(f"{function} of {where} is no kernel but {type(kernel).__name__}")
+        raise LaunchError(f"{function} of {where} is not a kernel but {type(kernel).__name__}")
     return kernel
 
 
@@ -74,7 +74,7 @@ def _module(where: str) -> Any:
     if not where.endswith(".py"):
         sys.path.insert(0, str(Path.cwd()))
         if not _exists(where):
-            raise LaunchError(f"there is no module {where}")
+            raise LaunchError(f"no module {where}")
         return importlib.import_module(where)
     path = Path(where)
     sys.path.insert(0, str(path.resolve().parent))

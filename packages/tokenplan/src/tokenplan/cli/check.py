@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterator
 
 from neuroncore.errors import LaunchError
-from tokenplan import checker, document
+from tokenplan import checker
 from tokenplan.checker import Finding
-from tokenplan.key import key_of
+from tokenplan.graph.canonical_key import key_of
+from tokenplan.report import plan_file
 
 
 def run(given: argparse.Namespace) -> int:
-    """Prints the report; 1 where something is wrong, 2 for a file that is no plan file."""
+    """Prints the report; 1 where something is wrong, 2 for a file that is not a plan file."""
     return checker.run(given, _false_key)
 
 
@@ -24,7 +25,7 @@ def _false_key(text: str) -> Iterator[Finding]:
     """E4 where the key is not that of the kernel and the claims in the file."""
     said = json.loads(text)["key"]
     try:
-        made = key_of(document.read(text)[0])
+        made = key_of(plan_file.read(text)[0])
     except LaunchError as damaged:
         yield Finding("E4", f"the key cannot be made again: {damaged.what}, {damaged.got}")
         return

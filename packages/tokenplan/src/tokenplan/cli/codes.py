@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tokenplan.codes import PAGES
+from tokenplan.report.codes import PAGES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuroncore.commands.parser import TARGETS, add_output, add_output_format, add_specs
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program
 from neuroncore.targets import resolve_target
-from tokenplan import document, neuroncore
+from tokenplan import neuroncore
 from tokenplan.analyse import analyse
 from tokenplan.cli.kernels import UsageError, Wanted
-from tokenplan.graph import Claim, Join, Parallel, Pipeline, TokenGraph
+from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGraph
 from tokenplan.neuroncore import AsyncPlan
-from tokenplan.report import dot, explained
+from tokenplan.report import dot, explained, plan_file
 from tokenplan.rules import BUDGET
 
 NEWEST = "0.6"
@@ -42,7 +43,7 @@ def _text(found: Explained) -> str:
 
 
 def _json(found: Explained) -> str:
-    return document.write(found.graph, found.plan.as_json() if found.plan else None)
+    return plan_file.write(found.graph, found.plan.as_json() if found.plan else None)
 
 
 def _trace(found: Explained) -> str:
@@ -65,23 +66,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("kernel", metavar="KERNEL",
         help="FILE.py:FUNCTION, MODULE:FUNCTION, or the file of a program text")  # fmt: skip
-    add("--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
-        help="an argument of the kernel, by name or in order: x=f32[1024,64]; "
-        "or NAME=VALUE")  # fmt: skip
+    add_specs(
+        parser, "an argument of the kernel, by name or in order: x=f32[1024,64]; or NAME=VALUE"
+    )
     add("--nki", default=NEWEST, metavar="VERSION", help=f"NKI version (default {NEWEST})")
-    add("--target", default="trn2", help="trn1|inf2|gen2, trn2|gen3 (default) or trn3|gen4")
+    add("--target", default="trn2", help=TARGETS)
     add("--claim", action="append", default=[], metavar="LOOP=CLAIM",
         help="k=parallel: iterations of k need no order; "
         "'k=pipeline(2)': 2 may be in flight")  # fmt: skip
     add("--join", action="append", default=[], metavar="A,B", type=_two_names,
-        help="operation B shall wait for A, whatever they touch")  # fmt: skip
+        help="operation B waits for A, independent of the bytes they access")  # fmt: skip
     add("--may-alias", action="append", default=[], metavar="A,B", type=_two_names,
         help="parameters A and B may share bytes: all accesses to them stay in order")  # fmt: skip
     add("--budget", type=_budget, default=BUDGET, metavar="N",
         help="steps of the exact search per pair of accesses, beyond which it gives up and the "
         f"order is kept (default {BUDGET:,})")  # fmt: skip
-    add("--output-format", choices=tuple(FORMATS), default="text")
-    add("-o", "--output", type=Path, metavar="FILE", help="where to write it (default: stdout)")
+    add_output_format(parser, tuple(FORMATS))
+    add_output(parser, "where to write it (default: stdout)")
     add("--schedule", action="store_true",
         help="also find queues, buffer slots and waits, and how long that takes")  # fmt: skip
     add("--verbose", action="store_true", help="every order that was removed, one by one")
@@ -142,5 +143,5 @@ def _two_names(text: str) -> tuple[str, str]:
 def _budget(text: str) -> int:
     """A number of steps."""
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of steps: 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps: 1 or more")
     return int(text)

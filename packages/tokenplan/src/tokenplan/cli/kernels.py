@@ -22,7 +22,7 @@ _OURS = ("tokenplan", "nki_runtime", "nki_beta1", "nki_beta2", "neuroncore")
 
 
 class UsageError(LaunchError):
-    """The command line asks for what there is not."""
+    """The command line names a kernel or file that does not exist."""
 
 
 class KernelRunError(LaunchError):

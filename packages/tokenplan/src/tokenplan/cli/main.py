@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from neuroncore.errors import KernelError
+from neuroncore.commands.parser import Command, add_commands
+from neuroncore.commands.parser import make_parser as parser_of
+from neuroncore.commands.running import run
 from tokenplan import checker
-from tokenplan.claims import ClaimError
 from tokenplan.cli import check, codes, explain
-from tokenplan.cli.kernels import KernelRunError, UsageError
+from tokenplan.cli.kernels import UsageError
+from tokenplan.elision.claims import ClaimError
 
 _EXAMPLE = """\
 examples:
@@ -27,16 +26,6 @@ options.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A subcommand: its name, what it is for, its options, what it does."""
-
-    name: str
-    help: str
-    add_options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
 COMMANDS = (
     Command("explain", "which operations of a kernel wait for which, and why",
             explain.add_options, explain.run),
@@ -48,43 +37,13 @@ COMMANDS = (
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line of tokenplan."""
-    parser = argparse.ArgumentParser(
-        "tokenplan",
-        description="Which orders a kernel needs: proved, explained, scheduled, checked.",
-        epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    parser = parser_of(
+        "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        added = commands.add_parser(
-            command.name,
-            help=command.help,
-            description=f"{command.help[0].upper()}{command.help[1:]}.",
-            epilog=_EXAMPLE,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-        command.add_options(added)
-        added.set_defaults(run=command.run, parser=added)
+    add_commands(parser, COMMANDS, _EXAMPLE)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
-    given = make_parser().parse_args(argv)
-    try:
-        code = given.run(given)
-        sys.stdout.flush()
-        return code
-    except BrokenPipeError:  # who reads has seen enough; nothing is left to write at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (UsageError, ClaimError) as mistake:
-        mistake.place = None  # of the command line, not of a program
-        given.parser.exit(2, f"tokenplan: {mistake}\n")
-    except KernelRunError as failed:
-        sys.stderr.write(f"tokenplan: {failed}\n{failed.output}")
-    except KernelError as error:
-        sys.stderr.write(f"tokenplan: {type(error).__name__}: {error}\n")
-    return 1
+    return run("tokenplan", make_parser().parse_args(argv), (UsageError, ClaimError))

@@ -1,7 +1,7 @@
 """Which bytes an access touches, over the iterations of its loops."""
 
-from tokenplan.footprints.levels import (
-    Level,
+from tokenplan.footprints.digit_values import Values, least_common, values_of
+from tokenplan.footprints.digits import (
     Trips,
     blurred,
     digits_of,
@@ -9,11 +9,9 @@ from tokenplan.footprints.levels import (
     linear,
     radices,
 )
-from tokenplan.footprints.still import digits_at, values_at
-from tokenplan.footprints.values import Values, least_common, values_of
+from tokenplan.footprints.loop_invariant import digits_at, values_at
 
 __all__ = [
-    "Level",
     "Trips",
     "Values",
     "blurred",

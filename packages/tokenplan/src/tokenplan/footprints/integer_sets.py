@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuroncore.integers import Digit
 from neuroncore.program import Affine
-from tokenplan.footprints.levels import Level, Trips
+from tokenplan.footprints.digits import Trips
 
 
 class ExhaustedError(Exception):
@@ -60,17 +61,17 @@ class System:
         """A variable per loop."""
         return {loop: self.variable(*trips[loop]) for loop in loops}
 
-    def value(self, level: Level, at: dict[str, str]) -> str:
+    def value(self, level: Digit, at: dict[str, str]) -> str:
         """The digit's first value; its steps are new variables."""
         steps = [f"{c}*{self.variable(0, n - 1)}" for n, c in level.steps]
         return " + ".join([affine(level.offset, at), *steps])
 
-    def meet(self, a: Level, at_a: dict[str, str], b: Level, at_b: dict[str, str]) -> None:
+    def meet(self, a: Digit, at_a: dict[str, str], b: Digit, at_b: dict[str, str]) -> None:
         """Both digits share a value."""
         one, other = self.value(a, at_a), self.value(b, at_b)
         self.constraints.append(f"{1 - a.extent} <= {one} - ({other}) <= {b.extent - 1}")
 
 
 def affine(expression: Affine, at: dict[str, str]) -> str:
-    """An affine expression of iterations, in the variables that stand for them."""
+    """An affine expression of iterations, in the variables that represent them."""
     return " + ".join([str(expression.constant), *(f"{c}*({at[n]})" for n, c in expression.terms)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from neuroncore.targets import Target, resolve_target
-from tokenplan.model import Buffer, Kernel
+from tokenplan.kernel.model import Buffer, Kernel
 
 SBUF, PSUM = "sbuf", "psum"
 

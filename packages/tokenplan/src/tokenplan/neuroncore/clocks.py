@@ -1,8 +1,8 @@
-"""Vector clocks: what an instance knows to have completed when it starts.
+"""Vector clocks: the completions that an instance has observed when it starts.
 
-An instance knows what the one before it on its queue knew, what it waits for, and everything that
-this knew. It completes after all before it on its queue. That a queue may start an instance before
-the one ahead has completed is allowed for.
+An instance has observed what the one before it on its queue had observed, what it waits for, and
+everything that this knew. It completes after all before it on its queue. That a queue may start an
+instance before the one ahead has completed is allowed for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from tokenplan.model import Loop
+from tokenplan.kernel.model import Loop
 from tokenplan.neuroncore.counters import Counted, counted
 from tokenplan.neuroncore.needs import Need
 from tokenplan.neuroncore.nests import Nests, linear, with_trips
@@ -63,9 +63,10 @@ class Run:
         )
 
     def waits_for_itself(self, waits: Iterable[Counted]) -> bool:
-        """Whether a wait asks for completions of what does not come before in program order.
+        """Whether a wait needs completions of operations that do not come before it in program
+        order.
 
-        Without such waits nobody waits for ever.
+        Without such waits no instance waits forever.
         """
         before = {op.id: [] for op in self.ops}
         passed = [0] * len(self.queues)
@@ -138,7 +139,7 @@ def minimal(nests: Nests, needs: Sequence[Need]) -> Minimal:
         run = Run(short)
         every = counted(short, needs)
         if run.waits_for_itself(every):
-            raise AssertionError("a wait asks for what comes later")
+            raise AssertionError("a wait needs a later completion")
         kept = _without_implied(run, every)
         if most == outer:
             return Minimal(tuple(c.need for c in kept), "every iteration was followed")
@@ -162,7 +163,7 @@ def _reach(nests: Nests, needs: Iterable[Need], loops: Iterable[str]) -> dict[st
 
 
 def _without_implied(run: Run, needs: list[Counted]) -> list[Counted]:
-    """Needs without those that others imply."""
+    """Needs without the ones that others imply."""
     follows, shared = run.idle(needs)
     kept = [need for need, idle in zip(needs, follows, strict=True) if not idle]
     for each in [n for n, is_shared in zip(needs, shared, strict=True) if is_shared and n in kept]:
@@ -176,7 +177,7 @@ def _without_implied(run: Run, needs: list[Counted]) -> list[Counted]:
 def repeats(run: Run, waits: list[Counted], needs: list[Counted], back: Mapping[str, int]) -> bool:
     """Whether clocks of the last iterations of these loops are those before, or moved on evenly.
 
-    Then those of every further iteration are, too: clocks are maxima of clocks at most `back`
+    Then the clocks of every further iteration are, too: clocks are maxima of clocks at most `back`
     iterations before.
     """
     starts = run.starts(waits)

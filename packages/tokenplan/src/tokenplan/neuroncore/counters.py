@@ -34,7 +34,7 @@ def counted(nests: Nests, needs: Iterable[Need]) -> list[Counted]:
 
 
 def count(nests: Nests, need: Need) -> Counted:
-    """The need with the numbers of completions that it stands for."""
+    """The need with the numbers of completions that it requires."""
     after = nests.by_id[need.after]
     affine = nests.completions(after, len(need.distance))
     values = values_of(nests, need.op, need.distance, affine)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from neuroncore.program import Affine
-from tokenplan.graph import IMPLIED, KEPT, TokenGraph
-from tokenplan.model import Kernel, Node, Op
+from tokenplan.graph.token_graph import IMPLIED, KEPT, TokenGraph
+from tokenplan.kernel.model import Kernel, Node, Op
 from tokenplan.neuroncore.machine import machine
 from tokenplan.neuroncore.plan import AsyncPlan, Wait
 
@@ -20,7 +20,7 @@ def listing(kernel: Kernel, plan: AsyncPlan) -> str:
     for queue in sorted(set(plan.queues.values())):
         step = machine().step(queue)
         read_by = sorted({plan.queues[w.op] for w in plan.waits if w.queue == queue})
-        told = f", read by {', '.join(read_by)}" if read_by else ", read by nobody"
+        told = f", read by {', '.join(read_by)}" if read_by else ", not read"
         lines += ["", f"stream {queue}: each completion adds {step} to its counter{told}"]
         lines += _body(kernel.body, plan, queue, INDENT)
     return "\n".join(lines)
@@ -77,8 +77,9 @@ def _far(loops: Sequence[str], distance: Sequence[int]) -> str:
 def suggestions(graph: TokenGraph, plan: AsyncPlan) -> list[tuple[str, str]]:
     """Pairs (after, before) that NKI's scheduler could be told to keep the plan's streams.
 
-    Neighbours of one queue in one block whose order no data asks for; the scheduler may swap them,
-    the plan does not. It can only be told more order, and finds what data asks for by itself.
+    Neighbours of one queue in one block whose order no data requires; the scheduler may swap them,
+    the plan does not. It accepts additional orders only, and finds the orders that data requires by
+    itself.
     """
     known = {
         (e.source, e.sink)

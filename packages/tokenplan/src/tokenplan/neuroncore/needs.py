@@ -8,8 +8,8 @@ from math import gcd, prod
 
 import numpy as np
 
-from tokenplan.graph import ALIAS, KEPT, Edge
-from tokenplan.model import Access, Buffer, Kernel, Mode, Op, commute, shared_loops
+from tokenplan.graph.token_graph import ALIAS, KEPT, Edge
+from tokenplan.kernel.model import Access, Buffer, Kernel, Mode, Op, commute, shared_loops
 from tokenplan.neuroncore.nests import least_linear, linear
 
 ACCUMULATE = "accumulate"

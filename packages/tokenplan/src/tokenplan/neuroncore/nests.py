@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from neuroncore.program import Affine
-from tokenplan.model import Kernel, Loop, Node, Op
+from tokenplan.kernel.model import Kernel, Loop, Node, Op
 
 
 def with_trips(kernel: Kernel, most: Mapping[str, int]) -> Kernel:
@@ -36,7 +36,7 @@ def linear(vector: Sequence[int], trips: Sequence[int]) -> int:
 def least_linear(distance: tuple[int, ...], trips: Sequence[int]) -> int:
     """The iterations that certainly lie between j and all that come up to j - distance.
 
-    `distance` is not negative. Where a component borrows from the loop around, everything of the
+    `distance` is not negative. Where a component carries into the loop around it, everything of the
     iteration before is meant, which is nearer than `linear(distance)`.
     """
     nearest = linear(distance, trips)

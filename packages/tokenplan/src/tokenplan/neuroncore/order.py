@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from neuroncore.timeline import CAUSES, ticks_per_ns
 from neuroncore.timeline import machine as machine_of
-from tokenplan.graph import IMPLIED, KEPT, TokenGraph
+from tokenplan.graph.token_graph import IMPLIED, KEPT, TokenGraph
 from tokenplan.neuroncore.counters import values_of
 from tokenplan.neuroncore.machine import DMA, machine
 from tokenplan.neuroncore.needs import of_edges
 from tokenplan.neuroncore.nests import Nests
 from tokenplan.neuroncore.plan import AsyncPlan
 
-NOBODY = -1
+NO_INSTRUCTION = -1
 _DATA, _BUFFER, _ENGINE = (CAUSES.index(cause) for cause in ("data", "buffer", "engine"))
 
 
@@ -44,12 +44,12 @@ class PlannedGate:
     """The last bar of every instance so far, of all gates."""
     played: list[tuple[int, int]] = field(default_factory=list)
     """First and last bar of each instance."""
-    bar: int = NOBODY
+    bar: int = NO_INSTRUCTION
     why: int = _ENGINE
 
     def look(self, floor: int) -> int:
         ready, number = 0, len(self.played)
-        self.bar, self.why = NOBODY, _ENGINE
+        self.bar, self.why = NO_INSTRUCTION, _ENGINE
         for stream, values, why in self.waits:
             value = values[number]
             if value and stream.releases[value - 1] > ready:
@@ -88,7 +88,7 @@ class PlannedOrder:
                 values = values_of(nests, need.op, need.distance, affine).tolist()
                 waits[need.op].append((self.streams[plan.queues[need.op]], values, _DATA))
         cost = _wait_ticks(graph.kernel.target)
-        passed = [NOBODY]
+        passed = [NO_INSTRUCTION]
         self.gates = [
             PlannedGate(
                 self.streams[plan.queues[op.id]], waits[op.id], round(cost * counts[op.id]), passed
@@ -114,7 +114,7 @@ class SerialGate:
     stream: Stream
     cost: int
     """Ticks that a wait takes."""
-    bar: int = NOBODY
+    bar: int = NO_INSTRUCTION
     why: int = _ENGINE
 
     def look(self, floor: int) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 from neuroncore.errors import AttributeValueError
 from neuroncore.program import Affine
 from neuroncore.targets import resolve_target
-from tokenplan.graph import IMPLIED, KEPT, TokenGraph
-from tokenplan.model import Kernel, Mode, shared_loops
+from tokenplan.graph.token_graph import IMPLIED, KEPT, TokenGraph
+from tokenplan.kernel.model import Kernel, Mode, shared_loops
 from tokenplan.neuroncore.capacity import held, rotating
 from tokenplan.neuroncore.clocks import Run, minimal
 from tokenplan.neuroncore.counters import Counted, counted, values_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroncore.program import Program
 from neuroncore.timeline import Timeline, estimate
-from tokenplan.graph import TokenGraph
+from tokenplan.graph.token_graph import TokenGraph
 from tokenplan.neuroncore.counters import values_of
 from tokenplan.neuroncore.nests import Nests
 from tokenplan.neuroncore.order import PlannedOrder, SerialOrder
@@ -47,7 +47,7 @@ class Played:
         return lanes["dma"].busy_ns / self.makespan_ns if self.makespan_ns else 0.0
 
     def exposed(self) -> dict[str, dict[str, float]]:
-        """Engine → cause → how long it stood still between its first and last instruction."""
+        """Engine → cause → the time it is idle between its first and last instruction."""
         lanes = self.timeline.lanes
         return {name: lanes[name].stalls for name in lanes if lanes[name].stalls and name != "dma"}
 

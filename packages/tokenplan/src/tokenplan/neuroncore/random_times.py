@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tokenplan.graph import TokenGraph
+from tokenplan.graph.token_graph import TokenGraph
 from tokenplan.neuroncore.counters import counted, values_of
 from tokenplan.neuroncore.needs import all_needs
 from tokenplan.neuroncore.nests import Nests
@@ -92,7 +92,7 @@ def violations(
     """How many of so many random timings let an instance start too early.
 
     A queue starts an instance when the one before has left it and its waits hold, and completes
-    them in order. `pairs` None are those that the run itself says are needed.
+    them in order. `pairs` None: the pairs that the run itself reports as needed.
     """
     needed = run.needed if pairs is None else pairs
     random, found = np.random.default_rng(seed), 0

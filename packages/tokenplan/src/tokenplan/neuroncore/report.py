@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from neuroncore.program import Program
-from tokenplan.graph import TokenGraph
+from tokenplan.graph.token_graph import TokenGraph
 from tokenplan.neuroncore.listing import listing, schedule_text
 from tokenplan.neuroncore.plan import AsyncPlan
 from tokenplan.neuroncore.play import Comparison, compare

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from neuroncore.program import Loop, Program, Statement
 from neuroncore.targets import resolve_target
-from tokenplan.graph import TokenGraph
-from tokenplan.model import Kernel, Mode, Node, Op
-from tokenplan.model import Loop as PlanLoop
+from tokenplan.graph.token_graph import TokenGraph
+from tokenplan.kernel.model import Kernel, Mode, Node, Op
+from tokenplan.kernel.model import Loop as PlanLoop
 from tokenplan.neuroncore.capacity import held, rotating
 from tokenplan.neuroncore.machine import DMA
 from tokenplan.neuroncore.nests import with_trips
@@ -79,7 +79,7 @@ class _Search:
     def narrowed(
         self, slots: dict[str, int], queues: Mapping[str, str], best: float
     ) -> dict[str, int]:
-        """The slots without those that no time is lost without, largest buffers first."""
+        """The slots without the ones that save no time, largest buffers first."""
         buffers = self.graph.kernel.buffers
         for name in sorted(slots, key=lambda n: (-buffers[n].num_bytes, n)):
             while slots[name] > 1:

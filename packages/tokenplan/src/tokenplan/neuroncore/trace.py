@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from neuroncore.timeline import Bar
-from tokenplan.graph import TokenGraph
-from tokenplan.model import Op
+from tokenplan.graph.token_graph import TokenGraph
+from tokenplan.kernel.model import Op
 from tokenplan.neuroncore.counters import values_of
 from tokenplan.neuroncore.nests import Nests
 from tokenplan.neuroncore.play import Played

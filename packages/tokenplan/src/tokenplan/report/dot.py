@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tokenplan.graph import ALIAS, KEPT, REMOVED, Edge, TokenGraph
-from tokenplan.model import Loop, Node, Op
-from tokenplan.wording import line_of
+from tokenplan.graph.token_graph import ALIAS, KEPT, REMOVED, Edge, TokenGraph
+from tokenplan.graph.wording import line_of
+from tokenplan.kernel.model import Loop, Node, Op
 
 _STYLES = {
     "kept": 'style=solid, color="black"',

@@ -5,10 +5,8 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterator
 
-from tokenplan.graph import ALIAS, IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
-from tokenplan.model import Mode, Op, shared_loops
-from tokenplan.rules import says
-from tokenplan.wording import (
+from tokenplan.graph.token_graph import ALIAS, IMPLIED, JOIN, KEPT, REMOVED, Edge, TokenGraph
+from tokenplan.graph.wording import (
     at_iterations,
     distance_text,
     element,
@@ -17,6 +15,8 @@ from tokenplan.wording import (
     part,
     plural,
 )
+from tokenplan.kernel.model import Mode, Op, shared_loops
+from tokenplan.rules import says
 
 _VERBS = {Mode.read: "reads", Mode.write: "writes", Mode.accumulate: "adds to"}
 _KINDS = {
@@ -98,7 +98,7 @@ class _Report:
             yield f"  {plural(count, 'pair')}: {says(rule)} [{rule}]"
             edges = listed.get(rule, [])
             for edge in edges if self.verbose else edges[:1]:
-                yield f"      {'' if self.verbose else 'such as '}{self._apart(edge)}"
+                yield f"      {'' if self.verbose else 'such as '}{self._distance_text(edge)}"
 
     def remarks(self) -> Iterator[str]:
         """Diagnostics and assumptions."""
@@ -162,7 +162,7 @@ class _Report:
     def _opaque(self, edge: Edge, op: Op) -> bool:
         return any(access.opaque and access.buffer == edge.buffer for access in op.accesses)
 
-    def _apart(self, edge: Edge) -> str:
+    def _distance_text(self, edge: Edge) -> str:
         source, sink = self.ops[edge.source], self.ops[edge.sink]
         first, second = _verbs(edge, source, sink)
         before = f"{op_name(source)} {first} {self._part(edge, source, first)}"

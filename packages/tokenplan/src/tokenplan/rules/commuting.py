@@ -1,6 +1,6 @@
 """Two reads, or two accumulations into the same bytes, in either order give the same."""
 
-from tokenplan.model import commute
+from tokenplan.kernel.model import commute
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "commute"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 
+from neuroncore.integers.gf2 import basis, reduce
 from tokenplan.footprints import Trips
-from tokenplan.model import Access
+from tokenplan.kernel.model import Access
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "cosets"
@@ -18,10 +19,10 @@ def decide(pair: Pair) -> Answer:
     a, b = coset(pair.a, pair.trips), coset(pair.b, pair.trips)
     if a is None or b is None:
         return None
-    return None if _reduce(a[0] ^ b[0], _basis([*a[1], *b[1]])) == 0 else Removed(pair.assumes)
+    return None if reduce(a[0] ^ b[0], basis([*a[1], *b[1]])) == 0 else Removed(pair.assumes)
 
 
-def are_apart(pair: Pair, outer: int) -> bool:
+def are_disjoint(pair: Pair, outer: int) -> bool:
     """Whether no byte of an iteration is one of a later iteration of shared loop `outer`, those
     around it being the same (outer = number of shared loops: all the same).
 
@@ -34,19 +35,19 @@ def are_apart(pair: Pair, outer: int) -> bool:
         return False
     a, b = (end for end in ends if end is not None)
     free = [*a.pop("", ()), *b.pop("", ())]
-    apart = pair.a.swizzle(pair.a.offset.constant) ^ pair.b.swizzle(pair.b.offset.constant)
+    difference = pair.a.swizzle(pair.a.offset.constant) ^ pair.b.swizzle(pair.b.offset.constant)
     for loop in {*a, *b} - {*pair.shared[: outer + 1]}:
         free += [*a.get(loop, ()), *b.get(loop, ())]
     for loop in pair.shared[:outer]:
         free += _same(loop, a, b)
     if outer == len(pair.shared):
-        return _reduce(apart, _basis(free)) != 0
+        return reduce(difference, basis(free)) != 0
     loop = pair.shared[outer]
     one, other = a.get(loop, []), b.get(loop, [])
     for bit in range(max(0, pair.trips[loop][1]).bit_length()):
         above = _same(loop, {loop: one[bit + 1 :]}, {loop: other[bit + 1 :]})
-        differ = apart ^ (other[bit] if other else 0)
-        if _reduce(differ, _basis([*free, *above, *one[:bit], *other[:bit]])) == 0:
+        differ = difference ^ (other[bit] if other else 0)
+        if reduce(differ, basis([*free, *above, *one[:bit], *other[:bit]])) == 0:
             return False
     return True
 
@@ -79,7 +80,8 @@ def _vectors(access: Access, trips: Trips) -> dict[str, list[int]] | None:
 
 
 def coset(access: Access, trips: Trips) -> tuple[int, list[int]] | None:
-    """Base and bits of the bytes over all iterations, after the swizzle; None if they are no coset.
+    """Base and bits of the bytes over all iterations, after the swizzle; None if they are not a
+    coset.
 
     They are one where counts and strides are powers of two that share no address bit.
     """
@@ -104,20 +106,3 @@ def _factors(access: Access, trips: Trips) -> Iterator[tuple[int, int]]:
     for name, step in access.offset.terms:
         if trips[name][1]:
             yield trips[name][1] + 1, step
-
-
-def _basis(vectors: list[int]) -> list[int]:
-    """Independent vectors of the same span, each with a highest bit of its own."""
-    basis: list[int] = []
-    for vector in vectors:
-        vector = _reduce(vector, basis)
-        if vector:
-            basis.append(vector)
-            basis.sort(reverse=True)
-    return basis
-
-
-def _reduce(vector: int, basis: list[int]) -> int:
-    for other in basis:
-        vector = min(vector, vector ^ other)
-    return vector

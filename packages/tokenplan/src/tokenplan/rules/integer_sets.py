@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tokenplan.footprints.integer_sets import ExhaustedError, System, first_point
-from tokenplan.graph import Distance
-from tokenplan.rules import cosets, each_byte, each_value
+from tokenplan.graph.token_graph import Distance
+from tokenplan.rules import byte_enumeration, cosets, value_enumeration
 from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
 
 NAME = "isl"
@@ -27,7 +27,7 @@ def decide(pair: Pair, budget: int) -> Answer:
     The order is tried nearest first: the same iteration, then a later one of the innermost loop,
     then of the loop around it.
     """
-    known = each_value.decide(pair, budget)
+    known = value_enumeration.decide(pair, budget)
     if known is not None:
         return known
     depth = len(pair.shared)
@@ -57,13 +57,15 @@ def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
     """The least distance with a later iteration of shared loop `outer`, those around it being the
     same (outer = number of shared loops: all the same). Raises ExhaustedError.
 
-    Of accesses that are swizzled in two ways, address bits tell first; then the set tells where
-    they might meet, and where it is not empty their bytes are looked at.
+    Accesses that are swizzled in two ways are first distinguished by address bits; then the set
+    gives where they might meet, and where it is not empty their bytes are looked at.
     """
-    if not pair.is_exact and cosets.are_apart(pair, outer):
+    if not pair.is_exact and cosets.are_disjoint(pair, outer):
         return None
     found = _in_sets(pair, outer, budget)
-    return found if found is None or pair.is_exact else each_byte.nearest(pair, outer, budget)
+    return (
+        found if found is None or pair.is_exact else byte_enumeration.nearest(pair, outer, budget)
+    )
 
 
 def _in_sets(pair: Pair, outer: int, budget: int) -> Conflict | None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tokenplan.footprints import Level, blurred, levels_of
-from tokenplan.graph import Distance
-from tokenplan.model import Mode, shared_loops
-from tokenplan.once import once
-from tokenplan.order import Place
+from neuroncore.integers import Digit
+from tokenplan.footprints import blurred, levels_of
+from tokenplan.graph.token_graph import Distance
+from tokenplan.kernel.cached_attribute import once
+from tokenplan.kernel.model import Mode, shared_loops
+from tokenplan.rules.candidate_orders import Place
 
 WRAP_AT = 2**31
 _READ, _WRITE, _ACCUMULATE = Mode.read, Mode.write, Mode.accumulate
@@ -60,7 +61,9 @@ class Pair:
 
     @once
     def fixed(self) -> int:
-        """How many of the shared loops have one iteration for both: those that make the buffer."""
+        """How many of the shared loops have one iteration for both: the loops that allocate the
+        buffer.
+        """
         return len(self.before.buffer.scope)
 
     @once
@@ -80,7 +83,7 @@ class Pair:
         return self.least or (*(0,) * (len(self.shared) - self.later), *(1,) * self.later)
 
     @once
-    def levels(self) -> tuple[tuple[Level, Level], ...]:
+    def levels(self) -> tuple[tuple[Digit, Digit], ...]:
         """Both accesses digit by digit."""
         if not self.is_exact:
             a, b = blurred(self.a), blurred(self.b)
@@ -101,7 +104,7 @@ class Pair:
         return self.a.swizzle == self.b.swizzle
 
     def byte(self, found: int) -> int | None:
-        """Where a byte that the digits share lies in memory."""
+        """The position in memory of a byte that the digits share."""
         return self.a.swizzle(found) if self.is_exact else None
 
 

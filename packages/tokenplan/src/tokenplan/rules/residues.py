@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from tokenplan.footprints import Level, Values
+from neuroncore.integers import Digit, reaches
+from tokenplan.footprints import Values
 from tokenplan.rules.pair import Answer, Pair, Removed
 
 NAME = "residues"
@@ -19,12 +20,12 @@ def decide(pair: Pair) -> Answer:
     m and n meet where it lies strictly between -m and n.
     """
     fixed = pair.shared[: pair.fixed]
-    if any(_apart(a, b, fixed) for a, b in pair.levels):
+    if any(_differ_by_residue(a, b, fixed) for a, b in pair.levels):
         return Removed(pair.assumes)
     return None
 
 
-def are_apart(one: Sequence[Values], other: Sequence[Values]) -> bool:
+def are_disjoint(one: Sequence[Values], other: Sequence[Values]) -> bool:
     """Whether `decide` says so, and boxes do not, of digits that no loop moves."""
     pairs = list(zip(one, other, strict=True))
     if any(a.end <= b.first or b.end <= a.first for a, b in pairs):
@@ -32,7 +33,7 @@ def are_apart(one: Sequence[Values], other: Sequence[Values]) -> bool:
     return any(_miss(a.first - b.first, _divisor(a.steps, b.steps), a, b) for a, b in pairs)
 
 
-def _apart(a: Level, b: Level, fixed: tuple[str, ...]) -> bool:
+def _differ_by_residue(a: Digit, b: Digit, fixed: tuple[str, ...]) -> bool:
     together = a.offset - b.offset
     divisor = gcd(
         *(c for name, c in together.terms if name in fixed),
@@ -46,9 +47,6 @@ def _divisor(*steps: Sequence[tuple[int, int]]) -> int:
     return gcd(*[c for each in steps for _, c in each])
 
 
-def _miss(constant: int, divisor: int, a: Level | Values, b: Level | Values) -> bool:
+def _miss(constant: int, divisor: int, a: Digit | Values, b: Digit | Values) -> bool:
     """Whether constant + divisor · (any integer) is never strictly between both extents."""
-    least = 1 - a.extent
-    if not divisor:
-        return not least <= constant < b.extent
-    return least + (constant - least) % divisor >= b.extent
+    return not reaches(constant, divisor, 1 - a.extent, b.extent)

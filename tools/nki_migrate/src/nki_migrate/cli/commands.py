@@ -7,16 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
+from neuroncore.commands.suggestions import did_you_mean
 from nki_migrate.cli.inputs import read_inputs
 from nki_migrate.cli.options import Notebooks, Paths
 from nki_migrate.cli.settings import Chosen
-from nki_migrate.config import ConfigError, did_you_mean
-from nki_migrate.dialects import detect as detect_dialect
+from nki_migrate.engine.processing import code_of
+from nki_migrate.engine.version_detection import detect as detect_dialect
+from nki_migrate.files.sources import UnreadableSourceError, decode
 from nki_migrate.index import FileIndex, Source
-from nki_migrate.processing import code_of
 from nki_migrate.report.pages import render_all, render_page
 from nki_migrate.rules import all_rules
-from nki_migrate.sources import UnreadableSourceError, decode
+from nki_migrate.settings.request import ConfigError
 
 
 def detect(paths: Paths, notebooks: Notebooks = False) -> None:

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from nki_migrate.cli.settings import Chosen
-from nki_migrate.config import ConfigError
-from nki_migrate.discovery import find_files
-from nki_migrate.findings import FileResult
-from nki_migrate.notebooks import SUFFIX
-from nki_migrate.processing import Task, failed, imports_of
-from nki_migrate.sources import UnreadableSourceError, decode, mentions_nki, read_bytes
-from nki_migrate.writing import ChangedMeanwhileError, ReadOnlyError, replace_file, write_file
+from nki_migrate.engine.notebooks import SUFFIX
+from nki_migrate.engine.processing import Task, failed, imports_of
+from nki_migrate.engine.results import FileResult
+from nki_migrate.files.discovery import find_files
+from nki_migrate.files.sources import UnreadableSourceError, decode, mentions_nki, read_bytes
+from nki_migrate.files.writing import ChangedMeanwhileError, ReadOnlyError, replace_file, write_file
+from nki_migrate.settings.request import ConfigError
 
 STDIN = "-"
 

@@ -15,14 +15,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from neuroncore.commands.running import INTERRUPTED
 from nki_migrate.cli.commands import detect, explain, rules
 from nki_migrate.cli.migrate import migrate
 from nki_migrate.cli.verify import verify
-from nki_migrate.config import ConfigError
 from nki_migrate.facts.observed import FactsError
+from nki_migrate.settings.request import ConfigError
 from nki_migrate.verify.cases import CasesError
 
-INTERRUPTED = 130
 _DEFAULT = "check"
 _OWN_OPTIONS = ("--help", "-h", "--version")
 

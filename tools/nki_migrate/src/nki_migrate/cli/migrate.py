@@ -12,19 +12,21 @@ from pathlib import Path
 
 import typer
 
+from neuroncore.commands.terminal import use_color
+from neuroncore.findings.formats import FORMATS
 from nki_migrate.cli import options as o
+from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
 from nki_migrate.cli.observe import with_observations
 from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
 from nki_migrate.cli.verify import judged, nothing_to_verify, verify_results
-from nki_migrate.config import NEWEST, ConfigError
-from nki_migrate.diffs import unified_diff
-from nki_migrate.findings import FileResult
-from nki_migrate.processing import process_all
-from nki_migrate.reach import with_reach
-from nki_migrate.report import FORMATS, Mode, Report
-from nki_migrate.report.summary import is_hidden, is_manual, is_open
-from nki_migrate.report.text import statistics_table
+from nki_migrate.engine.call_graph import with_reachability
+from nki_migrate.engine.processing import process_all
+from nki_migrate.engine.results import FileResult
+from nki_migrate.report import Mode, make_report
+from nki_migrate.report.report import unified_diff
+from nki_migrate.report.summary import is_hidden, is_manual, is_open, statistics_table
+from nki_migrate.settings.request import ConfigError
 from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS, Limits
 from nki_migrate.verify.table import Row, render_table
 
@@ -86,7 +88,7 @@ def migrate(
 ) -> None:
     """The commands `check`, `diff` and `fix`."""
     mode = _mode(ctx.info_name, diff, check)
-    _refuse(mode, verify, output_dir, add_ignores)
+    _check_mode(mode, verify, output_dir, add_ignores)
     chosen = Chosen(
         source, target, split_ids(select), split_ids(extend_select), split_ids(ignore),
         unsafe_fixes, nl, block_dims, todo, all_or_nothing, step,
@@ -114,7 +116,7 @@ def migrate(
     raise typer.Exit(code)
 
 
-def _refuse(mode: Mode, verify: bool, output_dir: Path | None, add_ignores: bool) -> None:
+def _check_mode(mode: Mode, verify: bool, output_dir: Path | None, add_ignores: bool) -> None:
     """Options that this command does not have; raises typer.BadParameter."""
     if verify and mode == "check":
         _bad("--verify belongs to fix and diff; check changes nothing to verify")
@@ -170,13 +172,6 @@ def _mode(name: str | None, diff: bool, check: bool) -> Mode:
     return "diff" if name == "diff" else "fix"
 
 
-def use_color(choice: str) -> bool:
-    """Whether to colour the report: on a terminal, unless NO_COLOR is set, or when asked."""
-    if choice != "auto":
-        return choice == "always"
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
 def _keep(item: Input, result: FileResult) -> FileResult:
     return result
 
@@ -190,7 +185,7 @@ def _run(
         for item, result in zip(inputs.inputs, process_all(tasks, jobs), strict=True):
             results.append(act(item, result))
             advance()
-    return sorted([*with_reach(results), *inputs.failures], key=lambda result: result.path)
+    return sorted([*with_reachability(results), *inputs.failures], key=lambda result: result.path)
 
 
 @contextmanager
@@ -217,7 +212,7 @@ def _progress(total: int, quiet: bool) -> Iterator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    # without a thread that draws: workers fork only where there is no other thread
+    # without a drawing thread: workers fork only in a process of one thread
     with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("migrating", total=total)
         yield lambda: bar.update(task, advance=1, refresh=True)
@@ -234,7 +229,7 @@ def _report(
 ) -> None:
     if mode == "diff":
         _write_out("".join(unified_diff(result) for result in results))
-    report = Report(
+    report = make_report(
         results,
         target=chosen.target or chosen.config_for(Path.cwd()).get("to", NEWEST),
         source=chosen.source or "auto",
@@ -244,7 +239,7 @@ def _report(
         color=output.color and output.file is None,
         quiet=output.quiet,
         verbose=output.verbose,
-        statistics=output.statistics,
+        with_statistics=output.statistics,
         exit_code=code,
     )
     text = FORMATS[output.format](report)

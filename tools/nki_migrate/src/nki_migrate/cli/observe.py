@@ -15,8 +15,6 @@ from nki_migrate.verify.observe import observe
 from nki_migrate.verify.pair import DEFAULT_TARGET
 from nki_migrate.verify.process import Children, Limits
 
-__all__ = ["with_observations"]
-
 
 def with_observations(
     inputs: Inputs,
@@ -28,7 +26,7 @@ def with_observations(
 ) -> Inputs:
     """The inputs with the facts about each in its request.
 
-    User code runs only where cases are named or `--verify` asks for it anyway. Raises FactsError
+    User code runs only where cases are named or `--verify` needs it anyway. Raises FactsError
     and CasesError.
     """
     observed = Observed()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-Format = Literal["text", "concise", "json", "jsonl", "sarif", "github", "junit"]
+from neuroncore.findings.formats import FORMATS
 
 Paths = Annotated[
     list[str],
@@ -26,7 +26,8 @@ To = Annotated[
 Verify = Annotated[
     bool,
     typer.Option(
-        "--verify", help="(fix, diff) Run old, new and reference for kernels that have a case."
+        "--verify",
+        help="(fix, diff) Run old, new and reference for kernels that have a case.",
     ),
 ]
 CasesFile = Annotated[
@@ -89,7 +90,23 @@ AllOrNothing = Annotated[
 ]
 DiffMode = Annotated[bool, typer.Option("--diff", help="(fix) Do what the diff command does.")]
 CheckMode = Annotated[bool, typer.Option("--check", help="(fix) Do what the check command does.")]
-OutputFormat = Annotated[Format, typer.Option("--output-format", help="Report format.")]
+
+
+def _known_format(name: str) -> str:
+    if name not in FORMATS:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, FORMATS))}.")
+    return name
+
+
+OutputFormat = Annotated[
+    str,
+    typer.Option(
+        "--output-format",
+        metavar=f"<{'|'.join(FORMATS)}>",
+        callback=_known_format,
+        help="Report format.",
+    ),
+]
 OutputFile = Annotated[
     Path | None, typer.Option("--output-file", metavar="FILE", help="Where the report goes.")
 ]

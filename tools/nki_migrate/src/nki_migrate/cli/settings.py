@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nki_migrate.assumptions import parse_assumptions, read_assumptions
-from nki_migrate.config import (
+from nki_migrate.cli.config import (
     NEWEST,
     Config,
     ConfigError,
@@ -18,9 +17,10 @@ from nki_migrate.config import (
     pinned_version,
     read_config,
 )
-from nki_migrate.discovery import DEFAULT_EXCLUDES, Exclusion
-from nki_migrate.ignorefiles import IgnoreRules, is_ignored
-from nki_migrate.request import VERSIONS, Assumption, Request
+from nki_migrate.files.discovery import DEFAULT_EXCLUDES, Exclusion
+from nki_migrate.files.ignore_patterns import IgnoreRules, is_ignored
+from nki_migrate.settings.assumptions import parse_assumptions, read_assumptions
+from nki_migrate.settings.request import VERSIONS, Assumption, Request
 
 
 def split_ids(values: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -106,7 +106,7 @@ def _nearest(folder: Path) -> Config:
 
 
 def known_version(option: str, value: str, known: Iterable[str] = ("auto", *VERSIONS)) -> str:
-    """The value; raises ConfigError when it is no version that we know."""
+    """The value; raises ConfigError for an unknown version."""
     known = tuple(known)
     if value not in known:
         raise ConfigError(f"{option} {value}: not a known version; expected {', '.join(known)}")

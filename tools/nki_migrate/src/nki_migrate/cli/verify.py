@@ -12,19 +12,21 @@ from typing import Annotated, Literal
 
 import typer
 
+from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import Input
 from nki_migrate.cli.options import CasesFile, Jobs, Memory, Timeout
 from nki_migrate.cli.settings import known_version
-from nki_migrate.config import NEWEST
-from nki_migrate.dialects import MIXED, UNKNOWN, detect, file_dialect
-from nki_migrate.findings import FileResult, KernelReport
+from nki_migrate.comments.todos import count_todos
+from nki_migrate.engine.call_graph import reachable_functions
+from nki_migrate.engine.notebooks import SUFFIX
+from nki_migrate.engine.results import FileResult, KernelReport
+from nki_migrate.engine.version_detection import detect
+from nki_migrate.facts.dialects import MIXED, UNKNOWN, file_dialect
+from nki_migrate.files.sources import UnreadableSourceError, decode, read_bytes
 from nki_migrate.index import FileIndex, Source
-from nki_migrate.lower.grid import CORES, uses_grid
-from nki_migrate.notebooks import SUFFIX
-from nki_migrate.reach import reached
-from nki_migrate.request import VERSIONS
-from nki_migrate.sources import UnreadableSourceError, decode, read_bytes
-from nki_migrate.todos import count_todos
+from nki_migrate.rewriting.expressions.compile_time_calls import CORES
+from nki_migrate.rewriting.functions.launch_grid import uses_grid
+from nki_migrate.settings.request import VERSIONS
 from nki_migrate.verify.cases import Case, CasesError, cases_for, read_cases
 from nki_migrate.verify.job import backend_for
 from nki_migrate.verify.pair import DEFAULT_TARGET, Pair, Side, Verdict, merged, verify_pairs
@@ -151,7 +153,7 @@ def nothing_to_verify(cases: Path | None) -> None:
 
 
 def cores_of(case: Case, text: str, path: str) -> tuple[int, ...] | None:
-    """The grid of a case, where it is one of cores that the new kernel still asks for."""
+    """The grid of a case, where it is one of cores that the new kernel still uses."""
     if case.grid is None or len(case.grid) > 1 or case.grid[0] > CORES:
         return None
     try:
@@ -184,7 +186,7 @@ def judged(results: Sequence[FileResult], rows: Sequence[Row] | None) -> list[Fi
 
 
 class _Sides:
-    """Old and new texts of a run, laid out as they lie in their folders."""
+    """Old and new texts of a run, laid out as in their folders."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -238,10 +240,10 @@ def _after(item: Input, version: str) -> str:
 
 
 def _row(verdict: Verdict, results: Mapping[str, FileResult]) -> Row:
-    """Counts of the findings that concern a kernel: all but those of the other kernels.
+    """Counts of the findings that concern a kernel: all but the other kernels' findings.
 
     A case may name a host function, which launches any of the file's kernels. TODOs count where the
-    kernel comes to them, in whatever function and file.
+    kernel comes to them, in any function and file.
     """
     result = results[verdict.file]
     names = {kernel.name for kernel in result.kernels}
@@ -251,7 +253,7 @@ def _row(verdict: Verdict, results: Mapping[str, FileResult]) -> Row:
     if verdict.kernel not in names:
         return Row(verdict, len(applied), count_todos(result.after))
     places: dict[str, set[str]] = {}
-    for path, name in reached(results.values(), (verdict.file, verdict.kernel)):
+    for path, name in reachable_functions(results.values(), (verdict.file, verdict.kernel)):
         places.setdefault(path, set()).add(name)
     todos = sum(count_todos(results[path].after, some) for path, some in places.items())
     return Row(verdict, len(applied), todos)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["BOOL", "FLOAT32", "NUMPY_NAMES", "DType", "promote", "with_scalar"]
-
 FLOAT32 = "float32"
 BOOL = "bool_"
 

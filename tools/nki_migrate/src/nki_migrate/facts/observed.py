@@ -18,17 +18,6 @@ from typing import Any
 from nki_migrate.index import walk
 from nki_migrate.index.source import Source, Span
 
-__all__ = [
-    "SCHEMA",
-    "FactsError",
-    "FileFacts",
-    "Observation",
-    "Observed",
-    "Seen",
-    "facts_of",
-    "read_facts",
-]
-
 SCHEMA = "nki-facts/1"
 _KERNEL_KEYS = {"file", "kernel", "runs", "expressions"}
 _PLACE_KEYS = {"line", "column", "end_line", "end_column"}
@@ -183,7 +172,7 @@ def _inner_parts(path: str) -> tuple[str, ...]:
 
 
 def read_facts(path: Path) -> Observed:
-    """The facts of one file. Raises FactsError for what is no facts file."""
+    """The facts of one file. Raises FactsError for a file of another schema."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -6,91 +6,11 @@ Polynomials decide equality (same normal form); `Facts.proves_at_least` decides 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-__all__ = ["Facts", "Poly", "Quotient"]
-
-Monomial = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Poly:
-    """Integer coefficients in normal form: {("i", "n"): 128, (): 3} is 128·i·n + 3."""
-
-    terms: frozenset[tuple[Monomial, int]]
-
-    @staticmethod
-    def of(terms: Mapping[Monomial, int]) -> Poly:
-        """From coefficients; zeros vanish."""
-        return Poly(frozenset((m, c) for m, c in terms.items() if c))
-
-    @staticmethod
-    def number(value: int) -> Poly:
-        """A constant."""
-        return Poly.of({(): value})
-
-    @staticmethod
-    def atom(name: str) -> Poly:
-        """One open number."""
-        return Poly.of({(name,): 1})
-
-    @property
-    def constant(self) -> int | None:
-        """The value, if no atom is left."""
-        if not self.terms:
-            return 0
-        (monomial, value), *rest = self.terms
-        return value if not rest and not monomial else None
-
-    @property
-    def single_atom(self) -> str | None:
-        """The atom, if the polynomial is just that."""
-        if len(self.terms) != 1:
-            return None
-        ((monomial, value),) = self.terms
-        return monomial[0] if value == 1 and len(monomial) == 1 else None
-
-    def atoms(self) -> frozenset[str]:
-        """All atoms in it."""
-        return frozenset(a for m, _ in self.terms for a in m)
-
-    def __add__(self, other: Poly) -> Poly:
-        total = dict(self.terms)
-        for m, c in other.terms:
-            total[m] = total.get(m, 0) + c
-        return Poly.of(total)
-
-    def __sub__(self, other: Poly) -> Poly:
-        return self + other * Poly.number(-1)
-
-    def __mul__(self, other: Poly) -> Poly:
-        total: dict[Monomial, int] = {}
-        for m1, c1 in self.terms:
-            for m2, c2 in other.terms:
-                m = tuple(sorted(m1 + m2))
-                total[m] = total.get(m, 0) + c1 * c2
-        return Poly.of(total)
-
-    def substitute(self, atom: str, value: Poly) -> Poly:
-        """The polynomial with an atom replaced."""
-        total = Poly.number(0)
-        for m, c in self.terms:
-            rest = tuple(a for a in m if a != atom)
-            piece = Poly.of({rest: c})
-            for _ in range(len(m) - len(rest)):
-                piece = piece * value
-            total = total + piece
-        return total
-
-    def exact_quotient(self, divisor: int) -> Poly | None:
-        """self / divisor when every coefficient divides."""
-        if divisor == 0 or any(c % divisor for _, c in self.terms):
-            return None
-        return Poly.of({m: c // divisor for m, c in self.terms})
-
-    def __str__(self) -> str:
-        return " + ".join("*".join((str(c), *m)) for m, c in sorted(self.terms)) or "0"
+from neuroncore.integers import Polynomial as Poly
+from neuroncore.integers.polynomials import Monomial
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +152,7 @@ class Facts:
             or atom in self.ranges
             or atom in self.quotients
             or atom.startswith("rem ")
-        )  # a quotient of dimensions; a numerator that may be negative is no dimension
+        )  # a quotient of dimensions; a numerator that may be negative is not a dimension
 
     def _least(self, atom: str) -> int:
         if atom in self.positive:

@@ -1,4 +1,4 @@
-"""Abstract values: what an expression of a kernel stands for while it is being rewritten."""
+"""Abstract values: the value of an expression of a kernel that is being rewritten."""
 
 from __future__ import annotations
 
@@ -8,25 +8,6 @@ from typing import Any
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
-
-__all__ = [
-    "Bound",
-    "Const",
-    "Dim",
-    "Grid",
-    "Index",
-    "Mask",
-    "Parameter",
-    "Ref",
-    "Seq",
-    "ShapeOf",
-    "Storage",
-    "Sym",
-    "Tensor",
-    "Unknown",
-    "Value",
-    "is_none",
-]
 
 
 class Value:
@@ -40,7 +21,6 @@ class Unknown(Value):
     """Nothing is known; `text` if the expression can be repeated as it stands."""
 
     text: str = ""
-    rule: str | None = None  # the rule that says why an index or a mask is not understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +192,15 @@ class Storage:
     flat_name: str | None = None  # the HBM tensor that `.ap` is to be called on
     filled: bool = False  # made with a value in every element
     written: bool = False  # some instruction before this one wrote to it
-    given: bool = False  # what it holds is no sum of products: the next product replaces it
+    given: bool = False  # its content is not a sum of products: the next product replaces it
     is_value: bool | None = None  # an instruction's result; False: a declared tensor
     like: str | None = None  # of unknown rank: tensors with the same word have the same shape
     mentions: frozenset[tuple[str, int]] | None = None  # (name, version) in a name not made here
     basis: str = ""  # the observed fact that says what it is
     is_resident: bool = False  # in HBM up to 0.1, on chip from 0.2 on: it needs no load
-    gather: object = None  # `lower.gathers.Gather`: rows of another tensor that a tile picks
+    gather: object = (
+        None  # `rewriting.views.gathers.Gather`: rows of another tensor that a tile picks
+    )
 
 
 @dataclass(frozen=True, slots=True)

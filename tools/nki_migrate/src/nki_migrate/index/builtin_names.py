@@ -16,8 +16,6 @@ from functools import lru_cache
 from nki_migrate.index.file import FileIndex
 from nki_migrate.index.walking import children
 
-__all__ = ["is_shadowed", "shadowed_call"]
-
 _NAMES = frozenset(n for n in dir(builtins) if n.isidentifier() and not n.startswith("_"))
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\s*\(")
 _Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -25,7 +23,7 @@ _Own = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 def is_shadowed(index: FileIndex, node: ast.AST, name: str) -> bool:
-    """Whether the name of a builtin stands for something else where the node is."""
+    """Whether the name of a builtin is rebound where the node is."""
     around = tuple(index.ancestors(node)) or (node,)
     for scope in (s for s in around if isinstance(s, _Scope | ast.Module)):
         if name in _bound_in(scope):
@@ -39,7 +37,7 @@ def shadowed_call(
 ) -> str | None:
     """A builtin that new code at the node calls, and the old did not, where it is another thing.
 
-    A call of the old code is the file's own, and may stand in the new code as often as before.
+    A call of the old code is the file's own, and may be in the new code as often as before.
     """
     called = _calls(new)
     more = called - _calls(old) if called else called

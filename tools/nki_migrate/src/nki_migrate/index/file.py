@@ -1,4 +1,4 @@
-"""One file's index: what names stand for, what runs on the device, who launches it."""
+"""One file's index: the meaning of names, the functions of the device, their launches."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 from nki_migrate.index.names import ImportedName, dotted, imported_names, shorten
 from nki_migrate.index.source import Source
 from nki_migrate.index.walking import children
-
-__all__ = ["FileIndex", "Function", "Launch"]
 
 _JIT = {"nki.jit", "torch_neuronx.nki_jit", "nki.trace"}
 _HARNESS = {"nki.baremetal", "nki.benchmark", "nki.profile", "nki.simulate_kernel", "nki.simulate"}

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["ImportedName", "dotted", "imported_names", "shorten"]
-
 _PREFIXES = (
     ("neuronxcc.nki.language", "nl"),
     ("neuronxcc.nki.isa", "nisa"),
@@ -28,7 +26,7 @@ _PREFIXES = (
 
 @dataclass(frozen=True, slots=True)
 class ImportedName:
-    """One alias of an import statement: `local` stands for the dotted path `path`."""
+    """One alias of an import statement: `local` is the dotted path `path`."""
 
     local: str
     path: str

@@ -7,8 +7,6 @@ from pathlib import PurePath
 
 from nki_migrate.index.file import FileIndex, Function, Launch
 
-__all__ = ["Project"]
-
 
 @dataclass(slots=True)
 class Project:

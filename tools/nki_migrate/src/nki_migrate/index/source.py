@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from functools import cached_property
 
-from nki_migrate.findings import Edit
-
-__all__ = ["Source", "Span", "apply_edits", "python_lines"]
+from neuroncore.findings import Edit, Region, python_lines
 
 Span = tuple[
     int, int, int, int
@@ -45,6 +42,10 @@ class Source:
         end = self._characters(end_line, node.end_col_offset or 0)  # type: ignore[attr-defined]
         return line, start + 1, end_line, end + 1
 
+    def region(self, node: ast.AST) -> Region:
+        """The place of a node in this file."""
+        return Region(self.path, *self.span(node))
+
     def segment(self, node: ast.AST) -> str:
         """The text of a node, exactly as written."""
         line, column, end_line, end_column = self.span(node)
@@ -64,11 +65,6 @@ class Source:
         if text.isascii():
             return utf8_offset
         return len(text.encode()[:utf8_offset].decode())
-
-
-def python_lines(text: str) -> list[str]:
-    """Lines as the Python parser counts them: form feeds and the like do not end one."""
-    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
 
 
 def apply_edits(source: Source, edits: Iterable[Edit]) -> str:

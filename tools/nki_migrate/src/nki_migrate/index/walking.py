@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ast
 
-__all__ = ["children", "walk"]
-
 # What holds no node, or only nodes without a place.
 _BARE = {
     *("ctx", "op", "ops", "id", "attr", "kind", "conversion", "simple", "is_async", "level"),

@@ -48,9 +48,8 @@ def _how(rule: Rule) -> str:
 
 
 def _example(example: Example) -> list[str]:
-    asked = " (with `--unsafe-fixes`)" if example.unsafe else ""
     old = ["Old:", "", _FENCE, example.bad.rstrip(), "```", ""]
-    return [*old, f"New{asked}:", "", _FENCE, example.good.rstrip(), "```", ""]
+    return [*old, "New:", "", _FENCE, example.good.rstrip(), "```", ""]
 
 
 def render_all(rules: Iterable[Rule]) -> str:

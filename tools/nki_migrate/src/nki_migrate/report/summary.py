@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nki_migrate.findings import FileResult, FileStatus, Finding, KernelReport, Safety, Severity
+from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.engine.results import FileResult, FileStatus, KernelReport
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Totals of a run.
 
-    `safe` and `unsafe_applied` count findings with edits, `unsafe_hidden` those that wait for
-    `--unsafe-fixes`, `manual` those that a person has to resolve.
+    `safe` and `unsafe_applied` count findings with edits, `unsafe_hidden` the ones that need
+    `--unsafe-fixes`, `manual` the ones that a person has to resolve.
     """
 
     files: int
@@ -34,7 +35,7 @@ class Summary:
 
 
 def is_open(finding: Finding) -> bool:
-    """Whether a finding asks for something: notes do not."""
+    """Whether a finding needs an action: notes do not."""
     return finding.severity is not Severity.NOTE
 
 
@@ -63,7 +64,7 @@ def summarize(results: Sequence[FileResult]) -> Summary:
         unsafe_applied=sum(finding.applied for finding in unsafe),
         unsafe_hidden=sum(is_hidden(finding) for finding in unsafe),
         manual=len(manual),
-        manual_kernels=len({(finding.path, finding.kernel) for finding in manual}),
+        manual_kernels=len({(finding.region.path, finding.kernel) for finding in manual}),
     )
 
 
@@ -100,7 +101,7 @@ def _already(dialect: str, target: str) -> str:
 
 
 def kernel_lists(results: Iterable[FileResult]) -> list[str]:
-    """The kernels that are complete, and those that cannot run yet: what to know before testing."""
+    """The kernels that are complete, and the ones that cannot run yet."""
     kernels = [(result.path, kernel) for result in results for kernel in result.kernels]
     groups = {
         "complete": [item for item in kernels if item[1].complete],
@@ -148,3 +149,10 @@ def statistics(results: Iterable[FileResult]) -> list[RuleCount]:
         )
         for rule, found in sorted(by_rule.items())
     ]
+
+
+def statistics_table(results: Iterable[FileResult]) -> Iterator[str]:
+    """Counts per rule, aligned."""
+    yield f"{'rule':<9}{'found':>7}{'fixed':>7}{'unsafe':>8}{'manual':>8}"
+    for c in statistics(results):
+        yield f"{c.rule:<9}{c.found:>7}{c.fixed:>7}{c.unsafe:>8}{c.manual:>8}"

@@ -1,4 +1,4 @@
-"""All rules by id: the modules `nki<digits>_<subject>` of this package, which define `RULE`."""
+"""All rules by id: the files `nki<digits>.toml` of this package and the hooks beside them."""
 
 from __future__ import annotations
 
@@ -7,29 +7,53 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib.resources import files
 from types import MappingProxyType
 
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rewriting.context.rule_table import RuleTable
+from nki_migrate.rules.rule import Example, Hooks, Rule, read_rule
+from nki_migrate.rules.site import Site
 
-__all__ = ["Example", "Rule", "Site", "all_rules", "rules_by_node"]
+__all__ = ["Example", "Rule", "Site", "all_rules", "rewriting_rules", "rules_by_node"]
 
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Every rule, ordered by id. A module may define `RULES` of one subject instead."""
-    modules = (
-        importlib.import_module(f"{__name__}.{m.name}")
-        for m in pkgutil.iter_modules(__path__)
-        if m.name.startswith("nki")
-    )
-    found = [r for m in modules for r in getattr(m, "RULES", None) or (m.RULE,)]
-    return MappingProxyType({r.id: r for r in sorted(found, key=lambda r: r.id)})
+    """Every rule, ordered by id."""
+    hooks = _all_hooks()
+    data = sorted(f.name for f in files(__name__).iterdir() if f.name.endswith(".toml"))
+    rules = (read_rule(files(__name__) / name, hooks) for name in data)
+    return MappingProxyType({rule.id: rule for rule in rules})
+
+
+def _all_hooks() -> dict[str, Hooks]:
+    """`HOOKS` of each module `nki<digits>_<subject>`: of that rule, or of several by their ids."""
+    found: dict[str, Hooks] = {}
+    for module in pkgutil.iter_modules(__path__):
+        if module.name.startswith("nki"):
+            hooks = importlib.import_module(f"{__name__}.{module.name}").HOOKS
+            own = {module.name.partition("_")[0].upper(): hooks}
+            found |= own if isinstance(hooks, Hooks) else hooks
+    return found
 
 
 def rules_by_node(rules: Iterable[Rule]) -> dict[type[ast.AST], list[Rule]]:
     """The span rules that look at each kind of node, in the order given."""
     found: dict[type[ast.AST], list[Rule]] = {}
     for rule in rules:
-        for kind in dict.fromkeys(rule.nodes):
+        for kind in dict.fromkeys(rule.hooks.nodes):
             found.setdefault(kind, []).append(rule)
     return found
+
+
+@cache
+def rewriting_rules() -> RuleTable:
+    """What the rules decide for the engine of the step 0.1 to 0.2."""
+    rules = all_rules().values()
+    return RuleTable(
+        reasons={reason: r.id for r in rules for reason in r.reasons},
+        calls={name: (r.id, f) for r in rules for name, f in r.hooks.calls.items()},
+        methods={name: f for r in rules for name, f in r.hooks.methods.items()},
+        names={name: r.id for r in rules for name in r.names},
+        messages={r.id: r.hooks.message for r in rules if r.hooks.message is not None},
+    )

@@ -11,8 +11,8 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nki_migrate.findings import Edit, Finding, Safety, Severity
-from nki_migrate.rules.rule import Site
+from neuroncore.findings import Edit, Finding, Safety, Severity
+from nki_migrate.rules.site import Site
 
 
 def keyword(call: ast.Call, name: str) -> ast.keyword | None:
@@ -121,7 +121,7 @@ def _ambiguous(rule: str, call: ast.Call, site: Site, function: str, why: str) -
     return site.finding(
         rule,
         call,
-        f"{function}: parameters changed places and {why}; name the arguments by hand",
+        f"{function}: parameters changed places and {why}; name the arguments manually",
         severity=Severity.ERROR,
         safety=Safety.MANUAL,
         assumption="the call is written in the older order",

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding
-from nki_migrate.rules.rule import Site
-
-__all__ = ["members_for_codes"]
+from neuroncore.findings import Finding
+from nki_migrate.rules.site import Site
 
 # keyword → members by integer code (NKI API stubs of SDK 2.32)
 _CODES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from nki_migrate.findings import Edit
+from neuroncore.findings import Edit
 from nki_migrate.index import walk
-from nki_migrate.rules.rule import Site
+from nki_migrate.rules.site import Site
 
 _JUMPS = (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.YieldFrom, ast.Nonlocal, ast.Global)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety, Severity
+from neuroncore.findings import Finding, Severity
 from nki_migrate.index import walk
 from nki_migrate.rules.private_imports import check_private_import, check_private_names, left
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULES"]
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 # Names of nl and nisa without a successor (migration rules, NKI1103)
 _REMOVED = {
@@ -123,7 +122,7 @@ def _check_top(node: ast.ImportFrom, site: Site) -> Iterator[Finding]:
 
 
 def _check_missing(tree: ast.Module, site: Site) -> Iterator[Finding]:
-    """Lowered kernels use `nisa` (or `nl`) even where the file did not import it."""
+    """RewrittenFunction kernels use `nisa` (or `nl`) even where the file did not import it."""
     for name, module in (("nisa", "nki.isa"), ("nl", "nki.language")):
         if site.index.alias_for(name) is not None or not _unbound(name, site):
             continue
@@ -158,105 +157,8 @@ def _last_nki_import(site: Site) -> ast.stmt | None:
 # What only the old package has: a module that imports it cannot be imported.
 _HARNESS = {"baremetal", "benchmark", "profile", "simulate_kernel", "trace"}
 
-_BAD = """
-import neuronxcc.nki as nki
-import neuronxcc.nki.language as nl
-from neuronxcc.nki.isa import get_nc_version
 
-@nki.jit
-def kernel(x):
-    version = get_nc_version()
-    return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-"""
-_GOOD = """
-import nki
-import nki.language as nl
-from nki.isa import get_nc_version
-
-@nki.jit
-def kernel(x):
-    version = get_nc_version()
-    return nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-"""
-_STEP = ("0.1", "0.2")
-
-RULES = (
-    Rule(
-        id="NKI1101",
-        step=_STEP,
-        klass="a",
-        safety=Safety.SAFE,
-        title="`neuronxcc.nki` is `nki`",
-        page="""\
-Old: `import neuronxcc.nki as nki`, `from neuronxcc import nki`
-
-New: `import nki`; another alias is kept; `benchmark` and other names that are gone are not
-imported, so that the kernels of the file can be: NKI1116 speaks up where they are used
-
-From 0.4 on the old namespace inside a kernel is a compile error.
-""",
-        examples=(Example.of(_BAD, _GOOD),),
-        nodes=(ast.Import, ast.ImportFrom),
-        check=_check,
-    ),
-    Rule(
-        id="NKI1102",
-        step=_STEP,
-        klass="a",
-        safety=Safety.SAFE,
-        title="`neuronxcc.nki.language` and `neuronxcc.nki.isa` are `nki.language` and `nki.isa`",
-        page="""\
-Old: `import neuronxcc.nki.language as nl`
-
-New: `import nki.language as nl`
-
-Where the migrated kernels call `nisa` and the file did not import it, the import is added.
-""",
-        nodes=(ast.Module,),
-        check=_check_missing,
-    ),
-    Rule(
-        id="NKI1103",
-        step=_STEP,
-        klass="a",
-        safety=Safety.SAFE,
-        title="names imported from the old modules come from the new ones",
-        page="""\
-Old: `from neuronxcc.nki.language import par_dim, affine_range`
-
-New: `from nki.language import affine_range`
-
-Names without a successor are dropped; where they are used their own rule speaks up.
-""",
-    ),
-    Rule(
-        id="NKI1104",
-        step=_STEP,
-        klass="a",
-        safety=Safety.SAFE,
-        title="`nki.typing` annotations of local tiles go",
-        page="""\
-Old: `tile: tensor[128, 512] = nl.load(x)`
-
-New: the assignment without the annotation; annotations of parameters stay
-
-0.2 has no `nki.typing`; from 0.3 on it serves parameters.
-""",
-    ),
-    Rule(
-        id="NKI1107",
-        step=_STEP,
-        klass="c",
-        safety=Safety.MANUAL,
-        title="private kernels and compiler modules have no counterpart",
-        page="""\
-Old: `from neuronxcc.nki._private_kernels.mlp import …`, `import neuronxcc.nki.compiler as ncc`
-
-New: the NKI Library, or nothing
-
-Reported at the import; the kernels that use the names stay as they are. An import that nothing
-needs any more goes: of `nki.compiler` for decorators (NKI1114) or addresses (NKI1143), of a type
-that only annotates. The enumerations of `neuronxcc.nki.isa.constants` are in `nki.isa`.
-""",
-    ),
-)
+HOOKS = {
+    "NKI1101": Hooks(nodes=(ast.Import, ast.ImportFrom), check=_check),
+    "NKI1102": Hooks(nodes=(ast.Module,), check=_check_missing),
+}

@@ -6,11 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
-from nki_migrate.lower.in_out import is_in_out
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULE"]
+from neuroncore.findings import Finding, Safety
+from nki_migrate.rewriting.context.mutable_parameters import is_in_out
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _MARK = re.compile(r"\b(\w+)\.(?:tensor\[\s*\w+\.mutable\s*\]|mutable_tensor)")
 
@@ -51,41 +50,4 @@ def _parameters(function: ast.FunctionDef, site: Site) -> Iterator[Finding]:
             yield site.finding("NKI1105", owner.annotation, message, edits=[edit], basis=basis)
 
 
-_BAD = """
-import neuronxcc.nki as nki
-import neuronxcc.nki.typing as nt
-
-@nki.jit
-def kernel(cache: nt.mutable_tensor, other: nt.mutable_tensor):
-    return cache
-"""
-_GOOD = """
-import nki
-import nki.typing as nt
-
-# TODO(nki-migrate NKI1105): tensors that a kernel changes in place have no documented equivalent
-@nki.jit
-def kernel(cache: nt.tensor, other: nt.mutable_tensor):
-    return cache
-"""
-
-RULE = Rule(
-    id="NKI1105",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.MANUAL,
-    title="in/out arguments are written and returned",
-    page="""\
-Old: `def kernel(cache: nt.mutable_tensor)`, `cache: nt.tensor[nt.mutable]`
-
-New: `cache: nt.tensor`; the kernel writes to it and returns it
-
-`nki.typing` documents no mark for such tensors, and kernels of the NKI Library (the caches of
-`attention_block_tkg`) have none: a parameter that is written and returned. That is what is left
-when every `return` of the kernel has the parameter and nothing binds its name anew; otherwise a
-TODO.
-""",
-    examples=(Example.of(_BAD, _GOOD),),
-    nodes=(ast.FunctionDef, ast.Attribute, ast.Name),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.FunctionDef, ast.Attribute, ast.Name), check=_check)

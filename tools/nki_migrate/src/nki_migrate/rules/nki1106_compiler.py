@@ -6,10 +6,9 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULE"]
+from neuroncore.findings import Finding, Safety
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _TODO = "# TODO(nki-migrate NKI1106)"
 
@@ -47,35 +46,4 @@ def _is_decorator(node: ast.AST, site: Site) -> bool:
     )
 
 
-_BAD = """
-import neuronxcc.nki as nki
-
-allocate = nki.compiler.sbuf.mod_alloc
-"""
-_GOOD = """
-import nki
-
-# TODO(nki-migrate NKI1106): `nki.compiler.sbuf.mod_alloc` is gone with `nki.compiler`
-allocate = None
-"""
-
-RULE = Rule(
-    id="NKI1106",
-    step=("0.1", "0.2"),
-    klass="c",
-    safety=Safety.MANUAL,
-    title="`nki.compiler` is gone",
-    page="""\
-Old: `nki.compiler.sbuf.mod_alloc(…)`, `nki.compiler.no_reorder()`
-
-New: `address=` of an allocation, `nl.no_reorder()` from 0.3 on; by hand
-
-A name that the module gives to such a function becomes None, so that the kernels that do without it
-can still be imported; a call of it then fails by name.
-
-Decorators of `nki.compiler` are removed (NKI1114); allocators inside kernels are NKI1143.
-""",
-    examples=(Example.of(_BAD, _GOOD),),
-    nodes=(ast.Attribute, ast.Assign),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Attribute, ast.Assign), check=_check)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULE"]
+from neuroncore.findings import Edit, Finding, Safety
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 
 def _check(node: ast.Attribute | ast.Name, site: Site) -> Iterator[Finding]:
@@ -47,48 +46,4 @@ def _without_arrow(annotation: ast.AST, site: Site) -> Edit:
     return Edit(line, start + 1, end_line, end_column, "")
 
 
-_BAD = """
-import neuronxcc.nki as nki
-
-@nki.jit
-def kernel(x: nki.tensor) -> nki.tensor:
-    return x
-"""
-_GOOD = """
-import nki
-
-@nki.jit
-def kernel(x):
-    return x
-"""
-_BAD_CHECK = """
-import neuronxcc.nki as nki
-
-def is_tensor(x):
-    return isinstance(x, nki.tensor)
-"""
-_GOOD_CHECK = """
-import nki
-
-def is_tensor(x):
-    return isinstance(x, nki.meta.tensor)
-"""
-
-RULE = Rule(
-    id="NKI1110",
-    step=("0.1", "0.2"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`nki.tensor` goes",
-    page="""\
-Old: `def kernel(x: nki.tensor) -> nki.tensor`, `isinstance(x, nki.tensor)`
-
-New: `def kernel(x)`, `isinstance(x, nki.meta.tensor)`
-
-`nki.meta` is documented for 0.2 (SDK 2.28) alone: for a later target uses other than annotations
-stay, with a TODO.
-""",
-    examples=(Example.of(_BAD, _GOOD), Example.of(_BAD_CHECK, _GOOD_CHECK)),
-    nodes=(ast.Attribute, ast.Name),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Attribute, ast.Name), check=_check)

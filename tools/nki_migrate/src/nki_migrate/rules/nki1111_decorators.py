@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.index import Function
-from nki_migrate.rules.rule import Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
-__all__ = ["RULES"]
-
-_STEP = ("0.1", "0.2")
 _HARNESS = {"nki.baremetal", "nki.benchmark", "nki.profile", "nki.trace"}
 
 
@@ -145,90 +143,7 @@ def _simulate(node: ast.Call, site: Site) -> Finding:
     return site.finding("NKI1116", node, message, edits=[site.replace(node, text)])
 
 
-RULES = (
-    Rule(
-        id="NKI1111",
-        step=_STEP,
-        klass="b",
-        safety=Safety.SAFE,
-        title="a function that kernels call carries no `nki.jit`",
-        page="""\
-Old: `@nki.jit(mode="trace")` on a helper
-
-New: no decorator
-
-A decorator that is left raises an error about classes that inherit from `NKIObject`.
-""",
-        nodes=(ast.FunctionDef,),
-        check=_check_function,
-    ),
-    Rule(
-        id="NKI1112",
-        step=_STEP,
-        klass="b",
-        safety=Safety.MANUAL,
-        title="a kernel that kernels call too is launched through `nki.jit(f)`",
-        page="""\
-Old: `@nki.jit` on a function that both the host and a kernel call
-
-New: no decorator, and `nki.jit(f)(x)` at the host's calls; by hand
-""",
-    ),
-    Rule(
-        id="NKI1113",
-        step=_STEP,
-        klass="a",
-        safety=Safety.SAFE,
-        title="`nki.jit(mode=…)` loses its mode",
-        page="""\
-Old: `@nki.jit(mode="simulation")`
-
-New: `@nki.jit`; simulate with `nki.simulate(kernel)(…)` from 0.3 on
-
-0.2 has no simulator, later versions refuse `mode`.
-""",
-    ),
-    Rule(
-        id="NKI1114",
-        step=_STEP,
-        klass="a",
-        safety=Safety.SAFE,
-        title="compiler decorators go",
-        page="""\
-Old: `@nki.compiler.skip_middle_end_transformations`
-
-New: nothing
-
-The passes they steered are not run on kernels any more.
-""",
-    ),
-    Rule(
-        id="NKI1115",
-        step=_STEP,
-        klass="a",
-        safety=Safety.SAFE,
-        title="other options of `nki.jit` go",
-        page="""\
-Old: `@nki.jit(debug_kernel=True)`
-
-New: `@nki.jit`; the finding names the values
-""",
-    ),
-    Rule(
-        id="NKI1116",
-        step=_STEP,
-        klass="c",
-        safety=Safety.MANUAL,
-        title="`nki.baremetal`, `nki.benchmark`, `nki.profile`, `nki.simulate_kernel` are gone",
-        page="""\
-Old: `nki.baremetal(kernel)(x)`, `nki.simulate_kernel(kernel, x)`
-
-New: `kernel(x)`, `nki.simulate(kernel)(x)`; benchmarks by an external profiler
-
-Under the old namespace `baremetal` returns zeros without an error on recent SDKs, so it must
-not stay.
-""",
-        nodes=(ast.Call,),
-        check=_check_call,
-    ),
-)
+HOOKS = {
+    "NKI1111": Hooks(nodes=(ast.FunctionDef,), check=_check_function),
+    "NKI1116": Hooks(nodes=(ast.Call,), check=_check_call),
+}

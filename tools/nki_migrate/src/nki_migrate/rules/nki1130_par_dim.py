@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
-from nki_migrate.lower.creation import create
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULE"]
+from neuroncore.findings import Finding
+from nki_migrate.rewriting.destinations.creation import create
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 
 def _check(node: ast.Attribute | ast.Name, site: Site) -> Iterator[Finding]:
-    """In an annotation it stood for a number: `Tuple[int, nl.par_dim, int]`."""
+    """In an annotation it was for a number: `Tuple[int, nl.par_dim, int]`."""
     if site.canonical(node) != "nl.par_dim" or isinstance(site.index.parent(node), ast.Attribute):
         return
     inner: ast.AST = node
@@ -24,28 +23,4 @@ def _check(node: ast.Attribute | ast.Name, site: Site) -> Iterator[Finding]:
         inner = outer
 
 
-_BAD = """
-tile = nl.ndarray((nl.par_dim(128), 512), dtype=nl.float32, buffer=nl.sbuf)
-"""
-_GOOD = """
-tile = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-"""
-
-RULE = Rule(
-    id="NKI1130",
-    step=("0.1", "0.2"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`nl.par_dim` is gone",
-    page="""\
-Old: `nl.ndarray((nl.par_dim(128), 512), …)`
-
-New: `nl.ndarray((128, 512), …)`
-
-The first dimension of a tensor on chip is the partition dimension, always.
-""",
-    nodes=(ast.Attribute, ast.Name),
-    check=_check,
-    calls={"nl.ndarray": create},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+HOOKS = Hooks(nodes=(ast.Attribute, ast.Name), check=_check, calls={"nl.ndarray": create})

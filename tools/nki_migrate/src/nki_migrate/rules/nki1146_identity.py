@@ -6,21 +6,19 @@ import ast
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Storage, Tensor, Unknown, Value
-from nki_migrate.findings import Safety
-from nki_migrate.lower.context import Context
-from nki_migrate.lower.destination import Target
-from nki_migrate.lower.evaluate import as_dtype, value_of
-from nki_migrate.lower.signatures import CallSite
-from nki_migrate.lower.source_text import as_number, text_of
-from nki_migrate.rules.rule import Example, Rule
-
-__all__ = ["RULE"]
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
+from nki_migrate.rewriting.destinations.destination import mask_region
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.rule import Hooks
 
 
-def _lower(ctx: Context, site: CallSite, target: Target | None) -> Value:
+def _rewrite(ctx: Context, site: CallSite, target: Target | None) -> Value:
     """The statement stays; what 0.1 had in HBM and loaded is on chip already."""
     node = site.get("n")
-    size = as_number(ctx, value_of(ctx, node)) if node is not None else None
+    size = as_number(ctx, ctx.value_of(node)) if node is not None else None
     dtype = as_dtype(ctx, site.get("dtype")) or DType(f"{ctx.alias('nl')}.uint8", "uint8")
     named = target.name if target is not None and target.view is None else None
     if size is None or named is None or not isinstance(ctx.index.parent(site.node), ast.Assign):
@@ -33,33 +31,40 @@ def _lower(ctx: Context, site: CallSite, target: Target | None) -> Value:
     return Tensor(storage, storage.shape)
 
 
-_BAD = """
-identity = nl.shared_identity_matrix(n=128, dtype=nl.bfloat16)
-tile = nl.load(identity)
-wide = nl.exp(tile, dtype=nl.float32)
-"""
-_GOOD = """
-identity = nl.shared_identity_matrix(n=128, dtype=nl.bfloat16)
-tile = identity
-wide = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.sbuf)
-nisa.activation(dst=wide, op=nl.exp, data=identity)
-"""
+def use_resident(ctx: Context, site: CallSite, source: Tensor, target: Target | None) -> Tensor:
+    """A constant that is on chip from 0.2 on needs no load; a tile that changes is a copy."""
+    ctx.report("NKI1146", site.node, f"`{source.storage.name}` is on chip: no load")
+    region = mask_region(ctx, site, source.shape)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
+    name = target.name if target is not None else None
+    plain = region is None and dtype.key == own_dtype(ctx, source).key
+    if plain and name is not None and not _changes(ctx, {name, source.storage.name}):
+        ctx.aliased.add(source.storage.site)
+        return source
+    return copy_into(ctx, site.node, source, dtype, region, target)
 
-RULE = Rule(
-    id="NKI1146",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl.shared_identity_matrix` is a tile on chip",
-    page="""\
-Old: `tile = nl.load(nl_identity)`, the identity being a constant in HBM
 
-New: `tile = nl_identity`; where the kernel writes to the tile, it gets a copy
+def _changes(ctx: Context, names: set[str]) -> bool:
+    """Whether the function writes to what one of the names, or another name of it, represents."""
+    bindings = [n for n in ast.walk(ctx.function.node) if isinstance(n, ast.Assign)]
+    for _ in bindings:  # names of names of …
+        names = names | {
+            t.id
+            for b in bindings
+            if isinstance(b.value, ast.Name) and b.value.id in names
+            for t in b.targets
+            if isinstance(t, ast.Name)
+        }
+    for node in ast.walk(ctx.function.node):
+        written = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        target = node.target if isinstance(node, ast.AugAssign) else node if written else None
+        if isinstance(node, ast.keyword) and node.arg == "dst":
+            target = node.value
+        while isinstance(target, ast.Subscript):
+            target = target.value
+        if isinstance(target, ast.Name) and target.id in names:
+            return True
+    return False
 
-0.4 and later document an SBUF tile, earlier texts only say "tensor".
 
-**Trap.** A DMA of it on top of a tile is wasteful, and `nl.load` refuses what is not in HBM.
-""",
-    calls={"nl.shared_identity_matrix": _lower},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+HOOKS = Hooks(calls={"nl.shared_identity_matrix": _rewrite})

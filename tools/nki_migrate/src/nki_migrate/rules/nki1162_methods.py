@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
-from nki_migrate.facts.values import Dim, Parameter, Seq, Storage, Sym, Tensor, Value
-from nki_migrate.findings import Safety
-from nki_migrate.lower.access import as_tensor
-from nki_migrate.lower.context import Cannot, Context
-from nki_migrate.lower.destination import Target
-from nki_migrate.lower.evaluate import as_dtype, value_of
-from nki_migrate.lower.fitting import broadcast_partitions
-from nki_migrate.lower.observations import guard, seen_one, seen_same
-from nki_migrate.lower.operators import copy_into
-from nki_migrate.lower.signatures import CallSite
-from nki_migrate.lower.source_text import as_number, text_of
-from nki_migrate.lower.sums import note_given
-from nki_migrate.lower.views import own_dtype, spell, storage_dims
-from nki_migrate.rules.rule import Example, Rule
-
-__all__ = ["METHODS", "RULE", "broadcast_to", "lower_broadcast_to"]
+from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
+from nki_migrate.rewriting.destinations.psum_accumulation import note_given
+from nki_migrate.rewriting.inference.observations import guard, seen_one, seen_same
+from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype, spell, storage_dims
+from nki_migrate.rules.rule import Hooks
 
 
 def _tensor(ctx: Context, base: Value, node: ast.Call) -> Tensor:
@@ -36,8 +31,8 @@ def _shape_arguments(node: ast.Call) -> list[ast.expr]:
 
 def _shape(ctx: Context, node: ast.Call) -> tuple[Sym, ...] | None:
     arguments = _shape_arguments(node)
-    value = value_of(ctx, arguments[0]) if len(arguments) == 1 else None
-    items = value.items if isinstance(value, Seq) else tuple(value_of(ctx, a) for a in arguments)
+    value = ctx.value_of(arguments[0]) if len(arguments) == 1 else None
+    items = value.items if isinstance(value, Seq) else tuple(ctx.value_of(a) for a in arguments)
     numbers = tuple(as_number(ctx, v) for v in items)
     return None if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
 
@@ -47,7 +42,7 @@ def broadcast_to(
 ) -> Tensor:
     """A tile repeated along its axes of size one, where a view or a DMA can do it."""
     if shape is None or tile.shape is None or len(shape) != len(tile.shape):
-        raise Cannot("NKI1163", "a broadcast between shapes that are not known", node)
+        raise Cannot(Reason.FREE_BROADCAST, "a broadcast between shapes that are not known", node)
     pairs = list(zip(tile.shape, shape, strict=True))
     same = [ctx.facts.same(a.poly, b.poly) for a, b in pairs]
     if all(same):
@@ -66,28 +61,30 @@ def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym,
         if ctx.facts.same(own.poly, wish.poly) or seen_same(ctx, own.poly, wish.poly):
             continue
         if axis == 0 or not (own.value == 1 or seen_one(ctx, own.poly)):
-            raise Cannot("NKI1163", "a broadcast along free dimensions that are not 1", node)
+            raise Cannot(
+                Reason.FREE_BROADCAST, "a broadcast along free dimensions that are not 1", node
+            )
         if own.value != 1:
             guard(ctx, f"{ctx.spell(own)} == 1")
         repeated.add(axis)
     if dims is None or tile.storage.shape is None:
-        raise Cannot("NKI1163", "a broadcast of a tile of unknown shape", node)
+        raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile of unknown shape", node)
     if tile.storage.valid:
-        raise Cannot("NKI1163", "a broadcast of a tile that is filled in part", node)
-    ctx.report("NKI1163", node, "a broadcast is a view with step 0")
+        raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile that is filled in part", node)
+    ctx.report(Reason.FREE_BROADCAST, node, "a broadcast is a view with step 0")
     kept = tuple(Dim(d.offset, tuple(t for t in d.terms if t[0] not in repeated)) for d in dims)
     return Tensor(tile.storage, shape, kept)
 
 
-def lower_broadcast_to(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def rewrite_broadcast_to(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     """`nl.broadcast_to(x, shape=…)`: a tile of its own (NKI1235)."""
-    tile = as_tensor(ctx, value_of(ctx, site.arguments["src"]))
+    tile = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
     shape_node = site.get("shape")
     if tile is None or shape_node is None:
         raise Cannot(
             "NKI1235", "a broadcast of something that is not known to be a tile", site.node
         )
-    value = value_of(ctx, shape_node)
+    value = ctx.value_of(shape_node)
     items = value.items if isinstance(value, Seq) else ()
     sizes = tuple(n for v in items if (n := as_number(ctx, v)) is not None)
     ctx.report("NKI1235", site.node, "a broadcast is a copy of a view")
@@ -126,36 +123,10 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -
     return Tensor(storage, shape)
 
 
-METHODS: dict[str, Callable[[Context, ast.Call, Tensor | Parameter, Target | None], Value]] = {
-    "broadcast_to": _broadcast,
-    "astype": _astype,
-    "reshape": _reshape,
-}
-
-_BAD = """
-tile = nl.load(x[0:128, 0:512])
-small = tile.astype(nl.bfloat16)
-"""
-_GOOD = """
-tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
-small = nl.ndarray((128, 512), dtype=nl.bfloat16, buffer=nl.sbuf)
-nisa.tensor_copy(dst=small, src=tile)
-"""
-
-RULE = Rule(
-    id="NKI1162",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="methods of tiles",
-    page="""\
-Old: `x.astype(nl.bfloat16)`, `x.broadcast_to((128, 512))`, `x.reshape(shape)`
-
-New: a copy into a tile of that dtype; NKI1163 and NKI1164; `.reshape` stays
-
-Host arrays have the same methods: only values that are known to be tensors of the kernel are
-touched.
-""",
-    examples=(Example.kernel(_BAD, _GOOD),),
+HOOKS = Hooks(
+    methods={
+        "broadcast_to": _broadcast,
+        "astype": _astype,
+        "reshape": _reshape,
+    }
 )

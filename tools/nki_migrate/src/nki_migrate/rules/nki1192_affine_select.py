@@ -1,47 +1,75 @@
 """NKI1192: `nisa.affine_select` takes a pattern."""
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.patterned import lower_affine_select
-from nki_migrate.rules.rule import Example, Rule
+from __future__ import annotations
 
-__all__ = ["RULE"]
+import ast
 
-_BAD = """
-ip = nl.arange(128)[:, None]
-jf = nl.arange(512)[None, :]
-tile = nl.load(x[ip, jf])
-causal = nisa.affine_select(pred=(ip + 128 >= jf), on_true_tile=tile, on_false_value=-9984.0)
-"""
-_GOOD = """
-tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
-causal = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.affine_select(
-    dst=causal,
-    pattern=[[-1, 512]],
-    offset=128,
-    channel_multiplier=1,
-    on_true_tile=tile,
-    on_false_value=-9984.0,
-    cmp_op=nl.greater_equal,
-)
-"""
+from nki_migrate.facts.values import Index, Mask, Tensor
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype, text_of
+from nki_migrate.rewriting.destinations.destination import destination, emit, valid_limits
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.index_tensors import Region
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.nki1191_iota import affine_pattern, without_mask
+from nki_migrate.rules.rule import Hooks
 
-RULE = Rule(
-    id="NKI1192",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nisa.affine_select` takes a pattern",
-    page="""\
-Old: `nisa.affine_select(pred=(ip >= jf), on_true_tile=tile, on_false_value=number)`
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Eq: "equal", ast.NotEq: "not_equal",
+}  # fmt: skip
 
-New: `nisa.affine_select(dst, pattern, offset, channel_multiplier, on_true_tile, on_false_value,
-cmp_op)`
 
-`L >= R` is `L - R` compared with zero: offset + channel_multiplier · partition + Σ step · index. A
-predicate of another form stays, with a TODO. A tile in PSUM is copied to SBUF first, as 0.1 did.
-""",
-    calls={"nisa.affine_select": lower_affine_select},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+def rewrite_affine_select(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nisa.affine_select(pred, tile, number)`: `L < R` is `L - R` compared with zero."""
+    without_mask(ctx, site)
+    predicate = ctx.value_of(site.arguments["pred"])
+    if not isinstance(predicate, Mask) or predicate.relation is None:
+        raise Cannot("NKI1192", "the predicate is not one comparison of index tensors", site.node)
+    node = site.arguments["on_true_tile"]
+    tile = as_tensor(ctx, ctx.value_of(node))
+    if tile is None or tile.shape is None:
+        raise Cannot("NKI1192", "the shape of the selected tile is not known", node)
+    operator, difference = predicate.relation
+    if len(difference.extents) != len(tile.shape):
+        raise Cannot("NKI1192", "predicate and tile have different numbers of axes", site.node)
+    _check_extents(ctx, difference, tile, site)
+    limits = valid_limits(ctx, tile)
+    if any(axis > 0 for axis in limits):
+        raise Cannot("NKI1192", "a tile that is filled in part along a free axis", site.node)
+    ctx.report("NKI1192", site.node, "`nisa.affine_select` takes a destination and a pattern")
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, tile)
+    if tile.buffer == "psum":  # 0.1 copied it first
+        tile = copy_into(ctx, site.node, tile, tile.dtype, None, None)
+    assert tile.shape is not None
+    other = text_of(ctx, _number(ctx, site))
+    dst = destination(ctx, target, tile.shape, dtype, "sbuf", site.node, hint="selected")
+    arguments: list[tuple[str, Tensor | str]] = [
+        *affine_pattern(ctx, difference, tile.shape),
+        ("on_true_tile", tile),
+        ("on_false_value", other),
+        ("cmp_op", f"{ctx.alias('nl')}.{_COMPARISONS[operator]}"),
+    ]
+    emit(ctx, "affine_select", dst, arguments, Region(limits, []), rank=len(tile.shape))
+    return dst
+
+
+def _number(ctx: Context, site: CallSite) -> ast.expr:
+    node = site.arguments["on_false_value"]
+    if isinstance(ctx.value_of(node), Tensor):
+        raise Cannot("NKI1192", "the other value is a tile", node)
+    return node
+
+
+def _check_extents(ctx: Context, index: Index, tile: Tensor, site: CallSite) -> None:
+    for axis, size in enumerate(tile.shape or ()):
+        extent = index.extents[axis]
+        if extent.value != 1 and not ctx.facts.same(extent.poly, size.poly):
+            text = f"axis {axis} of the predicate is {extent.text}, of the tile {size.text}"
+            raise Cannot("NKI1192", text, site.node)
+
+
+HOOKS = Hooks(calls={"nisa.affine_select": rewrite_affine_select})

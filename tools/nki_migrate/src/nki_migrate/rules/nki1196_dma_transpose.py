@@ -5,28 +5,30 @@ from __future__ import annotations
 import ast
 
 from nki_migrate.facts.values import Tensor
-from nki_migrate.findings import Safety
-from nki_migrate.lower.access import as_tensor
-from nki_migrate.lower.context import Cannot, Context
-from nki_migrate.lower.destination import Target, destination, emit, mask_region, valid_limits
-from nki_migrate.lower.evaluate import as_dtype, value_of
-from nki_migrate.lower.operators import copy_into
-from nki_migrate.lower.signatures import CallSite
-from nki_migrate.lower.source_text import text_of
-from nki_migrate.lower.views import own_dtype
-from nki_migrate.rules.rule import Example, Rule
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype, text_of
+from nki_migrate.rewriting.destinations.destination import (
+    destination,
+    emit,
+    mask_region,
+    valid_limits,
+)
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.rule import Hooks
 
-__all__ = ["RULE"]
-
-_TURNED = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # rank → axes, the only ones there are
+_AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # rank → axes, the only ones there are
 
 
-def _lower(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
     node = site.get("src")
-    source = as_tensor(ctx, value_of(ctx, node)) if node is not None else None
+    source = as_tensor(ctx, ctx.value_of(node)) if node is not None else None
     if source is None or source.shape is None:
         raise Cannot("NKI1196", "the shape of what is transposed is not known", site.node)
-    axes = _TURNED.get(len(source.shape))
+    axes = _AXES.get(len(source.shape))
     if axes is None or not _names(site.get("axes"), axes):
         raise Cannot("NKI1196", f"axes other than {axes} of a DMA transpose", site.node)
     if source.buffer == "psum" or source.storage.gather is not None:
@@ -42,7 +44,9 @@ def _lower(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
         view is None
         or (view.buffer == "sbuf" and view.dtype is not None and view.dtype.key == own.key)
     )
-    dst = destination(ctx, target if fits else None, shape, own, "sbuf", site.node, hint="turned")
+    dst = destination(
+        ctx, target if fits else None, shape, own, "sbuf", site.node, hint="transposed"
+    )
     rest = [
         (k, text_of(ctx, v)) for k, v in site.arguments.items() if k not in {"src", "mask", "dtype"}
     ]
@@ -57,33 +61,4 @@ def _names(node: ast.expr | None, axes: tuple[int, ...]) -> bool:
     return tuple(i.value if isinstance(i, ast.Constant) else None for i in items) == axes
 
 
-_BAD = """
-tile = nl.load(x[0:128, 0:64])
-turned = nisa.dma_transpose(tile)
-"""
-_GOOD = """
-tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=tile, src=x[0:128, 0:64])
-turned = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_transpose(dst=turned, src=tile)
-"""
-
-RULE = Rule(
-    id="NKI1196",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nisa.dma_transpose` writes to a destination",
-    page="""\
-Old: `t = nisa.dma_transpose(src)`
-
-New: `nisa.dma_transpose(dst=t, src=src)`, t of the same dtype, with the axes turned
-
-Two dimensions turn by (1, 0), three by (2, 1, 0), four by (3, 1, 2, 0). A DMA that turns does not
-cast: with another `dtype=`, or into a tile of another dtype, a copy follows.
-
-**Trap.** From 0.4 on both sides have the same rank (NKI3001).
-""",
-    calls={"nisa.dma_transpose": _lower},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+HOOKS = Hooks(calls={"nisa.dma_transpose": _rewrite})

@@ -3,18 +3,16 @@
 from collections.abc import Callable
 
 from nki_migrate.facts.values import Const, Tensor
-from nki_migrate.findings import Safety
-from nki_migrate.lower.access import as_tensor
-from nki_migrate.lower.context import Cannot, Context
-from nki_migrate.lower.destination import Target, mask_region
-from nki_migrate.lower.evaluate import as_dtype, value_of
-from nki_migrate.lower.operators import binary, unary
-from nki_migrate.lower.promotion import refuse_truths
-from nki_migrate.lower.signatures import CallSite
-from nki_migrate.lower.views import own_dtype
-from nki_migrate.rules.rule import Example, Rule
-
-__all__ = ["RULE", "activation_of"]
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.destinations.destination import mask_region
+from nki_migrate.rewriting.inference.promotion import reject_truth_values
+from nki_migrate.rewriting.operations.operators import binary, unary
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.rule import Hooks
 
 _FUNCTIONS = (
     "exp", "log", "sin", "cos", "tan", "arctan", "tanh", "sqrt", "sigmoid",
@@ -27,11 +25,11 @@ _MISSING = {"cos", "tan"}  # no activation function of that name
 def activation_of(
     name: str, rule: str = "NKI1225"
 ) -> Callable[[Context, CallSite, Target | None], Tensor]:
-    """The lowering of `nl.<name>(x)`, reported under a rule."""
+    """The rewriting of `nl.<name>(x)`, reported under a rule."""
 
-    def lower(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    def rewrite(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
         x = site.get("x")
-        data = as_tensor(ctx, value_of(ctx, x)) if x is not None else None
+        data = as_tensor(ctx, ctx.value_of(x)) if x is not None else None
         if data is None or name in _MISSING:
             why = (
                 "has no activation function"
@@ -43,39 +41,14 @@ def activation_of(
         region = mask_region(ctx, site, data.shape)
         dtype = as_dtype(ctx, site.get("dtype"))
         if name == "negative":
-            refuse_truths(own_dtype(ctx, data), dtype, "the negative", site.node, "NKI1225")
+            reject_truth_values(own_dtype(ctx, data), dtype, "the negative", site.node, "NKI1225")
             minus_one = Const(-1.0, "-1.0")
             return binary(
                 ctx, site.node, "multiply", data, minus_one, dtype or data.dtype, region, target
             )
         return unary(ctx, site.node, name, data, dtype, region, target)
 
-    return lower
+    return rewrite
 
 
-_BAD = """
-tile = nl.load(x[0:128, 0:512])
-tile = nl.exp(tile)
-"""
-_GOOD = """
-tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
-nisa.activation(dst=tile, op=nl.exp, data=tile)
-"""
-
-RULE = Rule(
-    id="NKI1225",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl` functions of one tile are `nisa.activation`",
-    page="""\
-Old: `y = nl.exp(x)`
-
-New: `nisa.activation(dst=y, op=nl.exp, data=x)`
-
-The names stay valid as `op=`, they are no longer callable in 0.2.
-""",
-    calls={f"nl.{name}": activation_of(name) for name in _FUNCTIONS},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+HOOKS = Hooks(calls={f"nl.{name}": activation_of(name) for name in _FUNCTIONS})

@@ -1,39 +1,39 @@
 """NKI1229: composite functions are several instructions."""
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.reductions import lower_mean
-from nki_migrate.rules.rule import Example, Rule
+from __future__ import annotations
 
-__all__ = ["RULE"]
+from nki_migrate.facts.values import Sym, Tensor
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.destinations.destination import mask_region, valid_limits
+from nki_migrate.rewriting.inference.promotion import float32, reject_truth_values
+from nki_migrate.rewriting.operations.instructions import axes_of, product
+from nki_migrate.rewriting.operations.operators import binary
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.nki1228_reductions import reduce_tile, reduced_operand
+from nki_migrate.rules.rule import Hooks
 
-_BAD = """
-tile = nl.load(x[0:128, 0:512])
-average = nl.mean(tile, axis=1)
-"""
-_GOOD = """
-tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
-tile_mean = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
-nisa.tensor_reduce(dst=tile_mean, op=nl.add, data=tile, axis=1)
-average = nl.ndarray((128, 1), dtype=x.dtype, buffer=nl.sbuf)
-nisa.tensor_scalar(dst=average, data=tile_mean, op0=nl.multiply, operand0=1.0 / 512)
-"""
 
-RULE = Rule(
-    id="NKI1229",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="composite functions are several instructions",
-    page="""\
-Old: `m = nl.mean(x, axis=1)`
+def rewrite_mean(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.mean(x, axis)`: the sum in float32, then 1 / n."""
+    ctx.report("NKI1229", site.node, "`nl.mean` is a sum and a multiplication")
+    data = reduced_operand(ctx, site)
+    if data.shape is None or mask_region(ctx, site, data.shape) or valid_limits(ctx, data):
+        raise Cannot("NKI1229", "a mean over a tile of unknown or partly filled shape", site.node)
+    axes = axes_of(ctx, site.get("axis"), data, site.node)
+    count = product(tuple(s for i, s in enumerate(data.shape) if i in axes))
+    total = reduce_tile(ctx, site, "add", None, dtype=float32(ctx))
+    dtype = as_dtype(ctx, site.get("dtype"))
+    reject_truth_values(own_dtype(ctx, data), dtype, "the mean", site.node, "NKI1229")
+    dtype = dtype or data.dtype
+    factor = Sym(count.poly, f"1.0 / {ctx.spell(count, 3)}", 2, is_float=True)
+    return binary(ctx, site.node, "multiply", total, factor, dtype, None, target)
 
-New: a sum in float32 and a multiplication by `1 / n`
 
-`nl.softmax`, `nl.var`, `nl.rms_norm` stand for several instructions, of which those that a kernel
-needs depend on how it uses them: they are left to a human. From 0.3 on `nl` has them again, so
-that a call which is left runs; 0.2 has none of them.
-""",
-    calls={"nl.mean": lower_mean},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+def _message(canonical: str) -> str:
+    return f"`{canonical}` is several instructions; from 0.3 on the call itself runs, too"
+
+
+HOOKS = Hooks(calls={"nl.mean": rewrite_mean}, message=_message)

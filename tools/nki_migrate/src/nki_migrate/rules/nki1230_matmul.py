@@ -1,37 +1,36 @@
 """NKI1230: `nl.matmul` is `nisa.nc_matmul`."""
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.matmul import lower_nl_matmul
-from nki_migrate.rules.rule import Example, Rule
+from __future__ import annotations
 
-__all__ = ["RULE"]
+import ast
 
-_BAD = """
-a, b = nl.load(x[0:128, 0:64]), nl.load(y[0:128, 0:512])
-product = nl.matmul(a, b, transpose_x=True)
-"""
-_GOOD = """
-a = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=a, src=x[0:128, 0:64])
-b = nl.ndarray((128, 512), dtype=y.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=b, src=y[0:128, 0:512])
-product = nl.ndarray((64, 512), dtype=nl.float32, buffer=nl.psum)
-nisa.nc_matmul(dst=product, stationary=a, moving=b)
-"""
+from nki_migrate.facts.values import Tensor
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.operations.matmul import product_of, tile_operand, transpose
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rules.rule import Hooks
 
-RULE = Rule(
-    id="NKI1230",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl.matmul` is `nisa.nc_matmul`",
-    page="""\
-Old: `nl.matmul(a, b, transpose_x=True)`
 
-New: `nisa.nc_matmul(dst, stationary=a, moving=b)`
+def rewrite_nl_matmul(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.matmul(x, y, transpose_x)`: without `transpose_x` a transpose comes first."""
+    ctx.report("NKI1230", site.node, "`nl.matmul` is nc_matmul, which takes x transposed")
+    x, y = tile_operand(ctx, site.get("x"), site), tile_operand(ctx, site.get("y"), site)
+    if site.get("mask") is not None:
+        raise Cannot(Reason.PRODUCT_MASK, "a mask on a matrix product", site.node)
+    flag = site.get("transpose_x")
+    if flag is not None and not isinstance(flag, ast.Constant):
+        raise Cannot("NKI1230", "`transpose_x` is not a literal", flag)
+    if flag is None or not flag.value:  # type: ignore[union-attr]
+        x = _transpose_to_sbuf(ctx, site, x)
+    return product_of(ctx, site, x, y, target, [])
 
-Without `transpose_x` 0.1 put a transpose in front; it is written out.
-""",
-    calls={"nl.matmul": lower_nl_matmul},
-    examples=(Example.kernel(_BAD, _GOOD, parameters="x, y"),),
-)
+
+def _transpose_to_sbuf(ctx: Context, site: CallSite, data: Tensor) -> Tensor:
+    """The transposed tile as a matmul operand."""
+    transposed = transpose(ctx, site, data, None, [])
+    return copy_into(ctx, site.node, transposed, data.dtype, None, None, hint="sbuf")
+
+
+HOOKS = Hooks(calls={"nl.matmul": rewrite_nl_matmul})

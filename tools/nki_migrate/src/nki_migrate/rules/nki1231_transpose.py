@@ -1,37 +1,23 @@
 """NKI1231: `nl.transpose` is `nisa.nc_transpose` and a copy."""
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.matmul import lower_nl_transpose
-from nki_migrate.rules.rule import Example, Rule
+from __future__ import annotations
 
-__all__ = ["RULE"]
+from nki_migrate.facts.values import Tensor
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.operations.matmul import tile_operand, transpose
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rules.rule import Hooks
 
-_BAD = """
-tile = nl.load(x[0:64, 0:128])
-turned = nl.transpose(tile)
-"""
-_GOOD = """
-tile = nl.ndarray((64, 128), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=tile, src=x[0:64, 0:128])
-tile_T = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.psum)
-nisa.nc_transpose(dst=tile_T, data=tile)
-turned = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
-nisa.tensor_copy(dst=turned, src=tile_T)
-"""
 
-RULE = Rule(
-    id="NKI1231",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl.transpose` is `nisa.nc_transpose` and a copy",
-    page="""\
-Old: `t = nl.transpose(x)`
+def rewrite_nl_transpose(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.transpose(x)`: through PSUM into SBUF."""
+    ctx.report("NKI1231", site.node, "`nl.transpose` is nc_transpose into PSUM and a copy")
+    data = tile_operand(ctx, site.get("x"), site)
+    dtype = as_dtype(ctx, site.get("dtype")) or data.dtype
+    transposed = transpose(ctx, site, data, None, [])
+    return copy_into(ctx, site.node, transposed, dtype, None, target)
 
-New: nc_transpose into PSUM, tensor_copy into SBUF
 
-0.1 returned a tile in SBUF.
-""",
-    calls={"nl.transpose": lower_nl_transpose},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+HOOKS = Hooks(calls={"nl.transpose": rewrite_nl_transpose})

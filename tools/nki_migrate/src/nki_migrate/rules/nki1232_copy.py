@@ -1,35 +1,28 @@
 """NKI1232: `nl.copy` is `nisa.tensor_copy`."""
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.moves import lower_copy
-from nki_migrate.rules.rule import Example, Rule
+from __future__ import annotations
 
-__all__ = ["RULE"]
+from nki_migrate.facts.values import Tensor
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.destinations.destination import mask_region
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.rule import Hooks
 
-_BAD = """
-tile = nl.load(x[0:128, 0:512])
-small = nl.copy(tile, dtype=nl.bfloat16)
-"""
-_GOOD = """
-tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=tile, src=x[0:128, 0:512])
-small = nl.ndarray((128, 512), dtype=nl.bfloat16, buffer=nl.sbuf)
-nisa.tensor_copy(dst=small, src=tile)
-"""
 
-RULE = Rule(
-    id="NKI1232",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl.copy` is `nisa.tensor_copy`",
-    page="""\
-Old: `y = nl.copy(x, dtype=nl.bfloat16)`
+def rewrite_copy(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.copy(x, dtype)` → `nisa.tensor_copy`; no copy of a copy into the same place."""
+    source = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
+    if source is None:
+        raise Cannot("NKI1232", "what is copied is not known to be a tile", site.node)
+    ctx.report("NKI1232", site.node, "`nl.copy` is tensor_copy")
+    region = mask_region(ctx, site, source.shape)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
+    return copy_into(ctx, site.node, source, dtype, region, target)
 
-New: an allocation and `nisa.tensor_copy(dst=y, src=x)`
 
-In SBUF unless assigned to a PSUM tensor.
-""",
-    calls={"nl.copy": lower_copy},
-    examples=(Example.kernel(_BAD, _GOOD),),
-)
+HOOKS = Hooks(calls={"nl.copy": rewrite_copy})

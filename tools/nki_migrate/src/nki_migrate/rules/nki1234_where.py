@@ -1,42 +1,118 @@
-"""NKI1234: `nl.where`."""
+"""`nl.where`: the other value everywhere, then this one where the condition holds (NKI1234)."""
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.choose import lower_where
-from nki_migrate.rules.rule import Example, Rule
+from __future__ import annotations
 
-__all__ = ["RULE"]
+import ast
 
-_BAD = """
-a = nl.load(x[0:128, 0:512])
-chosen = nl.where(a, a, 0.0, dtype=nl.float32)
-"""
-_GOOD = """
-a = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=a, src=x[0:128, 0:512])
-predicate = nl.ndarray((128, 512), dtype=nl.uint8, buffer=nl.sbuf)
-nisa.tensor_scalar(dst=predicate, data=a, op0=nl.not_equal, operand0=0.0)
-chosen = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-nisa.memset(dst=chosen, value=0.0)
-a_cast = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-nisa.tensor_copy(dst=a_cast, src=a)
-nisa.tensor_copy_predicated(dst=chosen, src=a_cast, predicate=predicate)
-"""
-
-RULE = Rule(
-    id="NKI1234",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl.where`",
-    page="""\
-Old: `t = nl.where(c, x, y)`
-
-New: y into the tile (a copy, or a memset for a number), then
-`nisa.tensor_copy_predicated(dst=t, src=x, predicate=…)`
-
-The predicate is of unsigned integers: a condition of another dtype is compared with 0 first. The
-copy under a predicate does not convert: x is cast to the result's dtype before.
-""",
-    calls={"nl.where": lower_where},
-    examples=(Example.kernel(_BAD, _GOOD),),
+from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.values import Sym, Tensor, Value
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.destinations.destination import (
+    destination,
+    emit,
+    temporary,
+    valid_limits,
 )
+from nki_migrate.rewriting.inference.promotion import met, two_guessed, with_number
+from nki_migrate.rewriting.operations.broadcasting import form_of
+from nki_migrate.rewriting.operations.operands import scalar_of
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.index_tensors import Region
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.rule import Hooks
+
+_PREDICATES = {"uint8", "uint16", "uint32"}
+
+
+def rewrite_where(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.where(c, x, y)`: y into the tile, x over it under the predicate c."""
+    node = site.node
+    condition = _tile(ctx, site, "condition")
+    if condition is None or condition.shape is None:
+        raise Cannot("NKI1234", "a condition that is not known to be a tile", node)
+    if site.get("mask") is not None:
+        raise Cannot("NKI1234", "a mask on a choice", node)
+    (chosen, x_float), (other, y_float) = (_operand(ctx, site, name) for name in ("x", "y"))
+    tiles = [t for t in (chosen, other) if isinstance(t, Tensor)]
+    if any(form_of(ctx, condition, t, node) != "same" for t in tiles):
+        raise Cannot("NKI1234", "a choice between tiles of another shape", node)
+    ctx.report("NKI1234", node, "a choice is a copy, and a copy under a predicate")
+    dtype = as_dtype(ctx, site.get("dtype")) or _dtype(ctx, chosen, other, x_float or y_float)
+    limits: dict[int, Sym] = {}
+    for tile in (condition, *tiles):
+        limits |= valid_limits(ctx, tile)
+    region = Region(limits, [])
+    guess = None
+    if len(tiles) == 2:
+        guess = two_guessed(ctx, own_dtype(ctx, tiles[0]), own_dtype(ctx, tiles[1]))
+    rank = len(condition.shape)
+    final = target.view if target is not None else None
+    if final is not None and _reads(final, (condition, *tiles)):
+        target, dtype = None, dtype or own_dtype(ctx, final)
+    predicate = _predicate(ctx, node, condition, region)
+    dst = destination(ctx, target, condition.shape, dtype, "sbuf", node, hint="chosen", guess=guess)
+    if isinstance(other, Tensor):
+        emit(ctx, "tensor_copy", dst, [("src", other)], region, rank=rank)
+    else:
+        emit(ctx, "memset", dst, [("value", other)], region, rank=rank)
+    if isinstance(chosen, Tensor) and own_dtype(ctx, chosen).key != own_dtype(ctx, dst).key:
+        chosen = copy_into(ctx, node, chosen, own_dtype(ctx, dst), region, None, hint="cast")
+    operands = [("src", chosen), ("predicate", predicate)]
+    emit(ctx, "tensor_copy_predicated", dst, operands, region, rank=rank)
+    if final is not None and dst is not final:
+        emit(ctx, "tensor_copy", final, [("src", dst)], region, rank=rank)
+        return final
+    return dst
+
+
+def _tile(ctx: Context, site: CallSite, name: str) -> Tensor | None:
+    node = site.get(name)
+    return as_tensor(ctx, ctx.value_of(node)) if node is not None else None
+
+
+def _operand(ctx: Context, site: CallSite, name: str) -> tuple[Tensor | str, bool | None]:
+    """A tile, or a number's text and whether it is a float."""
+    node = site.get(name)
+    if node is None:
+        raise Cannot("NKI1234", f"a choice without {name}", site.node)
+    value: Value = ctx.value_of(node)
+    tensor = as_tensor(ctx, value) if isinstance(value, Tensor) else None
+    if tensor is not None:
+        return tensor, False
+    _, text, is_float = scalar_of(ctx, value, node)
+    return text, is_float
+
+
+def _dtype(ctx: Context, a: Tensor | str, b: Tensor | str, is_float: bool | None) -> DType | None:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return met(ctx, own_dtype(ctx, a), own_dtype(ctx, b))
+    tile, number = (a, b) if isinstance(a, Tensor) else (b, a)
+    if not isinstance(tile, Tensor) or isinstance(number, Tensor):
+        return None
+    own, is_truth = own_dtype(ctx, tile), number in {"True", "False"}
+    return with_number(ctx, "add", own, is_float, is_truth=is_truth)
+
+
+def _reads(view: Tensor, operands: tuple[Tensor, ...]) -> bool:
+    """Whether writing the view would destroy what is still to be read."""
+    return any(t.storage is view.storage for t in operands)
+
+
+def _predicate(ctx: Context, node: ast.AST, condition: Tensor, region: Region) -> Tensor:
+    """The condition as unsigned integers, as the instruction takes it."""
+    if own_dtype(ctx, condition).key in _PREDICATES:
+        return condition
+    nl = ctx.alias("nl")
+    kind = DType(f"{nl}.uint8", "uint8")
+    assert condition.shape is not None
+    dst = temporary(ctx, "predicate", condition.shape, kind, "sbuf", node)
+    operands = [("data", condition), ("op0", f"{nl}.not_equal"), ("operand0", "0.0")]
+    emit(ctx, "tensor_scalar", dst, operands, region, rank=len(condition.shape))
+    return dst
+
+
+HOOKS = Hooks(calls={"nl.where": rewrite_where})

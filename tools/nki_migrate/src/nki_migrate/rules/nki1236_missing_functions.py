@@ -1,93 +1,111 @@
-"""NKI1236: `nl` functions without a counterpart."""
+"""`nl.mod` of whole numbers: the machine has no such operation (NKI1236).
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.remainders import lower_mod
-from nki_migrate.rules.rule import Example, Rule
-
-__all__ = ["RULE"]
-
-_BAD = """
-a = nl.load(x[0:128, 0:512])
-rest = nl.fmod(a, 2)
+x - q·n with q = x · (1 / n) as an integer, twice: the first step leaves less than 2 n, the second
+at most n, however a version rounds q. One correction on either side puts it into [0, n). All steps
+are exact in float32 while |x| + 2 n ≤ 2**24, which is as far as 0.1's own float32 arithmetic goes.
 """
 
-_GOOD = """
-a = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-nisa.dma_copy(dst=a, src=x[0:128, 0:512])
-# TODO(nki-migrate NKI1236): `nl.fmod` has no counterpart that this tool writes yet
-rest = nl.fmod(a, 2)
-"""
+from __future__ import annotations
 
-_BAD_WHOLE = """
-a = nl.load(x[0:128, 0:1], dtype=nl.int32)
-rest = nl.mod(a, 48)
-"""
-_GOOD_WHOLE = """
-a = nl.ndarray((128, 1), dtype=nl.int32, buffer=nl.sbuf)
-nisa.dma_copy(dst=a, src=x[0:128, 0:1])
-a_times = nl.ndarray((128, 1), dtype=nl.int32, buffer=nl.sbuf)
-a_rest = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
-nisa.tensor_scalar(dst=a_times, data=a, op0=nl.multiply, operand0=1.0 / 48)
-nisa.scalar_tensor_tensor(
-    dst=a_rest,
-    data=a_times,
-    op0=nl.multiply,
-    operand0=-48,
-    op1=nl.add,
-    operand1=a,
+import ast
+
+from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.values import Const, Parameter, Sym, Tensor
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.destinations.destination import (
+    destination,
+    emit,
+    mask_region,
+    temporary,
+    valid_limits,
+    whole_shape,
 )
-nisa.tensor_scalar(dst=a_times, data=a_rest, op0=nl.multiply, operand0=1.0 / 48)
-nisa.scalar_tensor_tensor(
-    dst=a_rest,
-    data=a_times,
-    op0=nl.multiply,
-    operand0=-48,
-    op1=nl.add,
-    operand1=a_rest,
-)
-a_more = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)
-nisa.tensor_scalar(
-    dst=a_more,
-    data=a_rest,
-    op0=nl.less,
-    operand0=0.0,
-    op1=nl.multiply,
-    operand1=48,
-)
-nisa.tensor_tensor(dst=a_rest, data1=a_rest, data2=a_more, op=nl.add)
-nisa.tensor_scalar(
-    dst=a_more,
-    data=a_rest,
-    op0=nl.greater_equal,
-    operand0=48,
-    op1=nl.multiply,
-    operand1=-48,
-)
-rest = nl.ndarray((128, 1), dtype=nl.int32, buffer=nl.sbuf)
-nisa.tensor_tensor(dst=rest, data1=a_rest, data2=a_more, op=nl.add)
-"""
+from nki_migrate.rewriting.inference.observations import guard, require_dtype, seen_dtypes
+from nki_migrate.rewriting.inference.promotion import float32, with_number
+from nki_migrate.rewriting.operations.operands import is_truth_value, scalar_of
+from nki_migrate.rewriting.views.index_tensors import Region
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.rule import Hooks
 
-RULE = Rule(
-    id="NKI1236",
-    step=("0.1", "0.2"),
-    klass="c",
-    safety=Safety.MANUAL,
-    title="`nl` functions without a counterpart",
-    page="""\
-Old: `nl.mod(positions, size)` of whole numbers
 
-New: the multiple of `size` is subtracted, with the quotient as an integer, twice, and the rest is
-put into `[0, size)`
+def rewrite_mod(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.mod(x, n)` of a tile of integers and a positive number."""
+    node = site.node
+    x, y = site.get("x"), site.get("y")
+    tile = as_tensor(ctx, ctx.value_of(x)) if x is not None else None
+    divisor = ctx.value_of(y) if y is not None else None
+    if tile is None or not isinstance(divisor, Sym | Const | Parameter):
+        raise Cannot("NKI1236", "a remainder of other things than a tile and a number", node)
+    scalar, text, is_float = scalar_of(ctx, divisor, node)
+    own = own_dtype(ctx, tile)
+    if is_float is not False:
+        raise Cannot("NKI1236", f"a remainder by `{text}`, which may not be a whole number", node)
+    if own.is_float is not False:
+        seen = seen_dtypes(ctx, own, float32(ctx).text)
+        if not seen or any(d.is_float is not False for d in seen):
+            raise Cannot("NKI1236", f"a remainder of `{own.text}`, which may be floating", node)
+        require_dtype(ctx, own, seen)
+    ctx.report("NKI1236", node, "the remainder of whole numbers is computed in float32")
+    _be_positive(ctx, divisor, text, node)
+    region = mask_region(ctx, site, tile.shape) or Region(valid_limits(ctx, tile), [])
+    dtype = as_dtype(ctx, site.get("dtype")) or with_number(
+        ctx, "mod", own, is_float, is_truth=is_truth_value(divisor)
+    )
+    return _remainder(ctx, node, tile, (scalar, text), dtype, region, target)
 
-`nl.mod` fails on the machine. In float32 all steps are exact while `|x| + 2 · size <= 2**24`, which
-is as far as 0.1's own arithmetic goes. The size has to be positive: an `assert` says so.
 
-Old: `nl.fmod`, `nl.rand`, `nl.dropout`, …
+def _be_positive(ctx: Context, divisor: object, text: str, node: ast.AST) -> None:
+    number = divisor.value if isinstance(divisor, Sym | Const) else None
+    if number is None:
+        guard(ctx, f"{text} > 0", "needed")
+    elif number <= 0:
+        raise Cannot("NKI1236", f"a remainder by {text}", node)
 
-New: other instructions, by hand
 
-0.2 has nothing that means the same.
-""",
-    examples=(Example.kernel(_BAD, _GOOD), Example.kernel(_BAD_WHOLE, _GOOD_WHOLE)),
-    calls={"nl.mod": lower_mod},
-)
+def _remainder(
+    ctx: Context,
+    node: ast.AST,
+    tile: Tensor,
+    divisor: tuple[str, str],
+    dtype: DType | None,
+    region: Region,
+    target: Target | None,
+) -> Tensor:
+    nl = ctx.alias("nl")
+    scalar, n = divisor
+    minus = f"-{scalar}"
+    shape, rank = whole_shape(ctx, tile), len(tile.shape) if tile.shape is not None else 2
+    hint = tile.storage.name if tile.storage.name.isidentifier() else "value"
+    whole = DType(f"{nl}.int32", "int32")
+    times = temporary(ctx, f"{hint}_times", shape, whole, "sbuf", node)
+    rest = temporary(ctx, f"{hint}_rest", shape, float32(ctx), "sbuf", node)
+    for number in (tile, rest):
+        operands: list[tuple[str, Tensor | str]] = [
+            *(("data", number), ("op0", f"{nl}.multiply"), ("operand0", f"1.0 / {scalar}")),
+        ]
+        emit(ctx, "tensor_scalar", times, operands, region, rank=rank)
+        operands = [
+            *(("data", times), ("op0", f"{nl}.multiply"), ("operand0", minus)),
+            *(("op1", f"{nl}.add"), ("operand1", number)),
+        ]
+        emit(ctx, "scalar_tensor_tensor", rest, operands, region, rank=rank)
+    more = temporary(ctx, f"{hint}_more", shape, float32(ctx), "sbuf", node)
+    result = rest
+    for test, bound, step in (("less", "0.0", n), ("greater_equal", n, minus)):
+        operands = [
+            *(("data", rest), ("op0", f"{nl}.{test}"), ("operand0", bound)),
+            *(("op1", f"{nl}.multiply"), ("operand1", step)),
+        ]
+        emit(ctx, "tensor_scalar", more, operands, region, rank=rank)
+        if test != "less":
+            result = destination(ctx, target, shape, dtype, "sbuf", node, hint=f"{hint}_mod")
+        operands = [("data1", rest), ("data2", more), ("op", f"{nl}.add")]
+        emit(ctx, "tensor_tensor", result, operands, region, rank=rank)
+    return result
+
+
+HOOKS = Hooks(calls={"nl.mod": rewrite_mod})

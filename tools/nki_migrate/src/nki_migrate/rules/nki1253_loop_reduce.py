@@ -1,53 +1,69 @@
-"""NKI1253: `nl.loop_reduce`."""
+"""`t[…] = nl.loop_reduce(x, op, loop_indices=[i])`: the destination is the other operand (NKI1253).
 
-from nki_migrate.findings import Safety
-from nki_migrate.lower.loop_sums import lower_loop_reduce
-from nki_migrate.rules.rule import Example, Rule
-
-__all__ = ["RULE"]
-
-_BAD = """
-total = nl.zeros((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-for i in nl.affine_range(4):
-    a = nl.load(x[i, 0:128, 0:512], dtype=nl.float32)
-    total[...] = nl.loop_reduce(a, op=nl.add, loop_indices=[i])
-"""
-_GOOD = """
-total = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-nisa.memset(dst=total, value=0.0)
-for i in nl.affine_range(4):
-    a = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(dst=a, src=x[i, 0:128, 0:512])
-    nisa.tensor_tensor(dst=total, data1=a, data2=total, op=nl.add)
-"""
-_BAD_NAME = """
-for i in nl.affine_range(4):
-    a = nl.load(x[i, 0:128, 0:512])
-    total = nl.loop_reduce(a, op=nl.add, loop_indices=[i])
-"""
-_GOOD_NAME = """
-for i in nl.affine_range(4):
-    a = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-    nisa.dma_copy(dst=a, src=x[i, 0:128, 0:512])
-    # TODO(nki-migrate NKI1253): `nl.loop_reduce` that is not assigned to part of a tensor
-    total = nl.loop_reduce(a, op=nl.add, loop_indices=[i])
+0.1 adds x to what `t` holds, or starts with x where nothing has been written. A `t` that was made
+with a value, or got one right before the loops, holds something: the instruction is in place.
 """
 
-RULE = Rule(
-    id="NKI1253",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl.loop_reduce` is an instruction in place",
-    page="""\
-Old: `t[…] = nl.loop_reduce(x, op, loop_indices=[i])`
+from __future__ import annotations
 
-New: `nisa.tensor_tensor(dst=t[…], data1=x, data2=t[…], op=op)`
+import ast
 
-In 0.1 "the destination tile is also the second operand"; a destination that nothing has written
-starts with x. Converted where it was made with a value, or gets one right before the loop. Left:
-a name instead of a part of a tensor, and a destination that may hold nothing yet.
-""",
-    examples=(Example.kernel(_BAD, _GOOD), Example.kernel(_BAD_NAME, _GOOD_NAME)),
-    calls={"nl.loop_reduce": lower_loop_reduce},
-)
+from nki_migrate.facts.values import Tensor
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot
+from nki_migrate.rewriting.context.source_text import as_dtype
+from nki_migrate.rewriting.operations.operator_names import operator_text
+from nki_migrate.rewriting.operations.operators import two_tiles
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rules.rule import Hooks
+
+_KNOWN = {"x", "op", "loop_indices", "dtype", "mask", "name"}
+_RULE = "NKI1253"
+
+
+def rewrite_loop_reduce(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`t[…] = nl.loop_reduce(x, np.add, loop_indices=[i])` → `t[…] = x + t[…]`."""
+    view = target.view if target is not None else None
+    x = as_tensor(ctx, ctx.value_of(site.arguments["x"]))
+    op = site.get("op")
+    if view is None or x is None or op is None:
+        raise Cannot(_RULE, "`nl.loop_reduce` that is not assigned to part of a tensor", site.node)
+    if site.get("mask") is not None or set(site.arguments) - _KNOWN:
+        raise Cannot(_RULE, "`nl.loop_reduce` with a mask", site.node)
+    if not view.storage.filled and not _is_set_before(ctx, site.node):
+        message = "`nl.loop_reduce` into a tensor that may hold nothing before its first turn"
+        raise Cannot(_RULE, message, site.node)
+    own = own_dtype(ctx, view)
+    dtype = as_dtype(ctx, site.get("dtype"))
+    if dtype is not None and dtype.key != own.key:
+        raise Cannot(_RULE, "`nl.loop_reduce` that rounds to another dtype on the way", site.node)
+    name = operator_text(ctx, op).rpartition(".")[2]
+    ctx.report(_RULE, site.node, f"the destination is the other operand: `{name}` in place")
+    ctx.use(x, "op")
+    return two_tiles(ctx, site.node, name, x, view, own, None, Target(view=view))
+
+
+def _is_set_before(ctx: Context, node: ast.expr) -> bool:
+    """Whether the statement right before the loops gives the destination a number."""
+    statement = ctx.index.statement_of(node)
+    target = getattr(statement, "targets", [None])[0]
+    around = [a for a in ctx.index.ancestors(node) if isinstance(a, ast.For)]
+    rebound = {
+        n.id for loop in around[:1] for n in ast.walk(loop)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }  # fmt: skip
+    if target is None or not around or rebound & {getattr(n, "id", "") for n in ast.walk(target)}:
+        return False
+    body = getattr(ctx.index.parent(around[0]), "body", [])
+    at = body.index(around[0]) if around[0] in body else 0
+    first = body[at - 1] if at else None
+    return (
+        isinstance(first, ast.Assign)
+        and isinstance(first.value, ast.Constant)
+        and ast.dump(first.targets[0]) == ast.dump(target)
+    )
+
+
+HOOKS = Hooks(calls={"nl.loop_reduce": rewrite_loop_reduce})

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULE"]
+from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _FORMS: dict[type[ast.AST], str] = {
     ast.Try: "`try`", ast.Lambda: "`lambda`", ast.Set: "a set", ast.SetComp: "a set",
@@ -50,34 +49,4 @@ def _in_body(node: ast.AST, site: Site) -> bool:
     return function is not None and any(statement in chain for statement in function.node.body)
 
 
-_BAD = """
-import neuronxcc.nki as nki
-
-@nki.jit
-def kernel(x):
-    width = max(n for n in x.shape)
-    return x
-"""
-_GOOD = _BAD.replace("import neuronxcc.nki as nki", "import nki")
-
-RULE = Rule(
-    id="NKI1256",
-    step=("0.1", "0.2"),
-    klass="c",
-    safety=Safety.MANUAL,
-    title="Python that the kernel compiler does not read",
-    page="""\
-Old: `try`, `with`, `lambda`, sets, generator expressions, dicts with other keys than strings,
-`f(*values)`
-
-New: plain statements; by hand
-
-From 0.2 on a compiler reads the kernel's text, where Python ran it before. Its values are None,
-truths, 32-bit numbers, strings, tensors, tuples, lists, dicts with string keys, and objects of
-classes that derive from `nl.NKIObject` (NKI1257). An interpreter may run more than the compiler:
-`nki-run --check subset` says what it would refuse.
-""",
-    examples=(Example.of(_BAD, _GOOD),),
-    nodes=(*_FORMS, ast.With, ast.Dict, ast.Call),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(*_FORMS, ast.With, ast.Dict, ast.Call), check=_check)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety, Severity
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULE"]
+from neuroncore.findings import Edit, Finding, Safety, Severity
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _ENUMS = {"Enum", "IntEnum", "enum.Enum", "enum.IntEnum"}
 _DATACLASS = {"dataclass", "dataclasses.dataclass"}
@@ -78,21 +77,5 @@ def kernel(x):
 _GOOD = _BAD.replace("neuronxcc.nki as nki", "nki").replace("neuronxcc.nki", "nki")
 _GOOD = _GOOD.replace("class Tiling:", "class Tiling(nl.NKIObject):")
 
-RULE = Rule(
-    id="NKI1257",
-    step=("0.1", "0.2"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="classes of kernel code derive from `nl.NKIObject`",
-    page="""\
-Old: `class Tiling:`
 
-New: `class Tiling(nl.NKIObject):`; enumerations stay
-
-The compiler reads fields and methods and makes the constructor itself, as a dataclass does. A class
-with another base or an `__init__` of its own, or a named tuple, is reported.
-""",
-    examples=(Example.of(_BAD, _GOOD),),
-    nodes=(ast.ClassDef,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.ClassDef,), check=_check)

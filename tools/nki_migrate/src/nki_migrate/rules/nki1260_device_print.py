@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety
-from nki_migrate.rules.rule import Example, Rule, Site
-
-__all__ = ["RULE"]
+from neuroncore.findings import Edit, Finding, Safety
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _RENAMED = {"prefix": "print_prefix", "x": "tensor"}
 
@@ -31,35 +30,4 @@ def _renamed(keyword: ast.keyword, site: Site) -> Edit:
     return site.replace(keyword, f"{_RENAMED[keyword.arg]}={site.source(keyword.value)}")
 
 
-_BAD = """
-import neuronxcc.nki as nki
-import neuronxcc.nki.language as nl
-
-@nki.jit
-def kernel(x):
-    nl.device_print(prefix="x", x=x)
-"""
-_GOOD = """
-import nki
-import nki.language as nl
-
-@nki.jit
-def kernel(x):
-    nl.device_print(print_prefix="x", tensor=x)
-"""
-
-RULE = Rule(
-    id="NKI1260",
-    step=("0.1", "0.2"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`nl.device_print` renames its parameters",
-    page="""\
-Old: `nl.device_print(prefix="x", x=tile)`
-
-New: `nl.device_print(print_prefix="x", tensor=tile)`
-""",
-    examples=(Example.of(_BAD, _GOOD),),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

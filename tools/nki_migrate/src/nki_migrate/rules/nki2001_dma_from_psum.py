@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding, Safety
 from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import (
     allocation_of,
     argument,
@@ -46,39 +47,4 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
     yield site.finding("NKI2001", call, said, edits=edits, basis=basis)
 
 
-_HEAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def product(a, b, out):
-    acc = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(dst=acc, stationary=a, moving=b)
-"""
-_BAD = _HEAD + "    nisa.dma_copy(dst=out[0:128], src=acc[0:128, 0:512])\n"
-_GOOD = (
-    _HEAD
-    + """\
-    acc_sbuf = nl.ndarray(acc.shape, dtype=acc.dtype, buffer=nl.sbuf)
-    nisa.tensor_copy(dst=acc_sbuf[0:128, 0:512], src=acc[0:128, 0:512])
-    nisa.dma_copy(dst=out[0:128], src=acc_sbuf[0:128, 0:512])
-"""
-)
-
-RULE = Rule(
-    id="NKI2001",
-    step=("0.2", "0.3"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`dma_copy` does not read PSUM",
-    page="""\
-0.2 let a DMA read PSUM, 0.3 refuses it. The part that is read goes through a tile in SBUF of the
-same shape and dtype. Where the tile's allocation is in view, the rule knows that it is in PSUM.
-
-**Trap.** A source that comes as a parameter may be in PSUM as well: nothing here says so.
-""",
-    examples=(Example.of(_BAD, _GOOD),),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

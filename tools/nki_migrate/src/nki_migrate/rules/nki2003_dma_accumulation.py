@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding, Safety
 from nki_migrate.rules.arguments import Order, has_unknown_arguments, is_device_call, keyword
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import is_whole_statement, lines_of
 
 _OLD = Order.of("dst src dst_rmw_op= oob_mode= dge_mode= unique_indices= name=")
@@ -21,7 +22,7 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
     text = _rewritten(call, bound, site) if bound is not None else None
     said = "dma_copy does not accumulate: dma_compute adds"
     if text is None:
-        said += "; written by hand, `dma_compute(dst, [src, dst], reduce_op=nl.add)`"
+        said += "; written manually, `dma_compute(dst, [src, dst], reduce_op=nl.add)`"
         yield site.finding("NKI2003", call, said, safety=Safety.MANUAL)
     else:
         yield site.finding("NKI2003", call, said, edits=[site.replace(call, text)])
@@ -81,51 +82,4 @@ def _choice(node: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr] | None:
     return (node.test, node.body, node.orelse) if isinstance(node, ast.IfExp) else None
 
 
-_HEAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def total(parts, count):
-    out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
-    for k in range(count):
-"""
-_BAD = """\
-        nisa.dma_copy(dst=out, src=parts[k], dst_rmw_op=None if k == 0 else nl.add)
-"""
-_GOOD = """\
-        if k == 0:
-            nisa.dma_copy(dst=out, src=parts[k])
-        else:
-            nisa.dma_compute(out, [parts[k], out], reduce_op=nl.add)
-"""
-_BAD_PLAIN = """\
-        nisa.dma_copy(out, parts[k], nl.add)
-        nisa.dma_copy(dst=out, src=parts[k], unique_indices=True)
-"""
-_GOOD_PLAIN = """\
-        nisa.dma_compute(out, [parts[k], out], reduce_op=nl.add)
-        nisa.dma_copy(dst=out, src=parts[k])
-"""
-
-RULE = Rule(
-    id="NKI2003",
-    step=("0.2", "0.3"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`dma_copy(dst_rmw_op=nl.add)` is `dma_compute`",
-    page="""\
-`dst_rmw_op` and `unique_indices` are gone from `dma_copy`. `dma_compute` replaces its destination
-by the sum of its sources, so the destination is one of them. A choice between copying and adding
-becomes an `if`.
-
-**Trap.** With one source, `dma_compute(dst, [src])` copies. In third place 0.3 reads an `oob_mode`.
-""",
-    examples=(
-        Example.of(_HEAD + _BAD, _HEAD + _GOOD),
-        Example.of(_HEAD + _BAD_PLAIN, _HEAD + _GOOD_PLAIN),
-    ),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding, Safety
 from nki_migrate.rules.arguments import is_device_call
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import Allocation, allocation_of, argument
 
 
@@ -49,35 +50,4 @@ def _without(sizes: list[str], axis: int) -> tuple[list[str], list[str]]:
     return [*sizes[:axis], *rest], [*sizes[:axis], "1", *rest]
 
 
-_BAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def sums(x):
-    data = nl.ndarray((128, 8, 64), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(dst=data, src=x)
-    total = nl.ndarray((128, 8), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.tensor_reduce(dst=total, op=nl.add, data=data, axis=1)
-"""
-
-RULE = Rule(
-    id="NKI2004",
-    step=("0.2", "0.3"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`tensor_reduce(axis=1)` reduces axis 1, not the last",
-    page="""\
-On data of three or four dimensions 0.2 took `axis=1` for the last axis. The shape of the
-destination shows which one was meant; where it fits both, you have to say. Code that this tool
-wrote from 0.1 has the right axis already.
-
-**Trap.** A kernel tuned until it was right under 0.2 is wrong under 0.3, without an error when the
-two axes are of one size.
-""",
-    examples=(Example.of(_BAD, _BAD.replace("axis=1", "axis=2")),),
-    nodes=(ast.Call,),
-    check=_check,
-    native=True,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

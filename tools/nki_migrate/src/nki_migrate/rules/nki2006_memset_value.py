@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety, Severity
+from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.rules.arguments import is_device_call
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import allocation_of, argument
 
 _INTEGERS = {f"nl.{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32)}
@@ -62,34 +63,4 @@ def _number(node: ast.expr) -> tuple[int | float | None, str]:
     return (inner.value if is_number else None), sign  # type: ignore[attr-defined]
 
 
-_BAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def counters(x):
-    tile = nl.ndarray((128, 4), dtype=nl.int32, buffer=nl.sbuf)
-    nisa.memset(tile, 2.0)
-    scale = nl.ndarray((128, 1), dtype=nl.bfloat16, buffer=nl.sbuf)
-    nisa.memset(dst=scale, value=-1)
-"""
-
-RULE = Rule(
-    id="NKI2006",
-    step=("0.2", "0.3"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="the value of `memset` is of the tile's kind",
-    page="""\
-`2.0` for an integer tile and `2` for a float tile are refused from 0.3. The tile's dtype is read
-from its allocation.
-
-**Trap.** `0.5` for an integer tile is no typing error but a mistake: it stays, with a TODO.
-""",
-    examples=(
-        Example.of(_BAD, _BAD.replace("tile, 2.0", "tile, 2").replace("value=-1", "value=-1.0")),
-    ),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

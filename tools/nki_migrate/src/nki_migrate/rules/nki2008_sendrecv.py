@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding
 from nki_migrate.rules.arguments import is_device_call, keyword
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 
 def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
@@ -29,30 +30,4 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
     )
 
 
-_BAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def exchange(x, rank):
-    src = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
-    dst = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
-    nisa.sendrecv(src, dst, 1, 1, pipe_id=0, use_gpsimd_dma=True)
-"""
-
-RULE = Rule(
-    id="NKI2008",
-    step=("0.2", "0.3"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`sendrecv` takes `dma_engine=` in place of `use_gpsimd_dma=`",
-    page="`True` is `nisa.dma_engine.gpsimd_dma`, `False` is `nisa.dma_engine.dma`.\n",
-    examples=(
-        Example.of(
-            _BAD, _BAD.replace("use_gpsimd_dma=True", "dma_engine=nisa.dma_engine.gpsimd_dma")
-        ),
-    ),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

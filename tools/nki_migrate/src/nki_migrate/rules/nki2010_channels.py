@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety
+from neuroncore.findings import Edit, Finding, Safety
 from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call, keyword
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _PERMUTE = "nki.collectives.collective_permute_implicit"
 _RANK = f"{_PERMUTE}_current_processing_rank_id"
@@ -45,35 +46,4 @@ def _with_argument(call: ast.Call, text: str, site: Site) -> Edit:
     return site.insert_after(items[-1], f", {text}")
 
 
-_BAD = """
-import nki
-import nki.collectives as nccl
-
-@nki.jit
-def rotate(x, out, group):
-    rank = nccl.collective_permute_implicit_current_processing_rank_id(0, group, num_channels=2)
-    nccl.collective_permute_implicit(x, out, group)
-"""
-
-RULE = Rule(
-    id="NKI2010",
-    step=("0.2", "0.3"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="channels of an implicit permutation are `channel_ids`",
-    page="""\
-`collective_permute_implicit_current_processing_rank_id` has no `num_channels` any more;
-`collective_permute_implicit` takes the list `channel_ids` instead. Both calls of a kernel change
-together, where the number is a literal.
-""",
-    examples=(
-        Example.of(
-            _BAD,
-            _BAD.replace(", num_channels=2", "").replace(
-                "(x, out, group)\n", "(x, out, group, channel_ids=[0, 1])\n"
-            ),
-        ),
-    ),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

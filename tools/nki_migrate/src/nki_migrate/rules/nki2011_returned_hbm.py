@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding
 from nki_migrate.rules.arguments import keyword
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 
 def _check(node: ast.Assign, site: Site) -> Iterator[Finding]:
@@ -39,26 +40,4 @@ def _returned_names(function: ast.AST) -> set[str]:
     return {value.id for value in values if isinstance(value, ast.Name)}
 
 
-_BAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def copy(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.hbm)
-    nisa.dma_copy(dst=out, src=x)
-    return out
-"""
-
-RULE = Rule(
-    id="NKI2011",
-    step=("0.2", "0.3"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="returned tensors are in `nl.shared_hbm`",
-    page="From 0.3 `nl.hbm` is the core's private HBM, and a kernel may return shared HBM only.\n",
-    examples=(Example.of(_BAD, _BAD.replace("buffer=nl.hbm", "buffer=nl.shared_hbm")),),
-    nodes=(ast.Assign,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Assign,), check=_check)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding
 from nki_migrate.rules.arguments import keyword
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _BUFFERS = ("sbuf", "psum", "hbm", "private_hbm", "shared_hbm")
 
@@ -30,23 +31,4 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
         )
 
 
-_BAD = """
-import nki
-import nki.language as nl
-
-@nki.jit
-def empty(x):
-    return nl.ndarray(x.shape, dtype=x.dtype, buffer="shared_hbm")
-"""
-
-RULE = Rule(
-    id="NKI2013",
-    step=("0.2", "0.3"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="string buffers become `nl.sbuf`, `nl.psum`, `nl.hbm`, …",
-    page="From 0.3 a string is refused as a buffer.\n",
-    examples=(Example.of(_BAD, _BAD.replace('"shared_hbm"', "nl.shared_hbm")),),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

@@ -7,8 +7,9 @@ import io
 import tokenize
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety, Severity
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Edit, Finding, Safety, Severity
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _MESSAGE = "a kernel takes no keyword-only parameters; the * goes, calls by keyword still work"
 
@@ -24,7 +25,7 @@ def _check(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
             "NKI2014",
             arguments.kwonlyargs[0],
             "a keyword-only parameter without default follows one with a default; "
-            "reorder the parameters by hand and drop the *",
+            "reorder the parameters manually and drop the *",
             severity=Severity.ERROR,
             safety=Safety.MANUAL,
         )
@@ -51,7 +52,7 @@ def _star(node: ast.FunctionDef, site: Site) -> Edit | None:
 
 
 def _star_in(text: str) -> tuple[int, int] | None:
-    """Where the `*` and what follows it up to the next parameter stand in a piece of a header."""
+    """Where the `*` and what follows it up to the next parameter are in a piece of a header."""
     for token in _tokens(text):
         if token.type == tokenize.OP and token.string == "*":
             lines = text.splitlines(keepends=True)
@@ -65,7 +66,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     try:
         yield from tokenize.generate_tokens(io.StringIO(text, newline="").readline)
     except (tokenize.TokenError, SyntaxError):
-        return  # a piece of a header is no whole text; what came before its end is enough
+        return  # a piece of a header does not tokenize to its end
 
 
 def _position(text: str, offset: int) -> tuple[int, int]:
@@ -73,39 +74,4 @@ def _position(text: str, offset: int) -> tuple[int, int]:
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
 
-RULE = Rule(
-    id="NKI2014",
-    step=("0.2", "0.3"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="no keyword-only parameters in kernels and their helpers",
-    page="""\
-The `*` goes; the parameters keep their order and defaults, so callers that pass them by keyword
-notice nothing.
-
-**Trap.** A keyword-only parameter without a default may follow one that has a default, an ordinary
-one may not: then the order has to change, which only you can decide.
-""",
-    examples=(
-        Example.of(
-            """
-            import nki
-            import nki.language as nl
-
-            @nki.jit
-            def scaled(x, *, factor=2.0, flag=True):
-                return x
-            """,
-            """
-            import nki
-            import nki.language as nl
-
-            @nki.jit
-            def scaled(x, factor=2.0, flag=True):
-                return x
-            """,
-        ),
-    ),
-    nodes=(ast.FunctionDef,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.FunctionDef,), check=_check)

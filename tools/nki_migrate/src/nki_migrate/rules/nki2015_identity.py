@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Edit, Finding
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _OPERATOR = re.compile(r"\bis\s+not\b|\bis\b")
 
@@ -44,46 +45,4 @@ def _operator(left: ast.expr, right: ast.expr, site: Site) -> Edit:
     return Edit(line, column, end_line, end_column, replaced)
 
 
-RULE = Rule(
-    id="NKI2015",
-    step=("0.2", "0.3"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`is` and `is not` are not part of the kernel language",
-    page="""\
-The kernel compiler accepts `==` and `!=` only. `x is None` becomes `x == None`, `flag is not True`
-becomes `flag != True`. Host code keeps its `is`.
-""",
-    examples=(
-        Example.of(
-            """
-            import nki
-            import nki.language as nl
-
-            @nki.jit
-            def scaled(x, bias=None):
-                if bias is not None and (x is None) is False:
-                    return bias
-                return x
-
-            def host(x):
-                return x is None
-            """,
-            """
-            import nki
-            import nki.language as nl
-
-            @nki.jit
-            def scaled(x, bias=None):
-                if bias != None and (x == None) == False:
-                    return bias
-                return x
-
-            def host(x):
-                return x is None
-            """,
-        ),
-    ),
-    nodes=(ast.Compare,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Compare,), check=_check)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety, Severity
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Edit, Finding, Safety, Severity
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _MUTATORS = {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"}
 
@@ -89,44 +90,4 @@ def _as_tuple(node: ast.List, site: Site) -> list[Edit]:
     ]
 
 
-RULE = Rule(
-    id="NKI2016",
-    step=("0.2", "0.3"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="kernel arguments and defaults are tuples, not lists",
-    page="""\
-Kernels are cached on their arguments, so these have to be immutable. Literals and defaults are
-rewritten, at the definition and at launches in the same file.
-
-**Trap.** A kernel that changes the list needs its own copy: `sizes = list(sizes)`.
-""",
-    examples=(
-        Example.of(
-            """
-            import nki
-            import nki.language as nl
-
-            @nki.jit
-            def pooled(x, window=[2, 2]):
-                return x
-
-            def host(x):
-                return pooled(x, [4])
-            """,
-            """
-            import nki
-            import nki.language as nl
-
-            @nki.jit
-            def pooled(x, window=(2, 2)):
-                return x
-
-            def host(x):
-                return pooled(x, (4,))
-            """,
-        ),
-    ),
-    nodes=(ast.FunctionDef, ast.Call),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.FunctionDef, ast.Call), check=_check)

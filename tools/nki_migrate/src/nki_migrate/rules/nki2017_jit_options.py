@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding
 from nki_migrate.rules.arguments import keyword
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _RULE_OF = {"platform_target": "NKI2017", "mode": "NKI2018"}
 
@@ -30,64 +31,13 @@ _PLATFORM = (
 )
 _MODE = "nki.jit has no mode; it finds the framework by itself"
 
-RULES = (
-    Rule(
-        id="NKI2017",
-        step=("0.2", "0.3"),
-        klass="a",
-        safety=Safety.SAFE,
-        title="`nki.jit(platform_target=…)` is gone",
-        page="""\
-The target is no longer part of the kernel: set `NEURON_PLATFORM_TARGET_OVERRIDE=trn2`. Left in
-place the keyword is an error.
-""",
-        examples=(
-            Example.of(
-                """
-                import nki
 
-                @nki.jit(platform_target="trn2", mode="jax")
-                def identity(x):
-                    return x
-                """,
-                """
-                import nki
-
-                @nki.jit
-                def identity(x):
-                    return x
-                """,
-            ),
-        ),
+HOOKS = {
+    "NKI2017": Hooks(
         nodes=(ast.Call,),
         check=lambda call, site: _without("platform_target", _PLATFORM, call, site),
     ),
-    Rule(
-        id="NKI2018",
-        step=("0.2", "0.3"),
-        klass="a",
-        safety=Safety.SAFE,
-        title="`nki.jit(mode=…)` is gone",
-        page="A kernel is called from PyTorch, JAX or NumPy the same way.\n",
-        examples=(
-            Example.of(
-                """
-                import nki
-
-                @nki.jit(mode="jax")
-                def identity(x):
-                    return x
-                """,
-                """
-                import nki
-
-                @nki.jit
-                def identity(x):
-                    return x
-                """,
-            ),
-        ),
-        nodes=(ast.Call,),
-        check=lambda call, site: _without("mode", _MODE, call, site),
+    "NKI2018": Hooks(
+        nodes=(ast.Call,), check=lambda call, site: _without("mode", _MODE, call, site)
     ),
-)
+}

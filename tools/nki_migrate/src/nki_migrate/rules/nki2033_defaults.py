@@ -6,9 +6,10 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from nki_migrate.findings import Finding, Safety, Severity
+from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import argument
 
 _LOWEST = -3.4028235e38  # of float32, as the stubs of SDK 2.28 have it
@@ -91,86 +92,9 @@ _RANDOM = tuple(
     )
 )  # fmt: skip
 
-_HEAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
 
-@nki.jit
-"""
-_SELECT = (
-    _HEAD
-    + """\
-def select(dst, x, low, high):
-    nisa.range_select(
-        dst, x, nl.greater_equal, nl.less, low, high, on_false_value=0.0
-    )
-"""
-)
-_COUNT = (
-    _HEAD
-    + """\
-def share(x):
-    return x.shape[0] // nl.num_programs()
-"""
-)
-_DRAW = (
-    _HEAD
-    + """\
-def draw(dst):
-    nisa.rng(dst)
-"""
-)
-
-RULES = (
-    Rule(
-        id="NKI2033",
-        step=("0.2", "0.3"),
-        klass="c",
-        safety=Safety.MANUAL,
-        title="`range_select` heeds `on_false_value` and `reduce_cmd`",
-        page="""\
-0.2 filled with the lowest float32 and reset the reduction, whatever the call said. From 0.3 on the
-call is taken at its word: the result changes. SDK 2.27 had other defaults again (`0.0`, `idle`).
-Code that this tool wrote from 0.1 means what it says.
-""",
-        examples=(Example.of(_SELECT, _SELECT),),
-        nodes=(ast.Call,),
-        check=_range_select,
-        native=True,
-    ),
-    Rule(
-        id="NKI2034",
-        step=("0.2", "0.3"),
-        klass="c",
-        safety=Safety.MANUAL,
-        title="defaults that changed in 0.3",
-        page="""\
-`nl.num_programs()` counted the programs of all axes and counts those of axis 0 now;
-`core_barrier` has `engine=gpsimd`. `program_id(axis=0)` and `iota(offset=0)` are new defaults of
-what had to be given, and change nothing. A kernel that is only launched over one axis is not
-reported.
-""",
-        examples=(Example.of(_COUNT, _COUNT),),
-        nodes=(ast.Call,),
-        check=_left_out("NKI2034", (_PROGRAMS, _BARRIER)),
-        native=True,
-    ),
-    Rule(
-        id="NKI4004",
-        step=("0.4", "0.5"),
-        klass="c",
-        safety=Safety.MANUAL,
-        title="random numbers have a default engine",
-        page="""\
-`rng` runs on the vector engine, `rand_get_state` and `rand_set_state` on gpsimd, where the compiler
-chose before. Each engine has a state of its own.
-
-**Trap.** A kernel that sets the state on one engine and draws on another is no longer reproducible,
-and no error says so.
-""",
-        examples=(Example.of(_DRAW, _DRAW),),
-        nodes=(ast.Call,),
-        check=_left_out("NKI4004", _RANDOM),
-    ),
-)
+HOOKS = {
+    "NKI2033": Hooks(nodes=(ast.Call,), check=_range_select),
+    "NKI2034": Hooks(nodes=(ast.Call,), check=_left_out("NKI2034", (_PROGRAMS, _BARRIER))),
+    "NKI4004": Hooks(nodes=(ast.Call,), check=_left_out("NKI4004", _RANDOM)),
+}

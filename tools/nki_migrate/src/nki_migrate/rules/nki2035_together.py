@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 
 def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
@@ -16,30 +17,4 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
         yield site.finding("NKI2035", call, said, severity=Severity.NOTE, safety=Safety.MANUAL)
 
 
-_BAD = """
-import nki
-import nki.language as nl
-from others import scaled
-
-@nki.jit
-def doubled(x):
-    return x
-
-def model(x):
-    return scaled[2](doubled(x))
-"""
-
-RULE = Rule(
-    id="NKI2035",
-    step=("0.2", "0.3"),
-    klass="c",
-    safety=Safety.MANUAL,
-    title="kernels of 0.2 and of 0.3 do not work in one model",
-    page="""\
-Migrate all kernels of a model in one run. A file that has kernels and launches imported ones gets a
-note for each of those; it asks for nothing where they are migrated as well.
-""",
-    examples=(Example.of(_BAD, _BAD),),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding, Safety
 from nki_migrate.rules.arguments import is_device_call
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import allocation_of, argument
 
 
@@ -34,35 +35,4 @@ def _rank(tile: ast.expr | None, site: Site) -> int | None:
     return made.rank
 
 
-_BAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def turn(x):
-    tile = nl.ndarray((128, 1, 64), dtype=nl.bfloat16, buffer=nl.sbuf)
-    nisa.dma_copy(dst=tile, src=x)
-    turned = nl.ndarray((64, 128), dtype=nl.bfloat16, buffer=nl.sbuf)
-    nisa.dma_transpose(dst=turned, src=tile, axes=(2, 1, 0))
-"""
-_TODO = """\
-    # TODO(nki-migrate NKI3001): dma_transpose from rank 3 to rank 2: both have one rank from 0.4 on
-"""
-
-RULE = Rule(
-    id="NKI3001",
-    step=("0.3", "0.4"),
-    klass="b",
-    safety=Safety.MANUAL,
-    title="`dma_transpose` has one rank on both sides",
-    page="""\
-Add dimensions of size 1 to the lower side, or take them and their axes from the higher one. Ranks
-are read from allocations; which side should change is yours to say.
-""",
-    examples=(
-        Example.of(_BAD, _BAD.replace("    nisa.dma_transpose", f"{_TODO}    nisa.dma_transpose")),
-    ),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

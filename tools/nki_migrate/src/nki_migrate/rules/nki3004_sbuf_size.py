@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Edit, Finding
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _OLD, _NEW = "total_available_sbuf_size", "sbuf_fmax_bytes"
 
@@ -18,27 +19,4 @@ def _check(node: ast.Attribute, site: Site) -> Iterator[Finding]:
         yield site.finding("NKI3004", node, f"{_OLD} is called {_NEW}", edits=[edit])
 
 
-_BAD = """
-import nki
-import nki.language as nl
-
-@nki.jit
-def widest(x):
-    return nl.tile_size.total_available_sbuf_size // 4
-"""
-
-RULE = Rule(
-    id="NKI3004",
-    step=("0.3", "0.4"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`tile_size.total_available_sbuf_size` is `tile_size.sbuf_fmax_bytes`",
-    page="""\
-Same value, usable bytes of one partition.
-
-**Trap.** `tile_size.sbuf_size_bytes` sounds alike and is the whole SBUF.
-""",
-    examples=(Example.of(_BAD, _BAD.replace(_OLD, _NEW)),),
-    nodes=(ast.Attribute,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Attribute,), check=_check)

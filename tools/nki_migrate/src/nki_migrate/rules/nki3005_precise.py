@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _VARIABLE = "NKI_PRECISE_FP"
 
@@ -17,25 +18,4 @@ def _check(node: ast.Constant, site: Site) -> Iterator[Finding]:
         yield site.finding("NKI3005", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
 
 
-_BAD = """
-import os
-
-import nki
-
-precise = os.environ.get("NKI_PRECISE_FP", "0")
-"""
-
-RULE = Rule(
-    id="NKI3005",
-    step=("0.3", "0.4"),
-    klass="c",
-    safety=Safety.MANUAL,
-    title="`NKI_PRECISE_FP` is 1 by default",
-    page="""\
-Results of `nki.simulate` that were recorded with 0.3 may differ in the last bits. Set the variable,
-or record them again. Only files that name the variable are reported.
-""",
-    examples=(Example.of(_BAD, _BAD),),
-    nodes=(ast.Constant,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Constant,), check=_check)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Finding, Safety
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import argument
 
 _WRITERS = {"nisa.register_move", "nisa.register_load"}
@@ -33,27 +34,4 @@ def _writes(node: ast.AST, name: str, site: Site) -> bool:
     return isinstance(dst, ast.Name) and dst.id == name
 
 
-_BAD = """
-import nki
-import nki.language as nl
-
-@nki.jit
-def skip(x, n):
-    for i in nl.dynamic_range(n):
-        i = i + 1
-"""
-_TODO = """\
-    # TODO(nki-migrate NKI3006): `i` is written to, and counts the loop: an error from 0.4 on
-"""
-
-RULE = Rule(
-    id="NKI3006",
-    step=("0.3", "0.4"),
-    klass="c",
-    safety=Safety.MANUAL,
-    title="the variable of `nl.dynamic_range` is not written to",
-    page="It is a register that the loop counts with. Use a register of your own.\n",
-    examples=(Example.of(_BAD, _BAD.replace("    for", f"{_TODO}    for")),),
-    nodes=(ast.For,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.For,), check=_check)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding
 from nki_migrate.rules.arguments import Order, moved_arguments
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _MODES = {"oob_mode": "nisa.oob_mode.", "dge_mode": "nisa.dge_mode.", "engine": "nisa.engine."}
 
@@ -46,37 +47,4 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
     yield from _TRANSPOSE(call, site)
 
 
-_BAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def copy(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    nisa.dma_copy(out, x, nisa.oob_mode.skip, nisa.dge_mode.none)
-    return out
-"""
-
-RULE = Rule(
-    id="NKI3007",
-    step=("0.3", "0.4"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`dma_copy` and `dma_transpose` have `priority` before their modes",
-    page="""\
-0.4 inserted `priority` before `oob_mode` and `dge_mode`, so a mode that was passed by position
-becomes a priority. The migration guide does not mention it; the signatures show it.
-""",
-    examples=(
-        Example.of(
-            _BAD,
-            _BAD.replace(
-                "nisa.oob_mode.skip, nisa.dge_mode.none",
-                "oob_mode=nisa.oob_mode.skip, dge_mode=nisa.dge_mode.none",
-            ),
-        ),
-    ),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

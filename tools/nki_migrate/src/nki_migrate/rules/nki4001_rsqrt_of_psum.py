@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
+from neuroncore.findings import Finding, Safety
 from nki_migrate.rules.arguments import is_device_call
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import allocation_of, base_of, lines_of
 
 
@@ -47,32 +48,4 @@ def _activation(call: ast.Call, site: Site) -> str | None:
     )
 
 
-_HEAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def scale(a, b):
-    acc = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
-    nisa.nc_matmul(dst=acc, stationary=a, moving=b)
-"""
-_GOOD = """\
-    root = nl.ndarray(acc.shape, dtype=acc.dtype, buffer=nl.sbuf)
-    nisa.activation(dst=root, op=nl.rsqrt, data=acc)
-"""
-
-RULE = Rule(
-    id="NKI4001",
-    step=("0.4", "0.5"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`nl.rsqrt` of a PSUM tile is an activation",
-    page="""\
-Where the tile's allocation in PSUM is in view and the result gets a name, the call becomes
-`nisa.activation`; elsewhere a TODO.
-""",
-    examples=(Example.of(_HEAD + "    root = nl.rsqrt(acc)\n", _HEAD + _GOOD),),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Finding, Safety
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import allocation_of, elements, literal_sizes
 
 
@@ -28,30 +29,4 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
         yield site.finding("NKI4002", call, said, safety=Safety.MANUAL)
 
 
-_BAD = """
-import nki
-import nki.language as nl
-
-@nki.jit
-def first_half(x):
-    tile = nl.ndarray((128, 512), dtype=x.dtype, buffer=nl.sbuf)
-    half = tile.reshape((128, 256))
-"""
-_TODO = """\
-    # TODO(nki-migrate NKI4002): a reshape from 65536 to 32768 elements is an error from 0.5 on
-"""
-
-RULE = Rule(
-    id="NKI4002",
-    step=("0.4", "0.5"),
-    klass="c",
-    safety=Safety.MANUAL,
-    title="`.reshape` keeps the number of elements",
-    page="""\
-Earlier versions gave a view of the first elements. Say which part is meant with a slice. Reported
-where both shapes are written in numbers.
-""",
-    examples=(Example.of(_BAD, _BAD.replace("    half", f"{_TODO}    half")),),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.rules.loop_bodies import call_after, inside, is_device_loop, name_of_body, obstacle
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 
 def _check(loop: ast.For, site: Site) -> Iterator[Finding]:
@@ -81,61 +82,4 @@ def _edits(loop: ast.For, bounds: list[str], site: Site) -> list[Edit]:
     return [Edit(line, column, end_line, end_column, f"def {name}({loop.target.id})"), after]
 
 
-_HEAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def copy(x, first, last):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-"""
-_BAD = (
-    _HEAD
-    + """\
-    for i in nl.dynamic_range(first, last, 2):
-        nisa.dma_copy(dst=out[nl.ds(i, 2)], src=x[nl.ds(i, 2)])
-    return out
-"""
-)
-_GOOD = (
-    _HEAD
-    + """\
-    def body(i):
-        nisa.dma_copy(dst=out[nl.ds(i, 2)], src=x[nl.ds(i, 2)])
-    nl.fori_loop(first, last, body, step=2)
-    return out
-"""
-)
-_PAGE = """\
-The body becomes a function of the index. It must not jump out, rebind names that are used outside,
-or calculate with the index (a register); where it does, a TODO says so.
-"""
-
-RULES = (
-    Rule(
-        id="NKI5001",
-        step=("0.5", "0.6"),
-        klass="b",
-        safety=Safety.SAFE,
-        title="`nl.dynamic_range` loops become `nl.fori_loop`",
-        page=_PAGE,
-        examples=(Example.of(_BAD, _GOOD),),
-        nodes=(ast.For,),
-        check=_check,
-    ),
-    Rule(
-        id="NKI5003",
-        step=("0.5", "0.6"),
-        klass="b",
-        safety=Safety.SAFE,
-        title="`nl.dynamic_range(n)` loops become `nl.fori_loop(0, n, body)`",
-        page="The one-argument form starts at 0. " + _PAGE,
-        examples=(
-            Example.of(
-                _BAD.replace("(first, last, 2)", "(last)"),
-                _GOOD.replace("(first, last, body, step=2)", "(0, last, body)"),
-            ),
-        ),
-    ),
-)
+HOOKS = Hooks(nodes=(ast.For,), check=_check)

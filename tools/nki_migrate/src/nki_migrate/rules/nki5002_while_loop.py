@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.rules.loop_bodies import call_after, name_of_body, obstacle, register_of
-from nki_migrate.rules.rule import Example, Rule, Site
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 
 def _check(loop: ast.While, site: Site) -> Iterator[Finding]:
@@ -43,42 +44,4 @@ def _check(loop: ast.While, site: Site) -> Iterator[Finding]:
     )
 
 
-_HEAD = """
-import nki
-import nki.isa as nisa
-import nki.language as nl
-
-@nki.jit
-def drain(x, left):
-    more = nisa.register_alloc(1)
-"""
-_BAD = """\
-    while more:
-        nisa.dma_copy(dst=left, src=x)
-        nisa.register_load(dst=more, src=left)
-"""
-_GOOD = """\
-    def body(more):
-        nisa.dma_copy(dst=left, src=x)
-        nisa.register_load(dst=more, src=left)
-        return more
-    nl.while_loop(more, body)
-"""
-
-RULE = Rule(
-    id="NKI5002",
-    step=("0.5", "0.6"),
-    klass="b",
-    safety=Safety.SAFE,
-    title="`while register:` becomes `nl.while_loop`",
-    page="""\
-The body becomes a function of the register and returns it. That the name is a register is known
-where nothing but `register_alloc` binds it. The body must not jump out or rebind names that are
-used outside.
-
-**Trap.** A `while` over a Python number stays: it runs when the kernel is compiled.
-""",
-    examples=(Example.of(_HEAD + _BAD, _HEAD + _GOOD),),
-    nodes=(ast.While,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.While,), check=_check)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Finding, Safety, Severity
-from nki_migrate.rules.rule import Example, Rule, Site
+from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
 
 _RANGES = {"nl.affine_range", "nl.sequential_range", "nl.static_range"}
 _ORDER = ("start", "stop", "step")
@@ -48,39 +49,4 @@ def _by_position(call: ast.Call, site: Site) -> list[str] | None:
     return [*start, site.source(given["stop"]), *step] if "stop" in given else None
 
 
-_BAD = """
-import nki
-import nki.language as nl
-
-@nki.jit
-def loops(x):
-    for i in nl.affine_range(4):
-        for j in nl.sequential_range(1, 8, 2):
-            pass
-    for k in nl.static_range(start=0, stop=4):
-        pass
-"""
-_GOOD = """
-import nki
-import nki.language as nl
-
-@nki.jit
-def loops(x):
-    for i in range(4):
-        for j in range(1, 8, 2):
-            pass
-    for k in range(0, 4):
-        pass
-"""
-
-RULE = Rule(
-    id="NKI5004",
-    step=("0.5", "0.6"),
-    klass="a",
-    safety=Safety.SAFE,
-    title="`affine_range`, `sequential_range` and `static_range` are `range`",
-    page="From 0.2 on all four mean the same; 0.6 deprecates the long names.\n",
-    examples=(Example.of(_BAD, _GOOD),),
-    nodes=(ast.Call,),
-    check=_check,
-)
+HOOKS = Hooks(nodes=(ast.Call,), check=_check)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nki_migrate.findings import Edit, Finding, Safety
-from nki_migrate.rules.rule import Site
-
-__all__ = ["check_private_import", "check_private_names", "left"]
+from neuroncore.findings import Edit, Finding, Safety
+from nki_migrate.rules.site import Site
 
 _TYPES = ("neuronxcc.nki.isa.constants", "neuronxcc.starfish")
 _ENUMERATIONS = {"dge_mode", "dma_engine", "engine", "matmul_perf_mode", "oob_mode", "reduce_cmd"}

@@ -1,4 +1,4 @@
-"""What the name of a tile stands for in a function: the allocation that all its bindings share."""
+"""What the name of a tile represents in a function: the allocation that all its bindings share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nki_migrate.index import walk
 from nki_migrate.rules.arguments import keyword
-from nki_migrate.rules.rule import Site
+from nki_migrate.rules.site import Site
 
 _ALLOCATIONS = {"nl.ndarray", "nl.zeros", "nl.full", "nl.ones"}
 _PLACE = {"shape": 0, "dtype": 1, "buffer": 2}
@@ -122,6 +122,6 @@ def fresh_name(wish: str, site: Site) -> str:
 
 
 def lines_of(site: Site, node: ast.AST, *texts: str) -> str:
-    """Statements as they stand in the block of a node."""
+    """The statements of the block of a node."""
     line, _, _, _ = site.index.source.span(node)
     return f"{site.index.source.newline}{site.index.source.indentation(line)}".join(texts)

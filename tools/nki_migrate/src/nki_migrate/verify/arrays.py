@@ -16,7 +16,7 @@ from nki_migrate.verify.cases import Arg, CasesError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-# What memory that nobody wrote holds: NaN, or 4 in integers (NKI simulator documentation).
+# The content of memory that was not written: NaN, or 4 in integers (NKI simulator documentation).
 _EMPTY_INTEGER = 4
 _DEFAULT_HIGH = {"uniform": 1.0, "integers": 100}
 
@@ -24,7 +24,7 @@ _DEFAULT_HIGH = {"uniform": 1.0, "integers": 100}
 def storage_dtype(name: str) -> np.dtype[Any]:
     """The NumPy dtype that holds an NKI dtype, by any of its names.
 
-    Raises CasesError for a name nobody knows.
+    Raises CasesError for an unknown name.
     """
     import nki_dtypes
 
@@ -35,7 +35,7 @@ def storage_dtype(name: str) -> np.dtype[Any]:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is a floating-point format, those of ml_dtypes included."""
+    """Whether a dtype is a floating-point format, including the formats of ml_dtypes."""
     return dtype.kind == "f" or (dtype.kind == "V" and hasattr(ml_dtypes, dtype.name))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from nki_migrate.config import did_you_mean
+from neuroncore.commands.suggestions import did_you_mean
 
 SCHEMA = "nki-cases/1"
 FILLS = ("normal", "uniform", "integers", "zeros", "ones", "iota", "empty")

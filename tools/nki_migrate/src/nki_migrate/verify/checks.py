@@ -23,7 +23,7 @@ class Checks:
         self._of_runs: Iterable[Finding] = ()
 
     def read_source(self) -> None:
-        """What the compiler of the job's version refuses in the kernel and all it reaches."""
+        """What the compiler of the job's version rejects in the kernel and all it reaches."""
         if "subset" in self._job["checks"]:
             from neuroncore.checks.subset import check_script
             from neuroncore.options import Options, make_options

@@ -1,6 +1,6 @@
 """The child process of `verify`: loads one file, calls one function, writes what it returns.
 
-Run as `python -m nki_migrate.verify.child FOLDER`. The code it runs is the user's: whatever that
+Run as `python -m nki_migrate.verify.child FOLDER`. The code it runs is the user's: anything that
 code does to its process ends here.
 """
 
@@ -108,7 +108,7 @@ def _call(
     values = _arguments(folder, variant)
     if is_kernel:
         if missing := _missing(names, variant):
-            raise TypeError(f"the case gives {', '.join(missing)}, which is no parameter")
+            raise TypeError(f"the case gives {', '.join(missing)}, which is not a parameter")
         positional, keywords = bind(names, values)
     else:
         positional, keywords = [], {n: v for n, v in values.items() if names is None or n in names}

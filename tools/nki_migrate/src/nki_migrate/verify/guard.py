@@ -1,8 +1,8 @@
 """What user code may do to the machine while it is verified: its own scratch folder, nothing else.
 
 A guard against kernels and helpers that write, connect or start programs as a habit, made of
-Python's audit events (PEP 578). It is no security boundary: compiled code, and whoever means to
-get around it, is not held.
+Python's audit events (PEP 578). It is not a security boundary: compiled code and code that
+circumvents it are not stopped.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-SCRATCH, REFUSED = "scratch", "refused.jsonl"
-REFUSAL = "refused while verifying"
+SCRATCH, BLOCKED_FILE = "scratch", "blocked.jsonl"
+BLOCKED = "blocked while verifying"
 _MOST_RECORDED = 100
 _LONGEST_DETAIL = 80
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -58,16 +58,16 @@ _PROCESSES = (
 _HARMLESS_SOCKETS = ("socket.gethostname",)
 
 
-class RefusedError(PermissionError):
+class BlockedError(PermissionError):
     """User code tried what it may not do while it is verified."""
 
 
 def hold_process(folder: Path, file: str) -> None:
     """Hold this process, for the rest of its life, to writing into `folder` only.
 
-    The working folder and the temporary folder become `folder/scratch`. What is refused raises
-    RefusedError in the code that tried, and is recorded with the line of `file` that led to it,
-    whatever that code does with the error.
+    The working folder and the temporary folder become `folder/scratch`. What is blocked raises
+    BlockedError in the code that tried, and is recorded with the line of `file` that led to it,
+    in spite of what that code does with the error.
     """
     scratch = folder / SCRATCH
     scratch.mkdir()
@@ -78,10 +78,10 @@ def hold_process(folder: Path, file: str) -> None:
     sys.addaudithook(_Guard(folder, file))
 
 
-def read_refused(folder: Path) -> tuple[str, ...]:
-    """What was refused in a folder's run, in order; each once."""
+def read_blocked(folder: Path) -> tuple[str, ...]:
+    """What was blocked in a folder's run, in order; each once."""
     with suppress(FileNotFoundError):
-        lines = (folder / REFUSED).read_text(encoding="utf-8").splitlines()
+        lines = (folder / BLOCKED_FILE).read_text(encoding="utf-8").splitlines()
         return tuple(json.loads(line) for line in lines)
     return ()
 
@@ -107,23 +107,23 @@ class _Guard:
         self._recorded: set[str] = set()
 
     def __call__(self, event: str, given: tuple[Any, ...]) -> None:
-        """The audit hook: returns for what is allowed, raises RefusedError for the rest."""
+        """The audit hook: returns for what is allowed, raises BlockedError for the rest."""
         if event == "open":
             self._open(*given)
         elif event in _PATHS:
             self._paths(event, given)
         elif event in _PROCESSES:
-            self._refuse("starts a process", event, given)
+            self._block("starts a process", event, given)
         elif event.startswith("socket.") and event not in _HARMLESS_SOCKETS:
-            self._refuse("uses a socket", event, given)
+            self._block("uses a socket", event, given)
         elif event in ("os.kill", "os.killpg") and given[0] not in (0, os.getpid()):
-            self._refuse(f"signals process {given[0]}", event, ())
+            self._block(f"signals process {given[0]}", event, ())
         elif event == "ctypes.dlopen" and not self._is_a_librarys_doing():
-            self._refuse("loads a C library", event, given)
+            self._block("loads a C library", event, given)
 
     def _open(self, path: Any, mode: str | None, flags: int) -> None:
         if flags & _WRITING and (outside := self._outside(path)):
-            self._refuse(f"writes {outside}", "open", ())
+            self._block(f"writes {outside}", "open", ())
 
     def _paths(self, event: str, given: Sequence[Any]) -> None:
         verb, positions, folders = _PATHS[event]
@@ -133,7 +133,7 @@ class _Guard:
             folder = given[folders[i]] if i < len(folders) else _NO_FOLDER
             outside = self._outside(given[position], folder, event in _OF_A_LINK_ITSELF)
             if outside and not (event == "os.mkdir" and Path(outside).is_dir()):
-                self._refuse(f"{verb} {outside}", event, ())
+                self._block(f"{verb} {outside}", event, ())
 
     def _outside(self, path: Any, folder: Any = _NO_FOLDER, itself: bool = False) -> str | None:
         """The whole path if it lies outside the scratch folder; None for one inside."""
@@ -144,17 +144,17 @@ class _Guard:
         is_inside = real.is_relative_to(self._folder)
         return None if is_inside or str(real) == os.devnull else str(real)
 
-    def _refuse(self, what: str, event: str, given: Sequence[Any]) -> None:
+    def _block(self, what: str, event: str, given: Sequence[Any]) -> None:
         text = f"{what} ({' '.join([event, *_detail(given)])})"
         attempt = f"{self._where()}{text}"
         if attempt not in self._recorded and len(self._recorded) < _MOST_RECORDED:
             self._recorded.add(attempt)
-            with (self._folder / REFUSED).open("a", encoding="utf-8") as file:
+            with (self._folder / BLOCKED_FILE).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(attempt) + "\n")
-        raise RefusedError(f"{REFUSAL}: {text}; only the working folder may be written")
+        raise BlockedError(f"{BLOCKED}: {text}; only the working folder may be written")
 
     def _where(self) -> str:
-        """The deepest line of the user's file, or of another file that is no library's."""
+        """The deepest line of the user's file, or of another file outside libraries."""
         theirs = [frame for frame in _frames() if not self._is_library(frame.f_code.co_filename)]
         own = [frame for frame in theirs if frame.f_code.co_filename == self._file]
         frame = next(iter(own or theirs), None)
@@ -187,7 +187,7 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _whole(path: Any, folder: Any) -> Path | None:
-    """An absolute path; None where the system does not say what a descriptor stands for."""
+    """An absolute path; None where the system does not say what a descriptor refers to."""
     if isinstance(path, int):
         return _path_of(path)
     name = Path(os.fsdecode(path))
@@ -200,7 +200,7 @@ def _whole(path: Any, folder: Any) -> Path | None:
 def _path_of(descriptor: int) -> Path | None:
     with suppress(OSError):
         found = Path(f"/proc/self/fd/{descriptor}").readlink()
-        return found if found.is_absolute() else None  # "pipe:[…]" is no file
+        return found if found.is_absolute() else None  # "pipe:[…]" is not a file
     return None
 
 

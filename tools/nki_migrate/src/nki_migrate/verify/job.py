@@ -1,4 +1,4 @@
-"""What the parent asks of a child process, as a folder of one JSON file and raw arrays.
+"""The order of a parent to a child process, as a folder of one JSON file and raw arrays.
 
 The folder is the whole interface: the child needs nothing else, and what it managed to write
 before it died is still there.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nki_migrate.verify.cases import Arg
-from nki_migrate.verify.guard import read_refused
+from nki_migrate.verify.guard import read_blocked
 
 if TYPE_CHECKING:
     from nki_migrate.verify.arrays import Array
@@ -45,8 +45,8 @@ class Job:
     """One function of one file, to be called once per variant.
 
     `launch` is what goes in brackets (`kernel[4, 2](…)`), None for a plain call; `backend` None
-    means a plain NumPy function, called with its arguments by name. `checks` are those of
-    `neuroncore.checks` that the kernel has to pass. `record` asks for the facts of each variant.
+    means a plain NumPy function, called with its arguments by name. `checks` are the ones of
+    `neuroncore.checks` that the kernel has to pass. `record` requests the facts of each variant.
     """
 
     file: Path
@@ -98,7 +98,7 @@ class Outcome:
 
     A variant's results are the returned arrays, then the `output` arguments, then the `inout`
     ones; `returned` counts all but the last group. `findings` are what the checks found, `facts`
-    the facts documents of the variants that were recorded, `refused` what the guard did not let
+    the facts documents of the variants that were recorded, `blocked` what the guard did not let
     the code do, whether or not the code went on after it.
     """
 
@@ -107,7 +107,7 @@ class Outcome:
     error: str | None = None
     findings: tuple[str, ...] = ()
     facts: tuple[Mapping[str, Any], ...] = ()
-    refused: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
 
     def but(self, error: str) -> Outcome:
         """The same with another reason for stopping."""
@@ -132,7 +132,7 @@ def read_result(folder: Path) -> Outcome:
     try:
         document = json.loads((folder / RESULT).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return Outcome(refused=read_refused(folder))
+        return Outcome(blocked=read_blocked(folder))
     from nki_migrate.verify.arrays import load_array
 
     variants = document["variants"]
@@ -142,5 +142,5 @@ def read_result(folder: Path) -> Outcome:
         document["error"],
         tuple(document["findings"]),
         tuple(json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob(FACTS))),
-        read_refused(folder),
+        read_blocked(folder),
     )

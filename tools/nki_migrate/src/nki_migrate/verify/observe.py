@@ -12,14 +12,12 @@ from nki_migrate.verify.cases import Case
 from nki_migrate.verify.job import Job, Outcome, backend_for
 from nki_migrate.verify.process import Children
 
-__all__ = ["Observation", "observe"]
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:
     """What the runs of one case showed; `error` says why it showed less than it could.
 
-    A run in which something was refused shows nothing: without it the kernel may go other ways.
+    A run in which something was blocked shows nothing: without it the kernel may go other ways.
     """
 
     case: Case
@@ -51,8 +49,8 @@ def _job(case: Case, file: Path, target: str) -> Job:
 
 
 def _observation(case: Case, outcome: Outcome) -> Observation:
-    if outcome.refused:
-        return Observation(case, Observed(), f"refused: {'; '.join(outcome.refused)}")
+    if outcome.blocked:
+        return Observation(case, Observed(), f"blocked: {'; '.join(outcome.blocked)}")
     facts = Observed()
     for number, document in enumerate(outcome.facts):
         facts += facts_of(document, f"{case.kernel}, run {number}")

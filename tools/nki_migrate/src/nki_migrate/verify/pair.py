@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nki_migrate.verify.cases import Case, CasesError
 from nki_migrate.verify.difference import Difference, Tolerance
-from nki_migrate.verify.guard import REFUSAL
+from nki_migrate.verify.guard import BLOCKED
 from nki_migrate.verify.job import Backend, Job, Outcome
 from nki_migrate.verify.process import Children
 
@@ -23,7 +23,7 @@ TARGET_CHECKS = ("subset", "capacity", "device")
 
 
 NEW_FAILED = "new kernel failed: "
-_NOT_NEW = ("old kernel", "the old kernel itself", "reference failed", "reference refused")
+_NOT_NEW = ("old kernel", "the old kernel itself", "reference failed", "reference blocked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Verdict:
 
     `against_reference` and `against_old` are the worst differences over all variants and outputs,
     None when that comparison could not be made; `problems` say what went wrong, in order, and
-    `refused` is whether some code did what code that is verified may not do.
+    `blocked` is whether some code did what code that is verified may not do.
     """
 
     file: str
@@ -51,7 +51,7 @@ class Verdict:
     against_reference: Difference | None
     against_old: Difference | None
     problems: tuple[str, ...]
-    refused: bool = False
+    blocked: bool = False
 
     @property
     def new_failed(self) -> bool:
@@ -114,7 +114,7 @@ def _together(group: Sequence[Verdict]) -> Verdict:
         worst([v.against_reference for v in group if v.against_reference]),
         worst([v.against_old for v in group if v.against_old]),
         tuple(dict.fromkeys(problem for verdict in group for problem in verdict.problems)),
-        any(verdict.refused for verdict in group),
+        any(verdict.blocked for verdict in group),
     )
 
 
@@ -171,7 +171,7 @@ def _judge(
         against_reference,
         against_old,
         tuple(problems),
-        any(outcome.refused for outcome in (old, new, reference) if outcome),
+        any(outcome.blocked for outcome in (old, new, reference) if outcome),
     )
 
 
@@ -186,8 +186,8 @@ def _failures(pair: Pair, old: Outcome, new: Outcome, reference: Outcome | None)
 
 
 def _went_wrong(who: str, outcome: Outcome, side: Side | None) -> list[str]:
-    texts = [f"{who} refused: {attempt}" for attempt in outcome.refused]
-    if outcome.error and not (texts and REFUSAL in outcome.error):
+    texts = [f"{who} blocked: {attempt}" for attempt in outcome.blocked]
+    if outcome.error and not (texts and BLOCKED in outcome.error):
         texts.append(f"{who} failed: {outcome.error}")
     return [text.replace(str(side.file), side.shown_as) if side else text for text in texts]
 

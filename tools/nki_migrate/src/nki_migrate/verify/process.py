@@ -83,7 +83,7 @@ class Children:
             return process
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill whatever is left of the child's process group, and reap the child."""
+        """Kill the rest of the child's process group, and reap the child."""
         _kill_group(process)
         process.wait()
         with self._lock:

@@ -40,7 +40,7 @@ class Row:
             "against_reference": _json(verdict.against_reference),
             "against_old": _json(verdict.against_old),
             "equal": verdict.is_equal,
-            "refused": verdict.refused,
+            "blocked": verdict.blocked,
             "problems": list(verdict.problems),
         }
 
@@ -53,7 +53,7 @@ def _json(difference: Difference | None) -> dict[str, Any] | None:
 
 
 def render_table(rows: Sequence[Row]) -> str:
-    """The rows as aligned text, problems below; columns that nobody filled are left out."""
+    """The rows as aligned text, problems below; empty columns are left out."""
     cells = [HEADINGS, *(_cells(row) for row in rows)]
     shown = [i for i in range(len(HEADINGS)) if any(line[i] for line in cells[1:])]
     widths = {i: max(len(line[i]) for line in cells) for i in shown}
@@ -71,7 +71,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         "" if row.todos is None else str(row.todos),
         _error(verdict.against_reference, verdict),
         _error(verdict.against_old, verdict),
-        "yes" if verdict.is_equal else "refused" if verdict.refused else "NO",
+        "yes" if verdict.is_equal else "blocked" if verdict.blocked else "NO",
     )
 
 

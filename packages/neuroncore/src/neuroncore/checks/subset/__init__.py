@@ -6,6 +6,6 @@ from neuroncore.checks.subset.check import (
     check_source,
     loops_reached,
 )
-from neuroncore.checks.subset.rules import RULES, Rule
+from neuroncore.checks.subset.rules import RULES, SubsetRule
 
-__all__ = ["RULES", "Rule", "check_function", "check_script", "check_source", "loops_reached"]
+__all__ = ["RULES", "SubsetRule", "check_function", "check_script", "check_source", "loops_reached"]

@@ -9,13 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuroncore.checks.findings import Finding
-from neuroncore.checks.subset.beta1 import BY_INDEX
-from neuroncore.checks.subset.device_loops import BY_LOOP
-from neuroncore.checks.subset.kinds import Scope, scope_of
-from neuroncore.checks.subset.loaded import names_seen_by
-from neuroncore.checks.subset.modules import Module, Project
-from neuroncore.checks.subset.reach import (
+from neuroncore.checks.subset.beta1_constructs import BY_INDEX
+from neuroncore.checks.subset.call_graph import (
     Reached,
     Root,
     function_at,
@@ -24,11 +19,21 @@ from neuroncore.checks.subset.reach import (
     kernels_of,
     reached,
 )
+from neuroncore.checks.subset.modules import Module, Project
 from neuroncore.checks.subset.rules import RULES, Frontend, frontend_of
-from neuroncore.checks.subset.syntax import BY_FORM, Check, Hit, check_class, check_signature
-from neuroncore.checks.subset.values import BY_VALUE, is_numpy_dtype
-from neuroncore.checks.subset.walk import Function, parameters, walk
+from neuroncore.checks.subset.runtime_names import names_seen_by
+from neuroncore.checks.subset.syntax_constructs import (
+    BY_FORM,
+    Check,
+    Hit,
+    check_class,
+    check_signature,
+)
+from neuroncore.checks.subset.traversal import Function, parameters, walk
+from neuroncore.checks.subset.value_constructs import BY_LOOP, BY_VALUE, is_numpy_dtype
+from neuroncore.checks.subset.value_kinds import Scope, scope_of
 from neuroncore.errors import AttributeValueError, Place
+from neuroncore.findings import Finding, Severity
 from neuroncore.options import Options
 from neuroncore.surface import VERSIONS
 
@@ -38,7 +43,7 @@ _DEFAULT = Options()
 def check_source(
     source: str, filename: str, nki: str = "0.3", frontend: Frontend | None = None
 ) -> list[Finding]:
-    """What the compiler of a version refuses in the kernels of a text, without running it.
+    """What the compiler of a version rejects in the kernels of a text, without running it.
 
     Kernels are the functions that nki.jit and its like are applied to, with the functions and
     classes of the same text that they reach. `frontend`: "parser" (0.2, 0.3; selectable later),
@@ -88,7 +93,7 @@ def check_function(
 ) -> list[Finding]:
     """The same for one kernel, decorated or not, and what it reaches.
 
-    Names stand for what they are in the running program: `nl = nki.language` is no riddle here.
+    Names are resolved in the running program, so that `nl = nki.language` is known.
     Raises OSError where Python cannot find its source.
     """
     project, roots, file = _roots_of(kernel)
@@ -105,7 +110,7 @@ def loops_reached(kernel: Callable[..., Any], paths: Collection[str]) -> set[tup
     """
     project, roots, file = _roots_of(kernel)
     if project.load(file) is None:
-        raise OSError(f"{file} is no Python")
+        raise OSError(f"{file} is not Python")
     return {
         (part.module.file, node.iter.lineno, node.iter.col_offset)
         for part in reached(project, roots)
@@ -196,7 +201,7 @@ def _finding(code: str, place: Place, what: str, severity: Any) -> Finding:
     rule = RULES[code]
     return Finding(
         "subset", rule.message.format(what=what), place,
-        hint=rule.hint, rule=rule.source, code=code, severity=severity,
+        Severity(severity), cure=rule.hint, source=rule.source, code=code,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Source files as trees: what their names stand for, in the file and in those beside it."""
+"""Source files as trees: the definitions of their names, in the file and in the files beside it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from neuroncore.checks.subset.loaded import names_of_file, path_of
+from neuroncore.checks.subset.runtime_names import names_of_file, path_of
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -39,7 +39,7 @@ class Module:
 
     @cached_property
     def imports(self) -> dict[str, Import]:
-        """Every imported name of the file, also those of its functions."""
+        """Every imported name of the file, also in its functions."""
         found: dict[str, Import] = {}
         for node in ast.walk(self.tree):
             match node:
@@ -131,7 +131,7 @@ class Project:
     _files: dict[tuple[Path, int, str], Module | None] = field(default_factory=dict)
 
     def load(self, file: Path) -> Module | None:
-        """The module of a file; None if it cannot be read or is no Python."""
+        """The module of a file; None if it cannot be read or is not Python."""
         if file not in self._modules:
             try:
                 tree = ast.parse(file.read_bytes())
@@ -146,7 +146,7 @@ class Project:
         return self.names.get(file) or names_of_file(str(file))
 
     def find(self, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
-        """The function or class that a name or attribute stands for, if we have its source."""
+        """The function or class that a name or attribute refers to, if we have its source."""
         match node:
             case ast.Name(id=name):
                 return self._lookup(module, name, set())
@@ -186,7 +186,7 @@ class Project:
         return self._lookup(owner, origin.attribute, seen) if owner else None
 
     def _module(self, module: Module, node: ast.AST) -> Module | None:
-        """The module that an expression such as `package.part` stands for."""
+        """The module that an expression such as `package.part` refers to."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

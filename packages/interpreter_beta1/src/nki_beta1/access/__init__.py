@@ -1,0 +1,1 @@
+"""Accesses by index expressions and index tiles."""

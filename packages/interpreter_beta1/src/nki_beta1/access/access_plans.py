@@ -1,0 +1,133 @@
+"""Plans of affine accesses: all but the constants of their indices, for accesses that repeat.
+
+Without them loads of the example kernels take 1.7 times as long (3.4 for rope_kernel)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from neuroncore.enums import MemorySpace
+from neuroncore.memory import View
+from neuroncore.spec import Spec
+from nki_beta1.execution.plans import remember
+from nki_beta1.index.expression import Index
+from nki_beta1.index.views import part
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPlan:
+    """An affine access without the constants of its indices.
+
+    `dims` has per dimension of the base the least and the largest constant that stay inside, and
+    the stride in elements. `offset` is the element of the base at which the access starts where the
+    constants are 0, `first` its partition. `steps` count bytes, as NumPy does.
+    """
+
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+    dims: tuple[tuple[int, int, int], ...]
+    offset: int
+    first: int
+    is_dense: bool
+    """Whether the base is contiguous, so that its own elements can be counted."""
+    is_plain: bool
+    """Whether the items are index expressions over all axes, as they stand."""
+    is_whole: bool
+    """Whether the access has every element of the base, each in its place."""
+    specs: dict[Any, Spec] = field(default_factory=dict)
+    """The view's spec by what it depends on beside the plan (see `_place`)."""
+
+
+def planned_access(base: View, items: Sequence[Any]) -> View | None:
+    """`base[items]` of index expressions and ints only, if it is a view with a plan.
+
+    Tried before subscripts are classified: saves 8 % on the example kernels, 25 % on rope_kernel.
+    """
+    key: list[Any] = [base.spec.initialized]
+    consts: list[int] = []
+    for item in items:
+        if item.__class__ is Index:
+            key.append(item.pattern)
+            consts.append(item.const)
+        elif item.__class__ is int:
+            key.append(int)
+            consts.append(item)
+        else:
+            return None
+    core: Any = base.core
+    plan = core.plans.get(tuple(key))
+    if plan is None:
+        return None
+    if base.spec.fresh and not plan.is_whole:
+        base.initialize()
+    return planned_view(base, consts, plan)
+
+
+def record_access(
+    signature: Any,
+    base: View,
+    consts: list[int],
+    found: View,
+    bounds: list[tuple[int, int]],
+    is_plain: bool,
+) -> None:
+    """Keep the plan of the access that gave the view `found`, of indices with these bounds."""
+    strides = base.spec.strides
+    dims = tuple(
+        (const - low, const + size - 1 - high, stride)
+        for const, (low, high), size, stride in zip(
+            consts, bounds, base.shape, strides, strict=True
+        )
+    )
+    moved = sum(c * s for c, s in zip(consts, strides, strict=True))
+    core: Any = base.core
+    plan = AccessPlan(
+        found.shape,
+        found.array.strides,
+        dims,
+        found.offset - base.offset - moved,
+        found.spec.start - consts[0] if base.spec.space.on_chip else base.spec.start,
+        base.array.flags.c_contiguous,
+        is_plain,
+        (found.shape, found.strides, found.offset) == (base.shape, strides, base.offset),
+    )
+    remember(core, signature, plan)
+
+
+def planned_view(base: View, consts: list[int], plan: AccessPlan) -> View | None:
+    """The view of an access with a plan; None where it leaves the tensor."""
+    offset = plan.offset
+    for const, (least, most, stride) in zip(consts, plan.dims):  # noqa: B905 - of equal length
+        if not least <= const <= most:
+            return None
+        offset += const * stride
+    if base.spec.fresh and plan.is_whole:
+        return part(base, base.array, base.spec)
+    elements, kind = base.array, base.array.dtype
+    if not plan.is_dense:
+        elements, offset = base.storage.flat.view(kind), base.offset + offset
+    array = np.ndarray(plan.shape, kind, elements, offset * kind.itemsize, plan.steps)
+    where = _place(base.spec.space, consts)
+    spec = plan.specs.get(where)
+    if spec is None:
+        view = base.derive(array, plan.first + (consts[0] if base.spec.space.on_chip else 0))
+        plan.specs[where] = view.spec
+        return view
+    return part(base, array, spec)
+
+
+def _place(space: MemorySpace, consts: list[int]) -> Any:
+    """The key of a view's spec in its plan: constant in HBM, the start partition in SBUF.
+
+    In PSUM all constants do: where in its bank the view begins is part of its spec.
+    """
+    if space is _SBUF:
+        return consts[0]
+    return tuple(consts) if space is _PSUM else None
+
+
+_SBUF, _PSUM = MemorySpace.sbuf, MemorySpace.psum  # looking a member up in its Enum costs 60 ns

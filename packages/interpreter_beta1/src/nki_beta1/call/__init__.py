@@ -1,0 +1,1 @@
+"""Calls without a destination: operands, masks, dtypes, assignment."""

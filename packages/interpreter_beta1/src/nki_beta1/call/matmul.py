@@ -1,0 +1,97 @@
+"""A mask on a matmul: the parts of the operands that it reads and of the result that it writes.
+
+stationary (K, M) and moving (K, N) give (M, N). No document says whether the mask of a matmul
+refers to the axes of the operands or of the result. The extents decide; a bound on rows where
+K = M, or on columns where M = N, is ambiguous and not supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from neuroncore.errors import AttributeValueError, ShapeError
+from neuroncore.instructions import INSTRUCTIONS
+from nki_beta1.call.apply import apply, cut, not_rectangular, outcome
+from nki_beta1.execution.core import core_of
+from nki_beta1.execution.emission import emit
+from nki_beta1.index.mask import RULE, Mask, Region, as_mask, region_of
+
+Shape = tuple[int, ...]
+
+
+def masked_matmul(inputs: Mapping[str, Any], given: Mapping[str, Any], mask: Any) -> Any:
+    """nc_matmul of `inputs`, under a mask that bounds K, M or N."""
+    core = core_of("nc_matmul")
+    core.flush()
+    regions = None
+    if mask is not None and mask is not True:
+        regions = _regions(as_mask(mask), inputs["stationary"].shape, inputs["moving"].shape)
+    if regions is None:
+        return apply("nc_matmul", inputs, given, over="moving")
+    found = outcome(core, INSTRUCTIONS["nc_matmul"], inputs, given, "moving", None, None)
+    left, right, written = regions
+    if left.is_empty or right.is_empty:
+        return emit(core, found.used, {}, result=found.result, region=_NOTHING)
+    parts = {"stationary": cut(inputs["stationary"], left), "moving": cut(inputs["moving"], right)}
+    return emit(core, found.used, parts, result=found.result, region=written)
+
+
+_NOTHING = Region((slice(0, 0), slice(0, 0)))
+
+
+def _regions(mask: Mask, stationary: Shape, moving: Shape) -> tuple[Region, Region, Region] | None:
+    """The regions of stationary, moving and result; None for a mask that selects everything."""
+    extents = {"K": stationary[0], "M": stationary[-1], "N": moving[-1]}
+    kept = {name: slice(0, extent) for name, extent in extents.items()}
+    bounds = [bound for term in mask.terms for bound in _bounds(Mask((term,)))]
+    for axis, extent, bound in bounds:
+        name = _meant(axis, extent, bound, stationary, moving)
+        start, stop = max(kept[name].start, bound.start), min(kept[name].stop, bound.stop)
+        kept[name] = slice(start, max(start, stop))
+    if not bounds:
+        return None
+    k, m, n = kept.values()
+    return Region((k, m)), Region((k, n)), Region((m, n))
+
+
+def _bounds(mask: Mask) -> list[tuple[int, int, slice]]:
+    """(axis, extent, part) for every axis that a predicate bounds. Raises ShapeError."""
+    shape = mask.dense().shape or (1,)
+    region = region_of(mask, shape)
+    if region is None:
+        return []
+    if region.inside is not None:
+        raise not_rectangular("nc_matmul", region)
+    found = enumerate(zip(shape, region.rect, strict=True))
+    return [(axis, n, part) for axis, (n, part) in found if part != slice(0, n)]
+
+
+def _meant(axis: int, extent: int, bound: slice, stationary: Shape, moving: Shape) -> str:
+    """The dimension that a bound on index axis `axis` is about."""
+    if bound.stop <= bound.start:  # nothing is selected in either case
+        return "N"
+    names = ("K", "M") if axis == 0 else ("M", "N")
+    sizes = {"K": stationary[0], "M": stationary[-1], "N": moving[-1]}
+    fitting = [name for name in names if sizes[name] == extent]
+    if len(fitting) == 1 and axis < 2 and len(stationary) == len(moving) == 2:
+        return fitting[0]
+    got = f"stationary {stationary}, moving {moving}"
+    if not fitting or axis >= 2:
+        raise ShapeError(
+            f"a mask over an index axis of extent {extent} fits neither operands nor result",
+            expected=f"the index axes of a tile with {' or '.join(str(sizes[n]) for n in names)}",
+            got=got,
+            operand="mask",
+            instruction="nc_matmul",
+            rule=RULE,
+        )
+    what = "rows" if axis == 0 else "columns"
+    raise AttributeValueError(
+        f"a mask on {extent} {what} may refer to the operands or to the result",
+        expected="a mask on the loads, or operands cut with slices",
+        got=got,
+        operand="mask",
+        instruction="nc_matmul",
+        rule=RULE,
+    )

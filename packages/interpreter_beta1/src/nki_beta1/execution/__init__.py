@@ -1,0 +1,1 @@
+"""Instructions on tensors: signatures, legality, execution and the tensors of a core."""

@@ -1,0 +1,1 @@
+"""Index expressions, masks and the axes that they vary on."""

@@ -1,0 +1,156 @@
+"""Constants of nl: dtypes, buffers, sizes, and the names that are not modelled yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Never
+
+import ml_dtypes
+import numpy as np
+
+from neuroncore.enums import MemorySpace
+from neuroncore.errors import UnsupportedError
+from neuroncore.machine.backend import CURRENT
+from neuroncore.machine.launch import RUNNING
+from neuroncore.spec import as_dtype
+from neuroncore.targets import Target, resolve_target
+from nki_beta1.language.private_modules import reject_module
+from nki_beta1.values.attributes import unknown_name
+from nki_dtypes import NumberInfo, finfo, tfloat32
+
+DTYPES: dict[str, Any] = {
+    "bool_": np.bool_,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "uint8": np.uint8,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+    "float16": np.float16,
+    "float32": np.float32,
+    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+    "float8_e4m3": np.dtype(ml_dtypes.float8_e4m3),
+    "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    "tfloat32": tfloat32,  # NumPy has none; it takes this for the float32 that stores it
+}
+"""0.1's dtypes are NumPy's, so that host code can use them."""
+
+BUFFERS = {space.name: space for space in MemorySpace}
+
+
+class Limits:
+    """`nl.fp32` and `nl.bfp16`: the ends of a float format."""
+
+    def __init__(self, dtype: str) -> None:
+        info = finfo(dtype)
+        self.min = float(info.min)
+        self.max = float(info.max)
+
+
+def number_info(dtype: Any) -> NumberInfo:
+    """`nl.finfo`: the limits of a number format, as np.finfo gives them."""
+    return finfo(as_dtype(dtype))
+
+
+class TileSize:
+    """Hardware sizes of the target in force [NKI 0.1: nl.tile_size]."""
+
+    @property
+    def pmax(self) -> int:
+        """Partitions of an on-chip tensor."""
+        return _target().partitions
+
+    @property
+    def psum_fmax(self) -> int:
+        """float32 elements of a PSUM bank, per partition."""
+        return _target().psum_bank_bytes // 4
+
+    @property
+    def gemm_stationary_fmax(self) -> int:
+        return _target().stationary_free_max
+
+    @property
+    def gemm_moving_fmax(self) -> int:
+        return _target().psum_bank_bytes // 4
+
+    @property
+    def bn_stats_fmax(self) -> int:
+        return 512
+
+    @property
+    def total_available_sbuf_size(self) -> int:
+        """Usable SBUF bytes per partition (no document prints it: the target's table)."""
+        return _target().usable_sbuf_bytes
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnsupportedError(
+            f"nl.tile_size.{name} (NKI 0.1) is not modelled",
+            hint="its value is not printed in the documents"
+            if name.endswith("_min_align")
+            else None,
+        )
+
+
+def _target() -> Target:
+    launch = RUNNING.get()
+    if launch is not None:
+        return launch.core.target
+    choice = CURRENT.get()
+    return resolve_target(choice.target if choice else "trn2")
+
+
+REASONS: dict[str, dict[str, str]] = {
+    "neuronxcc.nki.language": {
+        "gemm_grid": "no document says what it holds: use nl.mgrid",
+        "gemm_stationary_grid": "no document says what it holds: use nl.mgrid",
+    },
+    "neuronxcc.nki.isa": {"builtin_custom_op": "custom operators run only on the device"},
+    "neuronxcc.nki.compiler": {
+        "multi_buffer": "no document says what it changes: leave it out",
+        "allocation_scope": "no document says what it changes: leave it out",
+    },
+    "neuronxcc.nki": {
+        "trace": "is not modelled yet",
+        "FrameworkKernel": "it is the base of framework integrations, which compile for the "
+        "device: call the kernel with arrays",
+    },
+}
+"""Per module: names of NKI 0.1 that are not supported, and why."""
+
+_REJECTED_WHEN_CALLED = frozenset({"trace"})
+"""Names that kernels import without using them: generated ones all begin so."""
+
+
+def unsupported_names(module: ModuleType) -> Callable[[str], Any]:
+    """A module's `__getattr__`: names of 0.1 that are not built, and names that never were."""
+    reasons = REASONS.get(module.__name__, {})
+    short = module.__name__.removeprefix("neuronxcc.nki").lstrip(".")
+    prefix = {"language": "nl", "isa": "nisa", "typing": "nt", "": "nki"}.get(short, f"nki.{short}")
+
+    def reject(name: str) -> Never:
+        raise UnsupportedError(
+            f"{prefix}.{name} (NKI 0.1) {_verb(reasons[name])}", hint=_advice(reasons[name])
+        )
+
+    def missing(name: str) -> Any:
+        if name in reasons:
+            if name in _REJECTED_WHEN_CALLED:
+                return lambda *args, **kwargs: reject(name)
+            reject(name)
+        if name.startswith("_") and not name.startswith(("__", "_repr_", "_ipython_")):
+            reject_module(f"{module.__name__}.{name}")
+        owner = f"module {module.__name__!r} of NKI 0.1"
+        if name.startswith("__"):
+            raise AttributeError(f"{owner} has no attribute {name!r}")
+        raise unknown_name(owner, name, vars(module))
+
+    return missing
+
+
+def _verb(reason: str) -> str:
+    return reason if reason.startswith("is ") else "is not modelled yet"
+
+
+def _advice(reason: str) -> str | None:
+    return None if reason.startswith("is ") else reason

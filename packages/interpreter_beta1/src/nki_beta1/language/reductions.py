@@ -1,0 +1,213 @@
+"""nl functions along axes: reductions, and functions composed of them."""
+
+from __future__ import annotations
+
+import operator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from neuroncore.alu import alu_op
+from neuroncore.errors import ShapeError, UnsupportedError
+from neuroncore.memory import View
+from nki_beta1.call import elementwise
+from nki_beta1.call.apply import apply
+from nki_beta1.execution.core import core_of
+from nki_beta1.index.mask import region_of
+from nki_beta1.launch.grid import num_programs
+from nki_beta1.tensor.creation import reject_unknown
+from nki_dtypes import float32
+
+
+def reduce_axes(
+    op: str,
+    x: Any,
+    axis: Any,
+    dtype: Any = None,
+    mask: Any = None,
+    keepdims: bool = False,
+    *,
+    name: str,
+) -> Any:
+    """`op` over free axes, which need not be the last ones: an access pattern puts them last.
+
+    `name` is the function in the kernel.
+    """
+    core_of(op).flush()
+    rank = len(x.shape)
+    axes = _axes(axis, rank, name)
+    last = tuple(range(rank - len(axes), rank))
+    if axes == last or not all(0 < a < rank for a in axes):
+        return apply("tensor_reduce", {"data": x}, {"op": op, "axis": axes, "keepdims": keepdims},
+                     over="data", dtype=dtype, mask=mask)  # fmt: skip
+    order = (*(d for d in range(rank) if d not in axes), *axes)
+    region = region_of(mask, x.shape)
+    result = apply("tensor_reduce", {"data": x.transposed(order)}, {"op": op, "axis": last},
+                   over="data", dtype=dtype, mask=region and region.permuted(order))  # fmt: skip
+    if not keepdims:
+        return result
+    return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)])
+
+
+def _listed(axis: Any) -> tuple[Any, ...]:
+    return tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+
+
+def _axes(axis: Any, rank: int, name: str) -> tuple[int, ...]:
+    """The axes in order, negative ones counted from the end; raises ShapeError for duplicates."""
+    numbers = map(_index, _listed(axis))
+    axes = tuple(sorted(a + rank if a < 0 else a for a in numbers))
+    if len(set(axes)) == len(axes):
+        return axes
+    raise ShapeError(
+        f"axis names a dimension twice: {axis}",
+        expected="each dimension once",
+        operand="axis",
+        position=1,
+        instruction=f"nl.{name}",
+    )
+
+
+def _index(axis: Any) -> int:
+    """An axis as an int; TypeError for other values, truth values included."""
+    if isinstance(axis, (bool, np.bool_)):
+        raise TypeError("a truth value")
+    return operator.index(axis)
+
+
+def _reduction(name: str, op: str) -> Any:
+    def reduce(
+        x: Any,
+        axis: Any,
+        *,
+        dtype: Any = None,
+        mask: Any = None,
+        keepdims: bool = False,
+        **unknown: Any,
+    ) -> Any:
+        reject_unknown(name, unknown)
+        return reduce_axes(op, x, axis, dtype, mask, keepdims, name=name)
+
+    reduce.__name__ = reduce.__qualname__ = name
+    reduce.__doc__ = f"`{op}` over free axes of x, in x's dtype unless told otherwise."
+    return reduce
+
+
+def all_true(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **unknown: Any) -> Any:
+    """Whether all elements over free axes of x differ from 0."""
+    reject_unknown("all", unknown)
+    return reduce_axes("logical_and", x, axis, dtype, mask, name="all")
+
+
+all_true.__name__ = "all"
+
+REDUCTIONS = {
+    "sum": _reduction("sum", "add"),
+    "prod": _reduction("prod", "multiply"),
+    "max": _reduction("max", "maximum"),
+    "min": _reduction("min", "minimum"),
+    "all": all_true,
+}
+
+
+def mean(
+    x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False,
+    **unknown: Any,
+) -> Any:  # fmt: skip
+    """The mean over free axes: summed and divided in float32, rounded once. No mask."""
+    reject_unknown("mean", unknown)
+    return _mean("mean", x, axis, x.dtype if dtype is None else dtype, mask, keepdims)
+
+
+def _mean(name: str, x: Any, axis: Any, kind: Any, mask: Any, keepdims: bool) -> Any:
+    total = reduce_axes("add", x, axis, float32, _unmasked(name, mask), keepdims, name=name)
+    return elementwise.scalar_op(total, "divide", float(_count(x, axis)), kind)
+
+
+def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+    """The population variance over free axes, which are kept with extent 1."""
+    reject_unknown("var", unknown)
+    kind = x.dtype if dtype is None else dtype
+    center = _mean("var", x, axis, float32, mask, keepdims=True)
+    squares = elementwise.unary("square", elementwise.binary("subtract", x, center, float32))
+    return mean(squares, axis, dtype=kind, keepdims=True)
+
+
+def softmax(
+    x: Any, axis: Any, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None,
+    **unknown: Any,
+) -> Any:  # fmt: skip
+    """exp(x - max(x)) / sum(exp(x - max(x))) over free axes."""
+    reject_unknown("softmax", unknown)
+    kind = x.dtype if dtype is None else dtype
+    inside = compute_dtype or float32
+    top = reduce_axes("maximum", x, axis, inside, mask, True, name="softmax")
+    powers = elementwise.unary(
+        "exp", elementwise.binary("subtract", x, top, inside, mask), inside, mask
+    )
+    total = reduce_axes("add", powers, axis, inside, mask, True, name="softmax")
+    return elementwise.binary("divide", powers, total, kind, mask)
+
+
+def rms_norm(
+    x: Any, w: Any, axis: Any, n: float, epsilon: float = 1e-6, *, dtype: Any = None,
+    compute_dtype: Any = None, mask: Any = None, **unknown: Any,
+) -> Any:  # fmt: skip
+    """x / sqrt(sum(x², axis) / n + epsilon) * w"""
+    reject_unknown("rms_norm", unknown)
+    kind = x.dtype if dtype is None else dtype
+    inside = compute_dtype or float32
+    squares = reduce_axes(
+        "add",
+        elementwise.unary("square", x, inside, mask),
+        axis,
+        float32,
+        mask,
+        True,
+        name="rms_norm",
+    )
+    shifted = elementwise.scalar_op(
+        squares, "divide", float(n), float32, op1="add", operand1=epsilon
+    )
+    scale = elementwise.unary("rsqrt", shifted, float32)
+    normal = elementwise.binary("multiply", x, scale, inside, mask)
+    return elementwise.binary("multiply", normal, w, kind, mask)
+
+
+def all_reduce(
+    x: Any, op: Any, program_axes: Any, *, dtype: Any = None, mask: Any = None,
+    parallel_reduce: bool = True, asynchronous: bool = False, **unknown: Any,
+) -> Any:  # fmt: skip
+    """op over the programs along grid axes: x itself where there is one program along them.
+
+    Raises UnsupportedError for several: programs run one after another here, and a reduction needs
+    the values of all of them at once.
+    """
+    reject_unknown("all_reduce", unknown)
+    axes = program_axes if isinstance(program_axes, (tuple, list)) else (program_axes,)
+    count = prod(num_programs(axis) for axis in axes)
+    alu_op(op)
+    if count != 1:
+        raise UnsupportedError(
+            f"a reduction over {count} programs is not modelled",
+            hint="programs of a grid run one after another here: none has the others' values. "
+            "Store partial results to HBM and reduce them in a second launch",
+            operand="program_axes",
+            instruction="nl.all_reduce",
+        )
+    return elementwise.copy(x, dtype, mask)
+
+
+def _unmasked(what: str, mask: Any) -> Any:
+    if mask is None or mask is True:
+        return None
+    raise UnsupportedError(
+        f"nl.{what} with a mask is not modelled yet",
+        hint="whether masked elements count in n is not documented: use nl.sum and divide",
+        operand="mask",
+    )
+
+
+def _count(x: View, axis: Any) -> int:
+    return prod(x.shape[a] for a in _listed(axis))

@@ -1,0 +1,1 @@
+"""Kernels: parameters, grids, results and errors."""

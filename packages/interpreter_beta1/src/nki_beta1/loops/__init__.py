@@ -1,0 +1,1 @@
+"""Loops of a kernel: ranges, and the loops around a call, read from bytecode."""

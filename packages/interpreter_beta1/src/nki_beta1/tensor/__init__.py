@@ -1,0 +1,1 @@
+"""Tensors of a kernel: tiles, blocks, creation and addresses."""

@@ -1,0 +1,1 @@
+"""Common to all values of the language: descriptions and Python's special methods."""

@@ -1,0 +1,1 @@
+"""Kernels, their tensors and their schedule."""

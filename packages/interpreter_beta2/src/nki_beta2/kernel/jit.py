@@ -1,0 +1,289 @@
+"""Kernels: functions that run on the machine when they are called with arrays."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroncore.enums import MemorySpace
+from neuroncore.errors import LaunchError, MemorySpaceError, UnsupportedError
+from neuroncore.instructions import KernelWarning
+from neuroncore.machine.backend import CURRENT, Choice
+from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.launch import RUNNING, execute
+from neuroncore.machine.observe import Watcher, watching
+from neuroncore.memory import IndexRules, View
+from neuroncore.options import Options
+from neuroncore.spec import as_dtype
+from neuroncore.surface import version_tuple
+from neuroncore.targets import resolve_target
+from nki_beta2.kernel.schedule import Edges, Scheduled, edges_of
+from nki_beta2.kernel.tensor import tensor_class
+
+_LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One version of the language under one choice."""
+
+    choice: Choice
+
+    @property
+    def name(self) -> str:
+        return self.choice.backend
+
+    @property
+    def version(self) -> tuple[int, int]:
+        return version_tuple(self.choice.nki)
+
+    def in_force(self) -> Language:
+        """This version under the target and options that the switch has set, if it has any."""
+        current = CURRENT.get()
+        if current is None or current.backend != self.name:
+            return self
+        return Language(Choice(self.name, self.choice.nki, current.target, current.options))
+
+    def core(self, *more: Watcher) -> NeuronCore:
+        """A fresh core for one launch, with the watchers in force and `more`."""
+        choice = self.choice
+        _check_generation(choice)
+        return NeuronCore(
+            choice.target, choice.options, index_rules(self.version, choice.options),
+            (*watching(), *more), tensor_class(choice.nki),
+        )  # fmt: skip
+
+
+def _check_generation(choice: Choice) -> None:
+    """trn1 and inf2 under 0.2 and later, as Options.trn1_support says."""
+    target, support = resolve_target(choice.target), choice.options.trn1_support
+    if support == "run" or target.generation > 2:
+        return
+    what = f"NKI {choice.nki} on {target.name}, which the FAQ does not list"
+    if support == "warn":
+        warnings.warn(f"{what}; it lists Trn2 and Trn3", KernelWarning, stacklevel=5)
+        return
+    raise LaunchError(
+        what, expected="trn2 or trn3", got=target.name, hint="choose the target with use(target=…)",
+        rule="NKI FAQ: supported instances",
+    )  # fmt: skip
+
+
+def index_rules(version: tuple[int, int], options: Options) -> IndexRules:
+    """How this version indexes; explicit options beat the version."""
+    negative = (
+        version >= (0, 6)
+        if options.negative_index == "version"
+        else (options.negative_index == "allow")
+    )
+    on_view = options.ap_offset
+    if on_view == "version":
+        on_view = "compose" if version >= (0, 5) else "reject"
+    # The parser frontend lists the slices that it rejects, and empty ones are not among them; the
+    # public library makes some on a core without rows. From 0.4: start < end [stubs].
+    empty = version <= (0, 3)
+    return IndexRules(options.partition_index == "keep", negative, on_view, empty)
+
+
+class Kernel:
+    """A function decorated with nki.jit.
+
+    Called with NumPy arrays it runs on the simulated machine; `kernel[lnc](…)` runs it on that many
+    logical cores, one after the other.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        language: Language,
+        lnc: int | None = None,
+        edges: Edges | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.__name__ = getattr(function, "__name__", repr(function))
+        self.function = function
+        self.language = language
+        self.lnc = lnc
+        self.edges = edges or {}
+
+    @property
+    def choice(self) -> Choice:
+        """The choice that was in force when the kernel was decorated."""
+        return self.language.choice
+
+    def under(self, language: Language) -> Kernel:
+        """The same kernel bound to a language, independent of the switch."""
+        return _Bound(self.function, language, self.lnc, self.edges)
+
+    def __getitem__(self, lnc: Any) -> Kernel:
+        return type(self)(self.function, self.language, _cores(lnc, self.language), self.edges)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if RUNNING.get() is not None:
+            return self._inline(args, kwargs)
+        return self._launch(self.language.in_force(), args, kwargs)
+
+    def _launch(self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._check_arguments(language, args, kwargs)
+        return execute(
+            self.function,
+            language.core(*([Scheduled(self.edges)] if self.edges else ())),
+            args,
+            kwargs,
+            programs=[(i,) for i in range(self.lnc or 1)],
+            grid=() if self.lnc is None else (self.lnc,),
+            check_result=functools.partial(_check_result, language, self.__name__),
+        )
+
+    def _check_arguments(
+        self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError as wrong:
+            raise LaunchError(
+                f"kernel {self.__name__}: {wrong}",
+                expected=f"{self.__name__}{inspect.signature(self.function)}",
+                got=f"{len(args)} by position" + "".join(f", {name}=" for name in kwargs),
+            ) from None
+        for position, (name, value) in enumerate(bound.arguments.items()):
+            _check_argument(language, name, position, value)
+
+    def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.language.version <= (0, 3):
+            raise LaunchError(
+                f"kernel {self.__name__} is called from a kernel",
+                expected="a plain function",
+                hint="remove @nki.jit from functions that other kernels call",
+                rule="NKI 0.2 migration guide: sub-kernels carry no decorator",
+            )
+        if self.edges:
+            raise UnsupportedError(
+                f"kernel {self.__name__} has scheduling edges and is called from a kernel",
+                hint="give the edges to the kernel that is launched", rule="NKI: with_schedule",
+            )  # fmt: skip
+        return self.function(*args, **kwargs)
+
+    def with_schedule(self, edges: Any) -> Kernel:
+        """The kernel whose instructions run after others by name: [(name, name or names)].
+
+        Each launch raises AttributeValueError for an edge against program order, LaunchError for a
+        name that no instruction or more than one has.
+        Raises SignatureError for edges that are not pairs of names.
+        """
+        found = {**self.edges}
+        for after, befores in edges_of(edges).items():
+            found[after] = (*found.get(after, ()), *befores)
+        return type(self)(self.function, self.language, self.lnc, found)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__name__}, NKI {self.choice.nki}>"
+
+
+class _Bound(Kernel):
+    """A kernel with a fixed choice."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._launch(self.language, args, kwargs)
+
+
+def make_jit(language: Language) -> Callable[..., Any]:
+    """`nki.jit` of this version."""
+
+    def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """Make a kernel of a function; usable as @nki.jit and @nki.jit(…).
+
+        `mode` was dropped with 0.3 and is ignored there, as documented; `platform_target` is an
+        error from 0.3 on.
+        """
+        _check_jit_options(language, options)
+        if fn is None:
+            return lambda function: jit(function, **options)
+        if not callable(fn):
+            raise LaunchError(
+                f"nki.jit of a {type(fn).__name__}",
+                expected="a function, or options by name",
+                got=repr(fn),
+                rule=f"NKI {language.choice.nki}: nki.jit",
+            )
+        return fn if isinstance(fn, Kernel) else Kernel(fn, language)
+
+    return jit
+
+
+def _check_jit_options(language: Language, options: dict[str, Any]) -> None:
+    for name, value in options.items():
+        if name == "mode" and (language.version >= (0, 3) or value in ("auto", "jax", "torchxla")):
+            continue
+        hint = None
+        if name == "platform_target":
+            hint = "choose the target with NEURON_PLATFORM_TARGET_OVERRIDE or use(target=…)"
+        raise UnsupportedError(
+            f"nki.jit({name}={value!r}) is not modelled",
+            expected="nki.jit without options",
+            got=f"{name}={value!r}",
+            hint=hint,
+            operand=name,
+            rule=f"NKI {language.choice.nki}: nki.jit",
+        )
+
+
+def _cores(lnc: Any, language: Language) -> int:
+    if isinstance(lnc, tuple) and len(lnc) == 1:
+        lnc = lnc[0]
+    if isinstance(lnc, (int, np.integer)) and not isinstance(lnc, bool) and lnc in (1, 2):
+        return int(lnc)
+    raise LaunchError(
+        f"kernel[{lnc!r}]",
+        expected="the LNC degree: 1 or 2",
+        got=repr(lnc),
+        hint="SPMD grids ended with 0.1: make the grid a loop in the kernel",
+        rule=_LAUNCH_RULE,
+    )
+
+
+def _check_result(language: Language, kernel: str, view: View) -> None:
+    """Returned tensors live in shared HBM (0.2: any HBM); arguments may be returned too."""
+    space = view.spec.space
+    legal = {MemorySpace.shared_hbm, MemorySpace.hbm}  # only arguments are in plain hbm
+    if language.version < (0, 3):
+        legal.add(MemorySpace.private_hbm)
+    if space not in legal:
+        raise MemorySpaceError(
+            f"kernel {kernel} returns a tensor in {space.name.upper()}",
+            expected="a tensor made with buffer=nl.shared_hbm",
+            got=repr(view),
+            hint="copy the result there with nisa.dma_copy and return that tensor",
+            rule="NKI 0.3 migration guide: kernel outputs are shared_hbm",
+        )
+
+
+def _check_argument(language: Language, name: str, position: int, value: Any) -> None:
+    """Raise LaunchError for an argument that no kernel takes."""
+    module = type(value).__module__.partition(".")[0]
+    if module in ("torch", "jax", "jaxlib"):
+        raise LaunchError(
+            f"argument {name} is a {module} array",
+            expected="a NumPy array",
+            got=f"{type(value).__module__}.{type(value).__qualname__}",
+            hint=f"nki_runtime.simulate(kernel)(…) takes {module} arrays and gives them back",
+            operand=name,
+            position=position,
+        )
+    if type(value) is list and language.version >= (0, 3):
+        raise LaunchError(
+            f"argument {name} is a list",
+            expected="a tuple",
+            got=f"a list of {len(value)}",
+            operand=name,
+            position=position,
+            rule="NKI 0.3 migration guide: no list arguments",
+        )
+    if isinstance(value, np.ndarray):
+        as_dtype(value.dtype, name, position)

@@ -1,0 +1,249 @@
+"""Tensors of the language: views without operators."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from neuroncore.enums import MemorySpace
+from neuroncore.errors import AbsentNameError, AccessError, UnsupportedError, absent_name
+from neuroncore.machine.results import described, shown
+from neuroncore.memory import View
+from neuroncore.surface import VERSIONS, span
+from neuroncore.surface import version_tuple as numbers
+
+_OPERATORS = {
+    "__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__floordiv__": "//",
+    "__mod__": "%", "__pow__": "**", "__matmul__": "@", "__and__": "&", "__or__": "|",
+    "__xor__": "^", "__lshift__": "<<", "__rshift__": ">>", "__lt__": "<", "__le__": "<=",
+    "__gt__": ">", "__ge__": ">=", "__neg__": "-", "__invert__": "~",
+}  # fmt: skip
+
+
+class NkiTensor(View):
+    """A strided view of a tensor in one memory; see neuroncore's View for its methods.
+
+    It has no arithmetic operators and no item assignment: every computation is an nki.isa call
+    with a destination.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(
+            "a tensor bound to a storage handle", expected="nl.ndarray(shape, dtype, buffer)",
+            got=f"{type(self).__name__}(…)", rule="NKI: NkiTensor",
+        )  # fmt: skip
+
+    @property
+    def buffer(self) -> MemorySpace:
+        """The memory; an argument's is nl.hbm, which is another name of nl.private_hbm."""
+        space = self.spec.space
+        return MemorySpace.private_hbm if space is MemorySpace.hbm else space
+
+    def is_indirect(self) -> bool:
+        """Whether this view has an index that is computed on the device; it takes no second one."""
+        return self.spec.indirect is not None
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements are contiguous; on chip, within each partition."""
+        spec = self.spec
+        first = spec.shape[0] == 1 or spec.space.on_chip or spec.strides[0] == spec.free
+        return first and spec.free_is_contiguous
+
+    def __str__(self) -> str:
+        return described(self)
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise UnsupportedError(
+            "assignment to tensor elements",
+            expected="an instruction that writes them",
+            got=repr(self),
+            hint="nisa.tensor_copy(dst=t[…], src=…) or nisa.memset(dst=t[…], value=…)",
+            rule="NKI language guide: tensors are written by instructions",
+        )
+
+    def __bool__(self) -> NoReturn:
+        raise UnsupportedError(
+            "the truth value of a tensor",
+            expected="a compile-time value",
+            got=repr(self),
+            hint="its elements are known only on the device; branch on compile-time values",
+            rule="NKI language guide: control flow",
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        absent = vars(type(self)).get(name)
+        if isinstance(absent, _NotYet):  # called again after an AttributeError
+            raise absent.error()
+        hint = None
+        if name == "address":
+            hint = "where a tensor of NKI 0.2 lies is not modelled: the compiler places it"
+        having = [n for n in dir(View) if not n.startswith("_")]
+        raise absent_name("NkiTensor", name, having, hint)
+
+    def __len__(self) -> NoReturn:
+        raise UnsupportedError(
+            "len() of a tensor",
+            expected="t.shape[0]",
+            got=repr(self),
+            rule="NKI language guide: tensors",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise UnsupportedError(
+            "iteration over a tensor",
+            expected="a range, tuple or list",
+            got=repr(self),
+            hint="loop over range(t.shape[0]) and index",
+            rule="NKI language guide: control flow",
+        )
+
+
+def _unsupported_value(what: str) -> Any:
+    def value(self: NkiTensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"{what} of a tensor",
+            expected="an nki.isa instruction, or a compile-time number",
+            got=repr(self),
+            hint="its elements are known only on the device",
+            rule="NKI language guide: tensors",
+        )
+
+    return value
+
+
+for _name, _what in {
+    "__float__": "the number",
+    "__int__": "the number",
+    "__index__": "the number",
+    "__array__": "the NumPy array",
+    "__array_ufunc__": "a NumPy function",
+    "__array_function__": "a NumPy function",
+}.items():
+    setattr(NkiTensor, _name, _unsupported_value(_what))
+
+
+def _unsupported_operator(symbol: str) -> Any:
+    def operator(self: NkiTensor, *others: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"the operator {symbol} on tensors",
+            expected="an instruction with a destination",
+            got=repr(self),
+            hint="nisa.tensor_tensor for two tiles, nisa.tensor_scalar for a number or (P, 1)",
+            rule="NKI language guide: no tensor arithmetic",
+        )
+
+    return operator
+
+
+for _name, _symbol in _OPERATORS.items():
+    setattr(NkiTensor, _name, _unsupported_operator(_symbol))
+    _reflected = f"__r{_name[2:]}"
+    if _name not in ("__lt__", "__le__", "__gt__", "__ge__", "__neg__", "__invert__"):
+        setattr(NkiTensor, _reflected, _unsupported_operator(_symbol))
+
+
+class _NotYet:
+    """Placeholder for a method that a version lacks: reading it names the versions that have it."""
+
+    def __init__(self, name: str, version: str, having: list[str]) -> None:
+        self.name, self.version, self.having = name, version, having
+
+    def __get__(self, tensor: Any, owner: type) -> NoReturn:
+        raise self.error()
+
+    def error(self) -> AbsentNameError:
+        return AbsentNameError(
+            f"NkiTensor.{self.name} is not part of NKI {self.version}",
+            expected="reshape, view, ap, get_pattern and brackets",
+            got=self.name,
+            hint=f"it is part of NKI {span(self.having)}",
+            rule=f"NKI {self.version}: NkiTensor",
+        )
+
+
+def _only_whole(tensor: NkiTensor) -> None:
+    """Raise AccessError for reshape() of an indexed tensor, as the frontend of 0.2 to 0.4."""
+    if tensor.array.size != tensor.storage.flat.size:
+        raise AccessError(
+            "reshape() of a tensor that has been indexed already",
+            expected="the whole tensor",
+            got=f"shape {tensor.shape} of a tensor of shape {tensor.storage.shape}",
+            hint="reshape the whole tensor and index what that gives; from 0.5 on views compose",
+            rule="NKI 0.2 to 0.4: NkiTensor.reshape, un-indexed tensors only",
+        )
+
+
+def _reshape_0_2(self: NkiTensor, shape: Any) -> View:
+    """The same elements in another shape, or fewer: of each partition on chip, else of the tensor,
+    the first ones [NKI 0.2 language guide: the new tensor uses the same or less memory].
+    """
+    _only_whole(self)
+    is_shape = isinstance(shape, (tuple, list)) and all(isinstance(n, int) for n in shape)
+    on_chip = self.spec.space.on_chip
+    if is_shape and 0 < prod(shape) < self.size and (not on_chip or shape[0] == self.shape[0]):
+        rows = self.shape[:1] if on_chip else ()
+        flat = View.reshape(self, (*rows, self.size // prod(rows)))
+        return View.reshape(flat[..., 0 : prod(shape) // prod(rows)], shape)
+    return View.reshape(self, shape)
+
+
+def _reshape_0_3(self: NkiTensor, shape: Any) -> View:
+    """The same elements in another shape."""
+    _only_whole(self)
+    return View.reshape(self, shape)
+
+
+def _reshape_0_4(self: NkiTensor, new_shape: Any = None, shape: Any = None) -> View:
+    """The same elements in another shape; both names of the parameter are documented."""
+    _only_whole(self)
+    return View.reshape(self, new_shape if shape is None else shape)
+
+
+def _is_identity(self: NkiTensor) -> bool:
+    """Whether this is the tensor as it was made: neither cut nor given a pattern."""
+    whole = self.array.nbytes == self.storage.flat.nbytes and self.array.flags.c_contiguous
+    return whole and self.spec.indirect is None
+
+
+def _sim_value(self: NkiTensor) -> np.ndarray:
+    """The present content of the tensor, as a new NumPy array."""
+    self.initialize()
+    self.core.need_values()
+    return shown(self)
+
+
+_VIEWS_0_5 = (
+    "broadcast", "expand_dim", "flatten_dims", "indirect", "is_contiguous", "is_indirect",
+    "permute", "rearrange", "reshape_dim", "select", "slice", "squeeze_dim", "vector_select",
+)  # fmt: skip
+_SINCE = dict.fromkeys((*_VIEWS_0_5, "reinterpret_cast"), VERSIONS[VERSIONS.index("0.5") :])
+_SINCE |= dict.fromkeys(("is_identity", "sim_value", "device_value"), ("0.4",))
+_OWN: dict[str, dict[str, Any]] = {
+    "0.2": {"reshape": _reshape_0_2},
+    "0.3": {"reshape": _reshape_0_3},
+    "0.4": {
+        "reshape": _reshape_0_4,
+        "is_identity": _is_identity,
+        "sim_value": property(_sim_value),
+        "device_value": property(lambda self: None, doc="None: no device holds it."),
+    },
+}
+
+
+@cache
+def tensor_class(version: str) -> type[NkiTensor]:
+    """NkiTensor of a version; all versions are subclasses of NkiTensor."""
+    own: dict[str, Any] = {"__slots__": (), "__doc__": NkiTensor.__doc__}
+    own |= _OWN.get(version, {})
+    own["__module__"] = "nki.language"
+    for name, versions in _SINCE.items():
+        if version not in versions:
+            own[name] = _NotYet(name, version, list(versions))
+    if numbers(version) >= (0, 5):
+        own["reinterpret_cast"] = NkiTensor.view
+    return type("NkiTensor", (NkiTensor,), own)

@@ -1,0 +1,83 @@
+"""How findings name tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from neuroncore.machine.launch import RUNNING
+from neuroncore.memory import Storage, View
+from neuroncore.program.ir.naming import assigned_name
+from neuroncore.source_location import Place
+
+
+def label(storage: Storage) -> str:
+    """What the kernel calls a tensor: its own name, the variable it was assigned to, or neither."""
+    return storage.name or assigned_name(storage.place) or "the tensor"
+
+
+def described(storage: Storage) -> str:
+    """Shape, dtype and memory: (128, 512), float32, SBUF."""
+    return f"{storage.shape}, {storage.dtype}, {storage.space.name.upper()}"
+
+
+@dataclass(slots=True)
+class _Line:
+    """An expression that makes tensors, in one program."""
+
+    made: int = 0
+
+
+class Made(NamedTuple):
+    """Which of the tensors that one expression made: in a loop, in a comprehension.
+
+    As text " (3rd of 8 made there)", of those so far; nothing while there is one.
+    """
+
+    line: _Line
+    number: int
+
+    def __str__(self) -> str:
+        made = self.line.made
+        return "" if made < 2 else f" ({_ordinal(self.number)} of {made} made there)"
+
+
+class Lines:
+    """Counts the tensors that each expression makes; every program of a launch begins anew."""
+
+    def __init__(self) -> None:
+        self._program: object = None
+        self._lines: dict[Place | None, _Line] = {}
+        self._known: dict[int, tuple[Place | None, _Line]] = {}
+        """The same by id of the place, which the entry keeps alive: hashing one takes longer."""
+
+    def made(self, storage: Storage) -> Made:
+        """Count a tensor that has been allocated."""
+        launch = RUNNING.get()
+        program = None if launch is None else (launch.number, launch.program)
+        if program != self._program:
+            self._program, self._lines, self._known = program, {}, {}
+        place = storage.place
+        known = self._known.get(id(place))
+        if known is None:
+            known = self._known[id(place)] = place, self._lines.setdefault(place, _Line())
+        line = known[1]
+        line.made += 1
+        return Made(line, line.made)
+
+
+def _ordinal(number: int) -> str:
+    teens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teens else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
+
+
+def tensors_in(value: Any) -> Iterator[View]:
+    """The tensors of a value that a kernel returns, however deep."""
+    if isinstance(value, View):
+        yield value
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+    elif isinstance(value, (tuple, list)):
+        for element in value:
+            yield from tensors_in(element)

@@ -1,0 +1,1 @@
+"""What all commands of the project share, made of argparse and the standard library."""

@@ -1,0 +1,62 @@
+"""Files that are written whole or not at all, and never over a file of the user's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from neuroncore.errors import LaunchError
+
+
+def write_whole(file: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file beside `file`, then rename it; a file keeps its mode and its links.
+
+    A device or a pipe (/dev/null) stays what it is and gets the content. Raises OSError, and
+    RuntimeError for a link that leads to itself.
+    """
+    if file.exists() and not file.is_file() and not file.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            whole = Path(folder) / file.name
+            write(whole)
+            with whole.open("rb") as source, file.open("wb") as target:
+                shutil.copyfileobj(source, target)
+        return
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        write(temporary)
+        if file.exists():
+            temporary.chmod(file.stat().st_mode & 0o777)
+        temporary.replace(file.resolve())
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(file: Path, text: str) -> None:
+    """`write_whole` of a text, with `\\n` as line ending."""
+    write_whole(file, lambda path: path.write_text(text, "utf-8", newline="\n"))
+
+
+def check_output(file: Path, option: str, mark: str, force: bool, tool: str) -> None:
+    """Whether a generated file may be written there: only over one that begins with `mark`.
+
+    Raises LaunchError.
+    """
+    if not file.parent.is_dir():
+        raise LaunchError(f"{option} {file}: no such folder {file.parent}")
+    if file.is_dir():
+        raise LaunchError(f"{option} {file} is a folder", expected="a file to write")
+    if file.is_file() and not force and not _begins_with(file, mark):
+        raise LaunchError(
+            f"{option} {file} is there and was not {tool}",
+            expected=f"no file, or one of {mark!r}", hint="--force writes over it",
+        )  # fmt: skip
+
+
+def _begins_with(file: Path, mark: str) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(len(mark)) == mark.encode()

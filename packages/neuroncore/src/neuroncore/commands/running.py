@@ -1,0 +1,46 @@
+"""A command from its parsed line to its exit code.
+
+0: nothing wrong; 1: findings, or an error in the user's program; 2: a mistake in the options;
+130: interrupted, as a shell reports SIGINT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from neuroncore.errors import KernelError
+
+INTERRUPTED = 130
+
+
+def run(name: str, given: argparse.Namespace, usage_errors: tuple[type[KernelError], ...]) -> int:
+    """Call `given.run`; errors go to stderr, the ones of `usage_errors` with exit code 2."""
+    caller = KernelError("").place
+    try:
+        code = given.run(given)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader has closed stdout; nothing is left to write at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{name}: interrupted; nothing was reported\n")
+        return INTERRUPTED
+    except usage_errors as mistake:
+        mistake.place = None  # of the command line, not of a program
+        given.parser.exit(2, f"{name}: {mistake}\n")
+    except KernelError as error:
+        if error.place == caller:
+            error.place = None  # the command itself: not a line of the user's
+        sys.stderr.write(f"{name}: {_text(error)}")
+    return 1
+
+
+def _text(error: KernelError) -> str:
+    """The error, and the output of the program that failed, of errors that carry one."""
+    output = getattr(error, "output", None)
+    if output is not None:
+        return f"{error}\n{output}"
+    return f"{type(error).__name__}: {error}\n"

@@ -1,0 +1,41 @@
+"""Output for people: colour, and a line of progress, on a terminal only."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from math import inf
+from typing import TextIO
+
+EVERY_S = 0.1
+
+
+def use_color(choice: str) -> bool:
+    """Whether to colour stdout: "always", "never", or "auto" (a terminal without NO_COLOR)."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+@dataclass(slots=True)
+class StatusLine:
+    """One line that is written over itself, at most every EVERY_S seconds; nothing in a pipe."""
+
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    shown: float = -inf
+    """When it was written last."""
+
+    def show(self, text: str, now: float | None = None) -> None:
+        now = time.monotonic() if now is None else now
+        if self.stream.isatty() and now - self.shown >= EVERY_S:
+            self.shown = now
+            self.stream.write(f"\r\033[K{text}")
+            self.stream.flush()
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self.stream.isatty():
+            self.stream.write("\r\033[K")
+            self.stream.flush()

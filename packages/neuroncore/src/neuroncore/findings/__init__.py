@@ -1,0 +1,30 @@
+"""Findings and the reports made of them: shared by checks, verifiers and codemods.
+
+Needs only the standard library. `neuroncore.findings.formats` has the output
+formats.
+"""
+
+from neuroncore.findings.finding import (
+    Edit,
+    Finding,
+    Position,
+    Region,
+    Safety,
+    Severity,
+    python_lines,
+)
+from neuroncore.findings.report import Case, FileReport, Report, RuleText
+
+__all__ = [
+    "Case",
+    "Edit",
+    "FileReport",
+    "Finding",
+    "Position",
+    "Region",
+    "Report",
+    "RuleText",
+    "Safety",
+    "Severity",
+    "python_lines",
+]

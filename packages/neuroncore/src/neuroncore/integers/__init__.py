@@ -1,0 +1,11 @@
+"""Exact integer arithmetic: affine functions of variables, digits, sums of sets, polynomials.
+
+`sumsets` needs NumPy and is imported by its name: what is here imports the standard library alone.
+"""
+
+from neuroncore.integers.affine import Affine
+from neuroncore.integers.digits import Digit, digit
+from neuroncore.integers.polynomials import Polynomial
+from neuroncore.integers.residues import reaches
+
+__all__ = ["Affine", "Digit", "Polynomial", "digit", "reaches"]

@@ -1,0 +1,1 @@
+"""A core at run time: its state, launches of kernels, watchers, backends."""

@@ -1,0 +1,1 @@
+"""Programs as data: nodes, traversal, subscripts, constants, names, text, binding to records."""

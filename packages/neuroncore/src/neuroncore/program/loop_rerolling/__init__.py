@@ -1,0 +1,1 @@
+"""Finds loops in straight-line statements."""

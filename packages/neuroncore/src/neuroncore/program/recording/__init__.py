@@ -1,0 +1,1 @@
+"""Records the run of a kernel as a program."""

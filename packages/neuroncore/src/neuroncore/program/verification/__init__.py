@@ -1,0 +1,1 @@
+"""Finds violations of a program without running it."""

@@ -1,0 +1,1 @@
+"""Compiles a program to steps that can be played."""

@@ -1,0 +1,117 @@
+"""What a program's calls ask of the machine, found once for all ways in which it is played.
+
+Programs that a search visits share most of their calls and buffers: the demands of a call are kept
+and found again by the very call, its buffers and where its loops begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from neuroncore.effects import Touch
+from neuroncore.enums import Engine
+from neuroncore.instructions import Call as MachineCall
+from neuroncore.instructions import check
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import Buffer, Call, Loop, Program, Statement
+from neuroncore.program.ir.binding import machine_call, specs_of
+from neuroncore.program.ir.effects import BoundEffect, bound_effects
+from neuroncore.program.ir.traversal import accesses
+from neuroncore.timeline.resources.ports import ports_of
+from neuroncore.work import MicroOp, Pass
+
+KEPT, MOST_MACHINES = 1 << 13, 1 << 8
+"""Calls that are kept, and machines; beyond it they are looked at anew."""
+
+_known: dict[tuple[int, ...], tuple[Any, Demand]] = {}
+"""With what the key names, so that no id comes again."""
+_machines: dict[tuple[Any, ...], int] = {}
+"""Target, NKI version and constants → their number, which no others ever have."""
+_number = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One call: as the machine's records take it, what it touches, its micro-ops."""
+
+    made: MachineCall
+    places: tuple[BoundEffect, ...]
+    work: list[MicroOp]
+    passes: list[Pass]
+    """Its passes on VectorE, ScalarE or GpSimdE, if it is one trip through one of them."""
+    ports: tuple[str, ...]
+    """Paths to memory that it takes, if another engine uses them too."""
+    changes: tuple[str, ...]
+    """The buffers of which it writes some."""
+
+    @property
+    def engines(self) -> set[Engine]:
+        """Who of them executes it."""
+        return {op.engine for op in self.passes}
+
+    def elsewhere(self, call: Call) -> Iterator[Demand]:
+        """The call on the other of VectorE and ScalarE, where the kernel left that open."""
+        made = self.made
+        if made.attrs.get("engine") is not Engine.unknown:
+            return
+        for engine in (Engine.vector, Engine.scalar):
+            if engine not in made.record.engines or engine is made.engine:
+                continue
+            attrs = {**made.attrs, "engine": engine}
+            other = MachineCall(
+                made.record, made.specs, attrs, made.target, made.options, made.version
+            )
+            demand = _demand(call, other, self.places)
+            if demand.passes and not check(other):
+                yield demand
+
+
+class Described:
+    """The calls of one program; a program of the same calls in another order shares it."""
+
+    def __init__(self, program: Program, core: NeuronCore, values: Mapping[str, float]) -> None:
+        self.core, self.nki, self.buffers = core, program.nki, program.buffers()
+        if len(_known) >= KEPT or len(_machines) >= MOST_MACHINES:
+            _known.clear()
+            _machines.clear()
+        machine = (program.target, program.nki, *values.items())
+        self._machine = _machines.get(machine) or _machines.setdefault(machine, next(_number))
+        self.demands: dict[int, Demand] = {}
+        """Of each call, by id."""
+        self._add(program.body, {})
+
+    def _add(self, body: tuple[Statement, ...], first: dict[str, int]) -> None:
+        """The calls of these statements, whose loop variables are first what `first` says."""
+        for statement in body:
+            if isinstance(statement, Call):
+                self.demands[id(statement)] = self._demand(statement, first)
+            elif isinstance(statement, Loop):
+                self._add(statement.body, {**first, statement.variable: statement.start})
+
+    def _demand(self, call: Call, first: dict[str, int]) -> Demand:
+        buffers = self.buffers
+        used: list[Call | Buffer] = [call]
+        starts: list[int] = []
+        for access in accesses(call):
+            used.append(buffers[access.buffer])
+            starts += [first[name] for name, _ in access.offset.terms]
+        key = (self._machine, *map(id, used), *starts)
+        known = _known.get(key)
+        if known is None:
+            specs = specs_of(call, buffers, self.core, first)
+            made = machine_call(call, specs, self.core, self.nki)
+            known = used, _demand(call, made, bound_effects(call, made, buffers))
+            if all(isinstance(each, Call) or each.content is None for each in used):
+                _known[key] = known  # constants are not kept alive
+        return known[1]
+
+
+def _demand(call: Call, made: MachineCall, places: tuple[BoundEffect, ...]) -> Demand:
+    work = made.record.work(made)
+    passes = [op for op in work if isinstance(op, Pass)] if len(work) == 1 else []
+    ports = dict.fromkeys([name for op in passes for name in ports_of(call, made, op)])
+    written = [p.buffer for p in places if p.buffer and p.effect.touch is not Touch.read]
+    return Demand(made, places, work, passes, tuple(ports), tuple(dict.fromkeys(written)))

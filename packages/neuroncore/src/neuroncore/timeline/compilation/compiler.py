@@ -1,0 +1,278 @@
+"""From a program to steps that can be played: sites, tracks, lanes, ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from neuroncore.effects import Footprint, absolute
+from neuroncore.enums import DgeMode, Engine
+from neuroncore.errors import UnsupportedError, Violation
+from neuroncore.instructions import Call as MachineCall
+from neuroncore.memory import Storage
+from neuroncore.program import (
+    Allocate,
+    Buffer,
+    Call,
+    Loop,
+    Program,
+    Statement,
+    calls,
+)
+from neuroncore.program.ir.effects import BoundEffect
+from neuroncore.program.verification.findings import Finding, found
+from neuroncore.timeline.compilation.call_demands import Described
+from neuroncore.timeline.compilation.loops import Body, as_one
+from neuroncore.timeline.compilation.optimizations import copies, dealt_out
+from neuroncore.timeline.dependences.access import TrackedAccess
+from neuroncore.timeline.dependences.order import Order
+from neuroncore.timeline.dependences.regions import Parts
+from neuroncore.timeline.dependences.tracks import Track
+from neuroncore.timeline.model.lanes import FIRST_QUEUE, LANE
+from neuroncore.timeline.playing.in_order import engine_pass, made, matmul, transfer
+from neuroncore.timeline.playing.reordered import loose_matmul, loose_pass
+from neuroncore.timeline.playing.sites import Site, Step
+from neuroncore.timeline.playing.state import State
+from neuroncore.timeline.resources.ports import Ports
+from neuroncore.timeline.resources.reservations import Gaps
+from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
+
+
+class Compiler:
+    """Makes a program's sites, each with its tracks and the lane that plays it."""
+
+    def __init__(
+        self, program: Program, described: Described, state: State,
+        balanced: bool = False, order: Order | None = None,
+    ) -> None:  # fmt: skip
+        self.program, self.state, self.queues = program, state, len(state.queues)
+        self.core = described.core
+        self.order = order
+        self.copies = copies(program, self.core, self.queues) if state.reorders else {}
+        self.buffers = described.buffers
+        self.values: list[int] = []
+        self.variables: dict[str, int] = {}
+        self.tracks: dict[str, Track] = {}
+        self.sites: list[Site] = []
+        self.overfull: list[Track] = []
+        self.num_transfers = 0
+        self.trips = 1
+        """How often what is compiled now is executed."""
+        self.without_cost: list[Finding] = []
+        self.demands = described.demands
+        self.dealt = balanced and self._deal_out()
+        """Whether calls were given to another engine than as written."""
+        self.ports = Ports(state.ports)
+        self.written: dict[str, int] = {}
+        """Buffer → the last statement of the program that writes some of it."""
+        self.stands: dict[int, int] = {}
+        """Call → the first statement of the program that it is in."""
+        touched: dict[str, int] = {}
+        for number, statement in enumerate(program.body):
+            for call in calls((statement,)):
+                self.stands.setdefault(id(call), number)
+                demand = self.demands[id(call)]
+                self.ports.learn(demand.ports, demand.engines)
+                for name in demand.changes:
+                    self.written[name] = number
+                for place in demand.places:
+                    touched[place.buffer] = touched.get(place.buffer, 0) + 1
+        self.lonely = {
+            name
+            for name in self.written
+            if touched[name] == 1 and not state.reorders and not _is_placed(self.buffers[name])
+        }
+        """Buffers that one call alone touches, by writing: in order it never waits there."""
+
+    def body(self, body: tuple[Statement, ...]) -> list[Step | Body]:
+        """What plays these statements, in order."""
+        steps: list[Step | Body] = []
+        for statement in body:
+            match statement:
+                case Loop():
+                    steps.append(self._loop(statement))
+                case Call():
+                    steps += self._call(statement)
+                case Allocate(buffer):
+                    track = self._track(buffer)
+                    step = made(self.state, buffer.name, track) if buffer.space.on_chip else None
+                    if step is not None:
+                        steps.append(step)
+        return steps
+
+    def _loop(self, loop: Loop) -> Body:
+        slot, first = len(self.values), len(self.sites)
+        self.values.append(loop.start)
+        outer = self.variables.get(loop.variable)
+        self.variables[loop.variable] = slot
+        self.trips *= loop.trips
+        steps = self.body(loop.body)
+        self.trips //= loop.trips or 1
+        if outer is None:
+            del self.variables[loop.variable]
+        else:
+            self.variables[loop.variable] = outer
+        trips = range(loop.start, loop.stop, loop.step)
+        return as_one(Body(slot, trips, steps, self.sites[first:]))
+
+    # -- calls ------------------------------------------------------------------------------------
+
+    def _call(self, call: Call) -> Iterator[Step]:
+        demand = self.demands[id(call)]
+        made, work = demand.made, demand.work
+        if not work:
+            self.without_cost.append(found(call, _unknown_cost(made)))
+            return
+        is_dma = isinstance(work[0], Transfer)
+        lane = self._queue() if is_dma else LANE[work[0].engine]
+        site = Site(len(self.sites), call, lane, work, self.trips, self.state.touches)
+        if self.order is not None:
+            site.gate = self.order.gate(site.number)
+        for place in demand.places:
+            access = self._access(place, self.stands[id(call)])
+            if access is not None:
+                site.touching(place.effect.touch).append(access)
+        # A matmul that adds reads what it adds to; it does not wait for itself.
+        adding = {id(access.track) for access in site.adds}
+        site.reads = [a for a in site.reads if id(a.track) not in adding]
+        self.sites.append(site)
+        self._use(site)
+        match work[0]:
+            case Transfer():
+                self._count_bytes(site, made, work[0])
+                site.generator = self._generator(made, lane)
+                yield transfer(self.state, site)
+            case LoadStationary():
+                site.flops = sum(op.flops for op in work if isinstance(op, MultiplyMoving))
+                yield (loose_matmul if self.state.reorders else matmul)(self.state, site)
+            case Pass():
+                site.ports = self.ports.of(demand.ports)
+                yield (loose_pass if self.state.reorders else engine_pass)(self.state, site)
+
+    def _deal_out(self) -> bool:
+        """Give the calls that leave their engine open to VectorE and ScalarE evenly.
+
+        Whether any was given to another engine than as written.
+        """
+        ways = {
+            id(call): [demand, *demand.elsewhere(call)]
+            for call in calls(self.program.body)
+            for demand in [self.demands[id(call)]]
+        }
+        passes = {key: [op for way in each for op in way.passes] for key, each in ways.items()}
+        chosen = dealt_out(self.program.body, self.state.clock, passes)
+        self.demands = self.demands | {key: ways[key][way] for key, way in chosen.items()}
+        return any(chosen.values())
+
+    def _access(self, place: BoundEffect, statement: int) -> TrackedAccess | None:
+        if place.at_zero is None:
+            track = self.tracks.setdefault(place.effect.operand, Track(place.effect.operand))
+            return TrackedAccess(track, self.values)
+        if place.buffer not in self.written or place.buffer in self.lonely:
+            return None
+        buffer = self.buffers[place.buffer]
+        offset = place.offset
+        terms = tuple((self.variables[n], c * place.width) for n, c in offset.terms)
+        track = self._track(buffer)
+        is_alone = not track.is_shared and track.copies == 1
+        is_last = is_alone and self.written[place.buffer] < statement
+        return TrackedAccess(
+            track, self.values, offset.constant * place.width, terms, place.at_zero,
+            self._in_memory(buffer), is_last,
+        )  # fmt: skip
+
+    def _track(self, buffer: Buffer) -> Track:
+        """A tensor's own; those with a fixed address share their memory's."""
+        shared = _is_placed(buffer)
+        name = f"{buffer.space.name}@" if shared else buffer.name
+        found = self.tracks.get(name)
+        if found is None:
+            found = Track(name, self.copies.get(name, 1), shared, self.overfull)
+            self.tracks[name] = found
+        return found
+
+    def lanes_behind(self, body: Body) -> set[int]:
+        """The lanes of what is played when an outermost loop is through."""
+        at = body.sites[-1].number + 1 if body.sites else 0
+        return {lane for site in self.sites[at:] for lane in self._lanes(site)}
+
+    def _lanes(self, site: Site) -> Iterable[int]:
+        """The lanes that it may take: reordered transfers take any queue."""
+        if site.lane < FIRST_QUEUE or not self.state.reorders:
+            return (site.lane,)
+        return [queue.number for queue in self.state.queues]
+
+    def close(self) -> None:
+        """Nothing is played any more: drop what only playing needs."""
+        for track in self.tracks.values():
+            track.close()
+        self.state.touches.all.clear()
+
+    def forget(self) -> None:
+        """Drop regions without waiters: every lane of the program is past them."""
+        before = self.state.earliest
+        for track in self.overfull:
+            track.forget(before)
+        self.overfull.clear()
+
+    def _in_memory(self, buffer: Buffer) -> Callable[[Footprint], Parts] | None:
+        if not _is_placed(buffer):
+            return None
+        storage = Storage(
+            np.empty(0), buffer.shape, buffer.dtype, buffer.space, address=buffer.address
+        )
+        return lambda found: absolute(storage, found, self.core.target)
+
+    # -- what DMAs and passes share ---------------------------------------------------------------
+
+    def _use(self, site: Site) -> None:
+        """Note which lanes it takes, an engine for how long."""
+        state, lane = self.state, site.lane
+        state.used.update(self._lanes(site))
+        if lane < FIRST_QUEUE:
+            used = [op for op in site.work if isinstance(op, Pass | MultiplyMoving)]
+            ticks = [state.clock.cycles(lane, op.interval) for op in used]
+            site.shortest = min(ticks)
+
+    def _queue(self) -> int:
+        """Every DMA of the source has its queue, as far as there are some; reordered ones share."""
+        if self.state.reorders:
+            return FIRST_QUEUE
+        if self.order is not None:
+            return FIRST_QUEUE + self.order.queue(len(self.sites)) % self.queues
+        self.num_transfers += 1
+        return FIRST_QUEUE + (self.num_transfers - 1) % self.queues
+
+    def _generator(self, call: MachineCall, lane: int) -> Gaps | None:
+        """The unit that makes the descriptors: GpSimdE, one of two hardware units, or none."""
+        mode = call.attrs.get("dge_mode", DgeMode.unknown)
+        dynamic = any(spec.indirect is not None for spec in call.tiles.values())
+        if mode is DgeMode.swdge or (dynamic and mode is DgeMode.unknown):
+            return self.state.generators["gpsimd"]
+        if mode is not DgeMode.hwdge:
+            return None  # addresses are known: descriptors lie ready in HBM
+        asked = call.attrs.get("engine", Engine.unknown)
+        if asked is Engine.unknown:
+            asked = (Engine.sync, Engine.scalar)[(lane - FIRST_QUEUE) % 2]
+        return self.state.generators[asked.name]
+
+    @staticmethod
+    def _count_bytes(site: Site, call: MachineCall, op: Transfer) -> None:
+        ends = sum(not spec.space.on_chip for spec in call.tiles.values())
+        site.hbm_bytes = op.bytes * ends
+
+
+def _is_placed(buffer: Buffer) -> bool:
+    """Whether it may share bytes with others: on chip, at an address that is given."""
+    return buffer.address is not None and buffer.space.on_chip
+
+
+def _unknown_cost(call: MachineCall) -> Violation:
+    return Violation(
+        UnsupportedError,
+        f"no cost is known for {call.record.name} on {call.target.name}",
+        None,
+        expected="an instruction whose record declares its work",
+        hint="estimate the program for another target, or leave the instruction out",
+    )

@@ -1,0 +1,1 @@
+"""Which instruction waits for which, from the bytes that they access."""

@@ -1,0 +1,58 @@
+"""Who waits for whom, said from outside instead of found from the bytes that are touched."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Gate(Protocol):
+    """What holds back the instances of one call, in the order in which they are played.
+
+    `look` gives the tick from which the next one may start, or any one up to `floor`, before which
+    it does not start for other reasons; until the next `look`, `bar` is the micro-op that it waited
+    for (-1: none) and `why` the index of the cause in `CAUSES`. `done` reports that it releases
+    everything at tick `release`, and the number of its last bar.
+    """
+
+    @property
+    def bar(self) -> int: ...
+
+    @property
+    def why(self) -> int: ...
+
+    def look(self, floor: int) -> int: ...
+
+    def done(self, release: int, bar: int) -> None: ...
+
+
+class Order(Protocol):
+    """An order of a program's calls, counted in program order."""
+
+    def gate(self, call: int) -> Gate:
+        """What holds back call number `call`."""
+        ...
+
+    def queue(self, call: int) -> int:
+        """The DMA queue that executes call number `call`, a DMA."""
+        ...
+
+
+class Loaded:
+    """The gate of a matmul once more, for its weights: it is passed once, with the multiply."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    @property
+    def bar(self) -> int:
+        return self.gate.bar
+
+    @property
+    def why(self) -> int:
+        return self.gate.why
+
+    def look(self, floor: int) -> int:
+        return self.gate.look(floor)
+
+    def done(self, release: int, bar: int) -> None:
+        """The multiply says it."""

@@ -1,0 +1,231 @@
+"""Bytes that instructions name: where they are, their last write, the reads since.
+
+Times are ticks from which waiting instructions may start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from neuroncore.effects import Footprint
+from neuroncore.timeline.model.bars import NO_BAR
+
+IRREGULAR = -1
+FAR = 1 << 62
+"""Beyond every byte of a tensor."""
+Parts = tuple[Footprint, ...]
+"""The bytes of a region; an empty tuple is all of its tensor."""
+
+
+class Form:
+    """What regions of a track that differ only in their offset have in common."""
+
+    __slots__ = ("period", "reach", "size", "span")
+
+    def __init__(self, parts: Parts) -> None:
+        self.period, self.span, self.reach, self.size = IRREGULAR, 0, 0, 0
+        if len(parts) == 1:
+            (part,) = parts
+            self.span, self.reach = span(part), reach(part)
+            """Bytes from the first to behind the last: without the outermost dimension, with it."""
+            self.period, self.size = part.strides[0] if part.strides else 0, self.span.bit_length()
+            """The outermost stride (0: contiguous, IRREGULAR: not one footprint), span by size."""
+
+
+class Region:
+    """Bytes that some access names, with their last write and the reads since.
+
+    `read` is the latest release among readers, `read2` the latest among those on other lanes than
+    that one's: an in-order lane does not wait for itself. `writer`, `reader`, `reader2` are bars,
+    `toucher` is the latest.
+    """
+
+    __slots__ = (
+        "first", "form", "is_recent", "last", "offset", "others", "parts", "read", "read2",
+        "reader", "reader2", "recent", "rlane", "slot", "toucher", "wlane", "writer", "written",
+    )  # fmt: skip
+
+    def __init__(self, recent: Recent, form: Form, parts: Parts, slot: int) -> None:
+        self.recent, self.form, self.parts = recent, form, parts
+        if len(parts) == 1:
+            self.first = self.offset = parts[0].offset
+            self.last = self.offset + form.reach
+        else:
+            self.offset = parts[0].offset if parts else 0
+            self.first, self.last = -FAR, FAR
+        self.slot = slot
+        self.others: list[Region] = []
+        self.is_recent = False
+        """Whether it is among the regions of `recent`."""
+        self.written = self.read = self.read2 = 0
+        self.wlane = self.rlane = NO_BAR
+        self.writer = self.reader = self.reader2 = self.toucher = NO_BAR
+
+    def was_written(self, lane: int, release: int, bar: int) -> None:
+        """An instruction on `lane` writes it; the content is there at `release`."""
+        self.written, self.writer, self.wlane = release, bar, lane
+        self.read = self.read2 = 0
+        self.reader = self.reader2 = self.rlane = NO_BAR
+
+    def take(self, events: Events) -> None:
+        """This was done to it."""
+        written, wlane, writer, read, rlane, reader, read2, reader2 = events
+        self.toucher = max(self.toucher, writer, reader)
+        if not self.is_recent:
+            self.recent.add(self)
+        if written:
+            self.was_written(wlane, written, writer)
+        if not read:
+            return
+        if rlane == self.rlane:
+            self._second(read2, reader2)
+            if read > self.read:
+                self.read, self.reader = read, reader
+        elif read >= self.read:
+            first = self.read, self.reader
+            self.read, self.reader, self.rlane = read, reader, rlane
+            self.read2, self.reader2 = read2, reader2
+            self._second(*first)
+        else:
+            self._second(read, reader)
+
+    def _second(self, read: int, reader: int) -> None:
+        if read > self.read2:
+            self.read2, self.reader2 = read, reader
+
+    @property
+    def latest(self) -> int:
+        """When the last access releases it."""
+        return max(self.written, self.read)
+
+
+class Recent:
+    """The regions of a track that were accessed lately; regions released long ago are set aside."""
+
+    __slots__ = ("aside", "aside_toucher", "aside_until", "regions")
+
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+        self.aside: dict[Region, None] = {}
+        """Some of them may have been touched again, and are among `regions` too."""
+        self.aside_until, self.aside_toucher = 0, NO_BAR
+        """The latest release of these when they were set aside, and the latest toucher."""
+
+    def add(self, region: Region) -> None:
+        """It is touched, and was not among them."""
+        region.is_recent = True
+        self.regions.append(region)
+
+    def held(self, after: int, bar: int) -> list[Region]:
+        """Regions that an instruction may wait for after this time; the others are set aside
+        unless a bar from `bar` on touched them.
+        """
+        if after < self.aside_until:
+            self._take_back()
+        found, kept = [], []
+        for region in self.regions:
+            if region.written > after or region.read > after:
+                found.append(region)
+                kept.append(region)
+            elif region.toucher >= bar:
+                kept.append(region)
+            else:
+                region.is_recent = False
+                self.aside[region] = None
+                self.aside_until = max(self.aside_until, region.latest)
+                self.aside_toucher = max(self.aside_toucher, region.toucher)
+        self.regions = kept
+        return found
+
+    def touched_since(self, bar: int) -> list[Region]:
+        """Regions that bar `bar` or a later one touched."""
+        if self.aside_toucher >= bar:
+            self._take_back()
+        return [region for region in self.regions if region.toucher >= bar]
+
+    def keep(self, is_kept: Callable[[Region], bool]) -> None:
+        """Only these."""
+        self.regions = [region for region in self.regions if is_kept(region)]
+        self.aside = {region: None for region in self.aside if is_kept(region)}
+
+    def _take_back(self) -> None:
+        for region in self.aside:
+            if not region.is_recent:
+                self.add(region)
+        self.aside.clear()
+        self.aside_until, self.aside_toucher = 0, NO_BAR
+
+    def clear(self) -> None:
+        """Drop all regions."""
+        self.regions.clear()
+        self.aside.clear()
+
+
+class Events(NamedTuple):
+    """What a stretch of time did to a region: its last write, if any, and the reads since.
+
+    Times of 0 say that there was none. As in a region, `read2` is the latest on another lane.
+    """
+
+    written: int
+    wlane: int
+    writer: int
+    read: int
+    rlane: int
+    reader: int
+    read2: int
+    reader2: int
+
+    @classmethod
+    def since(cls, region: Region, bar: int) -> Events | None:
+        """What the bars from `bar` on did to it; None where they did nothing."""
+        if region.toucher < bar:
+            return None
+        written, wlane, writer = region.written, region.wlane, region.writer
+        if writer < bar:
+            written, wlane, writer = 0, NO_BAR, NO_BAR
+        read, rlane, reader = region.read, region.rlane, region.reader
+        if reader < bar:
+            read, rlane, reader = 0, NO_BAR, NO_BAR
+        read2, reader2 = region.read2, region.reader2
+        if reader2 < bar:
+            read2, reader2 = 0, NO_BAR
+        return cls(written, wlane, writer, read, rlane, reader, read2, reader2)
+
+    def moved(self, by: int, bars: int) -> Events:
+        """The same `by` ticks and `bars` bars later."""
+        written, wlane, writer, read, rlane, reader, read2, reader2 = self
+        if written:
+            written, writer = written + by, writer + bars
+        if read:
+            read, reader = read + by, reader + bars
+        if read2:
+            read2, reader2 = read2 + by, reader2 + bars
+        return Events(written, wlane, writer, read, rlane, reader, read2, reader2)
+
+    @property
+    def latest(self) -> int:
+        """When the last access releases it."""
+        return max(self.written, self.read)
+
+
+def span(part: Footprint) -> int:
+    """Bytes from the first to behind the last, without the outermost dimension."""
+    if len(part.shape) < 2:
+        return part.itemsize
+    inner = zip(part.shape[1:], part.strides[1:], strict=True)
+    return part.itemsize + sum((n - 1) * s for n, s in inner)
+
+
+def reach(part: Footprint) -> int:
+    """Bytes from the first to behind the last."""
+    strides = part.strides
+    return span(part) + (part.shape[0] - 1) * strides[0] if strides else part.itemsize
+
+
+def share_bytes(a: Parts, b: Parts) -> bool:
+    """Whether two regions of one tensor have a byte in common."""
+    if len(a) == 1 == len(b):
+        return a[0].overlaps(b[0])
+    return not a or not b or any(one.overlaps(other) for one in a for other in b)

@@ -1,0 +1,1 @@
+"""Constants, clocks and lanes of the time model."""

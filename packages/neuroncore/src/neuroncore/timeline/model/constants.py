@@ -1,0 +1,84 @@
+"""What time is made of: the table of costs.json as values for one generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from numbers import Real
+from sys import float_info
+from typing import Any
+
+from neuroncore.errors import AttributeValueError
+from neuroncore.targets import resolve_target
+from neuroncore.work import costs
+
+ALL = "all"
+"""The key of a value that every generation shares."""
+
+DIVIDE = frozenset({"DMA_BANDWIDTH"})
+"""What bytes are divided by: it is never 0."""
+
+LARGEST = int(float_info.max)
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Name → generation (or ALL) → value, in the units of costs.json."""
+
+    values: Mapping[str, Mapping[str, float]]
+
+    def at(self, target: str) -> dict[str, float]:
+        """Name → value on `target`; raises LaunchError for an unknown one."""
+        name = resolve_target(target).name
+        return {key: by.get(name, by.get(ALL, 0.0)) for key, by in self.values.items()}
+
+    def but(self, name: str, target: str, value: float) -> Constants:
+        """The same constants with one changed on `target`, or on every generation (ALL).
+
+        Raises AttributeValueError for an unknown name, for a value that is not a time (no
+        number, negative, NaN, infinite) and for a bandwidth of 0; LaunchError for an unknown
+        target.
+        """
+        if name not in self.values:
+            raise AttributeValueError(
+                f"{name!r} is not a constant of the timeline",
+                expected=" or ".join(self.values), operand="name",
+            )  # fmt: skip
+        positive = name in DIVIDE
+        if not isinstance(value, Real) or not 0 <= value <= LARGEST or (positive and not value):
+            raise AttributeValueError(
+                f"{name} cannot be {_shown(value)}",
+                expected="a positive number" if positive else "a number that is not negative",
+                operand="value",
+            )  # fmt: skip
+        if target == ALL:
+            return replace(self, values={**self.values, name: {ALL: value}})
+        changed = {**self.values[name], resolve_target(target).name: value}
+        return replace(self, values={**self.values, name: changed})
+
+
+@cache
+def constants() -> Constants:
+    """The constants of costs.json."""
+    table = costs()["constants"]
+    return Constants({name: _by_target(row["value"]) for name, row in table.items()})
+
+
+def machine(target: str) -> dict[str, Any]:
+    """The fixed facts of a generation: clocks, peaks, numbers of engines."""
+    rows = costs()["machine"]
+    return {name: _of(row["value"], target) for name, row in rows.items()}
+
+
+def _shown(value: Any) -> str:
+    is_long = isinstance(value, int) and abs(value) > LARGEST
+    return f"a number of {value.bit_length()} bits" if is_long else repr(value)
+
+
+def _by_target(value: Any) -> Mapping[str, float]:
+    return value if isinstance(value, dict) else {ALL: value}
+
+
+def _of(value: Any, target: str) -> Any:
+    return value[target] if isinstance(value, dict) else value

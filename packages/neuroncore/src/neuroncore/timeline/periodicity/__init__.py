@@ -1,0 +1,1 @@
+"""Detects the steady state of loops and extrapolates it."""

@@ -1,0 +1,285 @@
+"""Loops: played until they repeat themselves, then carried forward.
+
+What an iteration does depends only on the state it finds: how far every lane is ahead of the
+others, who still holds which bytes, where the buffers of this iteration lie. When a state comes
+back, moved in time and by whole steps of the loop's accesses, everything since then will come back
+too; the remaining whole periods are added up instead of played. What is carried forward is exact:
+playing every iteration gives the same state.
+
+Looking must not cost more than it saves. After one, two, four, … iterations the state is written
+down; those behind it are compared with it part by part, up to the first difference. Who holds which
+bytes is only looked at where the lanes are as they were before.
+
+Where no state comes back, transfers may ask for more than the DMA engines give, so that these are
+ever further behind the queues. If no instruction of the loop waits for the end of a transfer, the
+rest of the state is compared, and those ends are carried forward at a pace of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from neuroncore.effects import Footprint
+from neuroncore.timeline.compilation.compiler import Compiler
+from neuroncore.timeline.compilation.loops import Body
+from neuroncore.timeline.dependences.regions import Form, Region, share_bytes
+from neuroncore.timeline.dependences.tracks import Track
+from neuroncore.timeline.model.bars import NO_BAR
+from neuroncore.timeline.model.lanes import FIRST_QUEUE
+from neuroncore.timeline.periodicity.extrapolation import Moment, Scope, carry_forward
+from neuroncore.timeline.playing.sites import Step
+
+FEWEST = 6
+"""Loops of fewer iterations are simply played."""
+WORTH = 400
+"""Loops of fewer calls in all iterations too: playing them is faster than comparing states."""
+LOOKED = 96
+"""States looked at before an execution of a loop counts as one that never repeats."""
+EAGER = 8
+"""States looked at of which all is written down, not only how lanes are."""
+LARGE = 4096
+"""Instructions still waited for, beyond which comparing states costs more than it saves."""
+MANY = 200
+"""Iterations of an outer loop that are better extrapolated than the loops inside."""
+TRIED = 2
+"""Executions of a loop without a repetition before no other is looked for."""
+
+
+_Place = tuple[Track, int, Form, int]
+_Holds = tuple[tuple[int, ...] | None, ...]
+
+
+def loop_player(compiler: Compiler, body: Body, skip: bool) -> Step:
+    """What plays a loop; with `skip`, periods are carried forward."""
+    state, values, overfull = compiler.state, compiler.values, compiler.overfull
+    steps = [
+        loop_player(compiler, step, skip) if isinstance(step, Body) else step for step in body.steps
+    ]
+    variable = body.variable
+    trips = body.trips
+
+    def play() -> None:
+        for values[variable] in trips:
+            for step in steps:
+                step()
+            if overfull:
+                compiler.forget()
+
+    is_worth_it = skip and body.num_calls >= WORTH and len(trips) >= FEWEST
+    moves = _moves(body) if is_worth_it else None
+    if moves is None:
+        return play
+
+    failed = 0
+    scope = Scope(state, body, moves)
+
+    def play_until_it_repeats() -> None:
+        nonlocal failed
+        if failed == TRIED:
+            play()
+            return
+        periods = Periods(scope, eager=not failed)
+        done, count = 0, len(trips)
+        while done < count:
+            values[variable] = trips[done]
+            for step in steps:
+                step()
+            if overfull:
+                compiler.forget()
+            done += 1
+            if periods.looking and done < count - 1:
+                done += periods.carry(done, count - done)
+        failed += not periods.carried
+
+    return play_until_it_repeats
+
+
+def _moves(body: Body) -> dict[Track, int] | None:
+    """Each track of the loop and the bytes an iteration moves in it; None where sites disagree.
+
+    Also None where there are none, or where an instruction takes no time: it fits where nothing
+    has room.
+    """
+    if not body.sites:
+        return None
+    found: dict[Track, int] = {}
+    for site in body.sites:
+        if site.lane < FIRST_QUEUE and not site.shortest:
+            return None
+        for access in site.accesses:
+            step = access.step(body.variable) * body.trips.step
+            if found.setdefault(access.track, step) != step or (step and access.track.is_shared):
+                return None
+    return found
+
+
+class Periods:
+    """The search for a repetition in one execution of a loop."""
+
+    def __init__(self, scope: Scope, eager: bool) -> None:
+        self.scope, self.state = scope, scope.state
+        self.eager = eager
+        """All of a state is written down at once, not only when lanes are as they were before."""
+        self.lanes: list[Any] | None = None
+        self.moment: Moment | None = None
+        self.held: dict[_Place, _Holds] = {}
+        """The state that later ones are compared with: lanes, who holds what at that moment."""
+        self.reached: dict[Track, list[Footprint] | None] = {}
+        self.first = scope.state.next_bar
+        self.before: dict[Region, bool] = {}
+        """Regions last touched before: whether the loop names some of their bytes."""
+        self.known: dict[tuple[Form, int], bool] = {}
+        """Form and place of a region: whether the loop will name some of its bytes."""
+        self.over: set[Region] = set()
+        """Regions of which it will not."""
+        self.looks = 0
+        self.drifting = False
+        """No state came back; now the DMA engines may be ever further behind the queues."""
+        self.started = self.carried = False
+        self.looking = True
+
+    def carry(self, done: int, left: int) -> int:
+        """After `done` iterations: how many of the `left` ones were carried forward."""
+        lanes = self.scope.lanes
+        if not self.started:
+            if any(lane.last == NO_BAR for lane in lanes):
+                return 0
+            self.started = True
+        if self.drifting and not self.scope.lags():
+            return 0
+        time, floor = max([lane.free for lane in lanes]), self.scope.floor()
+        if in_the_way := [t for t in self.scope.moves if t.series and t.has_series(floor)]:
+            for track in in_the_way if left > MANY else ():
+                track.takes_series = False
+            return 0
+        before = self.moment
+        is_like = self.lanes is not None and _are_alike(self.lanes, self._lanes(time, floor))
+        if is_like and before is None:
+            self._write_down(done, time, floor)
+            return 0
+        if not is_like or not self._holds_alike(done, time, floor):
+            self._miss(done, time, floor)
+            return 0
+        assert before is not None
+        now = self.scope.moment(done, time, floor)
+        if self.scope.hides_reads(before):
+            self._write_down(done, time, floor)
+            return 0
+        drift = self.scope.drift(before, now) if self.drifting else None
+        if self.drifting and drift is None:
+            self._miss(done, time, floor)
+            return 0
+        self.looking, self.carried = False, True
+        times = left // (done - before.done)
+        if times and now.time > before.time:
+            carry_forward(self.scope, before, now, times, drift)
+            return times * (done - before.done)
+        return 0
+
+    def _miss(self, done: int, time: int, floor: int) -> None:
+        self.looks += 1
+        self.looking = self.looks < LOOKED
+        if not self.looking and not self.drifting and self.scope.may_drift:
+            self.looking = self.drifting = True
+            self.looks, self.moment, self.lanes = 0, None, None
+            return
+        if self.looking and not self.looks & (self.looks - 1):
+            self.moment, self.lanes = None, list(self._lanes(time, floor))
+            if self.eager and self.looks <= EAGER:
+                self._write_down(done, time, floor)
+
+    def _write_down(self, done: int, time: int, floor: int) -> None:
+        self.looking = not self.state.touches.are_many_behind(floor, LARGE)
+        if self.looking:
+            self.moment = self.scope.moment(done, time, floor)
+            self.held = dict(self._held(done, time, floor))
+
+    def _lanes(self, time: int, floor: int) -> Iterator[Any]:
+        """What the future of the loop depends on beside what is held, relative to time and bar;
+        what takes longer to find later.
+        """
+        scope, state, here = self.scope, self.state, self.state.next_bar
+        yield [(time - lane.free, here - lane.last) for lane in scope.engines]
+        last = [(time - lane.free, here - lane.last) for lane in scope.queues]
+        yield sorted(last) if state.reorders else last  # reordered queues are all alike
+        yield time - floor
+        if scope.has_tensor:
+            yield state.warmth.state(time)
+        if scope.has_tensor and not state.reorders:
+            yield time - state.weights_earliest
+        if scope.has_scalar:
+            there = state.table_there
+            yield state.table, *((time - there, here - state.table_bar) if there > floor else ())
+        for shared in scope.shared:
+            if not self.drifting or shared.gaps is not state.bandwidth:
+                yield shared.seen()
+        for lane, shortest in zip(scope.engines, scope.shortest, strict=True):
+            yield lane.openings(shortest, here)
+
+    def _held(self, done: int, time: int, floor: int) -> Iterator[tuple[_Place, _Holds]]:
+        """The regions that an instruction may wait for, relative to time, bar and iteration."""
+        here = self.state.next_bar
+        since = self.moment.num_bars if self.moment is not None else here
+        for track, step in self.scope.moves.items():
+            for region in track.recent.held(floor, since):
+                if self._matters(track, region, step * done):
+                    yield _relative(track, region, step * done, time, floor, here)
+
+    def _holds_alike(self, done: int, time: int, floor: int) -> bool:
+        """Whether the same is held as was written down; looked at up to the first difference."""
+        old, count = self.held, 0
+        for place, holds in self._held(done, time, floor):
+            if old.get(place) != holds:
+                return False
+            count += 1
+        return count == len(old)
+
+    def _matters(self, track: Track, region: Region, moved: int) -> bool:
+        """Whether an iteration to come may name a byte of the region; all before moved so far."""
+        if region in self.over:
+            return False
+        if self.drifting and track in self.scope.quiet and region.toucher >= self.first:
+            return False
+        if region.toucher < self.first:
+            found = self.before.get(region)
+            if found is None:
+                found = self.before[region] = self._is_in_reach(track, region, 0)
+            return found
+        if not moved:
+            return True
+        key = region.form, region.offset - moved
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = self._is_in_reach(track, region, moved)
+        if not found:
+            self.over.add(region)
+        return found
+
+    def _is_in_reach(self, track: Track, region: Region, moved: int) -> bool:
+        if track not in self.reached:
+            self.reached[track] = self.scope.reach(track)
+        reach = self.reached[track]
+        parts = tuple([part.moved(-moved) for part in region.parts]) if moved else region.parts
+        return reach is None or any(share_bytes(parts, (part,)) for part in reach)
+
+
+def _are_alike(old: list[Any], new: Iterator[Any]) -> bool:
+    """Looked at up to the first difference."""
+    parts = iter(old)
+    return all(part == next(parts, None) for part in new) and next(parts, None) is None
+
+
+def _relative(
+    track: Track, region: Region, moved: int, time: int, floor: int, here: int
+) -> tuple[_Place, _Holds]:
+    """A region that an instruction may wait for, relative to the next iteration."""
+    written = read = read2 = None
+    if region.written > floor:
+        written = time - region.written, region.wlane, here - region.writer
+    if region.read > floor:
+        read = time - region.read, region.rlane, here - region.reader
+    if region.read2 > floor:
+        read2 = time - region.read2, here - region.reader2
+    slot = (region.slot - track.slot) % track.copies
+    return (track, slot, region.form, region.offset - moved), (written, read, read2)

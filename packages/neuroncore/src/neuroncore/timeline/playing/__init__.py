@@ -1,0 +1,1 @@
+"""Plays micro-ops on lanes and resources."""

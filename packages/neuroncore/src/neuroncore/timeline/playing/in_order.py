@@ -1,0 +1,210 @@
+"""Plays micro-ops in program order: engines in order, DMA queues in order.
+
+Each instruction waits for its lane, for what it reads (until it is written), for what it writes
+(until it is read and written), and for shared resources (ports, DMA bandwidth, descriptor
+generators), which are taken first come, first gap.
+"""
+
+from __future__ import annotations
+
+from heapq import heapreplace
+
+from neuroncore.timeline.dependences.tracks import Track
+from neuroncore.timeline.model.bars import LANE, MULTIPLY, PASS, RESOURCE, TABLE, TRANSFER, WEIGHTS
+from neuroncore.timeline.model.lanes import SCALAR, TENSOR
+from neuroncore.timeline.playing.sites import Site, Step
+from neuroncore.timeline.playing.state import State
+from neuroncore.timeline.resources.reservations import common_room
+from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
+
+
+def made(state: State, buffer: str, track: Track) -> Step | None:
+    """The step that allocates an on-chip buffer, in its next copy; None where it has no effect."""
+    bars, copies, records = state.bars, track.copies, state.records
+    note = state.made.append
+    if not records and copies == 1:
+        return None
+
+    def play() -> None:
+        if records:
+            note((len(bars), buffer))
+        if copies > 1:
+            track.turns = turns = track.turns + 1
+            track.slot = turns % copies
+
+    return play
+
+
+def engine_pass(state: State, site: Site) -> Step:
+    """Plays an instruction of VectorE, ScalarE or GpSimdE."""
+    clock, lane, bars = state.clock, state.lanes[site.lane], state.bars
+    (op,) = site.work
+    assert isinstance(op, Pass)
+    interval = clock.cycles(site.lane, op.interval)
+    latency, semaphore = clock.latency(site.lane), clock.ticks("SEMAPHORE")
+    records = state.records
+    wait, number, ports = site.wait(records), site.number, site.ports
+    look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
+    state.num_ops += site.trips
+
+    def play() -> None:
+        ready = look(lane.free)
+        if table is not None and state.table != table:
+            load_table(state, number, table)
+        start, cause, why = lane.free, lane.last, LANE
+        if ready > start:
+            start, cause, why = ready, wait.bar, wait.why
+        if ports:
+            moved = common_room(ports, start, interval)
+            if moved > start:
+                start, why = moved, RESOURCE
+            for port in ports:
+                port.reserve(start, interval)
+        free = start + interval
+        end = free + latency
+        bar = state.next_bar
+        state.next_bar = bar + 1
+        if records:
+            if start > lane.free:
+                state.stall(lane, lane.free, start, cause, why)
+            bars.append((number, lane.number, PASS, start, free, end, cause, why))
+        lane.free, lane.last, lane.end = free, bar, end
+        lane.busy += interval
+        done(end + semaphore, bar)
+
+    return play
+
+
+def load_table(state: State, number: int, table: str) -> None:
+    """ScalarE loads the table of an activation before it may wait for its operands."""
+    lane, bar = state.lanes[SCALAR], state.next_bar
+    loading = state.clock.cycles(SCALAR, state.clock.values["ACT_TABLE_LOAD"])
+    start, free = lane.free, lane.free + loading
+    if state.records:
+        state.bars.append((number, SCALAR, TABLE, start, free, free, lane.last, LANE))
+    state.next_bar = bar + 1
+    lane.last, lane.free = bar, free
+    state.table_there, state.table_bar = free, lane.last
+    lane.busy += loading
+    state.num_ops += 1
+    state.table = table
+
+
+def matmul_passes(state: State, site: Site) -> list[tuple[int, int]]:
+    """The intervals of each LoadStationary and the MultiplyMoving behind it, in ticks."""
+    cycles = state.clock.cycles
+    return [
+        (cycles(TENSOR, load.interval), cycles(TENSOR, multiply.interval))
+        for load, multiply in zip(site.work[::2], site.work[1::2], strict=True)
+        if isinstance(load, LoadStationary) and isinstance(multiply, MultiplyMoving)
+    ]
+
+
+def matmul(state: State, site: Site) -> Step:
+    """Plays pairs of LoadStationary and MultiplyMoving.
+
+    Weights go into a second set of registers while the multiply before runs; results are there
+    once the last pass is through.
+    """
+    clock, lane, bars = state.clock, state.lanes[TENSOR], state.bars
+    passes, latency = matmul_passes(state, site), clock.latency(TENSOR)
+    load_latency = clock.cycles(TENSOR, clock.values["LOAD_LATENCY"])
+    semaphore = clock.ticks("SEMAPHORE")
+    records = state.records
+    weights, wait = site.matmul_waits(records)
+    number, warm = site.number, state.warmth.interval
+    look_weights, look = weights.look, wait.look
+    state.num_ops += site.trips * 2 * len(passes)
+    state.flops += site.trips * site.flops
+
+    def play() -> None:
+        start = max(state.weights_free, state.multiply_start)
+        filled = begin = end = start
+        loaded, ready = look_weights(start), look(lane.free)
+        at = state.next_bar
+        for load, multiply in passes:
+            cause, why = lane.last, LANE
+            if loaded > start:
+                start, cause, why = loaded, weights.bar, weights.why
+            filled = start + load
+            begin, behind, by = lane.free, cause, lane.last
+            if records:
+                fields = number, TENSOR, WEIGHTS, start, filled, filled + load_latency, cause, why
+                bars.append(fields)
+            if filled > begin:
+                begin, by = filled, at
+            else:
+                why = LANE
+            if ready > begin:
+                begin, by, behind, why = ready, wait.bar, wait.bar, wait.why
+            lane.busy += (interval := warm(begin, multiply))
+            end = begin + interval
+            if records:
+                if begin > lane.free:
+                    state.stall(lane, lane.free, begin, behind, why)
+                bars.append((number, TENSOR, MULTIPLY, begin, end, end + latency, by, why))
+            lane.free, lane.last = end, at + 1
+            start = filled if filled > begin else begin
+            at += 2
+        state.weights_free, state.multiply_start, state.next_bar = filled, begin, at
+        lane.end = end = end + latency
+        weights.done(end + semaphore, lane.last)
+        wait.done(end + semaphore, lane.last)
+
+    return play
+
+
+def transfer(state: State, site: Site) -> Step:
+    """Plays a DMA: a slot of the descriptor generator, its queue, a latency, bandwidth.
+
+    In program order every DMA of the source has its queue; reordered ones take whichever is free.
+    """
+    clock, bars, records = state.clock, state.bars, state.records
+    (op,) = site.work
+    assert isinstance(op, Transfer)
+    engines, length = clock.transfer(op)
+    idle = clock.ticks("DMA_GAP") * engines / clock.dma_engines
+    share, gap = max(1, round(length * engines / clock.dma_engines + idle)), round(idle)
+    tail = clock.of_ns(clock.values["DMA_STAGGER"] * (engines - 1))
+    begins, completes = clock.ticks("DMA_START"), clock.ticks("DMA_COMPLETION")
+    release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
+    issue = clock.ticks("DMA_ISSUE")
+    wait, number = site.wait(records, 0 if state.reorders else None), site.number
+    fill, generator = state.bandwidth.fill, site.generator
+    look, done = wait.look, wait.done
+    queues = state.queues
+    own = None if state.reorders else state.lanes[site.lane]
+    state.num_ops += site.trips
+    state.transfer_work += site.trips * share
+    site.alone = max(0, length + gap - share)
+    state.hbm_bytes += site.trips * site.hbm_bytes
+    state.moved_bytes += site.trips * op.bytes
+
+    def play() -> None:
+        ready = look(own.free if own else 0)
+        lane = own or queues[state.turns[0][2]]
+        trigger, cause, why = lane.free, lane.last, LANE
+        if ready > trigger:
+            trigger, cause, why = ready, wait.bar, wait.why
+        if generator is not None:
+            slot = generator.reserve(trigger, issue)
+            if slot > trigger:
+                trigger, why = slot, RESOURCE
+        begin = trigger + begins
+        end = max(fill(begin, share) - gap, begin + length)
+        complete = end + tail + completes
+        bar = state.next_bar
+        state.next_bar = bar + 1
+        if records:
+            if trigger > lane.free:
+                state.stall(lane, lane.free, trigger, cause, why)
+            bars.append((number, lane.number, TRANSFER, trigger, end, complete, cause, why))
+        lane.free, lane.last = trigger + floor, bar
+        lane.busy += length
+        if complete > lane.end:
+            lane.end = complete
+        if own is None:
+            heapreplace(state.turns, (lane.free, bar, state.turns[0][2]))
+        done(complete + release, bar)
+
+    return play

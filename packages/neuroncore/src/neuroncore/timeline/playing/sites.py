@@ -1,0 +1,80 @@
+"""Calls of a program, ready to be played: micro-ops, tracked accesses, ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from neuroncore.effects import Touch
+from neuroncore.program import Call
+from neuroncore.timeline.dependences.access import SilentWait, TrackedAccess, Wait
+from neuroncore.timeline.dependences.order import Gate, Loaded
+from neuroncore.timeline.dependences.release_times import Touches
+from neuroncore.timeline.resources.reservations import Gaps
+from neuroncore.work import MicroOp
+
+Step = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Site:
+    """One call of the program: its work, its accesses, its waits."""
+
+    number: int
+    call: Call
+    lane: int
+    work: list[MicroOp]
+    trips: int
+    """How often it is executed."""
+    touches: Touches
+    reads: list[TrackedAccess] = field(default_factory=list)
+    writes: list[TrackedAccess] = field(default_factory=list)
+    adds: list[TrackedAccess] = field(default_factory=list)
+    """Written and read, but not waited for among instructions of one lane that add."""
+    ports: list[Gaps] = field(default_factory=list)
+    shortest: int = 0
+    """The least ticks that one of its micro-ops occupies an engine."""
+    alone: int = 0
+    """How long a transfer takes beyond its share of the DMA engines, were it alone."""
+    generator: Gaps | None = None
+    """Who makes the descriptors of a DMA."""
+    hbm_bytes: int = 0
+    flops: int = 0
+    gate: Gate | None = None
+    """What holds it back where the order is given."""
+
+    @property
+    def accesses(self) -> list[TrackedAccess]:
+        return [*self.reads, *self.writes, *self.adds]
+
+    def touching(self, touch: Touch) -> list[TrackedAccess]:
+        """Where an access that touches memory like this belongs."""
+        match touch:
+            case Touch.read:
+                return self.reads
+            case Touch.write:
+                return self.writes
+            case Touch.accumulate:
+                return self.adds
+
+    def wait(self, records: bool, lag: int | None = None) -> Gate:
+        """What holds it back as a whole, with the cause if `records`."""
+        return self.gate or self._wait(records, self.reads, self.writes, self.adds, lag)
+
+    def matmul_waits(self, records: bool) -> tuple[Gate, Gate]:
+        """What holds back a matmul's weights, the first operand that it reads, and its multiply."""
+        if self.gate is not None:
+            return Loaded(self.gate), self.gate
+        weights = self._wait(records, self.reads[:1], [], [])
+        return weights, self._wait(records, self.reads[1:], self.writes, self.adds)
+
+    def _wait(
+        self,
+        records: bool,
+        reads: list[TrackedAccess],
+        writes: list[TrackedAccess],
+        adds: list[TrackedAccess],
+        lag: int | None = None,
+    ) -> Wait:
+        kind = Wait if records else SilentWait
+        return kind(self.lane, reads, writes, adds, lag, touches=self.touches)

@@ -1,0 +1,1 @@
+"""Resources that instructions occupy: instruction streams, ports, bandwidth."""

@@ -1,0 +1,1 @@
+"""What an estimate reports: bars, stalls, critical path, occupancy."""

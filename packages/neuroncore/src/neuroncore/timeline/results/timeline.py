@@ -1,0 +1,271 @@
+"""What an estimate says: how long, why, and what every engine did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from neuroncore.program import Call, Program, calls
+from neuroncore.source_location import Place
+from neuroncore.timeline.model.bars import CAUSES, KINDS, NO_BAR, Played
+from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
+from neuroncore.timeline.playing.sites import Site
+from neuroncore.timeline.playing.state import State
+from neuroncore.timeline.results.critical_path import critical_path
+from neuroncore.timeline.results.occupancy import occupancy
+
+LINES = 6
+"""Lines of the critical path that are shown."""
+STALLS = 3
+"""Causes of stalls that are shown for a lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One micro-op. Its engine is occupied from start to start + busy, its result there at end."""
+
+    number: int
+    lane: str
+    queue: int | None
+    instruction: str
+    name: str | None
+    kind: str
+    start_ns: float
+    busy_ns: float
+    end_ns: float
+    place: Place | None
+    waited_for: int | None
+    """The number of the bar that it could not start before."""
+    why: str
+    """data, buffer, engine or resource."""
+    call: Call
+    hbm_bytes: int = 0
+    """What a DMA moves to or from HBM."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneUse:
+    """How long a lane was occupied, and how long it stalled, by cause (ns)."""
+
+    busy_ns: float
+    stalls: dict[str, float]
+    """"data from dma", "buffer held by vector", … → ns between its first and last instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPathStep:
+    """A stretch of the critical path: the micro-op, how long the path stays with it."""
+
+    bar: Bar
+    path_ns: float
+
+
+class Timeline:
+    """A program played on one core of `target`.
+
+    Times are ns from the first instruction. `repeats` are periods of loops that were carried
+    forward: (first bar, bar behind the last, times, ns of one period).
+    """
+
+    def __init__(
+        self, program: Program, mode: str, state: State, sites: list[Site],
+        values: dict[str, float], peaks: dict[str, float],
+    ) -> None:  # fmt: skip
+        self.program, self.mode = program, mode
+        self._played = program
+        """The program that was played: this one, or one that differs in names and lines alone."""
+        self._state, self._sites, self._clock = state, sites, state.clock
+        self._values, self._peaks = values, peaks
+        self.target = program.target
+        self.total_ns = self._ns(state.end)
+        """From the first instruction to the last completion."""
+        self.launch_ns = self.total_ns + values["LAUNCH"]
+        """With the fixed start and end of a launch: latency on the device."""
+        self.num_ops = state.num_ops
+        self.hbm_bytes, self.flops = state.hbm_bytes, state.flops
+        self.repeats = [(a, b, n, self._ns(t)) for a, b, n, t in state.repeats]
+
+    def of(self, program: Program) -> Timeline:
+        """The timeline of a program that differs from this one's in names and lines alone."""
+        found = Timeline(
+            program, self.mode, self._state, self._sites, self._values, self._peaks
+        )  # fmt: skip
+        found._played = self._played
+        return found
+
+    @property
+    def num_bars(self) -> int:
+        """The micro-ops that were played; repeats are not counted again."""
+        return len(self._state.bars)
+
+    def _ns(self, ticks: float) -> float:
+        return self._clock.ns(ticks)
+
+    @cached_property
+    def _calls(self) -> list[Call]:
+        """Of each site."""
+        return list(calls(self.program.body))
+
+    # -- totals -----------------------------------------------------------------------------------
+
+    @cached_property
+    def lanes(self) -> dict[str, LaneUse]:
+        """Use of tensor, vector, scalar, gpsimd, sync and dma."""
+        state, found = self._state, {}
+        for number, engine in enumerate(ENGINES):
+            lane = state.lanes[number]
+            found[engine.name] = LaneUse(self._ns(lane.busy), self._stalls(lane.stalls))
+        queues = state.lanes[FIRST_QUEUE:]
+        waiting: dict[tuple[int, int], int] = {}
+        for queue in queues:
+            for key, ticks in queue.stalls.items():
+                waiting[key] = waiting.get(key, 0) + ticks
+        shared = [state.bandwidth.busy, *(g.busy for g in state.generators.values())]
+        found[DMA] = LaneUse(self._ns(max(shared)), self._stalls(waiting))
+        return found
+
+    def _stalls(self, found: dict[tuple[int, int], int]) -> dict[str, float]:
+        named: dict[str, float] = {}
+        for (why, behind), ticks in found.items():
+            if not ticks:
+                continue
+            who = "" if behind == NO_BAR else f" {_LINK[CAUSES[why]]} {lane_name(behind)}"
+            key = CAUSES[why] + who
+            named[key] = named.get(key, 0.0) + self._ns(ticks)
+        return dict(sorted(named.items(), key=lambda item: -item[1]))
+
+    @property
+    def bottleneck(self) -> str:
+        """The lane that is busy longest."""
+        return max(self.lanes, key=lambda name: self.lanes[name].busy_ns)
+
+    @property
+    def mfu(self) -> float:
+        """Floating-point operations of matmuls against TensorE's bf16 peak, over the total."""
+        return self.flops / (self.total_ns * self._peaks["tflops"] * 1e3) if self.total_ns else 0.0
+
+    @property
+    def mbu(self) -> float:
+        """HBM bytes against the HBM bandwidth that profilers divide by, over the total."""
+        return self.hbm_bytes / (self.total_ns * self._peaks["hbm"]) if self.total_ns else 0.0
+
+    @property
+    def dma_efficiency(self) -> float:
+        """Bytes that DMAs moved against what their engines could have while they were busy."""
+        moved = self._state.moved_bytes
+        could = self._ns(self._state.transfer_work) * self._peaks["dma"]
+        return moved / could if could else 0.0
+
+    # -- one by one -------------------------------------------------------------------------------
+
+    @cached_property
+    def bars(self) -> list[Bar]:
+        """Every micro-op that was played, in program order; repeats are not unrolled."""
+        return [self._bar(number) for number in range(len(self._state.bars))]
+
+    def _bar(self, number: int) -> Bar:
+        played = Played(*self._state.bars[number])
+        site, call = self._sites[played.site], self._calls[played.site]
+        queue = played.lane - FIRST_QUEUE if played.lane >= FIRST_QUEUE else None
+        return Bar(
+            number, lane_name(played.lane), queue, call.instruction, call.name,
+            KINDS[played.kind], self._ns(played.start), self._ns(played.free - played.start),
+            self._ns(played.end), call.origin,
+            None if played.cause == NO_BAR else self._state.skips.place(played.cause),
+            CAUSES[played.why], call,
+            site.hbm_bytes,
+        )  # fmt: skip
+
+    def critical_path(self) -> list[CriticalPathStep]:
+        """What the total is made of, in order: each micro-op could not start before the one ahead.
+
+        The path runs once through a period that was carried forward; its stretches there
+        represent all of its repetitions, so that all stretches add up to the total.
+        """
+        found = critical_path(self._state)
+        return [CriticalPathStep(self._bar(number), self._ns(ticks)) for number, ticks in found]
+
+    def by_line(self) -> dict[str, float]:
+        """Source line → share of the critical path, the largest first."""
+        found: dict[str, float] = {}
+        for step in self.critical_path():
+            place = step.bar.place
+            where = f"{place.file}:{place.line}" if place else step.bar.instruction
+            found[where] = found.get(where, 0.0) + step.path_ns
+        total = sum(found.values()) or 1.0
+        return {k: v / total for k, v in sorted(found.items(), key=lambda item: -item[1])}
+
+    def occupancy(self) -> dict[str, list[tuple[float, int]]]:
+        """Bytes per partition of "sbuf" and banks of "psum" that are held: (ns, from there on).
+
+        A buffer is held from the first micro-op that touches it after its allocation to the end of
+        the last. Periods that were carried forward are unfolded.
+        """
+        found = occupancy(self._played, self._state, self._sites)
+        return {s.name: [(self._ns(t), held) for t, held in found[s]] for s in found}
+
+    def __str__(self) -> str:
+        return table(self)
+
+    def __iter__(self) -> Iterator[Bar]:
+        return iter(self.bars)
+
+    def __repr__(self) -> str:
+        return f"<timeline of {self.program.name} on {self.target}: {self.total_ns / 1e3:.2f} µs>"
+
+
+_LINK = {"data": "from", "buffer": "held by", "engine": "of", "resource": "with"}
+
+
+def table(timeline: Timeline) -> str:
+    """Total, use and stalls of every lane, efficiency, the lines of the critical path."""
+    return "\n".join([*_head(timeline), *_lanes(timeline), *_path(timeline)])
+
+
+def _head(timeline: Timeline) -> Iterator[str]:
+    mode = timeline.mode.replace("_", " ")
+    yield (
+        f"{timeline.program.name} on {timeline.target}, {mode}: {_us(timeline.total_ns)}, "
+        f"{_us(timeline.launch_ns)} with the launch"
+    )
+    yield (
+        f"{timeline.num_ops} micro-ops, {timeline.hbm_bytes} HBM bytes; "
+        f"MFU {timeline.mfu:.1%}, MBU {timeline.mbu:.1%}, DMA efficiency "
+        f"{timeline.dma_efficiency:.1%}"
+    )
+
+
+def _lanes(timeline: Timeline) -> Iterator[str]:
+    total = timeline.total_ns or 1.0
+    yield f"{'':8}{'busy':>13}{'':>8}  stalls"
+    for name, use in timeline.lanes.items():
+        if not use.busy_ns:
+            continue
+        stalls = [f"{cause} {_us(ns)}" for cause, ns in list(use.stalls.items())[:STALLS]]
+        more = len(use.stalls) - STALLS
+        stalls += [f"{more} more"] if more > 0 else []
+        line = f"{name:8}{_us(use.busy_ns):>13}{use.busy_ns / total:8.1%}  {', '.join(stalls)}"
+        yield line.rstrip()
+
+
+def _path(timeline: Timeline) -> Iterator[str]:
+    """By source line; what has none goes by its instruction."""
+    lines = list(timeline.by_line().items())
+    names: dict[str, set[str]] = {}
+    for bar in (step.bar for step in timeline.critical_path()):
+        where = f"{bar.place.file}:{bar.place.line}" if bar.place else bar.instruction
+        names.setdefault(where, set()).add(bar.instruction)
+    yield "critical path"
+    for where, share in lines[:LINES]:
+        file, colon, line = where.rpartition(":")
+        shown = f"{Path(file).name}:{line}  " if colon else ""
+        yield f"{share:8.1%}  {shown}{', '.join(sorted(names[where]))}"
+    if len(lines) > LINES:
+        rest = sum(share for _, share in lines[LINES:])
+        yield f"{rest:8.1%}  {len(lines) - LINES} more lines"
+
+
+def _us(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e3:.2f} µs"

@@ -1,0 +1,130 @@
+"""The latency of a program: the total of its estimate, and nothing kept."""
+
+from __future__ import annotations
+
+import gc
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from neuroncore.enums import MemorySpace
+from neuroncore.errors import LaunchError, ProgramError
+from neuroncore.program import Allocate, Buffer, Call, Program, calls, parse_program
+from neuroncore.timeline import estimate, latency_ns
+from neuroncore.timeline.compilation.compiler import Compiler
+from neuroncore.timeline.periodicity import steady_state
+from nki_dtypes import float16
+
+from .kernels import ALL, MATMUL, program
+from .random_kernels import random_program
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("name", ALL)
+def test_a_price_is_the_total_of_the_estimate(name, target):
+    text = ALL[name] if target != "trn1" else ALL[name].replace(", dge_mode=swdge", "")
+    kernel = program(text, target)
+
+    assert latency_ns(kernel) == estimate(kernel, skip_periods=False).total_ns
+
+
+@pytest.mark.parametrize("worth", [0, 256])
+@pytest.mark.parametrize("seed", range(80))
+def test_the_price_of_any_program_is_the_total_of_its_estimate(seed, worth, monkeypatch):
+    monkeypatch.setattr(steady_state, "WORTH", worth)
+    kernel = random_program(seed, ("trn1", "trn2", "trn3")[seed % 3])
+
+    assert latency_ns(kernel, verified=True) == estimate(kernel, skip_periods=False).total_ns
+
+
+def test_a_price_that_is_known_is_not_played_again(monkeypatch):
+    kernel = program(MATMUL)
+    price = latency_ns(kernel)
+    monkeypatch.setattr(Compiler, "body", None)
+
+    assert latency_ns(replace(kernel, name="renamed")) == price
+
+
+def test_what_was_played_is_freed_at_once():
+    kernel = program(MATMUL)
+    gc.collect()
+    gc.disable()
+    try:
+        latency_ns(kernel)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_a_call_is_known_by_its_buffers_too():
+    kernel = program(MATMUL)
+    narrow = _in_float16(kernel)
+    both = zip(calls(narrow.body), calls(kernel.body), strict=True)
+    assert all(one is other for one, other in both)
+
+    assert latency_ns(kernel, verified=True) != latency_ns(narrow, verified=True)
+    assert latency_ns(narrow, verified=True) == latency_ns(
+        parse_program(str(narrow)), verified=True
+    )
+
+
+@pytest.mark.parametrize("body", ["pass", "tile = buffer(float32[128, 64], sbuf)"])
+def test_a_loop_without_a_call_takes_no_time(body, monkeypatch):
+    monkeypatch.setattr(steady_state, "WORTH", 0)
+    kernel = program(f"for i in range(500):\n    {body}\n{MATMUL}")
+
+    assert latency_ns(kernel) == latency_ns(program(MATMUL))
+    assert estimate(kernel).total_ns == estimate(kernel, mode="as_written").total_ns
+    assert estimate(kernel, mode="compiled").total_ns <= estimate(kernel).total_ns
+
+
+PLACED = """
+read = buffer(float32[128, 64], sbuf{first})
+written = buffer(float32[128, 64], sbuf{second})
+copied = buffer(float32[128, 64], sbuf)
+memset(dst=read[:, :], value=1.0, engine=vector)
+tensor_copy(dst=copied[:, :], src=read[:, :], engine=scalar)
+memset(dst=written[:, :], value=2.0, engine=gpsimd)
+dma_copy(dst=out[0:128, 0:64], src=copied[:, :])
+"""
+
+
+def test_what_is_written_alone_waits_for_who_reads_the_same_bytes():
+    at, elsewhere = ", address=(0, 0)", ", address=(0, 1024)"
+    shared, apart = (program(PLACED.format(first=at, second=to)) for to in (at, elsewhere))
+
+    starts = {}
+    for name, kernel in {"shared": shared, "apart": apart}.items():
+        bars = {bar.lane: bar for bar in estimate(kernel, verified=True).bars}
+        starts[name] = bars["gpsimd"].start_ns, bars["scalar"].end_ns
+    assert starts["shared"][0] >= starts["shared"][1]
+    assert starts["apart"][0] < starts["apart"][1]
+
+
+def test_bad_input_is_refused_as_an_estimate_refuses_it():
+    no_program: Any = "matmul"
+    with pytest.raises(LaunchError, match="not a program"):
+        latency_ns(no_program)
+    kernel = program(MATMUL)
+    with pytest.raises(ProgramError):
+        latency_ns(replace(kernel, body=kernel.body[1:]))
+
+
+def _in_float16(kernel: Program) -> Program:
+    """The very calls, on other buffers."""
+
+    def changed(buffer: Buffer) -> Buffer:
+        return buffer if buffer.space is MemorySpace.psum else replace(buffer, dtype=float16)
+
+    def body(statements):
+        for one in statements:
+            if isinstance(one, Allocate):
+                yield replace(one, buffer=changed(one.buffer))
+            elif isinstance(one, Call):
+                yield one
+            else:
+                yield replace(one, body=tuple(body(one.body)))
+
+    parameters = tuple(map(changed, kernel.parameters))
+    return replace(kernel, parameters=parameters, body=tuple(body(kernel.body)))

@@ -1,0 +1,1 @@
+"""Statements of a kernel program, and the choice among candidates by predicted time."""

@@ -1,0 +1,163 @@
+"""A kernel program in the making: buffers with names of their own, loops, calls in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from neuroncore.enums import MemorySpace
+from neuroncore.errors import Place
+from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program, Statement, make_call
+from neuroncore.program.ir.naming import RESERVED
+from nki_dtypes import DType
+
+MOST_AXES = 5
+"""Axes of a view that an instruction takes [NKI dma_copy]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a program was written."""
+
+    buffers: dict[str, Buffer]
+    blocks: tuple[tuple[Statement, ...], ...]
+    taken: frozenset[str]
+
+
+class Writer:
+    """Statements are added to the innermost open loop."""
+
+    def __init__(
+        self, name: str, target: str, nki: str, times: dict[str, float] | None = None
+    ) -> None:
+        self.name, self.target, self.nki = name, target, nki
+        self.times: dict[str, float] = {} if times is None else times
+        """Predicted microseconds by the text of a program: what was tried once is known."""
+        self.parameters: list[Buffer] = []
+        self.buffers: dict[str, Buffer] = {}
+        self._blocks: list[list[Statement]] = [[]]
+        self._taken: set[str] = set(RESERVED) | {name}
+
+    def parameter(self, name: str, shape: tuple[int, ...], dtype: DType) -> Buffer:
+        """An array that the kernel is given."""
+        made = Buffer(self._new(name), shape, dtype, MemorySpace.hbm)
+        self.parameters.append(made)
+        self.buffers[made.name] = made
+        return made
+
+    def allocate(
+        self, name: str, shape: tuple[int, ...], dtype: DType, space: MemorySpace,
+        origin: Place | None = None,
+    ) -> Buffer:  # fmt: skip
+        """A new buffer, alive from here to the end of the open loop."""
+        made = Buffer(self._new(name), shape, dtype, space)
+        self.buffers[made.name] = made
+        self._blocks[-1].append(Allocate(made, origin))
+        return made
+
+    def constant(
+        self, name: str, shape: tuple[int, ...], dtype: DType, content: bytes,
+        origin: Place | None = None,
+    ) -> Buffer:  # fmt: skip
+        """A constant of these bytes, one for all that are equal; outside of loops."""
+        assert len(self._blocks) == 1, "a constant in a loop"
+        for known in self.buffers.values():
+            if known.content == content and known.dtype is dtype:
+                return known
+        made = Buffer(self._new(name), shape, dtype, MemorySpace.shared_hbm, None, content)
+        self.buffers[made.name] = made
+        self._blocks[-1].append(Allocate(made, origin))
+        return made
+
+    def call(self, instruction: str, origin: Place | None = None, **fields: Any) -> None:
+        """One instruction; a transfer of more axes than a descriptor has is a loop of them."""
+        if instruction == "dma_copy" and len(fields["dst"].shape) > MOST_AXES:
+            dst, src = fields["dst"], fields["src"]
+            on_chip = any(self.buffers[a.buffer].space.on_chip for a in (dst, src))
+            first = int(on_chip)  # partitions stay one axis
+            dst, src = together(dst, src, first)
+            if len(dst.shape) > MOST_AXES:
+                with self.loop("part", dst.shape[first]) as part:
+                    rest = {"dst": _at(dst, first, part), "src": _at(src, first, part)}
+                    self.call(instruction, origin, **(fields | rest))
+                return
+            fields |= {"dst": dst, "src": src}
+        self._blocks[-1].append(make_call(instruction, None, origin, **fields))
+
+    @contextmanager
+    def loop(self, name: str, trips: int) -> Iterator[Affine]:
+        """The loop variable as an expression; no loop where there is one iteration."""
+        if trips == 1:
+            yield Affine()
+            return
+        variable = self._new(name)
+        self._blocks.append([])
+        yield Affine.variable(variable)
+        body = tuple(self._blocks.pop())
+        self._taken.discard(variable)
+        self._blocks[-1].append(Loop(variable, 0, trips, body))
+
+    def mark(self) -> Mark:
+        """Where the program is now; `go_back` makes it so again."""
+        blocks = tuple(map(tuple, self._blocks))
+        return Mark(dict(self.buffers), blocks, frozenset(self._taken))
+
+    def since(self, mark: Mark) -> tuple[Statement, ...]:
+        """What was added to the block that was open then, and is open now."""
+        return tuple(self._blocks[-1][len(mark.blocks[-1]) :])
+
+    def go_back(self, mark: Mark) -> None:
+        self.buffers, self._taken = dict(mark.buffers), set(mark.taken)
+        self._blocks = [list(block) for block in mark.blocks]
+
+    def finish(self, results: tuple[str, ...]) -> Program:
+        """The program that returns these buffers."""
+        (body,) = self._blocks
+        return Program(
+            self.name, tuple(self.parameters), tuple(body), results, self.target, self.nki
+        )
+
+    def _new(self, wanted: str) -> str:
+        return new_name(wanted, self._taken.__contains__, self._taken.add)
+
+
+def new_name(wanted: str, taken: Callable[[str], bool], take: Callable[[str], None]) -> str:
+    """`wanted`, with a number behind it where it is taken."""
+    name, number = wanted, 1
+    while taken(name):
+        number += 1
+        name = f"{wanted}_{number}"
+    take(name)
+    return name
+
+
+def _at(access: Access, axis: int, place: Affine) -> Access:
+    """One place of an axis."""
+    return replace(
+        access,
+        offset=access.offset + place * access.strides[axis],
+        shape=access.shape[:axis] + access.shape[axis + 1 :],
+        strides=access.strides[:axis] + access.strides[axis + 1 :],
+    )
+
+
+def together(dst: Access, src: Access, first: int) -> tuple[Access, Access]:
+    """Both with neighbours as one axis, from axis `first` on, where both step through them evenly;
+    axes of one element go."""
+    shape = list(dst.shape[:first])
+    down, along = list(dst.strides[:first]), list(src.strides[:first])
+    for size, a, b in list(zip(dst.shape, dst.strides, src.strides, strict=True))[first:]:
+        if size == 1:
+            continue
+        if len(shape) > first and down[-1] == a * size and along[-1] == b * size:
+            shape[-1], down[-1], along[-1] = shape[-1] * size, a, b
+        else:
+            shape.append(size)
+            down.append(a)
+            along.append(b)
+    return (
+        replace(dst, shape=tuple(shape), strides=tuple(down)),
+        replace(src, shape=tuple(shape), strides=tuple(along)),
+    )

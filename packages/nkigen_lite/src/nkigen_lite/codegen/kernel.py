@@ -1,0 +1,222 @@
+"""A plan's groups one after the other: parameters, arrays between groups, results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from neuroncore.program import Program
+from neuroncore.targets import resolve_target
+from nki_dtypes import bfloat16, float16, float32
+from nkigen_lite.codegen.emission.candidates import time_of
+from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.loop_nests.group_strategies import write_group
+from nkigen_lite.codegen.loop_nests.outer_reductions import write_outer_reductions
+from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
+from nkigen_lite.codegen.loop_nests.tiles import Tiles
+from nkigen_lite.codegen.matmul.batched import is_small
+from nkigen_lite.codegen.matmul.blocked import Epilogue, Products
+from nkigen_lite.codegen.matmul.operand_tiles import OnChip, bytes_of
+from nkigen_lite.codegen.movement.buffer_assignment import Arrays
+from nkigen_lite.codegen.strips.epilogue_fusion import KernelPart, parts_of
+from nkigen_lite.codegen.strips.strip_selection import StripPlan, write_strip
+from nkigen_lite.fusion.array_view import ArrayView
+from nkigen_lite.fusion.budget import in_matrix_tiles
+from nkigen_lite.fusion.groups import Group, Plan, plan_groups
+from nkigen_lite.fusion.iteration_domain import matrix_domain
+from nkigen_lite.ir import Graph, Node
+from nkigen_lite.legalization.reduction_splitting import keeps_inner_axes, split_reductions
+from nkigen_lite.legalization.row_splitting import in_shorter_rows
+from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
+
+
+def generate(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
+    """The graph as a program, and the groups that it became.
+
+    Raises CodegenError, at the user's line, for operations that are not supported.
+    """
+    known = resolve_target(target).name
+    check_hbm_capacity(graph, known)
+    program, plan = _generated(graph, target, nki)
+    check_hbm_capacity(graph, known, tuple(b for b in program.buffers().values() if b.content))
+    return program, plan
+
+
+def _generated(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
+    """Long rows cut, or as they are; reductions axis by axis, where they are too
+    large at once: the first that is supported, with a note why the others before it are not."""
+    every = [split_reductions(in_shorter_rows(graph)), split_reductions(graph)]
+    every.append(split_reductions(graph, by_axis=True))
+    rejected: list[CodegenError] = []
+    for number, each in enumerate(every):
+        if each in every[:number]:
+            continue
+        try:
+            program, plan = _fastest_plan(each, target, nki)
+        except CodegenError as why:
+            rejected.append(why)
+            continue
+        plan.notes.extend(f"otherwise rejected: {why.what}" for why in rejected)
+        return program, plan
+    raise rejected[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """One of the plans that are compared, and its name. Reductions that keep inner axes end their
+    group (`across`), or reduce rows; products of many batches are strips, or parts of their own."""
+
+    across: bool = True
+    strips: bool = True
+    name: str = "products in strips"
+
+    def without_strips(self) -> _Way:
+        return replace(self, strips=False, name=f"{self.name}, every product alone")
+
+
+_ROWS = (_Way(name="reductions after the last tile"), _Way(False, name="reductions of rows"))
+
+
+def _fastest_plan(graph: Graph, target: str, nki: str) -> tuple[Program, Plan]:
+    """The way that is predicted fastest, where there are several."""
+    found: list[tuple[_Way, Program, Plan]] = []
+    rejected: list[CodegenError] = []
+    known: dict[str, float] = {}
+    waiting = list(_ROWS if keeps_inner_axes(graph) else (_Way(),))
+    while waiting:
+        way = waiting.pop(0)
+        try:
+            plan = plan_groups(graph, resolve_target(target), way.across)
+            kernel = _Kernel(plan, Writer(graph.name, target, nki, known), way.strips)
+            found.append((way, kernel.program(), plan))
+        except CodegenError as why:
+            rejected.append(why)
+            continue
+        if kernel.has_small_batches:
+            waiting.append(way.without_strips())
+    if not found:
+        raise rejected[0]
+    if len(found) == 1:
+        return found[0][1:]
+    times = [time_of(program) for _, program, _ in found]
+    best = times.index(min(times))
+    way, program, plan = found[best]
+    others = (f"{w.name}: {t:.1f} us" for (w, *_), t in zip(found, times, strict=True) if w != way)
+    plan.notes.append(f"{way.name}: {times[best]:.1f} us (not {'; '.join(others)})")
+    return program, plan
+
+
+def returned(graph: Graph) -> tuple[str, ...]:
+    """What a kernel returns: the outputs, then what else is left in written arguments. Arrays
+    without elements are neither parameters nor results."""
+    left = dict.fromkeys(value for _, value in graph.writes)
+    every = (*graph.outputs, *(v for v in left if v not in graph.outputs))
+    return tuple(v for v in every if graph.specs[v].size)
+
+
+class _Kernel:
+    def __init__(self, plan: Plan, writer: Writer, strips: bool) -> None:
+        self.plan, self.writer, self.graph = plan, writer, plan.graph
+        self.arrays = Arrays(plan, writer)
+        self.target = resolve_target(writer.target)
+        self.parts = parts_of(plan, self.target, strips)
+        self.kept: dict[str, OnChip] = {}
+        self.held = 0
+
+    @property
+    def has_small_batches(self) -> bool:
+        """Whether some strip is of small matrices of several batches."""
+        strips = (part.strip for part in self.parts if isinstance(part, StripPlan))
+        return any(prod(s.lead[:-1]) > 1 and all(map(is_small, s.products)) for s in strips)
+
+    def program(self) -> Program:
+        stored = self.plan.stored()
+        order = [n.name for n in self.graph.nodes]
+        for part in self.parts:
+            inside = self.inside(part)
+            mine = frozenset((stored & part.names) - inside)
+            for value in sorted(mine, key=order.index):
+                self.arrays.place(value)
+            self.part(part, mine)
+        results: list[str] = []
+        for value in returned(self.graph):
+            results.append(self.arrays.result(value, results))
+        return self.writer.finish(tuple(results))
+
+    def inside(self, part: KernelPart | StripPlan) -> set[str]:
+        """The part's values that others need and that never leave the chip."""
+        if isinstance(part, StripPlan):
+            return part.names - part.strip.stored
+        kept = {part.kept} if part.kept else set[str]()
+        return kept | ({n.name for n in part.products} if part.group else set[str]())
+
+    def part(self, part: KernelPart | StripPlan, stored: frozenset[str]) -> None:
+        if isinstance(part, StripPlan):
+            self.plan.strips.append(str(part))
+            shape = (part.rows, part.interleaved)
+            write_strip(self.writer, self.plan, part.strip, shape, self.source, self.target)
+            return
+        if part.products:
+            self.products(part, stored | ({part.kept} if part.kept else set[str]()))
+            return
+        assert part.group is not None, "a part of nothing"
+        if part.group.is_layout:
+            self.arrays.join(part.group.nodes[0])
+        else:
+            self.group(part.group, stored)
+
+    def group(self, group: Group, stored: frozenset[str]) -> None:
+        """Element-wise operations and row reductions, from HBM to HBM."""
+        sources = {v: self.source(v) for v in group.axes.shapes if v not in group.names}
+        sources |= {v: self.arrays.known[v] for v in stored}
+        write = write_outer_reductions if group.ends else write_group
+        specs, numbers = self.graph.specs, self.plan.numbers
+        candidate = write(self.writer, group, sources, specs, numbers, stored)
+        if candidate is not None:
+            self.plan.notes.append(f"{', '.join(sorted(stored))}: {candidate}")
+
+    def products(self, part: KernelPart, stored: frozenset[str]) -> None:
+        """Products of matrices, and the group that works on them in PSUM."""
+        for node in part.products:
+            self.check_product(node)
+        left_name = part.products[0].operands[0]
+        left = self.kept.get(left_name) or self.source(left_name)
+        rights = {n.name: self.source(n.operands[1]) for n in part.products}
+        outputs = {v: self.arrays.known[v] for v in stored if v != part.kept}
+        held = self.held if isinstance(left, OnChip) else 0
+        epilogue = self.epilogue(part, stored) if part.group else None
+        made = Products(self.writer, part.products, left, rights, outputs, epilogue, held)
+        if part.kept is None:
+            made.write()
+            return
+        spec = self.graph.specs[part.kept]
+        self.kept[part.kept] = made.keep(part.kept, spec.dtype)
+        self.held += bytes_of(spec.shape[1], spec.shape[0], spec.dtype)
+
+    def check_product(self, node: Node) -> None:
+        taken = [self.graph.specs[o].dtype for o in node.operands]
+        for dtype in (*taken, node.spec.dtype):
+            if dtype not in (float32, bfloat16, float16):
+                raise unsupported(node, f"no kernel is written for {dtype} here yet")
+        if any(self.source(o).look for o in node.operands if o not in self.kept):
+            raise unsupported(node, "one of its matrices is the bits of another array")
+
+    def epilogue(self, part: KernelPart, stored: frozenset[str]) -> Epilogue:
+        """The group of the part on tiles of the products; transposed where its result is kept."""
+        group = part.group
+        assert group is not None
+        anchor = part.products[0].name
+        domain = matrix_domain(group.axes, anchor, transposed=part.kept is not None)
+        specs, numbers = self.graph.specs, self.plan.numbers
+        names = {n.name for n in part.products}
+        found = in_matrix_tiles(group.nodes, domain, specs, numbers, self.target, stored)
+        group.domain, group.fit = domain, found
+        outside = [v for v in group.axes.shapes if v not in group.names | names]
+        sources = {v: self.source(v) for v in outside}
+        replicas = replicas_of(self.writer, domain, specs, numbers, sources)
+        sources |= {v: self.arrays.known[v] for v in stored if v in self.arrays.known}
+        tiles = Tiles(self.writer, domain, found, sources, stored, replicas)
+        return Epilogue(tiles, tuple(sorted(stored)))
+
+    def source(self, value: str) -> ArrayView:
+        return self.arrays.source(value)

@@ -1,0 +1,1 @@
+"""Loop nests of element-wise operations, row reductions and outer reductions."""

@@ -1,0 +1,289 @@
+"""Strategies for groups of element-wise operations and row reductions; the fastest is written.
+
+Arrays in another order than the tiles are read element by element, copied into order before and
+after, transposed by TensorE, or loaded in windows together with their neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.spec import row_major
+from neuroncore.targets import resolve_target
+from nki_dtypes import float32
+from nkigen_lite.codegen.emission.candidates import Candidate, fastest
+from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.loop_nests.access_windows import (
+    WindowWriter,
+    are_neighbours,
+    line_axis,
+    write_lines,
+)
+from nkigen_lite.codegen.loop_nests.row_replication import Replicas, replicas_of
+from nkigen_lite.codegen.loop_nests.tiles import Tiles, write_loops
+from nkigen_lite.codegen.loop_nests.transposition import BLOCKS, DTYPES, TransposedTransfers
+from nkigen_lite.codegen.movement.hbm_copy import move
+from nkigen_lite.fusion.array_view import ArrayView
+from nkigen_lite.fusion.budget import PLACES, Fit, column_values, fit, has_reduction, is_line
+from nkigen_lite.fusion.groups import Group
+from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role, solve, spread_out
+from nkigen_lite.selection.machine_limits import PARTITIONS
+from nkigen_lite.selection.unsupported import unsupported
+from nkigen_lite.tensors.spec import Spec
+
+SMALLER = 4
+"""Times that tiles are smaller whose windows are four times as large as one value."""
+
+FEW_ROWS = 64
+"""Rows that leave half of the partitions empty."""
+
+_ORDER = (Role.batch, Role.rows, Role.columns)
+
+Views = dict[str, ArrayView]
+"""Value → its array in HBM."""
+
+Solution = tuple[IterationDomain, Fit]
+
+
+class GroupWriter:
+    """Writes one group of element-wise operations and row reductions, in several ways."""
+
+    def __init__(
+        self, writer: Writer, group: Group, specs: Mapping[str, Spec], numbers: Mapping[str, float],
+        stored: frozenset[str],
+    ) -> None:  # fmt: skip
+        self.writer, self.group, self.stored = writer, group, stored
+        self.specs, self.numbers = specs, numbers
+        self.target = resolve_target(writer.target)
+
+    def solved(self, sources: Views) -> Solution:
+        domain = solve(self.group.axes, self.group.anchor, sources)
+        if isinstance(domain, str):
+            raise unsupported(self.group.nodes[0], domain)
+        nodes = self.group.nodes
+        found = fit(nodes, domain, self.specs, self.numbers, self.target, self.stored)
+        if found.problem is not None:
+            raise unsupported(self.group.nodes[0], found.problem)
+        return domain, found
+
+    def spread_out(self, sources: Views) -> Solution:
+        """Columns on partitions that rows leave empty."""
+        nodes, found = self.group.nodes, spread_out(self.solved(sources)[0])
+        if found is None or has_reduction(nodes) or is_line(self.solved(sources)[0]):
+            raise unsupported(nodes[0], "its rows fill partitions enough")
+        down = next(a.last for a in found.axes if a.role is Role.rows)
+        if any(down not in found.of[n.name] for n in nodes):
+            raise unsupported(
+                nodes[0], "a value that all columns share would be made again and again"
+            )
+        return found, fit(nodes, found, self.specs, self.numbers, self.target, self.stored)
+
+    def replicas(self, domain: IterationDomain, sources: Views) -> Replicas:
+        outside = {v: s for v, s in sources.items() if v not in self.group.names}
+        return replicas_of(self.writer, domain, self.specs, self.numbers, outside)
+
+    def tiles(
+        self, domain: IterationDomain, found: Fit, sources: Views, lines: Axis | None = None
+    ) -> Tiles:
+        """The emitter of the group's tiles."""
+        replicas = self.replicas(domain, sources)
+        return Tiles(
+            self.writer, domain, found, sources, self.stored, replicas, lines=lines
+        )  # fmt: skip
+
+    def plain(self, sources: Views) -> None:
+        """Arrays in the order in which they are stored."""
+        self.group.domain, self.group.fit = domain, found = self.solved(sources)
+        write_loops(self.tiles(domain, found, sources))
+
+    def in_order(self, sources: Views) -> None:
+        """Arrays in another order copied to new ones, in the order of the tiles."""
+        domain, _ = self.solved(sources)
+        new = dict(sources)
+        late = []
+        for value in self.strided(domain, sources):
+            slim, new[value] = self.ordered(domain, value, sources[value])
+            if value in self.stored:
+                late.append(value)
+            else:
+                move(self.writer, *slim)
+        self.plain(new)
+        for value in late:
+            move(self.writer, sources[value], new[value])
+
+    def ordered(
+        self, domain: IterationDomain, value: str, source: ArrayView
+    ) -> tuple[tuple[ArrayView, ArrayView], ArrayView]:
+        """((a new array, the source), without what is repeated), and the array as the value."""
+        ranks = {a.last: _ORDER.index(a.role) for a in domain.axes}
+        roles = {p: ranks[a.last] for a in domain.axes for p in a.points}
+        dims = [d for d, (n, s) in enumerate(zip(source.shape, source.strides, strict=True))
+                if n != 1 and s]  # fmt: skip
+        dims.sort(key=lambda d: (roles[domain.of[value][d] or domain.axes[0].last], d))
+        shape = tuple(source.shape[d] for d in dims)
+        made = self.writer.allocate(
+            f"{source.buffer}_in_order", shape, source.dtype, MemorySpace.private_hbm
+        )  # fmt: skip
+        dense = row_major(shape)
+        strides = dict(zip(dims, dense, strict=True))
+        new = ArrayView(
+            made.name, 0, source.shape,
+            tuple(strides.get(d, 0) for d in range(len(source.shape))), source.dtype,
+        )  # fmt: skip
+        old = tuple(source.strides[d] for d in dims)
+        slim = (
+            replace(new, shape=shape, strides=dense), replace(source, shape=shape, strides=old)
+        )  # fmt: skip
+        return slim, new
+
+    def windows(self, sources: Views, solution: Solution) -> None:
+        """Neighbours loaded together, arrays in other orders as they are stored; the accesses of
+        the engines separate them."""
+        domain, found = solution
+        tiles = self.tiles(domain, replace(found, interleaved=1), sources)
+        write_loops(tiles, WindowWriter(tiles).write)
+
+    def small_windows(self, sources: Views) -> None:
+        """The same with fewer rows at a time, for windows much larger than the values in them."""
+        domain, found = self.solved(sources)
+        if found.rows < 2 * SMALLER:
+            raise unsupported(self.group.nodes[0], "its tiles are small")
+        self.windows(sources, (domain, replace(found, rows=-(-found.rows // SMALLER))))
+
+    def lines(self, sources: Views, solution: Solution, fewer: int = 1) -> None:
+        """Windows with many steps of the innermost loop in each tile; `fewer` times less of them
+        for windows that do not fit otherwise."""
+        domain, found = solution
+        axis = line_axis(domain)
+        if axis is None or has_reduction(self.group.nodes):
+            raise unsupported(self.group.nodes[0], "it has no lines to combine")
+        tiles = self.tiles(domain, replace(found, interleaved=1), sources, lines=axis)
+        write_lines(tiles, WindowWriter(tiles).write, axis, fewer)
+
+    def transposed(self, sources: Views) -> None:
+        domain, found = self.solved(sources)
+        slow = self.strided(domain, sources)
+        slow = [v for v in slow if self.is_in_columns(domain, found, v, sources)]
+        if not slow or found.is_line or self.target.generation < 3:
+            raise unsupported(self.group.nodes[0], "no array of it is stored in columns")
+        blocks = min(BLOCKS, -(-found.columns // PARTITIONS))
+        rows = blocks * PARTITIONS * found.rows * float32.itemsize * len(slow)
+        held = sum(
+            self.specs[v].dtype.itemsize * domain.size(Role.columns)
+            for v in column_values(domain, self.specs, self.numbers)
+        )  # fmt: skip
+        usable = NeuronCore(self.target.name, watchers=()).free_bytes_of(MemorySpace.sbuf)
+        if PLACES * (found.bytes_per_partition + rows) + held > usable:
+            raise unsupported(self.group.nodes[0], "its columns do not fit beside its rows")
+        tiles = self.tiles(domain, found, sources)
+        tiles.transfers = TransposedTransfers(frozenset(slow))
+        write_loops(tiles)
+
+    def strided(self, domain: IterationDomain, sources: Views) -> list[str]:
+        """Values that tiles read or write element by element."""
+        resident = column_values(domain, self.specs, self.numbers)
+        columns = {v: domain.strides(s, v, Role.columns) for v, s in sources.items()}
+        return [
+            v for v, s in columns.items() if s and s[0] not in (0, 1) and v not in resident
+            and domain.size(Role.columns) > 1
+        ]  # fmt: skip
+
+    def is_in_columns(
+        self, domain: IterationDomain, found: Fit, value: str, sources: Views
+    ) -> bool:  # fmt: skip
+        rows = domain.strides(sources[value], value, Role.rows)
+        right = found.dtypes.get(value) in DTYPES and found.full.get(value, False)
+        return right and rows == (1,) and self.specs[value].dtype in DTYPES
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """What decides which strategies are applicable: some array is read or written with strides
+    (`is_strided`), several are neighbours in HBM, few rows leave partitions empty."""
+
+    is_strided: bool
+    has_neighbours: bool
+    has_few_rows: bool
+
+    @property
+    def needs_windows(self) -> bool:
+        return self.is_strided or self.has_neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One way to write a group: whether it is applicable, and how to write it. Its cost is the
+    predicted time of the statements that it writes (`candidates.fastest`)."""
+
+    name: str
+    is_applicable: Callable[[GroupFacts], bool]
+    write: Callable[[GroupWriter, Views], None]
+
+
+def _always(facts: GroupFacts) -> bool:
+    return True
+
+
+def _is_strided(facts: GroupFacts) -> bool:
+    return facts.is_strided
+
+
+def _needs_windows(facts: GroupFacts) -> bool:
+    return facts.needs_windows
+
+
+def _needs_spreading(facts: GroupFacts) -> bool:
+    return facts.needs_windows and facts.has_few_rows
+
+
+STRATEGIES = (
+    Strategy("arrays read and written as they lie", _always, GroupWriter.plain),
+    Strategy("arrays put in order in HBM", _is_strided, GroupWriter.in_order),
+    Strategy("columns transposed into rows by TensorE", _is_strided, GroupWriter.transposed),
+    Strategy(
+        "neighbours loaded together", _needs_windows, lambda g, v: g.windows(v, g.solved(v))
+    ),
+    Strategy(
+        "neighbours loaded together in small tiles", _needs_windows, GroupWriter.small_windows
+    ),
+    Strategy(
+        "lines of neighbours loaded together", _needs_windows,
+        lambda g, v: g.lines(v, g.solved(v)),
+    ),
+    Strategy(
+        "lines of neighbours loaded together in small tiles", _needs_windows,
+        lambda g, v: g.lines(v, g.solved(v), fewer=SMALLER),
+    ),
+    Strategy(
+        "columns on all partitions, neighbours loaded together", _needs_spreading,
+        lambda g, v: g.windows(v, g.spread_out(v)),
+    ),
+    Strategy(
+        "columns on all partitions, lines of neighbours loaded together", _needs_spreading,
+        lambda g, v: g.lines(v, g.spread_out(v)),
+    ),
+)  # fmt: skip
+
+
+def write_group(
+    writer: Writer, group: Group, sources: Views, specs: Mapping[str, Spec],
+    numbers: Mapping[str, float], stored: frozenset[str],
+) -> str | None:  # fmt: skip
+    """Write element-wise operations and row reductions, from HBM to HBM; return the description of
+    the fastest strategy, None if one only is applicable."""
+    made = GroupWriter(writer, group, specs, numbers, stored)
+    domain, _ = made.solved(sources)
+    read = [s for v, s in sources.items() if v not in stored]
+    few_rows = domain.size(Role.rows) < FEW_ROWS
+    facts = GroupFacts(bool(made.strided(domain, sources)), are_neighbours(read), few_rows)
+    found = [s for s in STRATEGIES if s.is_applicable(facts)]
+    if len(found) == 1:
+        found[0].write(made, sources)
+        return None
+    return fastest(
+        writer, [Candidate(s.name, partial(s.write, made, dict(sources))) for s in found]
+    )

@@ -1,0 +1,95 @@
+"""One row on all partitions: a DMA that reads it 128 times, or once and TensorE copies it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from neuroncore.enums import MemorySpace
+from neuroncore.program import Access, Affine, Buffer, whole
+from nki_dtypes import bfloat16, float16, float32
+from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.fusion.array_view import ArrayView
+from nkigen_lite.fusion.budget import column_values
+from nkigen_lite.fusion.iteration_domain import IterationDomain, Role
+from nkigen_lite.selection.engine_operations import held_as
+from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
+from nkigen_lite.tensors.spec import Spec
+
+BANKS = 4
+"""PSUM banks that one copy empties; two of these fit, so that copies and products overlap."""
+
+BY_DMA_BYTES = 64 * 1024
+"""Up to here a DMA reads the row for every partition; beyond, the traffic costs more than the five
+instructions of the other way."""
+
+BY_DMA_ELEMS = 8
+"""The same for elements that do not lie together: each is moved on its own."""
+
+_EXACT = (float32, bfloat16, float16)
+"""Dtypes that a product with 1.0 in float32 leaves as they are."""
+
+
+def replicas_of(
+    writer: Writer, domain: IterationDomain, specs: Mapping[str, Spec],
+    numbers: Mapping[str, float], sources: Mapping[str, ArrayView],
+) -> Replicas:  # fmt: skip
+    """What is the same for all rows, on every partition; `sources` are the values in HBM."""
+    replicas = Replicas(writer)
+    for value in column_values(domain, specs, numbers):
+        if value in sources:
+            stride = domain.strides(sources[value], value, Role.columns)[0]
+            replicas.load(value, sources[value], domain.size(Role.columns), stride)
+    return replicas
+
+
+class Replicas:
+    """Rows that are on every partition, each loaded once for all loops that follow."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.buffers: dict[str, Buffer] = {}
+
+    def load(self, value: str, source: ArrayView, columns: int, stride: int) -> None:
+        """`columns` elements of the source, `stride` apart, onto all partitions."""
+        writer, dtype = self.writer, held_as(source.dtype)
+        made = writer.allocate(
+            f"{source.buffer}_rows", (PARTITIONS, columns), dtype, MemorySpace.sbuf
+        )
+        self.buffers[value] = made
+        many = PARTITIONS * columns * dtype.itemsize > BY_DMA_BYTES
+        many |= stride != 1 and columns > BY_DMA_ELEMS
+        if not many or dtype not in _EXACT:
+            every = Access(
+                source.buffer, Affine(source.offset), (PARTITIONS, columns), (0, stride),
+                source.look,
+            )  # fmt: skip
+            writer.call("dma_copy", dst=whole(made), src=every)
+            return
+        row = writer.allocate(f"{source.buffer}_row", (1, columns), dtype, MemorySpace.sbuf)
+        one = Access(
+            source.buffer, Affine(source.offset), (1, columns), (columns * stride, stride),
+            source.look,
+        )  # fmt: skip
+        writer.call("dma_copy", dst=whole(row), src=one)
+        ones = writer.allocate("ones", (1, PARTITIONS), dtype, MemorySpace.sbuf)
+        writer.call("memset", dst=whole(ones), value=1.0)
+        chunk = BANK_ELEMS * BANKS
+        with writer.loop("part", columns // chunk or 1) as part:
+            self.spread(row, made, ones, part * chunk, min(chunk, columns))
+        if columns > chunk and columns % chunk:
+            self.spread(row, made, ones, Affine(columns // chunk * chunk), columns % chunk)
+
+    def spread(self, row: Buffer, made: Buffer, ones: Buffer, start: Affine, columns: int) -> None:
+        """onesᵀ · row into PSUM, one bank after the other, and out."""
+        writer = self.writer
+        copies = writer.allocate("copies", (PARTITIONS, columns), float32, MemorySpace.psum)
+        for first in range(0, columns, BANK_ELEMS):
+            width = min(BANK_ELEMS, columns - first)
+            writer.call(
+                "nc_matmul",
+                dst=Access(copies.name, Affine(first), (PARTITIONS, width), (copies.row, 1)),
+                stationary=whole(ones),
+                moving=Access(row.name, start + first, (1, width), (row.row, 1)),
+            )  # fmt: skip
+        target = Access(made.name, start, (PARTITIONS, columns), (made.row, 1))
+        writer.call("tensor_copy", dst=target, src=whole(copies))

@@ -1,0 +1,356 @@
+"""Blocked products of matrices, accumulated in PSUM, with what is done to the results there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import resolve_target
+from nki_dtypes import DType, float32
+from nkigen_lite.codegen.emission.axis_tiling import parts
+from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles
+from nkigen_lite.codegen.matmul.batched import write_batches
+from nkigen_lite.codegen.matmul.operand_tiles import (
+    LOAD_BYTES,
+    Matrix,
+    OnChip,
+    bytes_of,
+    load,
+    matrix_of,
+    multiply,
+    place,
+)
+from nkigen_lite.fusion.array_view import ArrayView
+from nkigen_lite.ir import Node
+from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
+from nkigen_lite.selection.unsupported import unsupported
+
+PLACES = 2
+"""What is loaded or stored in a loop needs room twice, so that transfers and work overlap."""
+
+LONG_TERMS, LONG_BANKS = 1024, 6
+"""Where both matrices come by: terms at a time, and PSUM banks for the sums."""
+
+RESULT_BYTES = 4 * 1024
+"""Room for results, per partition: two banks."""
+
+
+BankOfProducts = Callable[[Affine, int], dict[str, Access]]
+"""(first column, columns) → the products there, in PSUM."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What is done to the products of a tile: `tiles` writes the steps, on `stored` results."""
+
+    tiles: Tiles
+    stored: tuple[str, ...]
+
+
+class Products:
+    """Writes products of one left matrix (M, K) with right ones (K, N).
+
+    `left` is in HBM or already on chip with K on partitions. `outputs` are the results in HBM.
+    """
+
+    def __init__(
+        self, writer: Writer, nodes: tuple[Node, ...], left: ArrayView | OnChip,
+        rights: Mapping[str, ArrayView], outputs: Mapping[str, ArrayView],
+        epilogue: Epilogue | None, held: int,
+    ) -> None:  # fmt: skip
+        self.writer, self.nodes, self.left, self.rights = writer, nodes, left, rights
+        self.outputs, self.epilogue = outputs, epilogue
+        first = nodes[0].spec.shape
+        self.m, self.n = first[-2], first[-1]
+        self.k = rights[nodes[0].name].shape[-2]
+        self.dtype = rights[nodes[0].name].dtype
+        usable = NeuronCore(resolve_target(writer.target).name, watchers=())
+        self.free = usable.free_bytes_of(MemorySpace.sbuf) - held
+
+    # -- natural: M on partitions -----------------------------------------------------------------
+
+    def write(self) -> None:
+        """Results (M, N) in HBM, block by block of N, tile by tile of M; small ones of many batches
+        together."""
+        if self.epilogue is None and isinstance(self.left, ArrayView) and len(self.nodes) == 1:
+            (name,) = self.outputs
+            place = (self.left, self.rights[name], self.outputs[name])
+            write_batches(self.writer, self.nodes[0], *place, self.one_by_one)
+        else:
+            self.one_by_one()
+
+    def one_by_one(self) -> None:
+        """Every batch with transfers of its own."""
+        shape = self.nodes[0].spec.shape[:-2]
+        with ExitStack() as stack:
+            batch = tuple(stack.enter_context(self.writer.loop("batch", n)) for n in shape)
+            block, sums = self.block(), self.best_sums()
+            if block is None and isinstance(self.left, OnChip):
+                raise unsupported(
+                    self.nodes[0], f"its contracted axis of {self.k} is too long for SBUF"
+                )
+            if block is None or self.traffic_of_sums(*sums) < self.traffic_of_blocks(block):
+                self.write_in_terms(batch, *sums)
+                return
+            stays = self.left_stays(block)
+            kept = self.whole_left(batch) if stays else None
+            for part in parts(self.n, block):
+                with self.writer.loop("block", part.tiles) as b:
+                    start = b * block + part.start
+                    rights = [self.right(n, batch, start, part.size) for n in self.nodes]
+                    self.rows(batch, kept, rights, start, part.size)
+
+    def block(self) -> int | None:
+        """Columns of the right matrices that are on chip at once: all, or what fits twice; None
+        where not even 128 fit."""
+        each = bytes_of(self.k, 1, self.dtype) * len(self.nodes)
+        left = 0 if isinstance(self.left, OnChip) else self.left_bytes(min(self.m, PARTITIONS))
+        free = self.free - PLACES * (left + RESULT_BYTES)
+        if self.n * each <= free:
+            return self.n
+        most = free // PLACES // each
+        if most < min(self.n, PARTITIONS):
+            return None
+        return min(self.n, 1 << (most.bit_length() - 1))  # whole banks, loads and stores
+
+    def left_bytes(self, rows: int) -> int:
+        """What rows of the left matrix take, as they lie and transposed."""
+        return bytes_of(self.k, rows, self.dtype) + self.k * self.dtype.itemsize
+
+    def left_stays(self, block: int) -> bool:
+        """Whether all of the left matrix is on chip before the first block."""
+        if isinstance(self.left, OnChip) or block == self.n:
+            return isinstance(self.left, OnChip)
+        return bytes_of(self.k, self.m, self.dtype) <= self.left_bytes(min(self.m, PARTITIONS))
+
+    def whole_left(self, batch: tuple[Affine, ...]) -> OnChip:
+        if isinstance(self.left, OnChip):
+            return self.left
+        return load(self.writer, self.left_matrix(batch), "left")
+
+    def left_matrix(self, batch: tuple[Affine, ...]) -> Matrix:
+        assert isinstance(self.left, ArrayView)
+        return matrix_of(self.left, batch, transposed=True)
+
+    def right(self, node: Node, batch: tuple[Affine, ...], start: Affine, count: int) -> OnChip:
+        matrix = matrix_of(self.rights[node.name], batch, transposed=False)
+        return load(self.writer, matrix.columns(start, count), "right")
+
+    def rows(
+        self, batch: tuple[Affine, ...], kept: OnChip | None, rights: list[OnChip], start: Affine,
+        columns: int,
+    ) -> None:  # fmt: skip
+        for part in parts(self.m, PARTITIONS):
+            with self.writer.loop("row", part.tiles) as r:
+                first = r * PARTITIONS + part.start
+                left, at = kept, first
+                if left is None:
+                    matrix = self.left_matrix(batch).columns(first, part.size)
+                    left, at = load(self.writer, matrix, "left"), Affine()
+                wide = self.result_columns(columns)
+                for group in parts(columns, wide):
+                    with self.writer.loop("part", group.tiles) as p:
+                        inner = p * wide + group.start
+                        self.results(
+                            batch, self.products((left, at), rights, part.size, inner),
+                            (first, part.size), (start + inner, group.size),
+                        )  # fmt: skip
+
+    def traffic_of_blocks(self, block: int) -> int:
+        """Bytes read where right matrices come in blocks of columns, and the left one for each."""
+        if isinstance(self.left, OnChip):
+            return 0
+        times = 1 if self.left_stays(block) else -(-self.n // block)
+        return (self.m * times + self.n * len(self.nodes)) * self.k * self.dtype.itemsize
+
+    def traffic_of_sums(self, rows: int, columns: int) -> int:
+        """Bytes read where `rows` x `columns` sums wait in PSUM and both matrices come by."""
+        left = self.m * -(-self.n // columns)
+        right = self.n * len(self.nodes) * -(-self.m // rows)
+        return (left + right) * self.k * self.dtype.itemsize
+
+    def best_sums(self) -> tuple[int, int]:
+        """Rows and columns of sums with the least traffic."""
+        most = max(1, LONG_BANKS // len(self.nodes))
+        shapes = [
+            (min(self.m, r * PARTITIONS), min(self.n, most // r * BANK_ELEMS))
+            for r in range(1, most + 1)
+        ]
+        return min(shapes, key=lambda shape: self.traffic_of_sums(*shape))
+
+    def write_in_terms(self, batch: tuple[Affine, ...], rows: int, columns: int) -> None:
+        """Blocks of results that stay in PSUM while their terms come by, some of K at a time."""
+        for down in parts(self.m, rows):
+            with self.writer.loop("row", down.tiles) as r:
+                first = r * rows + down.start
+                for across in parts(self.n, columns):
+                    with self.writer.loop("block", across.tiles) as c:
+                        start = c * columns + across.start
+                        self.terms(batch, (first, down.size), (start, across.size))
+
+    def terms(
+        self, batch: tuple[Affine, ...], rows: tuple[Affine, int], columns: tuple[Affine, int]
+    ) -> None:
+        """One block of results: all its terms, then stored."""
+        writer, banks = self.writer, -(-columns[1] // BANK_ELEMS)
+        tiles = [
+            (p.start + t * p.size, p.size)
+            for p in parts(rows[1], PARTITIONS)
+            for t in range(p.tiles)
+        ]
+        sums = {
+            (node.name, start): writer.allocate(
+                "product", (size, banks * BANK_ELEMS), float32, MemorySpace.psum, node.origin
+            )
+            for node in self.nodes
+            for start, size in tiles
+        }
+        for part in parts(self.k, LONG_TERMS):
+            with writer.loop("term", part.tiles) as t:
+                k = (t * LONG_TERMS + part.start, part.size)
+                left = load(writer, self.left_matrix(batch).columns(*rows).terms(*k), "left")
+                for node in self.nodes:
+                    matrix = matrix_of(self.rights[node.name], batch, transposed=False)
+                    right = load(writer, matrix.columns(*columns).terms(*k), "right")
+                    for start, size in tiles:
+                        self.add(sums[node.name, start], left, (start, size), right, columns[1])
+        for start, size in tiles:
+
+            def products(at: Affine, width: int, start: int = start) -> dict[str, Access]:
+                return {
+                    n.name: _columns(sums[n.name, start], at, width) for n in self.nodes
+                }  # fmt: skip
+
+            self.results(batch, products, (rows[0] + start, size), columns)
+
+    def add(
+        self, into: Buffer, left: OnChip, rows: tuple[int, int], right: OnChip, columns: int
+    ) -> None:
+        """Some terms of a tile's results, bank by bank."""
+        for part in parts(columns, BANK_ELEMS):
+            with self.writer.loop("bank", part.tiles) as b:
+                at = b * BANK_ELEMS + part.start
+                access = _columns(into, at, part.size)
+                first, size = rows
+                multiply(
+                    self.writer, access, left, (Affine(first), size), right, (at, part.size)
+                )  # fmt: skip
+
+    def result_columns(self, columns: int) -> int:
+        """Columns of one store."""
+        banks = LOAD_BYTES // float32.itemsize // BANK_ELEMS
+        return min(columns, BANK_ELEMS * banks)
+
+    def results(
+        self, batch: tuple[Affine, ...], products: BankOfProducts, rows: tuple[Affine, int],
+        columns: tuple[Affine, int],
+    ) -> None:  # fmt: skip
+        """One row of results: bank by bank into a tile, then stored."""
+        writer, (start, width) = self.writer, columns
+        names = self.epilogue.stored if self.epilogue else (self.nodes[0].name,)
+        made = {
+            name: writer.allocate(
+                f"{self.outputs[name].buffer}_tile", (rows[1], width), self.outputs[name].dtype,
+                MemorySpace.sbuf,
+            )
+            for name in names
+        }  # fmt: skip
+        for part in parts(width, BANK_ELEMS):
+            with writer.loop("bank", part.tiles) as b:
+                at = b * BANK_ELEMS + part.start
+                targets = {
+                    name: Access(t.name, at, (rows[1], part.size), (t.row, 1))
+                    for name, t in made.items()
+                }
+                tile = Tile(rows[0], rows[1], 1, start + at, part.size, batch)
+                self.finish(products(at, part.size), targets, tile)
+        for name, tile_of in made.items():
+            output = self.outputs[name]
+            offset = Affine(output.offset) + rows[0] * output.strides[-2]
+            offset += start * output.strides[-1]
+            for variable, stride in zip(batch, output.strides, strict=False):
+                offset += variable * stride
+            shape = (rows[1], width)
+            target = Access(output.buffer, offset, shape, output.strides[-2:])
+            source = Access(tile_of.name, Affine(), shape, (tile_of.row, 1))
+            writer.call("dma_copy", self.nodes[0].origin, dst=target, src=source)
+
+    def products(
+        self, left: tuple[OnChip, Affine], rights: list[OnChip], rows: int, inner: Affine
+    ) -> BankOfProducts:
+        """What makes a bank of each product, `inner` columns into the right matrices."""
+
+        def made(at: Affine, width: int) -> dict[str, Access]:
+            found: dict[str, Access] = {}
+            for node, right in zip(self.nodes, rights, strict=True):
+                shape = (rows, width)
+                into = self.writer.allocate(
+                    "product", shape, float32, MemorySpace.psum, node.origin
+                )
+                columns = (inner + at, width)
+                multiply(self.writer, whole(into), left[0], (left[1], rows), right, columns)
+                found[node.name] = whole(into)
+            return found
+
+        return made
+
+    def finish(self, values: Mapping[str, Access], targets: Mapping[str, Access], at: Tile) -> None:
+        """The products of one tile through the epilogue, or only out of PSUM."""
+        if self.epilogue is None:
+            ((name, source),) = values.items()
+            self.writer.call("tensor_copy", dst=targets[name], src=source)
+            return
+        self.epilogue.tiles.bound = {**values, **targets}
+        self.epilogue.tiles.tile(at)
+
+    # -- transposed: N on partitions, kept --------------------------------------------------------
+
+    def keep(self, name: str, dtype: DType) -> OnChip:
+        """The epilogue's result with its columns on partitions, in SBUF."""
+        writer = self.writer
+        made = place(writer, "kept", self.n, self.m, dtype)
+        left = self.whole_left(())
+        each = bytes_of(self.k, 1, self.dtype)
+        block = max(1, LOAD_BYTES // each // PARTITIONS) * PARTITIONS
+        full = self.n // PARTITIONS * PARTITIONS
+        for part in parts(full, block):
+            with writer.loop("block", part.tiles) as b:
+                start = b * block + part.start
+                rights = [self.right(n, (), start, part.size) for n in self.nodes]
+                with writer.loop("column", part.size // PARTITIONS) as c:
+                    inner = c * PARTITIONS
+                    assert made.main is not None
+                    offset = (b * (block // PARTITIONS) + part.start // PARTITIONS + c) * self.m
+                    target = Access(
+                        made.main.name, offset, (PARTITIONS, self.m), (made.main.row, 1)
+                    )
+                    self.column(name, left, rights, inner, start + inner, PARTITIONS, target)
+        if made.rest is not None:
+            count = made.left
+            start = Affine(full)
+            rights = [self.right(n, (), start, count) for n in self.nodes]
+            target = made.remainder(Affine(), self.m)
+            self.column(name, left, rights, Affine(), start, count, target)
+        return made
+
+    def column(
+        self, name: str, left: OnChip, rights: list[OnChip], inner: Affine, start: Affine,
+        count: int, target: Access,
+    ) -> None:  # fmt: skip
+        results: dict[str, Access] = {}
+        for node, right in zip(self.nodes, rights, strict=True):
+            into = self.writer.allocate(
+                "product", (count, self.m), float32, MemorySpace.psum, node.origin
+            )  # fmt: skip
+            multiply(self.writer, whole(into), right, (inner, count), left, (Affine(), self.m))
+            results[node.name] = whole(into)
+        self.finish(results, {name: target}, Tile(start, count, 1, Affine(), self.m, ()))
+
+
+def _columns(buffer: Buffer, start: Affine, count: int) -> Access:
+    return Access(buffer.name, start, (buffer.shape[0], count), (buffer.row, 1))

@@ -1,0 +1,1 @@
+"""Arrays in HBM: their buffers, copies, permutations, gathers and constants."""

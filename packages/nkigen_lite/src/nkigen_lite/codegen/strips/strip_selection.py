@@ -1,0 +1,243 @@
+"""Which products and groups follow each other on the same rows, and how many rows fit at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
+from neuroncore.program import peaks
+from neuroncore.targets import Target
+from nki_dtypes import bfloat16, float16, float32
+from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
+from nkigen_lite.codegen.loop_nests.tiles import Tiles
+from nkigen_lite.codegen.strips.stages import PSUM_BANKS, Strip
+from nkigen_lite.codegen.strips.strip_loops import Strips
+from nkigen_lite.fusion.array_view import ArrayView, buffer_view
+from nkigen_lite.fusion.budget import in_strips
+from nkigen_lite.fusion.groups import Group, Plan
+from nkigen_lite.fusion.iteration_domain import IterationDomain, Role, strip_domain
+from nkigen_lite.ir import Node, users
+from nkigen_lite.selection.machine_limits import BANK_ELEMS, NUM_PSUM_BANKS, PARTITIONS
+
+MOST_ROWS = BANK_ELEMS // PARTITIONS
+"""Rows of a partition at a time: with 128 partitions, as many columns as a moving matrix has."""
+
+_DTYPES = (float32, bfloat16, float16)
+Sources = Callable[[str], ArrayView]
+
+
+@dataclass(frozen=True, slots=True)
+class StripPlan:
+    """Groups of a plan that become one strip: `rows` rows in each partition at a time, and
+    `interleaved` such interleaved tiles. `before` are groups between them that come first."""
+
+    groups: tuple[Group, ...]
+    strip: Strip
+    rows: int
+    interleaved: int
+    before: tuple[Group, ...]
+
+    @property
+    def names(self) -> set[str]:
+        """The values that it makes."""
+        return {n for g in self.groups for n in g.names}
+
+    def __str__(self) -> str:
+        made = ", ".join(f"{n.name} = {n.op}" for g in self.groups for n in g.nodes)
+        interleaved = ", two interleaved" if self.interleaved > 1 else ""
+        return f"strip of {self.rows} x 128 rows{interleaved}: {made}"
+
+
+def longest_strip(plan: Plan, groups: list[Group], target: Target) -> StripPlan | None:
+    """The longest run that begins with the first of the groups, in order, and fits on chip; None
+    for less than two."""
+    run, before = [groups[0]], list[tuple[int, Group]]()
+    if not _joins(plan, [], groups[0]):
+        return None
+    for group in groups[1:]:
+        if _joins(plan, run, group):
+            run.append(group)
+            continue
+        if _depends(plan, group, run):
+            break
+        before.append((len(run), group))
+    for end in range(len(run), 1, -1):
+        found = tuple(run[:end])
+        if any(g.is_matmul for g in found):
+            strip = _strip(plan, found)
+            shape = _fitting(plan, strip, target)
+            if shape is not None:
+                early = tuple(g for place, g in before if place < end)
+                return StripPlan(found, strip, *shape, early)
+    return None
+
+
+def _depends(plan: Plan, group: Group, run: list[Group]) -> bool:
+    """Whether the group needs, directly or through a view, what the run makes."""
+    made = {n for g in run for n in g.names}
+    return any(plan.base_of(o) in made for n in group.nodes for o in n.operands)
+
+
+def _lead(group: Group, plan: Plan) -> tuple[int, ...] | None:
+    """(batch…, M) of what the group makes."""
+    if group.is_matmul:
+        shape = group.nodes[0].spec.shape
+    else:
+        shapes = [plan.graph.specs[n.name].shape for n in group.nodes]
+        shape = max(shapes, key=lambda s: (len(s), s))
+    return shape[:-1] if len(shape) >= 2 and shape[-1] > 1 else None
+
+
+def _joins(plan: Plan, run: list[Group], group: Group) -> bool:
+    """Whether the group goes on with the rows of the run."""
+    lead = None if group.is_layout else _lead(run[0] if run else group, plan)
+    if lead is None:
+        return False
+    made = {n for g in run for n in g.names}
+    taken = [
+        (position, operand)
+        for node in group.nodes
+        for position, operand in enumerate(node.operands)
+        if operand in made or plan.base_of(operand) in made
+    ]
+    if any(operand not in made or (group.is_matmul and at == 1) for at, operand in taken):
+        return False
+    if run and not taken:
+        return False
+    if group.is_matmul:
+        node = group.nodes[0]
+        return node.spec.shape[:-1] == lead and _product_joins(plan, node, made)
+    return _tiles_join(group, lead)
+
+
+def _product_joins(plan: Plan, node: Node, made: set[str]) -> bool:
+    specs = plan.graph.specs
+    left, right = node.operands
+    if any(specs[v].dtype not in _DTYPES for v in (left, right, node.name)):
+        return False
+    if left in plan.numbers or right in plan.numbers or specs[left].shape[-1] < 2:
+        return False
+    outside = [plan.planned_view(v) for v in (left, right) if v not in made]
+    if any(s.look is not None for s in outside):
+        return False
+    return left in made or outside[0].strides[-1] == 1
+
+
+def _tiles_join(group: Group, lead: tuple[int, ...]) -> bool:
+    domain = _domain(group, lead)
+    if isinstance(domain, str):
+        return False
+    spread = [a.last for a in domain.axes if a.role is not Role.columns]
+    return all(p in domain.of[n.name] for n in group.nodes for p in spread)
+
+
+def _domain(group: Group, lead: tuple[int, ...]) -> IterationDomain | str:
+    shapes = group.axes.shapes
+    anchors = [v for v, s in shapes.items() if s[:-1] == lead and s[-1:] > (1,)]
+    if not anchors:
+        return "it has other rows"
+    return strip_domain(group.axes, max(anchors, key=lambda v: shapes[v][-1]))
+
+
+def _strip(plan: Plan, groups: tuple[Group, ...]) -> Strip:
+    made = {n for g in groups for n in g.names}
+    used = users(plan.graph)
+    inside = {n.name for g in groups for n in g.nodes}
+    kept: set[str] = set()
+    for number, group in enumerate(groups):
+        later = {n.name for g in groups[number + 1 :] for n in g.nodes}
+        kept |= {v for v in group.names if later & {u.name for u in used[v]}}
+    needed = {plan.base_of(r) for r in plan.graph.results}
+    for node in plan.graph.nodes:
+        if node.name not in inside:
+            needed |= {plan.base_of(o) for o in node.operands}
+    lead = _lead(groups[0], plan)
+    assert lead is not None
+    stages = tuple(g.nodes[0] if g.is_matmul else g for g in groups)
+    return Strip(stages, lead, frozenset(kept), frozenset(needed & made), _shared(groups, made))
+
+
+def _shared(groups: tuple[Group, ...], made: set[str]) -> frozenset[str]:
+    """The values from outside that several stages take row by row."""
+    taken: Counter[str] = Counter()
+    for group in groups:
+        rows = group.nodes[0].operands[:1] if group.is_matmul else group.axes.shapes
+        taken.update(v for v in rows if v not in made)
+    return frozenset(v for v, count in taken.items() if count > 1)
+
+
+def write_strip(
+    writer: Writer,
+    plan: Plan,
+    strip: Strip,
+    shape: tuple[int, int],
+    source: Sources,
+    target: Target,
+) -> None:
+    """The strip's loops; `shape` is (rows of a partition, interleaved tiles), `source` returns
+    the view of an array in HBM."""
+    specs, numbers = plan.graph.specs, plan.numbers
+    sources: dict[str, ArrayView] = {v: source(v) for v in strip.stored}
+    tiles: dict[int, Tiles] = {}
+    made: set[str] = set()
+    for number, stage in enumerate(strip.stages):
+        if isinstance(stage, Node):
+            sources |= {o: source(o) for o in stage.operands if o not in made}
+            made.add(stage.name)
+            continue
+        domain = _domain(stage, strip.lead)
+        assert isinstance(domain, IterationDomain)
+        mine = (strip.stored | strip.kept) & stage.names
+        found = in_strips(stage.nodes, domain, specs, numbers, target, frozenset(mine))
+        outside = {v: source(v) for v in stage.axes.shapes if v not in stage.names | made}
+        sources |= outside
+        replicas = replicas_of(writer, domain, specs, numbers, outside)
+        made |= stage.names
+        stored = frozenset(mine & strip.stored)
+        known = outside | {v: sources[v] for v in stored}
+        tiles[number] = Tiles(writer, domain, found, known, stored, replicas)
+        stage.domain, stage.fit = domain, found
+    Strips(writer, strip, sources, tiles, *shape).write()
+
+
+def _fitting(plan: Plan, strip: Strip, target: Target) -> tuple[int, int] | None:
+    """(rows of a partition, interleaved tiles): the most with which all is on chip twice; or
+    one row, once."""
+    usable = NeuronCore(target.name, watchers=()).free_bytes_of(MemorySpace.sbuf)
+    for shape in _candidates(strip):
+        held, used = _peaks(plan, strip, shape, target)
+        if used <= NUM_PSUM_BANKS and (2 * held <= usable or (shape == (1, 1) and held <= usable)):
+            return shape
+    return None
+
+
+def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
+    most = min(MOST_ROWS, -(-strip.lead[-1] // PARTITIONS))
+    wide = max((p.spec.shape[-1] for p in strip.products), default=1)
+    while most > 1 and most * wide > PSUM_BANKS * BANK_ELEMS:
+        most -= 1
+    for rows in range(most, 0, -1):
+        yield from ((rows, 2), (rows, 1))
+
+
+def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int], target: Target) -> tuple[int, int]:
+    """(bytes of SBUF in a partition, PSUM banks) that the strip takes: it is written on trial."""
+    writer = Writer("trial", target.name, "0.6")
+    arrays: dict[str, ArrayView] = {}
+
+    def source(value: str) -> ArrayView:
+        base = plan.base_of(value)
+        if base not in arrays:
+            spec = plan.graph.specs[base]
+            made = writer.parameter(base, spec.shape or (1,), spec.dtype)
+            arrays[base] = buffer_view(made, spec.shape)
+        return plan.source(value, arrays)
+
+    write_strip(writer, plan, strip, shape, source, target)
+    found = peaks(writer.finish(()), target)
+    held = {domain: peak.held for domain, peak in found.items()}
+    return held.get(MemorySpace.sbuf, 0), held.get(MemorySpace.psum, 0)

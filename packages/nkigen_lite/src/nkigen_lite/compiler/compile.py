@@ -1,0 +1,136 @@
+"""A NumPy function as a kernel: traced, fused, checked, written, run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from neuroncore.errors import LaunchError
+from neuroncore.program import Program, check, emit, execute_program
+from neuroncore.surface import VERSIONS
+from neuroncore.targets import resolve_target
+from nkigen_lite.codegen import generate, returned
+from nkigen_lite.compiler.report import Stats, explained, measure
+from nkigen_lite.frontend import trace
+from nkigen_lite.fusion import Plan
+from nkigen_lite.ir import Graph
+from nkigen_lite.ir.interpreter import as_input
+from nkigen_lite.legalization.rules import in_machine_terms
+from nkigen_lite.passes import canonicalize, decompose
+from nkigen_lite.tensors.errors import SpecError
+
+WRITTEN = VERSIONS[1:]
+"""The NKI versions that kernels can be written for: 0.1 is another language."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel. Called with arrays, it runs on the machine and gives what the function gives, also
+    in arguments that the function writes to: the program returns them behind the outputs.
+
+    `passes` are the graphs from what was traced to what was lowered, by pass; `plan` the groups
+    that the last one became, `program` the checked program.
+    """
+
+    passes: Mapping[str, Graph]
+    plan: Plan
+    program: Program
+
+    @property
+    def graph(self) -> Graph:
+        """What was traced."""
+        return self.passes["traced"]
+
+    @cached_property
+    def source(self) -> str:
+        """The kernel as NKI source of the program's version."""
+        return emit(self.program, self.program.nki)
+
+    @cached_property
+    def stats(self) -> Stats:
+        """What one execution costs."""
+        return measure(self.program)
+
+    def explain(self) -> str:
+        """What each pass made, the groups, why operations were not fused, what it costs: text."""
+        return explained(self.passes, self.plan, self.stats)
+
+    def __call__(self, *arrays: Any) -> Any:
+        """NumPy in, NumPy out: one array, or a tuple. Raises SpecError for other dtypes or counts,
+        BroadcastError for other shapes than those compiled for."""
+        return self.results(execute_program(self.program, self.inputs(*arrays)), arrays)
+
+    def inputs(self, *arrays: Any) -> list[np.ndarray]:
+        """The arrays as the kernel takes them: in storage dtypes, rank 0 as one element, none
+        without elements."""
+        if len(arrays) != len(self.graph.inputs):
+            raise SpecError(
+                f"{self.graph.name} takes {len(self.graph.inputs)} arrays", got=str(len(arrays))
+            )
+        return [
+            np.ascontiguousarray(as_input(a, v.spec, v.name)).reshape(v.spec.shape or (1,))
+            for a, v in zip(arrays, self.graph.inputs, strict=True)
+            if v.spec.size
+        ]
+
+    def results(self, given: Sequence[Any], arrays: Sequence[Any]) -> Any:
+        """What the program, or its source, gave for `arrays`, as the function gives it: one array
+        or a tuple; what the function leaves in its arguments is written there."""
+        graph, names = self.plan.graph, returned(self.plan.graph)
+        values = [
+            np.asarray(r).reshape(graph.specs[name].shape).view(graph.specs[name].storage)
+            for r, name in zip(given, names, strict=True)
+        ]
+        made = dict(zip(names, values, strict=True))
+        for name in {*graph.outputs, *(v for _, v in graph.writes)} - made.keys():
+            made[name] = np.zeros(graph.specs[name].shape, graph.specs[name].storage)
+        numbers = {v.name: number for number, v in enumerate(graph.inputs)}
+        for name, value in graph.writes:
+            arrays[numbers[name]][...] = made[value]
+        outputs = tuple(made[name] for name in graph.outputs)
+        return outputs[0] if len(outputs) == 1 else outputs or None
+
+
+def compile(
+    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = "0.6"
+) -> Compiled:
+    """The kernel of `function` for arguments like `specs` (arrays, Specs, "f32[128, 512]").
+
+    Raises TraceError and its kin for what cannot be traced, CodegenError for what cannot be
+    lowered yet, both at the user's line; LaunchError for a target or version that is none;
+    ProgramError never, unless the fault is ours.
+
+    >>> kernel = compile(lambda x: x * 2 + 1, "f32[256, 512]")
+    >>> kernel.stats.instructions, kernel.stats.dmas
+    (3, 2)
+    """
+    check_version(nki)
+    known = resolve_target(target).name
+    return lowered(rewritten(trace(function, *specs)), known, nki)
+
+
+def rewritten(traced: Graph) -> dict[str, Graph]:
+    """The graph after every pass, by pass, in their order."""
+    passes = {"traced": traced, "canonicalized": canonicalize(traced)}
+    passes["decomposed"] = decompose(passes["canonicalized"])
+    return passes | {"in machine terms": in_machine_terms(passes["decomposed"])}
+
+
+def lowered(passes: Mapping[str, Graph], target: str, nki: str) -> Compiled:
+    """The kernel of the last pass's graph. Raises CodegenError."""
+    program, plan = generate(list(passes.values())[-1], target, nki)
+    check(program)
+    return Compiled(passes, plan, program)
+
+
+def check_version(nki: str) -> None:
+    """Raises LaunchError for a version that kernels cannot be written for."""
+    if nki not in WRITTEN:
+        raise LaunchError(
+            f"no kernel can be written for NKI {nki}", expected=f"one of {', '.join(WRITTEN)}",
+            got=repr(nki),
+        )  # fmt: skip

@@ -1,0 +1,109 @@
+"""A kernel in text: what each pass made, the fusion groups, its cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from neuroncore.enums import MemorySpace
+from neuroncore.program import Access, Call, Loop, Program, Statement, peaks
+from neuroncore.targets import resolve_target
+from neuroncore.timeline import estimate
+from nkigen_lite.fusion import Plan
+from nkigen_lite.ir import Graph, print_graph
+
+_ARRAY = re.compile(r"'([\w+/]{24})[\w+/=]+'")
+"""The bytes of a constant, as graphs print them."""
+
+
+def explained(passes: Mapping[str, Graph], plan: Plan, stats: Stats) -> str:
+    """Everything about a kernel but its source."""
+    return "\n".join((passes_text(passes), plan_text(plan), stats_text(stats)))
+
+
+def passes_text(passes: Mapping[str, Graph]) -> str:
+    """Every pass's graph; one that changed nothing is named only, arrays are cut short."""
+    parts, before = [], ""
+    for name, graph in passes.items():
+        text = _ARRAY.sub(r"'\1…'", print_graph(graph))
+        parts.append(f"== {name} ==\n" + ("(as before)\n" if text == before else text))
+        before = text
+    return "\n".join(parts)
+
+
+def plan_text(plan: Plan) -> str:
+    """The fusion groups in the order in which they run, and why there is more than one."""
+    groups = [f"group {number}: {group}" for number, group in enumerate(plan.groups)]
+    lines = ["== fusion groups ==", *(groups or ["none: results are only views of arguments"])]
+    lines += [*plan.strips, *plan.notes]
+    if plan.rejections:
+        lines += ["", "== not fused =="]
+        for rejection in plan.rejections:
+            place = rejection.node.origin
+            lines.append(
+                f"{rejection} ({PurePath(place.file).name}:{place.line})"
+                if place
+                else f"{rejection}"
+            )
+    return "\n".join([*lines, ""])
+
+
+def stats_text(stats: Stats) -> str:
+    """What one execution costs."""
+    return (
+        "== cost ==\n"
+        f"{stats.instructions} instructions, {stats.dmas} of them DMAs\n"
+        f"{stats.hbm_bytes} bytes of HBM read and written\n"
+        f"{stats.peak_sbuf_bytes_per_partition} bytes of SBUF per partition, "
+        f"{stats.psum_banks} banks of PSUM\n"
+        f"{stats.predicted_us:.1f} us predicted, without the launch\n"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of one execution on one core.
+
+    `instructions` are executed ones, DMAs included; `hbm_bytes` what DMAs read and write at the HBM
+    side, replicas counted; `predicted_us` the timeline's mode "compiled", without the launch.
+    """
+
+    instructions: int
+    dmas: int
+    hbm_bytes: int
+    peak_sbuf_bytes_per_partition: int
+    psum_banks: int
+    predicted_us: float
+
+
+def measure(program: Program) -> Stats:
+    """The stats of a program that `check` has passed."""
+    instructions, dmas, hbm_bytes = _counts(program.body, program)
+    found = peaks(program, resolve_target(program.target))
+    timeline = estimate(program, mode="compiled", verified=True)
+    held = {space: peak.held for space, peak in found.items()}
+    return Stats(
+        instructions, dmas, hbm_bytes, held.get(MemorySpace.sbuf, 0), held.get(MemorySpace.psum, 0),
+        timeline.total_ns / 1e3,
+    )  # fmt: skip
+
+
+def _counts(body: tuple[Statement, ...], program: Program) -> tuple[int, int, int]:
+    """(instructions, DMAs, HBM bytes) of a block."""
+    buffers = program.buffers()
+    totals = [0, 0, 0]
+    for statement in body:
+        if isinstance(statement, Loop):
+            inner = _counts(statement.body, program)
+            totals = [t + statement.trips * n for t, n in zip(totals, inner, strict=True)]
+        elif isinstance(statement, Call):
+            dma = statement.is_dma
+            moved = sum(
+                a.size * (a.dtype or buffers[a.buffer].dtype).itemsize
+                for a in statement.operands.values()
+                if isinstance(a, Access) and not buffers[a.buffer].space.on_chip
+            )
+            totals = [totals[0] + 1, totals[1] + dma, totals[2] + (moved if dma else 0)]
+    return totals[0], totals[1], totals[2]

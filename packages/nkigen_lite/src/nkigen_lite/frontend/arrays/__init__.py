@@ -1,0 +1,1 @@
+"""Traced arrays: the views of a memory whose values are recorded on a tape."""

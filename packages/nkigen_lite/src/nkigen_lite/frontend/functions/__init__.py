@@ -1,0 +1,45 @@
+"""NumPy's functions and methods on traced arrays: each module registers what it implements."""
+
+from nkigen_lite.frontend.functions import (
+    comparisons,
+    concatenation,
+    creation,
+    cumulative,
+    diagonals,
+    einsum,
+    elementary,
+    inverse_functions,
+    linear_algebra,
+    manipulation,
+    methods,
+    reduction_options,
+    rounding,
+    selection,
+    shapes,
+    statistics,
+)
+from nkigen_lite.frontend.functions.special import erf, gelu, rsqrt, sigmoid, silu
+
+__all__ = [
+    "comparisons",
+    "concatenation",
+    "creation",
+    "cumulative",
+    "diagonals",
+    "einsum",
+    "elementary",
+    "erf",
+    "gelu",
+    "inverse_functions",
+    "linear_algebra",
+    "manipulation",
+    "methods",
+    "reduction_options",
+    "rounding",
+    "rsqrt",
+    "selection",
+    "shapes",
+    "sigmoid",
+    "silu",
+    "statistics",
+]

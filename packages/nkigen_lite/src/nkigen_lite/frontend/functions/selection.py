@@ -1,0 +1,134 @@
+"""Elements chosen by conditions and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.frontend.arrays.array import Array, TracedArray
+from nkigen_lite.frontend.arrays.copies import copied
+from nkigen_lite.frontend.arrays.promotion import (
+    as_array,
+    as_value,
+    check_casting,
+    common_dtype,
+    fresh,
+    operand,
+    resolved,
+    shape_of,
+    tape_of,
+    traced,
+)
+from nkigen_lite.frontend.arrays.registry import implements
+from nkigen_lite.tensors.errors import (
+    ArgumentError,
+    BroadcastError,
+    ValueRangeError,
+)
+
+
+@implements("where")
+def where(condition: Any, x: Any = None, y: Any = None) -> TracedArray:
+    """`np.where` of three arguments."""
+    if x is None or y is None:
+        raise ArgumentError(
+            "np.where of a condition alone has a shape that depends on values",
+            hint="np.where(condition, x, y)",
+        )
+    tape = tape_of(condition, x, y)
+    condition, x, y = (operand(a) for a in (condition, x, y))
+    try:
+        np.broadcast_shapes(*map(shape_of, (condition, x, y)))
+    except ValueError:
+        raise BroadcastError("np.where: operands could not be broadcast together") from None
+    dtype = common_dtype("np.where", (x, y))
+    test = as_value(tape, condition, np.dtype(bool), "where")
+    branches = (as_value(tape, a, dtype, "where") for a in (x, y))
+    return fresh(tape, tape.emit("where", test, *branches), dtype, (condition, x, y))
+
+
+@implements("clip")
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None,
+    max: Any = None,
+) -> Any:  # fmt: skip
+    """`np.clip`: minimum(maximum(a, low), high)."""
+    low: Any = min if a_min is None else a_min
+    high: Any = max if a_max is None else a_max
+    tape = tape_of(a, low, high, out)
+    if out is not None:
+        return np.positive(clip(traced(tape, a), low, high), out=out)
+    given = [x if x is None else operand(x) for x in (a, low, high)]
+    if low is None and high is None:
+        return copied(a)
+    kinds: Any = [np.zeros(0, x.dtype) if hasattr(x, "dtype") else x for x in given]
+    makes = resolved("np.clip", lambda: np.clip(*kinds).dtype)
+    result: Any = fresh(tape, as_value(tape, given[0], makes, "np.clip"), makes, (given[0],))
+    for bound, choose in zip((low, high), (np.maximum, np.minimum), strict=True):
+        if bound is not None and not _is_beyond(bound, makes):
+            result = choose(result, fresh(tape, as_value(tape, bound, makes, "np.clip"), makes))
+    return result
+
+
+def _is_beyond(bound: Any, dtype: np.dtype) -> bool:
+    """Whether no integer of this dtype reaches the bound."""
+    if type(bound) is not int or dtype.kind not in "iu":
+        return False
+    return not np.iinfo(dtype).min <= bound <= np.iinfo(dtype).max
+
+
+@implements("nan_to_num")
+def _nan_to_num(
+    x: Array, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
+) -> Any:
+    """Only what NumPy itself counts as floats: not bfloat16, not fp8."""
+    is_number, dtype = x.is_scalar, x.spec.dtype
+    x = np.copy(x) if copy or is_number else x
+    if issubclass(x.dtype.type, np.inexact):
+        x[...] = _finite(x, dtype, nan, posinf, neginf)
+    return x[()] if is_number else x
+
+
+def _finite(x: Array, dtype: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    top = dtype.max if posinf is None else posinf
+    low = dtype.min if neginf is None else neginf
+    x = np.where(np.isnan(x), nan, x)
+    return np.where(x == inf, top, np.where(x == -inf, low, x))
+
+
+@implements("select")
+def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueRangeError("list of cases must be same length as list of conditions")
+    for place, condition in enumerate(condlist):
+        if as_array(condition).dtype.kind != "b":
+            raise ArgumentError(
+                f"invalid entry {place} in condlist: should be boolean ndarray",
+                got=str(as_array(condition).dtype), operand="condlist",
+            )  # fmt: skip
+    choices = [_choice(choice) for choice in (*choicelist, default)]
+    dtype = resolved("np.select", lambda: np.result_type(*map(_weak_or_dtype, choices)))
+    *chosen, last = [
+        c.astype(dtype) if hasattr(c, "dtype") else np.asarray(c, dtype) for c in choices
+    ]
+    pairs = zip(reversed(condlist), reversed(chosen), strict=True)
+    return reduce(lambda rest, pair: np.where(*pair, rest), pairs, last)
+
+
+def _choice(given: Any) -> Any:
+    """Python's ints and floats are weak; all else is an array."""
+    return given if type(given) in (int, float) else as_array(given)
+
+
+def _weak_or_dtype(given: Any) -> Any:
+    return given.dtype if hasattr(given, "dtype") else given
+
+
+@implements("copyto")
+def _copyto(dst: Array, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    check_casting("np.copyto", operand(src), dst.dtype, casting)
+    dst[...] = src if where is True else np.where(where, src, dst)

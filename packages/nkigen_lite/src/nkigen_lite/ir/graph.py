@@ -1,0 +1,115 @@
+"""Graphs: functions on arrays as operations in order, with their text and their reference run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nkigen_lite.ir.interpreter import FLOAT32, as_input, run_node, widened
+from nkigen_lite.ir.nodes import Node, Value
+from nkigen_lite.ir.printer import INDENT, node_text
+from nkigen_lite.tensors.errors import SpecError
+from nkigen_lite.tensors.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A function on arrays.
+
+    `nodes` are in an order in which every operand comes before its users. `outputs` are names of
+    inputs or nodes. `writes` are (input, value): what the function leaves in an argument that it
+    wrote to.
+    """
+
+    name: str
+    inputs: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[str, ...]
+    writes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def specs(self) -> dict[str, Spec]:
+        """Every value's spec by name, inputs first, then in order."""
+        found = {v.name: v.spec for v in self.inputs}
+        return found | {n.name: n.spec for n in self.nodes}
+
+    @property
+    def by_name(self) -> dict[str, Node]:
+        """Every node by the value it makes; inputs have none."""
+        return {n.name: n for n in self.nodes}
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """Every value that leaves the graph: outputs, then what is left in arguments."""
+        return (*self.outputs, *(value for _, value in self.writes))
+
+    def run(self, *arrays: Any) -> Any:
+        """The outputs for these inputs, computed by NumPy as the machine does: floats in float32,
+        each result rounded once. One array, or a tuple of them; written arguments are updated."""
+        return _run_in_place(self, arrays)
+
+    def __str__(self) -> str:
+        return print_graph(self)
+
+
+def users(graph: Graph) -> dict[str, tuple[Node, ...]]:
+    """Value → the nodes that use it, in order, each once."""
+    found: dict[str, list[Node]] = {name: [] for name in graph.specs}
+    for node in graph.nodes:
+        for operand in dict.fromkeys(node.operands):
+            found[operand].append(node)
+    return {name: tuple(nodes) for name, nodes in found.items()}
+
+
+def print_graph(graph: Graph) -> str:
+    """The graph's text."""
+    head = ", ".join(f"{v.name}: {v.spec}" for v in graph.inputs)
+    lines = [f"def {graph.name}({head}):"]
+    lines += [INDENT + node_text(node) for node in graph.nodes]
+    lines += [f"{INDENT}{name}[...] = {value}" for name, value in graph.writes]
+    lines.append(f"{INDENT}return {', '.join(graph.outputs)}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def run_graph(graph: Graph, arrays: Iterable[Any], computing: np.dtype = FLOAT32) -> list[Any]:
+    """The results (`graph.results`) for these inputs, each in its storage dtype.
+
+    `computing` float32: as the machine does, each operation in float32 and rounded once to its
+    dtype. float64: each operation in float64, and what is float32 in the graph stays float64, so
+    that the result is the meaning of the program up to 2⁻⁵³; narrower types are still rounded to.
+    """
+    values = values_of(graph, arrays, computing)
+    return [values[name] for name in graph.results]
+
+
+def values_of(
+    graph: Graph, arrays: Iterable[Any], computing: np.dtype = FLOAT32
+) -> dict[str, np.ndarray]:
+    """Every value of the graph by name."""
+    given = list(arrays)
+    if len(given) != len(graph.inputs):
+        raise SpecError(
+            f"{graph.name} takes {len(graph.inputs)} arrays",
+            expected=", ".join(map(str, (v.spec for v in graph.inputs))), got=f"{len(given)}",
+        )  # fmt: skip
+    values = {
+        v.name: widened(as_input(array, v.spec, v.name), v.spec.dtype, computing)
+        for v, array in zip(graph.inputs, given, strict=True)
+    }
+    for node in graph.nodes:
+        values[node.name] = run_node(node, tuple(values[o] for o in node.operands), computing)
+    return values
+
+
+def _run_in_place(graph: Graph, arrays: tuple[Any, ...]) -> Any:
+    """`Graph.run`."""
+    results = run_graph(graph, arrays)
+    outputs, written = results[: len(graph.outputs)], results[len(graph.outputs) :]
+    numbers = {v.name: number for number, v in enumerate(graph.inputs)}
+    outputs = [np.array(o) for o in outputs]
+    for (name, _), value in zip(graph.writes, written, strict=True):
+        arrays[numbers[name]][...] = value
+    return outputs[0] if len(outputs) == 1 else tuple(outputs) or None

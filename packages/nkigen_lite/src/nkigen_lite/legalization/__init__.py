@@ -1,0 +1,1 @@
+"""Rewrites of a graph into shapes and operations that code generation supports."""

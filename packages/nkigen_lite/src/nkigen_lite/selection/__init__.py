@@ -1,0 +1,1 @@
+"""Instruction selection: the operations of a group as instructions on tiles."""

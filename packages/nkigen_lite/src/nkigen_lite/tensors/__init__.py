@@ -1,0 +1,1 @@
+"""Tensors without their values: specs and strides, the errors about them, and distances in ulps."""

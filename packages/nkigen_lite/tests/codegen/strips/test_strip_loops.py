@@ -1,0 +1,247 @@
+"""Strips: products, row reductions and functions of the same rows, on chip from end to end."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nkigen_lite.compiler.compile import compile
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    s = np.matmul(q, np.swapaxes(k, -1, -2)) * (1.0 / math.sqrt(q.shape[-1]))
+    return np.matmul(softmax(s), v)
+
+
+def rmsnorm(x: Any, w: Any) -> Any:
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * w
+
+
+def layernorm(x: Any) -> Any:
+    x = x - np.mean(x, axis=-1, keepdims=True)
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-5)
+
+
+def once(*arrays: Any) -> int:
+    """The bytes of every array, once."""
+    return sum(a.nbytes for a in arrays)
+
+
+# ---------------------------------------------------------------------- attention
+
+
+def test_attention_of_the_table():
+    stats = compile(attention, *["f32[1, 8, 512, 64]"] * 3).stats
+
+    assert stats.instructions <= 430
+    assert stats.hbm_bytes == 4 * 2**20
+
+
+def test_tiles_take_turns_so_that_tensor_e_is_busy():
+    kernel = compile(attention, *["f32[1, 8, 512, 64]"] * 3)
+
+    assert "strip of 4 x 128 rows, two interleaved" in kernel.explain()
+    assert kernel.stats.predicted_us < 85
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 5])
+def test_an_odd_number_of_heads(lowers, normal, heads):
+    q, k, v = (normal(2, heads, 140, 16, seed=s) for s in range(3))
+
+    lowers(attention, q, k, v, roundings=64)
+
+
+@pytest.mark.parametrize("queries", [1, 127, 129, 300])
+@pytest.mark.parametrize(("keys", "depth"), [(2, 8), (128, 64), (129, 130), (513, 32), (1100, 16)])
+def test_attention_of_any_size(lowers, normal, queries, keys, depth):
+    q, k, v = normal(2, queries, depth), normal(2, keys, depth, seed=1), normal(2, keys, 40, seed=2)
+
+    kernel = lowers(attention, q, k, v, roundings=64)
+
+    assert kernel.stats.hbm_bytes == once(q, k, v) + 2 * queries * 40 * 4
+
+
+def test_attention_without_batches_and_with_a_mask(lowers, normal):
+    q, k, v = (normal(200, 48, seed=s) for s in range(3))
+    mask = np.where(np.tri(200, dtype=bool), 0, -1e9).astype(np.float32)
+
+    def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        return softmax(q @ k.T / 7 + mask) @ v
+
+    kernel = lowers(masked, q, k, v, mask, roundings=64)
+
+    assert kernel.stats.hbm_bytes == once(q, k, v, mask) + q.nbytes
+
+
+def test_heads_that_share_keys(lowers, normal):
+    q, k, v = normal(2, 3, 130, 16), normal(2, 1, 140, 16, seed=1), normal(2, 1, 140, 16, seed=2)
+
+    lowers(attention, q, k, v, roundings=64)
+
+
+def test_attention_in_bfloat16(lowers, normal):
+    q, k, v = (normal(2, 130, 64, seed=s, dtype=ml_dtypes.bfloat16) for s in range(3))
+
+    lowers(attention, q, k, v, roundings=8)
+
+
+def test_long_attention_fits():
+    stats = compile(attention, *["f32[16, 2048, 128]"] * 3).stats
+
+    assert stats.hbm_bytes == 4 * 16 * 2048 * 128 * 4
+
+
+def test_what_is_converted_for_a_strip_comes_before_it():
+    kernel = compile(attention, *["bf16[1, 8, 512, 64]"] * 3)
+
+    assert kernel.explain().count("strip of") == 1
+    assert kernel.stats.hbm_bytes < 5 * 2**20
+
+
+@pytest.mark.parametrize("depth", [32, 64])
+def test_two_heads_are_transposed_side_by_side(lowers, normal, depth):
+    q, k, v = (normal(4, 256, depth, seed=s) for s in range(3))
+
+    kernel = lowers(attention, q, k, v, roundings=64)
+
+    assert f"(128, 2, {2 * depth})" in kernel.source
+
+
+def test_nothing_is_said_of_what_the_strip_puts_together():
+    explained = compile(attention, *["f32[1, 8, 512, 64]"] * 3).explain()
+
+    assert "not fused" not in explained or "stand alone" not in explained
+
+
+def test_a_large_logit_does_not_overflow(lowers, normal):
+    q, k, v = normal(130, 16) * 40, normal(140, 16, seed=1) * 40, normal(140, 16, seed=2)
+
+    lowers(attention, q, k, v, roundings=2**12)  # logits of 10⁴ have absolute errors of 10⁻³
+
+
+# ------------------------------------------------------------------- other strips
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(1, 2, 3), (127, 128, 129), (300, 257, 513), (513, 129, 700)]
+)
+def test_a_norm_before_a_product(lowers, normal, m, k, n):
+    x, g, w = normal(m, k), normal(k, seed=1), normal(k, n, seed=2)
+
+    kernel = lowers(lambda x, g, w: rmsnorm(x, g) @ w, x, g, w, roundings=64)
+
+    replicas = 128 if m > 1 and 128 * k * 4 <= 2**16 else 1
+    assert kernel.stats.hbm_bytes == once(x, w) + replicas * g.nbytes + m * n * 4
+
+
+def test_one_norm_and_three_products(lowers, normal):
+    x, *ws = normal(200, 96), *(normal(96, 96, seed=s) for s in (1, 2, 3))
+
+    def qkv(x: Any, a: Any, b: Any, c: Any) -> Any:
+        n = layernorm(x)
+        return n @ a, n @ b, n @ c
+
+    kernel = lowers(qkv, x, *ws, roundings=64)
+
+    assert kernel.stats.hbm_bytes == once(x, *ws) + 3 * 200 * 96 * 4
+
+
+def test_products_of_products(lowers, normal):
+    a, b, c = normal(300, 40), normal(40, 50, seed=1), normal(50, 600, seed=2)
+
+    kernel = lowers(lambda a, b, c: (a @ b) @ c, a, b, c, roundings=64)
+
+    assert kernel.stats.hbm_bytes == once(a, b, c) + 300 * 600 * 4
+
+
+def test_a_batched_product_with_bias_and_function(lowers, normal):
+    x, w, b = normal(3, 130, 60), normal(3, 60, 70, seed=1), normal(70, seed=2)
+
+    kernel = lowers(lambda x, w, b: np.tanh(x @ w + b), x, w, b, roundings=64)
+
+    assert kernel.stats.hbm_bytes == once(x, w) + 128 * b.nbytes + 3 * 130 * 70 * 4
+
+
+def test_what_stays_on_chip_may_also_be_a_result(lowers, normal):
+    q, k, v = (normal(140, 32, seed=s) for s in range(3))
+
+    def both(q: Any, k: Any, v: Any) -> Any:
+        s = q @ k.T
+        p = softmax(s)
+        return s, p, p @ v, np.sum(p * p, axis=-1)
+
+    lowers(both, q, k, v, roundings=64)
+
+
+def test_a_result_is_also_multiplied_for_two_heads(lowers, normal):
+    x, w = normal(2, 100, 32), normal(2, 32, 40, seed=1)
+
+    lowers(lambda x, w: (t := np.tanh(x), t @ w), x, w, roundings=64)
+
+
+def test_a_product_wider_than_psum(lowers, normal):
+    x, w = normal(140, 20), normal(20, 5000, seed=1)
+
+    kernel = lowers(lambda x, w: softmax(x @ w), x, w, roundings=256)
+
+    assert kernel.stats.hbm_bytes == once(x, w) + 140 * 5000 * 4
+
+
+def test_what_does_not_fit_goes_through_hbm(lowers, normal):
+    x, w, u = normal(3, 2000), normal(2000, 2500, seed=1), normal(2500, 2000, seed=2)
+
+    kernel = lowers(
+        lambda x, w, u: softmax(x @ w / 50) @ u, x, w / 50, u, roundings=64
+    )  # fmt: skip
+
+    assert kernel.stats.hbm_bytes > once(x, w, u) + x.nbytes
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+def test_every_target_takes_strips(lowers, normal, target):
+    q, k, v = (normal(2, 130, 32, seed=s) for s in range(3))
+
+    lowers(attention, q, k, v, roundings=64, target=target)
+
+
+STAGES = {
+    "softmax": lambda x, w, g: softmax(x),
+    "layernorm": lambda x, w, g: layernorm(x),
+    "matmul": lambda x, w, g: (x @ w) / 8,
+    "residual": lambda x, w, g: x + np.tanh(x @ w / 8),
+    "bias": lambda x, w, g: np.tanh(x + g),
+    "row": lambda x, w, g: x - np.max(x, axis=-1, keepdims=True),
+}
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(
+    names=st.lists(st.sampled_from(sorted(STAGES)), min_size=2, max_size=6),
+    rows=st.sampled_from([1, 3, 127, 129, 257]), batch=st.sampled_from([(), (2,), (1, 3)]),
+    width=st.sampled_from([2, 33, 128, 130]),
+)  # fmt: skip
+def test_any_stages_on_the_same_rows(names, rows, batch, width):
+    rng = np.random.default_rng([rows, width, len(names)])
+    x, w = rng.standard_normal((*batch, rows, width)), rng.standard_normal((width, width))
+    arrays = [a.astype(np.float32) for a in (x, w, rng.standard_normal(width))]
+
+    def stages(x: Any, w: Any, g: Any) -> Any:
+        for name in names:
+            x = STAGES[name](x, w, g)
+        return x
+
+    ours = compile(stages, *arrays)(*arrays)
+
+    exact = stages(*(a.astype(np.float64) for a in arrays))
+    assert np.abs(ours - exact).max() <= 2.0**-17 * max(1.0, np.abs(exact).max())

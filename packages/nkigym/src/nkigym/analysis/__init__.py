@@ -1,0 +1,1 @@
+"""Analyses of kernel programs: accesses, disjointness, legality, rooflines, outputs."""

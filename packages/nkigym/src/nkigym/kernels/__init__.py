@@ -1,0 +1,1 @@
+"""Kernel programs as trees of statements: places, names, replacement, construction."""

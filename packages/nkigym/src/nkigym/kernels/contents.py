@@ -1,0 +1,62 @@
+"""What blocks of statements hold, however deep: found once for each loop.
+
+Programs that a search visits share most of their loops, so what a loop holds is kept by identity.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from neuroncore.program import Allocate, Buffer, Loop, Statement
+
+MAX_CACHED = 1 << 14
+"""Loops and blocks of which it is kept; beyond it they are looked at anew."""
+
+
+class Contents(NamedTuple):
+    """How many statements, the buffers that they make by name, the variables of their loops."""
+
+    count: int
+    buffers: dict[str, Buffer]
+    variables: frozenset[str]
+
+
+_loops: dict[int, tuple[Loop, Contents]] = {}
+_blocks: dict[int, tuple[tuple[Statement, ...], dict[str, Buffer]]] = {}
+
+
+def allocated_buffers(body: tuple[Statement, ...]) -> dict[str, Buffer]:
+    """The buffers that the statements of a block make themselves, by name."""
+    known = _blocks.get(id(body))
+    if known is None:
+        if len(_blocks) >= MAX_CACHED:
+            _blocks.clear()
+        found = {s.buffer.name: s.buffer for s in body if isinstance(s, Allocate)}
+        known = _blocks[id(body)] = body, found
+    return known[1]
+
+
+def contents_of(body: tuple[Statement, ...]) -> Contents:
+    """What the statements of a block hold."""
+    count = len(body)
+    buffers: dict[str, Buffer] = {}
+    variables: set[str] = set()
+    for statement in body:
+        if isinstance(statement, Allocate):
+            buffers[statement.buffer.name] = statement.buffer
+        elif isinstance(statement, Loop):
+            inside = _in_loop(statement)
+            count += inside.count
+            buffers |= inside.buffers
+            variables.add(statement.variable)
+            variables |= inside.variables
+    return Contents(count, buffers, frozenset(variables))
+
+
+def _in_loop(loop: Loop) -> Contents:
+    known = _loops.get(id(loop))
+    if known is None:
+        if len(_loops) >= MAX_CACHED:
+            _loops.clear()
+        known = _loops[id(loop)] = loop, contents_of(loop.body)
+    return known[1]

@@ -1,0 +1,50 @@
+"""Schedules by hand that come near the bound of the resource that binds, from baseline kernels."""
+
+import json
+
+import pytest
+from packages.nkigym.tests.loop_functions import (
+    REAL,
+    attention,
+    gated,
+    matmul,
+    rmsnorm_matmul,
+    softmax,
+)
+from packages.nkigym.tests.loop_running import scheduled
+from packages.nkigym.tests.loop_schedules import ATTENTION, GATED, MATMUL, RMSNORM_MATMUL, SOFTMAX
+
+from neuroncore.program import check, print_program
+from neuroncore.timeline import estimate
+from nkigym.baseline import baseline_kernel
+from nkigym.transforms import TransformStep, replay
+
+BY_HAND = [
+    (matmul, MATMUL, 1.11, 3),
+    (softmax, SOFTMAX, 1.25, 2.4),  # a baseline kernel at 2.5 times its DMA bound: no more to gain
+    (gated, GATED, 1.25, 3),
+    (rmsnorm_matmul, RMSNORM_MATMUL, 1.5, 3),
+    (attention, ATTENTION, 1.5, 3),
+]
+
+
+def binding_ns(program):
+    """The longest time that one engine, or all DMA queues together, are busy."""
+    return max(use.busy_ns for use in estimate(program).lanes.values())
+
+
+@pytest.mark.parametrize(
+    "function, text, ratio, gain", BY_HAND, ids=[case[0].__name__ for case in BY_HAND]
+)
+def test_steps_lead_from_the_naive_kernel_to_near_the_bound(function, text, ratio, gain):
+    start = baseline_kernel(function, *REAL[function])
+    program, steps = scheduled(start, text)
+
+    check(program)
+    total = estimate(program).total_ns
+    assert total <= ratio * binding_ns(program)
+    assert gain * total <= estimate(start).total_ns
+    again = replay(
+        start, map(TransformStep.from_json, json.loads(json.dumps([s.to_json() for s in steps])))
+    )
+    assert print_program(again) == print_program(program)

@@ -1,0 +1,146 @@
+"""One function of a module or file as a program: called once, with what its words describe."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from neuroncore.commands.arrays import random_array, split_spec
+from neuroncore.errors import KernelError, LaunchError
+from neuroncore.spec import as_dtype
+from nki_dtypes import DType
+from nki_runtime.cli.imported_languages import find_source
+from nki_runtime.execution.simulate import simulate
+from nki_runtime.recording.instrument import compile_script
+
+_EXPECTED = "DTYPE[SHAPE] such as f32[128,512], FILE.npy, or a Python number or text in quotes"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """`FILE.py:NAME` or `MODULE:NAME`."""
+
+    where: str
+    name: str
+
+    def source(self) -> Path | None:
+        if self.where.endswith(".py"):
+            return Path(self.where)
+        return find_source(self.where, [self.folder(), *sys.path])
+
+    def folder(self) -> str:
+        if self.where.endswith(".py"):
+            return str(Path(self.where).resolve().parent)
+        return str(Path.cwd())
+
+    def run(self, args: list[str]) -> None:
+        """Call it under the switch and print what each result is.
+
+        SystemExit(2) for a name that is not there and for words that are not arguments.
+        """
+        sys.argv = [f"{self.where}:{self.name}", *args]
+        is_file = self.where.endswith(".py")
+        module = _load_file(Path(self.where)) if is_file else importlib.import_module(self.where)
+        try:
+            if not callable(getattr(module, self.name, None)):
+                raise LaunchError(f"{self.where} has no function {self.name}")
+            given, named = read_arguments(args)
+        except LaunchError as wrong:
+            wrong.place = None  # of the command line
+            sys.stderr.write(f"nki-run: {wrong}\n")
+            raise SystemExit(2) from None
+        found = simulate(getattr(module, self.name))(*given, **named)
+        results = found if isinstance(found, (tuple, list)) else (found,)
+        for number, result in enumerate(results):
+            print(f"result {number}: {describe(result)}")
+
+
+def function_of(text: str) -> Function | None:
+    """The function that `text` names; None where it is the name of a file."""
+    where, colon, name = text.rpartition(":")
+    if not colon or not where or not name.isidentifier() or Path(text).exists():
+        return None
+    is_module = all(part.isidentifier() for part in where.split("."))
+    return Function(where, name) if where.endswith(".py") or is_module else None
+
+
+def read_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that `words` say, those by name behind the others.
+
+    A spec is an array of standard normal numbers, of integers from -8 (0 without a sign)
+    to 8, or of random bool; FILE.npy is what it holds; all else is a Python literal. The numbers
+    depend on the words alone. Raises LaunchError.
+    """
+    rng = np.random.default_rng(0)
+    given: list[Any] = []
+    named: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name.strip().isidentifier():
+            if named:
+                raise LaunchError(f"argument {word} stands behind one by name")
+            given.append(_read(word, rng))
+        elif name.strip() in named:
+            raise LaunchError(f"two arguments {name.strip()}", got=word)
+        else:
+            named[name.strip()] = _read(text, rng)
+    return given, named
+
+
+def describe(result: Any) -> str:
+    """What a result is, in a line."""
+    if not isinstance(result, np.ndarray):
+        return repr(result)
+    kind = f"{result.dtype}[{', '.join(map(str, result.shape))}]"
+    if not result.size:
+        return kind
+    numbers = result.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        return f"{kind}, not finite in {np.count_nonzero(~np.isfinite(numbers))} elements"
+    return f"{kind}, from {numbers.min():.6g} to {numbers.max():.6g}, mean {numbers.mean():.6g}"
+
+
+def _read(text: str, rng: np.random.Generator) -> Any:
+    spec = split_spec(text)
+    if spec is not None:
+        dtype, shape = spec
+        return random_array(_dtype(dtype, text), shape, rng)
+    if text.endswith(".npy"):
+        try:
+            return np.load(text)
+        except (OSError, ValueError) as wrong:
+            raise LaunchError(f"argument {text} cannot be read: {wrong}") from None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise LaunchError(f"{text!r} is not an argument", expected=_EXPECTED) from None
+
+
+def _dtype(name: str, text: str) -> DType:
+    try:
+        return as_dtype(name)
+    except KernelError as unknown:
+        raise LaunchError(
+            f"argument {text}: {unknown.what}", expected=unknown.expected, hint=unknown.hint
+        ) from None
+
+
+def _load_file(path: Path) -> ModuleType:
+    """The file as a module of its name; its expressions are recorded where a script's would be."""
+    full = str(path.resolve())
+    module = ModuleType(path.stem)
+    module.__file__ = full
+    sys.modules.setdefault(path.stem, module)
+    with io.open_code(full) as stream:
+        code = compile_script(stream.read(), full)
+    exec(code, vars(module))
+    return module

@@ -1,0 +1,109 @@
+"""The languages that a command line requests, from its options and its program's imports."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, get_args, get_type_hints
+
+from neuroncore.errors import LaunchError
+from neuroncore.machine.backend import Choice
+from neuroncore.options import Options
+from nki_runtime.cli.imported_languages import LANGUAGE_OF_ROOT, detect_languages
+from nki_runtime.cli.programs import Program
+from nki_runtime.switch.choice import ChoiceRequest
+from nki_runtime.switch.errors import ChoiceError
+from nki_runtime.switch.registry import backends
+from nki_runtime.switch.use import resolve_choice
+
+
+def requests_of(given: argparse.Namespace, program: Program) -> list[ChoiceRequest]:
+    """What each switch to set is asked for, the last one innermost.
+
+    A program may import both languages; then both answer, each under its own name, and `--nki` is
+    for the one that speaks it. Raises ChoiceError where none does, LaunchError for a mistake in
+    an option.
+    """
+    options = dict(_parse_option(text) for text in given.option)
+    return [
+        ChoiceRequest(backend, version, given.target, options, "nki-run")
+        for backend, version in _languages(given, program)
+    ]
+
+
+def choices(given: argparse.Namespace, program: Program) -> list[Choice]:
+    """What `use` would make of each request, without making it."""
+    return [resolve_choice(request) for request in requests_of(given, program)]
+
+
+def _languages(given: argparse.Namespace, program: Program) -> list[tuple[str | None, str | None]]:
+    """Backend and version of each switch."""
+    if given.backend != "auto":
+        return [(given.backend, given.nki)]
+    source = None if os.environ.get("NKI_RUNTIME") else program.source()
+    found = [] if source is None else detect_languages(source, [program.folder()])
+    if not found:
+        return [(None, given.nki)]
+    if given.nki is None:
+        return [(backend, None) for backend in found]
+    speaking = [b for b in found if given.nki in backends()[b].versions]
+    if not speaking:
+        raise _unspoken(given.nki, found)
+    return [*((b, None) for b in found if b not in speaking), *((b, given.nki) for b in speaking)]
+
+
+def _unspoken(version: str, found: Sequence[str]) -> ChoiceError:
+    """What is raised where no language that the program imports has that version."""
+    roots = {backend: root for root, backend in LANGUAGE_OF_ROOT.items()}
+    imported = ", ".join(roots[backend] for backend in found)
+    others = [b for b in roots if b not in found and b in backends()]
+    speaks = next((b for b in others if version in backends()[b].versions), None)
+    hint = "leave the version out, or name one of these"
+    if speaks is not None:
+        hint = f"NKI {version} is {speaks}, behind `import {roots[speaks]}`; " + hint
+    return ChoiceError(
+        f"no language that the program imports ({imported}) speaks NKI {version}",
+        expected=f"one of {', '.join(v for b in found for v in backends()[b].versions)}",
+        got=repr(version),
+        hint=hint,
+    )
+
+
+# -- options by name ------------------------------------------------------------------------------
+
+
+def _parse_option(text: str) -> tuple[str, Any]:
+    """`name=value` as a field of Options; make_options rejects unknown names."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise LaunchError(f"--option {text} has no value", expected="NAME=VALUE")
+    kind = get_type_hints(Options).get(name.replace("-", "_"), str)
+    for accepted, read in _READERS.items():
+        if kind == accepted:
+            return name.replace("-", "_"), read(name, value)
+    whole = {str(choice): choice for choice in get_args(kind) if isinstance(choice, int)}
+    return name.replace("-", "_"), whole.get(value, value)
+
+
+def _read_bool(name: str, value: str) -> bool:
+    if value.lower() not in ("1", "0", "true", "false"):
+        raise LaunchError(f"option {name} is on or off", expected="true or false", got=value)
+    return value.lower() in ("1", "true")
+
+
+def _read_size(name: str, value: str) -> int | None:
+    if not value.isdecimal() and value != "none":
+        raise LaunchError(f"option {name} is a size", expected="bytes, or none", got=value)
+    return None if value == "none" else int(value)
+
+
+def _read_count(name: str, value: str) -> int:
+    if not value.isdecimal():
+        raise LaunchError(f"option {name} is a count", expected="an int from 0 on", got=value)
+    return int(value)
+
+
+_READERS: dict[Any, Callable[[str, str], Any]] = {
+    bool: _read_bool, int: _read_count, int | None: _read_size,
+}  # fmt: skip

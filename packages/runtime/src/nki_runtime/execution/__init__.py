@@ -1,0 +1,1 @@
+"""Kernels called on arrays: simulated, recorded as programs, timed."""

@@ -1,0 +1,216 @@
+"""Setting and leaving the switch.
+
+sys.modules belongs to the process, so the open switches do too: they form one list, and the last
+one answers. A switch may change what answers only where it is not visible to others: in the thread
+and context (task) that opened all others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Self
+
+from neuroncore.machine.backend import CURRENT, Backend, Choice
+from neuroncore.machine.observe import WATCHERS, Watcher
+from nki_runtime.switch.choice import describe
+from nki_runtime.switch.errors import ShadowError, SwitchError
+from nki_runtime.switch.installed import find_real
+from nki_runtime.switch.modules import Layer, ModuleTable
+
+_ENCLOSING: ContextVar[tuple[Switch, ...]] = ContextVar("nki_runtime._ENCLOSING", default=())
+"""The open switches of this thread and task, outermost first."""
+
+_OUTSIDE: ContextVar[tuple[Choice | None, tuple[Watcher, ...]]] = ContextVar("nki_runtime._OUTSIDE")
+"""CURRENT and WATCHERS as they were around the outermost of them."""
+
+
+class Switch:
+    """One `use()`: in force from its creation until `close()` or the end of its `with` block."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        backend: Backend,
+        *,
+        shadow: bool = False,
+        observers: Iterable[Watcher] = (),
+    ) -> None:
+        self.choice = choice
+        self.observers = tuple(observers)
+        self.thread = threading.current_thread()
+        self.is_open = False
+        self.is_block = False
+        """Whether a `with` statement holds it; otherwise it is a setting of the whole process."""
+        self._backend = backend
+        BOARD.open(self, shadow=shadow)
+        _surround((self,))
+
+    def close(self) -> None:
+        """Give the names back. Closing twice does nothing.
+
+        Raises SwitchError if another thread still uses this language while the one to return to is
+        another one; what was asked is done as soon as that thread leaves.
+        """
+        if not self.is_open:
+            return
+        BOARD.close(self)
+        enclosing = _surround(())
+        BOARD.check_returned(enclosing)
+
+    def layer(self) -> Layer:
+        """The modules of the choice, and the import roots they answer."""
+        tops = getattr(self._backend, "tops", (self._backend.top_level,))
+        modules = dict(self._backend.modules(self.choice))
+        return Layer(tops, modules, uncovers=not modules)
+
+    def __enter__(self) -> Self:
+        if not self.is_open:
+            raise SwitchError(
+                f"this switch to {describe(self.choice)} is closed", hint="call use() again"
+            )
+        self.is_block = True
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except SwitchError as second:
+            if error is None:
+                raise
+            error.add_note(str(second))
+
+    def __repr__(self) -> str:
+        state = "open" if self.is_open else "closed"
+        return f"<Switch to {describe(self.choice)}, {state}>"
+
+
+class _Switchboard:
+    """All open switches of the process and the part of sys.modules they answer for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._open: list[Switch] = []
+        self._layers: dict[Switch, Layer] = {}
+        self._table = ModuleTable()
+
+    def in_force(self) -> Choice | None:
+        """What `import nki` leads to at this moment."""
+        with self._lock:
+            return self._open[-1].choice if self._open else None
+
+    def open(self, switch: Switch, *, shadow: bool) -> None:
+        with self._lock:
+            self._check_threads(switch)
+            layer = switch.layer()
+            if not (shadow or layer.uncovers):
+                self._check_real(layer)
+            with self._changing():
+                self._table.touch(layer)
+                self._open.append(switch)
+                self._layers[switch] = layer
+        switch.is_open = True
+
+    def close(self, switch: Switch) -> None:
+        with self._lock, self._changing():
+            switch.is_open = False
+            self._open.remove(switch)
+            self._table.keep_imports(self._layers.pop(switch))
+
+    def check_returned(self, enclosing: tuple[Switch, ...]) -> None:
+        """After a close: is the language that this thread returns to the one that answers?"""
+        with self._lock:
+            last = self._open[-1] if self._open else None
+        if enclosing and last and not _is_mine(last) and last.choice != enclosing[-1].choice:
+            raise SwitchError(
+                f"thread {last.thread.name!r} still uses {describe(last.choice)}",
+                expected=f"{describe(enclosing[-1].choice)} again, as around this block",
+                got=f"{describe(last.choice)} until that thread leaves its use()",
+                hint="join the threads before the block ends",
+                rule="nki-runtime: sys.modules is shared by all threads",
+            )
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        before = self._visible()
+        yield
+        if self._visible() != before:
+            self._table.show([self._layers[switch] for switch in self._open])
+
+    def _visible(self) -> list[Choice]:
+        """The choices that answer for something, last first; of equal ones the last counts."""
+        return list(dict.fromkeys(switch.choice for switch in reversed(self._open)))
+
+    def _check_threads(self, switch: Switch) -> None:
+        in_force = self.in_force()
+        others = [other for other in self._open if other.thread.is_alive() and not _is_mine(other)]
+        if not others or switch.choice == in_force:
+            return
+        other = next((o for o in reversed(others) if o.choice != switch.choice), others[-1])
+        raise SwitchError(
+            f"another choice is in force in {_who(other)}",
+            expected=f"{describe(other.choice)}, as in force there",
+            got=f"{describe(switch.choice)}, asked for by thread {switch.thread.name!r}",
+            hint="leave the other use() first, ask for the same choice, or use a child process",
+            rule="nki-runtime: sys.modules is shared by all threads",
+        )
+
+    def _check_real(self, layer: Layer) -> None:
+        beneath = self._table.beneath()
+        for root in _new_roots(layer, self._table.tops):
+            where = find_real(root, beneath)
+            if where is not None:
+                raise ShadowError(
+                    f"a package {root!r} that is not ours is installed and would be hidden",
+                    got=where,
+                    hint="say use(..., shadow=True) (nki-run --shadow) to hide it for the time of "
+                    'the switch, or use backend="neuron" to run it',
+                    rule="nki-runtime: a real nki is never shadowed unless asked",
+                )
+
+
+BOARD = _Switchboard()
+
+
+def _surround(new: tuple[Switch, ...]) -> tuple[Switch, ...]:
+    """The open switches of this context and `new`; CURRENT and WATCHERS say what they say.
+
+    Switches may be closed in any order, and in another context than they were opened in (a
+    generator or task that is thrown away), so this reads all of them and uses no reset tokens.
+    """
+    if not _ENCLOSING.get():
+        _OUTSIDE.set((CURRENT.get(), WATCHERS.get()))
+    enclosing = (*(switch for switch in _ENCLOSING.get() if switch.is_open), *new)
+    choice, watchers = _OUTSIDE.get()
+    _ENCLOSING.set(enclosing)
+    CURRENT.set(enclosing[-1].choice if enclosing else choice)
+    WATCHERS.set((*watchers, *(w for switch in enclosing for w in switch.observers)))
+    return enclosing
+
+
+def _new_roots(layer: Layer, touched: set[str]) -> Iterable[str]:
+    return {top.partition(".")[0] for top in layer.tops if top not in touched}
+
+
+def _is_mine(switch: Switch) -> bool:
+    """Whether the running code may change what the switch set: it is around us, or a mere setting.
+
+    Tasks of one thread have contexts of their own, so a block around us is one of our context. A
+    plain `use()` is not a block: each cell of a notebook, say, may run in a context of its own.
+    """
+    same_thread = switch.thread is threading.current_thread()
+    return same_thread and (not switch.is_block or switch in _ENCLOSING.get())
+
+
+def _who(other: Switch) -> str:
+    if other.thread is threading.current_thread():
+        return f"another task of thread {other.thread.name!r}"
+    return f"thread {other.thread.name!r}"

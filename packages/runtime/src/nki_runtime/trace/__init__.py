@@ -1,0 +1,1 @@
+"""Timelines of the kernels of a run in one trace file."""

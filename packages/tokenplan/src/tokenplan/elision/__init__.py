@@ -1,0 +1,1 @@
+"""Which of all possible orders a kernel needs, pair by pair."""

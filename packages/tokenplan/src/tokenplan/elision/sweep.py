@@ -1,0 +1,257 @@
+"""Tensors with many accesses: which pairs need a look at all.
+
+A write that covers an earlier access replaces it: what conflicts with the earlier one later on,
+conflicts with the write, too, and waits for it; so do several writes that cover it together.
+Outside of loops, an operation that waits for another also waits for all that the other one waits
+for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from tokenplan.elision.ancestors import Ancestors
+from tokenplan.elision.last_writers import Overwritten
+from tokenplan.elision.overlap_candidates import WRITE, Nearby
+from tokenplan.kernel.model import Mode
+from tokenplan.rules import NAMES, Pair, Removed, Verdict, disjoint_boxes
+from tokenplan.rules.candidate_orders import Part, Place
+
+Candidate = tuple[Place, Place, bool]
+"""Source, sink, and whether the sink is in a later iteration."""
+
+
+Test = Callable[[Place, Place, bool], Verdict]
+
+MOST_PARTS = 4_000
+"""Of so many parts of a tensor or fewer it is remembered which lie apart."""
+
+FIRST, FEW = 6, 32
+"""The number of sources tested one by one before the operations that they wait for are dropped: the
+first time, and later on.
+"""
+
+
+def all_pairs(group: list[Place]) -> Iterator[Candidate]:
+    """Every pair of accesses to one buffer, in program order, then from later iterations."""
+    for n, sink in enumerate(group):
+        for source in group[:n]:
+            if source.at != sink.at:
+                yield source, sink, False
+        if sink.group < 0:
+            continue
+        for other in group[: n + 1]:
+            if other.group == sink.group:
+                yield sink, other, True
+                if other.at == sink.at and other is not sink:
+                    yield other, sink, True
+
+
+def sweep(group: list[Place], test: Test) -> Counter[str]:
+    """Tests the pairs of one buffer that may overlap and whose order no others imply.
+
+    How many of the rest lie apart, by rule.
+    """
+    state = _Sweep(group, test)
+    state.forward()
+    state.backward()
+    return state.disjoint
+
+
+class _Sweep:
+    def __init__(self, group: list[Place], test: Test) -> None:
+        self.group, self.test = group, test
+        self.disjoint: Counter[str] = Counter()
+        numbers = {mode: n for n, mode in enumerate(Mode)}
+        self.mode_of = [numbers[place.access.mode] for place in group]
+        self.mode = np.array(self.mode_of, np.int8)
+        self.op = np.unique([place.at for place in group], return_inverse=True)[1]
+        """Number of each access's operation."""
+        self.op_of: list[int] = self.op.tolist()
+        self.straight = [not place.op.loops for place in group]
+        self.is_straight = np.array(self.straight, bool)
+        parts = list(dict.fromkeys([place.part for place in group]))
+        number = {part: n for n, part in enumerate(parts)}
+        self.part_of = [number[place.part] for place in group]
+        self.part = np.array(self.part_of, np.int64)
+        self.is_box = [place.part.is_box for place in group]
+        bounds = np.array([part.bounds for part in parts], np.int64)[self.part]
+        self.digits = [(low.copy(), high.copy()) for low, high in bounds.transpose(1, 2, 0)]
+        """Bounds of every access, digit by digit."""
+        self.last = np.ones(len(group), bool)
+        """No later write of the same loops covers it."""
+        self.first = np.ones(len(group), bool)
+        """No earlier write of the same loops covers it."""
+        self.nearby = Nearby(self.mode, self.digits)
+        """Accesses that none covers so far."""
+        self.ancestors = Ancestors(len(group))
+        self.overwritten = Overwritten(self.digits)
+        self.rules: dict[int, np.ndarray] = {}
+        """For a part outside of loops: by which rule each part lies apart from it; 0: none yet."""
+        self.num_parts = len(parts)
+        self.covers: dict[tuple[Part, Part], tuple[bool, bool]] = {}
+
+    # -- the same iteration -----------------------------------------------------------------------
+
+    def forward(self) -> None:
+        decided = most = 0
+        starts = np.flatnonzero(np.diff(self.op, prepend=-1)).tolist()
+        for begin, end in zip(starts, [*starts[1:], len(self.group)], strict=True):
+            self._order(begin, end)
+            self.nearby.add(begin, end)
+            if self.nearby.count <= most:
+                continue
+            self.nearby.compress()
+            if self.nearby.count > 2 * decided + FEW:
+                decided = self._drop_overwritten()
+            self.ancestors.keep(set(self.op[self.nearby.numbers].tolist()))
+            most = 2 * self.nearby.count + FEW
+
+    def _drop_overwritten(self) -> int:
+        """Drops accesses of which every byte was written again; returns the number that remain."""
+        held = self.nearby.numbers
+        again = [self.straight[n] and self.overwritten.covers(n) for n in held.tolist()]
+        self._drop(held[again])
+        self.nearby.compress()
+        return self.nearby.count
+
+    def _drop(self, covered: np.ndarray) -> None:
+        covered = covered[self.last[covered]]
+        if len(covered):
+            self.last[covered] = False
+            self.nearby.drop(covered)
+
+    def _order(self, begin: int, end: int) -> None:
+        """Tests the accesses of one operation with earlier ones, the latest of these first."""
+        near = self._near(begin, end)
+        wide, last, left = end - begin, end - 1, near
+        is_straight = self.straight[begin]
+        waits, known, few = [], 0, FIRST
+        while len(left):
+            for code in left[:few].tolist():
+                source, behind = divmod(code, wide)
+                op = self.op_of[source]
+                if known >> op & 1 or not self._conflict(source, last - behind):
+                    continue
+                if is_straight and self.straight[source]:
+                    waits.append(op)
+                    known |= self.ancestors.rows[op]
+            left, few = left[few:], FEW
+            if len(left):
+                left = left[self.ancestors.outside(known, self.op[left // wide])]
+        if is_straight:
+            self.ancestors.add(self.op_of[begin], waits, known)
+            for n in range(begin, end):
+                if self.is_box[n] and self.mode_of[n] == WRITE:
+                    self._cover(near[near % wide == last - n] // wide, n)
+
+    def _conflict(self, source: int, sink: int) -> bool:
+        verdict = self.test(self.group[source], self.group[sink], False)
+        if not isinstance(verdict.answer, Removed):
+            self._note_covers(source, sink)
+            return True
+        is_straight = self.straight[source] and self.straight[sink]
+        if is_straight and self.num_parts <= MOST_PARTS and not verdict.answer.assumes:
+            part = int(self.part[sink])
+            if part not in self.rules:
+                self.rules[part] = np.zeros(self.num_parts, np.int8)
+            self.rules[part][self.part[source]] = 1 + NAMES.index(verdict.rule)
+        return False
+
+    # -- later iterations -------------------------------------------------------------------------
+
+    def backward(self) -> None:
+        inside: dict[int, list[int]] = defaultdict(list)
+        for n, place in enumerate(self.group):
+            if place.group >= 0:
+                inside[place.group].append(n)
+        for members in inside.values():
+            sinks = np.array([n for n in members if self.first[n]], np.int64)
+            for n in members:
+                if self.last[n]:
+                    for at in self._later(sinks[self.op[sinks] <= self.op[n]], n):
+                        self.test(self.group[n], self.group[at], True)
+
+    def _later(self, among: np.ndarray, n: int) -> np.ndarray:
+        """The accesses of `among` that may conflict with n; counts the others not commuting."""
+        if self.mode[n] != WRITE:
+            among = among[self.mode[among] != self.mode[n]]
+        near = among
+        for low, high in self.digits:
+            near = near[(low[near] < high[n]) & (high[near] > low[n])]
+        self.disjoint[disjoint_boxes.NAME] += len(among) - len(near)
+        return near
+
+    # -- what is near, what covers ----------------------------------------------------------------
+
+    def _near(self, begin: int, end: int) -> np.ndarray:
+        """Earlier accesses that may conflict with these, as `Nearby.near` gives them; counts the
+        ones that provably do not.
+        """
+        near, disjoint = self.nearby.near(begin, end)
+        self.disjoint[disjoint_boxes.NAME] += disjoint
+        if not len(near) or self.rules.keys().isdisjoint(self.part_of[begin:end]):
+            return near
+        sources, behind = np.divmod(near, end - begin)
+        by = np.zeros(len(near), np.int8)
+        for n in range(begin, end):
+            rules, mine = self.rules.get(self.part_of[n]), behind == end - 1 - n
+            if rules is not None:
+                by[mine] = rules[self.part[sources[mine]]]
+        for rule, count in enumerate(np.bincount(by)[1:].tolist()):
+            self.disjoint[NAMES[rule]] += count
+        return near[by == 0]
+
+    def _cover(self, near: np.ndarray, n: int) -> None:
+        """No need to look again at what a write outside of loops covers."""
+        self.overwritten.write(n)
+        for low, high in self.digits:
+            near = near[(low[near] >= low[n]) & (high[near] <= high[n])]
+        self._drop(near[self.is_straight[near]])
+
+    def _note_covers(self, source: int, sink: int) -> None:
+        if self.straight[sink] and (
+            self.is_box[sink] or self.mode_of[sink] != WRITE or not self._is_inside(source, sink)
+        ):
+            return  # `_cover` handles boxes; outside of loops the first ones are not needed
+        one, other = self.group[source], self.group[sink]
+        if one.op.loops != other.op.loops:
+            return
+        both = one.part, other.part
+        if both not in self.covers:
+            pair = Pair(one, other, False)
+            exact = pair.is_exact
+            self.covers[both] = exact and _covers(pair, True), exact and _covers(pair, False)
+        by_sink, by_source = self.covers[both]
+        if by_sink and self.mode_of[sink] == WRITE:
+            self._drop(np.array([source]))
+        if by_source and self.mode_of[source] == WRITE:
+            self.first[sink] = False
+
+    def _is_inside(self, source: int, sink: int) -> bool:
+        """Whether the bounds of one are inside the other's."""
+        inner, outer = self.group[source].part.bounds, self.group[sink].part.bounds
+        for (low, high), (first, end) in zip(inner, outer, strict=True):
+            if low < first or high > end:
+                return False
+        return True
+
+
+def _covers(pair: Pair, by_sink: bool) -> bool:
+    """Whether, in every iteration, one end touches all bytes that the other does."""
+    for a, b in pair.levels:
+        big, small = (b, a) if by_sink else (a, b)
+        if big.offset.terms != small.offset.terms:
+            return False
+        if big.steps and (big.steps, big.offset, big.extent) != (
+            small.steps, small.offset, small.extent
+        ):  # fmt: skip
+            return False
+        ahead = small.offset.constant - big.offset.constant
+        reach = small.extent + sum((n - 1) * c for n, c in small.steps)
+        if not big.steps and not 0 <= ahead <= big.extent - reach:
+            return False
+    return True

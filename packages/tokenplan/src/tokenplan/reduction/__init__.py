@@ -1,0 +1,1 @@
+"""The minimal token graph: orders that follow from others are implied."""

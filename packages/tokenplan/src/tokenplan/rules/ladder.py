@@ -1,0 +1,132 @@
+"""What removes an order or shows that it is needed: the cheapest proof first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tokenplan.footprints.integer_sets import ExhaustedError
+from tokenplan.rules import (
+    commuting,
+    cosets,
+    disjoint_boxes,
+    distinct_buffers,
+    empty_order,
+    first_iterations,
+    integer_sets,
+    loop_instances,
+    residues,
+    uniform_shifts,
+    value_enumeration,
+)
+from tokenplan.rules.candidate_orders import Place
+from tokenplan.rules.pair import (
+    Answer,
+    Conflict,
+    Pair,
+    Removed,
+    assumptions_of,
+)
+
+BUDGET = 200_000
+"""Operations of the integer set library per question: about 10 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One proof: its name in plans, and what it says in plain words."""
+
+    name: str
+    says: str
+    decide: Callable[[Pair], Answer]
+
+
+LADDER = tuple(
+    Rule(module.NAME, module.SAYS, module.decide)
+    for module in (
+        empty_order,
+        distinct_buffers,
+        commuting,
+        loop_instances,
+        disjoint_boxes,
+        first_iterations,
+        residues,
+        uniform_shifts,
+        cosets,
+    )
+)
+"""In order; the search with integer sets, which alone has a budget, comes after all."""
+
+NAMES = (*(rule.name for rule in LADDER), integer_sets.NAME, integer_sets.BUDGET)
+"""Every rule that an edge can name, the cheapest first."""
+
+
+class Verdict(NamedTuple):
+    """The answer on a pair, and the rule that gave it."""
+
+    rule: str
+    answer: Removed | Conflict
+
+
+def decide(pair: Pair, budget: int = BUDGET) -> Verdict:
+    """The first rule's answer; a pair that exhausts the budget is kept at its least distance."""
+    for rule in LADDER:
+        answer = rule.decide(pair)
+        if answer is not None:
+            return Verdict(rule.name, answer)
+    try:
+        answer = integer_sets.decide(pair, budget)
+    except integer_sets.OutOfBudgetError as given_up:
+        return Verdict(integer_sets.BUDGET, Conflict(given_up.distance))
+    assert answer is not None
+    return Verdict(integer_sets.NAME, answer)
+
+
+def decide_straight(before: Place, after: Place, budget: int = BUDGET) -> Verdict:
+    """The same for accesses outside of loops, where a conflict is found sooner than excluded."""
+    one, other = before.part, after.part
+    both = value_enumeration.values_of_both(one, other, budget)
+    if both is not None:
+        byte = value_enumeration.least_byte(*both)
+        if byte is not None:
+            name = integer_sets.NAME if one.size > 1 or other.size > 1 else first_iterations.NAME
+            return Verdict(name, Conflict((), one.moved(byte)))
+        if residues.are_disjoint(*both):
+            return Verdict(residues.NAME, Removed(assumptions_of(before, after)))
+        return decide(Pair(before, after, False), budget)
+    pair = Pair(before, after, False)
+    found = first_iterations.decide(pair)
+    if found is not None:
+        return Verdict(first_iterations.NAME, found)
+    found = value_enumeration.decide(pair, budget)
+    if isinstance(found, Conflict):
+        return Verdict(integer_sets.NAME, found)
+    return decide(pair, budget)
+
+
+def carried_by(pair: Pair, loop: str, budget: int = BUDGET) -> Conflict | None:
+    """The nearest conflict of iterations of `loop` whose outer loops are in one iteration.
+
+    Where the budget does not suffice, a conflict without a byte at the least distance.
+    """
+    outer = pair.shared.index(loop)
+    if outer < pair.fixed or not pair.trips[loop][1]:
+        return None
+    for rule in LADDER:
+        if isinstance(rule.decide(pair), Removed):
+            return None
+    try:
+        return integer_sets.carried_by(pair, outer, budget)
+    except ExhaustedError:
+        return Conflict(tuple(int(at == outer) for at in range(len(pair.shared))))
+
+
+def says(rule: str) -> str:
+    """What a rule's name means, in plain words."""
+    known = {entry.name: entry.says for entry in LADDER}
+    known |= {
+        integer_sets.NAME: integer_sets.SAYS,
+        integer_sets.BUDGET: integer_sets.BUDGET_SAYS,
+    }
+    return known[rule]

@@ -1,0 +1,47 @@
+"""Accesses outside of loops: every value of each digit, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokenplan.footprints import Values, least_common, values_of
+from tokenplan.rules.candidate_orders import Part
+from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
+
+Digits = Sequence[Values]
+"""The values of an access, digit by digit."""
+
+
+def decide(pair: Pair, budget: int) -> Answer:
+    """Removed or a byte that both touch; None inside of loops and where there are many values."""
+    if pair.source.loops or pair.sink.loops or not pair.is_exact:
+        return None
+    known: tuple[list[Values], list[Values]] = [], []
+    for levels in pair.levels:
+        for found, level in zip(known, levels, strict=True):
+            values = values_of(level)
+            if values is None or values.size > budget:
+                return None
+            found.append(values)
+    byte = least_byte(*known)
+    return Removed(pair.assumes) if byte is None else Conflict((), pair.byte(byte))
+
+
+def values_of_both(one: Part, other: Part, budget: int) -> tuple[Digits, Digits] | None:
+    """What `least_byte` takes; None where that is more work than the budget allows."""
+    a, b = one.values, other.values
+    if a is None or b is None or one.size > budget or other.size > budget:
+        return None
+    swizzle = one.access.swizzle
+    return (a, b) if swizzle is other.access.swizzle or swizzle == other.access.swizzle else None
+
+
+def least_byte(one: Digits, other: Digits) -> int | None:
+    """The least byte whose digits both accesses have, before any swizzle."""
+    byte = 0
+    for a, b in zip(one, other, strict=True):
+        least = least_common(a, b)
+        if least is None:
+            return None
+        byte += a.radix * least
+    return byte

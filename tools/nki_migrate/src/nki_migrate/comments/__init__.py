@@ -1,0 +1,1 @@
+"""Comments that the codemod reads and writes: suppressions and TODOs."""

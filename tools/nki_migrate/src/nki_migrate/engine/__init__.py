@@ -1,0 +1,1 @@
+"""Files through the version steps: text in, findings and text out."""

@@ -1,0 +1,408 @@
+"""One file through the steps: text in, findings and text out. Nothing is read or written here.
+
+The step 0.1 → 0.2 lowers device functions first, then runs its span rules (imports, decorators,
+launches) on the result; every later step is span rules only. Findings are reported in
+coordinates of the original text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Protocol
+
+from neuroncore.findings import Edit, Finding, Region, Safety, Severity
+from nki_migrate.comments.todos import MARK, mark_above, with_todos, without_stale_todos
+from nki_migrate.engine.call_graph import callers_first, receives_tile
+from nki_migrate.engine.excluded_kernels import (
+    imports_of_both_dialects,
+    kept_kernels,
+    only_kept,
+    report,
+)
+from nki_migrate.engine.file_state import FileState, result_of
+from nki_migrate.engine.remaining_constructs import header_lines, remaining_constructs
+from nki_migrate.engine.results import FileResult
+from nki_migrate.engine.unclear_names import unclear_names
+from nki_migrate.engine.version_detection import detect
+from nki_migrate.facts.dialects import MIXED
+from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
+from nki_migrate.index.line_map import LineMap
+from nki_migrate.rewriting import RewrittenFunction, apply_plan, plan_loops, rewrite_function
+from nki_migrate.rewriting.context.context import Inputs
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.functions.launch_grid import Launches, is_core_count
+from nki_migrate.rules import Rule, Site, all_rules, rewriting_rules, rules_by_node
+from nki_migrate.settings.request import VERSIONS, Request, VersionStep, steps_between
+
+
+class Suppressions(Protocol):
+    """What comments in the file ask to leave alone."""
+
+    def silences(self, rule_id: str, line: int) -> bool:
+        """Whether a finding of the rule on that line is suppressed (and note that it was used)."""
+        ...
+
+    def covers(self, first: int, last: int) -> bool:
+        """Whether one comment keeps every rule off all these lines (and note that it was used)."""
+        ...
+
+
+REWRITING_STEP = VersionStep("0.1", "0.2")
+"""The step that rewrites functions before its span rules."""
+
+
+def migrate_source(
+    text: str,
+    path: str,
+    request: Request,
+    project: Project | None = None,
+    suppressions: Suppressions | None = None,
+) -> FileResult:
+    """Run all selected steps on one file's text. Raises SyntaxError if the text does not parse."""
+    silenced = suppressions.silences if suppressions else lambda rule, line: False
+    state = FileState(path, request, project, silenced, text, text)
+    index = state.index()
+    found = {f.name: detect(f, index) for f in index.functions.values()}
+    forced = None if request.source_version == "auto" else request.source_version
+    state.starts = {n: forced or d.start or VERSIONS[-1] for n, d in found.items()}
+    state.starts |= dict.fromkeys(_with_open_todos(index), "0.1")
+    state.silent = {n: d.start is None and forced is None for n, d in found.items()}
+    unclear = unclear_names(index) if "0.1" in state.starts.values() else []
+    if unclear:
+        state.findings += [f for f in unclear if not silenced(f.rule, f.region.line)]
+        state.unfinished |= state.starts.keys()
+    else:
+        _exclude_kernels(state, index, suppressions)
+        _take_steps(state, index, forced)
+    return result_of(state, index, {n: d.name for n, d in found.items()})
+
+
+def _take_steps(state: FileState, index: FileIndex, forced: str | None) -> None:
+    steps = _steps(state, index, forced)
+    for step in steps:
+        if step == REWRITING_STEP:
+            _rewrite(state)
+        _apply_span_rules(state, step)
+    if REWRITING_STEP in steps:
+        _report_remaining(state)
+    if state.kept:
+        _report_mixed_imports(state, {i.local for i in index.imports if i.is_beta1})
+    state.text = without_stale_todos(state.text, state.before, state.findings)
+
+
+def _exclude_kernels(state: FileState, index: FileIndex, suppressions: Suppressions | None) -> None:
+    held = set(state.request.leave)
+    lines = {index.functions[n].node.end_lineno: n for n in held & index.functions.keys()}
+
+    def covers(first: int, last: int) -> bool:
+        return last in lines or (suppressions is not None and suppressions.covers(first, last))
+
+    state.kept = kept_kernels(index, state.starts, covers)
+    for function in index.functions.values():
+        if state.is_kept(function.node.lineno):
+            state.starts[function.name] = VERSIONS[-1]
+            state.unfinished.add(function.name)
+    state.findings += report(index, state.kept, held)
+
+
+def _with_open_todos(index: FileIndex) -> list[str]:
+    """Kernels that an earlier run left something of step 0.1 in."""
+    marks = [n for n, line in enumerate(index.source.lines, 1) if f"{MARK}NKI1" in line]
+    return [
+        f.name
+        for f in index.functions.values()
+        if any(_first_line(f) - 3 <= m <= (f.node.end_lineno or 0) for m in marks)
+    ]
+
+
+def _first_line(function: Function) -> int:
+    return min([function.node.lineno, *(d.lineno for d in function.node.decorator_list)])
+
+
+def _steps(state: FileState, index: FileIndex, forced: str | None) -> tuple[VersionStep, ...]:
+    starts = set(state.starts.values())
+    todo = f"{MARK}NKI1"
+    if any(i.is_beta1 for i in index.imports) or any(todo in x for x in index.source.lines):
+        starts.add("0.1")
+    if state.project is not None and any(_loops(state, x) for x in index.foreign_launches):
+        starts.add("0.1")
+    start = forced or min(starts, default=VERSIONS[-1])
+    target = VERSIONS[-1] if state.request.target == "auto" else state.request.target
+    if VERSIONS.index(start) >= VERSIONS.index(target):
+        return ()
+    steps = steps_between(start, target)
+    return steps[:1] if state.request.step else steps
+
+
+# -- step 0.1 → 0.2
+
+
+def _rewrite(state: FileState) -> None:
+    index = state.index()
+    lowered = _rewritten_functions(state, index)
+    changes = {s: c for r in lowered for s, c in r.changes.items()}
+    loops = [x for r in lowered for x in r.loops]
+    state.findings += [f for r in lowered for f in r.findings]
+    relaunch = [x for r in lowered for x in r.relaunch if x in index.launches]
+    relaunch += _foreign_relaunches(state, index)
+    for launch in relaunch:
+        edit, finding = _without_grid(index, launch)
+        state.findings.append(replace(finding, edits=(edit,), applied=True))
+    if not (loops or relaunch or any(c.touches for c in changes.values())):
+        return
+    text = apply_plan(state.text, index.source.tree, changes, loops)
+    state.text = _apply_relaunch(index, text, relaunch)
+
+
+def _launches(state: FileState, index: FileIndex, function: Function) -> Launches:
+    own = tuple((index, x) for x in index.launches if x.kernel == function.name)
+    return own + (state.project.launches(index, function.name) if state.project is not None else ())
+
+
+def _foreign_relaunches(state: FileState, index: FileIndex) -> list[Launch]:
+    """Launches of imported kernels whose grid becomes loops over there; others are reported."""
+    found = []
+    if not state.request.selects(rewriting_rules().id_of(Reason.LAUNCH_GRID)):
+        return []
+    for launch in index.foreign_launches:
+        if not launch.grid or (is_core_count(launch) and not _loops(state, launch)):
+            continue
+        kernel = state.project.kernel(launch.kernel) if state.project is not None else None
+        if kernel is not None and _agrees(state, index, launch, *kernel):
+            found.append(launch)
+        elif not state.silenced(rewriting_rules().id_of(Reason.LAUNCH_GRID), launch.call.lineno):
+            state.findings.append(_foreign_grid(index, launch))
+    return found
+
+
+def _loops(state: FileState, launch: Launch) -> bool:
+    """Whether the kernel of a launch, in its own file, turns its grid into loops."""
+    found = state.project.kernel(launch.kernel) if state.project is not None else None
+    if found is None:
+        return False
+    try:
+        return plan_loops(*found, _launches(state, *found)) is not None
+    except Cannot:
+        return False
+
+
+def _agrees(
+    state: FileState, index: FileIndex, launch: Launch, where: FileIndex, function: Function
+) -> bool:
+    """Whether the kernel, in its own file, takes over exactly the grid of this launch."""
+    others = tuple(
+        x for x in _launches(state, where, function) if x[0].source.path != index.source.path
+    )
+    try:
+        plan = plan_loops(where, function, (*others, (index, launch)))
+    except Cannot:
+        return False
+    return plan is not None and launch in plan.launches
+
+
+def _foreign_grid(index: FileIndex, launch: Launch) -> Finding:
+    return Finding(
+        rewriting_rules().id_of(Reason.LAUNCH_GRID),
+        place=index.source.region(launch.call),
+        severity=Severity.ERROR,
+        safety=Safety.MANUAL,
+        message=f"the bracket is a number of cores now; `{launch.kernel.rpartition('.')[2]}`"
+        " has to loop over this grid itself",
+    )
+
+
+def _rewritten_functions(state: FileState, index: FileIndex) -> list[RewrittenFunction]:
+    """Callers before the helpers they call, so that helpers know what they are called with."""
+    functions = [
+        f for f in index.functions.values() if index.device_function_of(_outside(index, f)) is None
+    ]  # a function inside a kernel is lowered with it
+    results, calls = [], dict[str, list]()
+    observed = state.request.observed.of_file(state.path, index.source)
+    for function in callers_first(index, functions):
+        if state.silent.get(function.name) and receives_tile(index, function, calls, observed):
+            state.starts[function.name] = "0.1"  # arithmetic on tiles needs no name of the language
+        if state.starts.get(function.name) != "0.1":
+            continue
+        launches = _launches(state, index, function)
+        is_mixed = detect(function, index).name == MIXED
+        inputs = Inputs(
+            index, function, state.request, rewriting_rules(), state.silenced, observed, is_mixed
+        )
+        here = rewrite_function(inputs, launches, calls.get(function.name))
+        for name, values in here.arguments.items():
+            calls.setdefault(name, []).extend(values)
+        if state.request.all_or_nothing and any(not f.applied for f in here.findings):
+            here = RewrittenFunction({}, [f for f in here.findings if not f.applied])
+        results.append(here)
+    return results
+
+
+def _outside(index: FileIndex, function: Function) -> ast.AST:
+    return index.parent(function.node) or index.source.tree
+
+
+def _without_grid(index: FileIndex, launch: Launch) -> tuple[Edit, Finding]:
+    assert launch.bracket is not None
+    span = index.source.span(launch.bracket)
+    edit = Edit(*span, index.source.segment(launch.bracket.value))
+    finding = Finding(
+        rewriting_rules().id_of(Reason.LAUNCH_GRID),
+        place=Region(index.source.path, *span),
+        severity=Severity.ERROR,
+        safety=Safety.SAFE,
+        message="the launch grid moves into the kernel as loops",
+        kernel=launch.kernel,
+    )
+    return edit, finding
+
+
+def _apply_relaunch(index: FileIndex, text: str, launches: list[Launch]) -> str:
+    """Remove the brackets of the same launches in the lowered text, found by their source."""
+    if not launches:
+        return text
+    source = Source(text, index.source.path)
+    wanted = {index.source.segment(x.bracket) for x in launches if x.bracket is not None}
+    edits = [
+        Edit(*source.span(n), source.segment(n.value))
+        for n in ast.walk(source.tree)
+        if isinstance(n, ast.Subscript) and source.segment(n) in wanted
+    ]
+    return apply_edits(source, edits)
+
+
+# -- span rules
+
+
+def _apply_span_rules(state: FileState, step: VersionStep) -> None:
+    index, origin = state.index(), state.origin()
+    rules = [r for r in all_rules().values() if r.step == step and r.hooks.check is not None]
+    edits: list[Edit] = []
+    left: list[tuple[Finding, ast.AST]] = []
+    for finding, node in _span_findings(state, index, rules, step):
+        line = origin.line(finding.region.line)
+        if state.is_kept(line) or state.silenced(finding.rule, line):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom) and only_kept(index, state.kept, node):
+            continue
+        applied = bool(finding.edits) and (
+            finding.safety is Safety.SAFE
+            or (finding.safety is Safety.UNSAFE and state.request.unsafe_fixes)
+        )
+        applied = applied and not _overlaps(edits, finding.edits)
+        if applied:
+            edits += [e for e in finding.edits if e not in edits]
+        elif finding.severity is Severity.ERROR:
+            left.append((finding, node))
+        state.findings.append(origin.moved(replace(finding, applied=applied)))
+    todos = with_todos(index, left) if state.request.todo == "comment" else []
+    state.text = apply_edits(index.source, [*edits, *todos])
+
+
+def _overlaps(taken: Iterable[Edit], new: Iterable[Edit]) -> bool:
+    return any(
+        a != b
+        and (a.line, a.column) < (b.end_line, b.end_column)
+        and (b.line, b.column) < (a.end_line, a.end_column)
+        for a in taken
+        for b in new
+    )
+
+
+def _span_findings(
+    state: FileState, index: FileIndex, rules: list[Rule], step: VersionStep
+) -> Iterable[tuple[Finding, ast.AST]]:
+    site = Site(index, state.request)
+    chosen = [r for r in rules if state.request.selects(r.id)]
+    wanted = rules_by_node(chosen)
+    nodes = [n for n in index.nodes if type(n) in wanted]
+    nodes.sort(key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)))
+    for node in nodes:
+        for rule in wanted[type(node)]:
+            assert rule.hooks.check is not None
+            for finding in rule.hooks.check(node, site):
+                start = state.starts.get(finding.kernel or "", step[0])
+                if start == step[0] or (start < step[0] and not rule.native):
+                    yield finding, node
+
+
+# -- what is left of 0.1
+
+
+def _report_remaining(state: FileState) -> None:
+    """Find 0.1 constructs without a finding: they get one, and their kernels are incomplete."""
+    index, origin = state.index(), state.origin()
+    left: dict[tuple[ast.stmt, str], tuple[Finding, ast.AST]] = {}
+    for function in index.functions.values():
+        started = state.starts.get(function.name) == "0.1"
+        if not started or index.device_function_of(_outside(index, function)) is not None:
+            continue
+        for found in remaining_constructs(function.node, index, state.request):
+            statement = index.statement_of(found.node)
+            assert statement is not None
+            around = (a for a in index.ancestors(found.node) if a is not index.source.tree)
+            state.unfinished |= {n for a in around if (n := getattr(a, "name", None))}
+            finding = Finding(
+                found.rule,
+                place=index.source.region(found.node),
+                severity=Severity.ERROR,
+                safety=Safety.MANUAL,
+                message=f"{found.text} is left of 0.1",
+                kernel=function.name,
+            )
+            if _is_known(state, index, origin, statement, finding) or _is_old_name(
+                index, statement
+            ):
+                continue
+            if mark_above(index.source.lines, header_lines(statement)[0]) is not None:
+                state.findings.append(origin.moved(finding))  # its TODO is there
+            else:
+                left.setdefault((statement, found.rule), (finding, found.node))
+    _report_manual(state, index, left.values())
+
+
+def _report_mixed_imports(state: FileState, moved: set[str]) -> None:
+    index = state.index()
+    _report_manual(state, index, list(imports_of_both_dialects(index, state.kept, moved)))
+
+
+def _report_manual(
+    state: FileState, index: FileIndex, found: Collection[tuple[Finding, ast.AST]]
+) -> None:
+    """Findings in the output, each with its TODO."""
+    origin = state.origin()
+    state.findings += [origin.moved(f) for f, _ in found]
+    if state.request.todo == "comment":
+        state.text = apply_edits(index.source, with_todos(index, found))
+
+
+def _is_old_name(index: FileIndex, statement: ast.stmt) -> bool:
+    """Whether a later step's TODO above says already that the old namespace is left (NKI3002)."""
+    above = header_lines(statement)[0] - 2
+    lines = index.source.lines
+    while above >= 0 and lines[above].lstrip().startswith("#"):
+        if f"{MARK}NKI3002" in lines[above]:
+            return True
+        above -= 1
+    return False
+
+
+# Index tensors stay where a statement that has a finding of its own reads them.
+_KEPT_FOR_OTHERS = {"NKI1150", "NKI1154"}
+
+
+def _is_known(
+    state: FileState, index: FileIndex, origin: LineMap, statement: ast.stmt, finding: Finding
+) -> bool:
+    """Whether the statement has a finding or a TODO already, or its rule is not selected."""
+    first, last = header_lines(statement)
+    lines = {origin.line(n) for n in range(first, last + 1)}
+    mine = [f for f in state.findings if f.kernel == finding.kernel and not f.applied]
+    line = origin.line(finding.region.line)
+    return (
+        not state.request.selects(finding.rule)
+        or any(f.region.line in lines for f in mine)
+        or (bool(mine) and (state.request.all_or_nothing or finding.rule in _KEPT_FOR_OTHERS))
+        or state.silenced(finding.rule, line)
+    )

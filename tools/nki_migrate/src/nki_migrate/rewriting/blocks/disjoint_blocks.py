@@ -1,0 +1,211 @@
+"""Whether no block of a tensor is worked on by two runs of the places that use it.
+
+The blocks of a place are what its indices come to over the loops around it and, in a helper, over
+the calls of that; two places are apart where the ranges of one index are.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.rewriting.blocks.function_tree import Tree, between, stored
+
+_RANGES = {"range", "affine_range", "sequential_range", "static_range"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a block tensor is used: which block, and what is around since its allocation."""
+
+    block: tuple[ast.expr, ...]
+    around: tuple[ast.stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """The blocks of a region's runs under one chain of loops: per dimension first and last."""
+
+    first: tuple[Poly, ...]
+    last: tuple[Poly, ...]
+
+
+def are_disjoint(tree: Tree, statement: ast.Assign, places: Sequence[Place]) -> bool:
+    """Whether no block is worked on by two runs of regions."""
+    found: list[_Runs] = []
+    for place in places:
+        runs = _runs(tree, statement, place)
+        if runs is None:
+            return False
+        found += runs
+    return all(_do_not_overlap(a, b) for a, b in combinations(found, 2))
+
+
+def _do_not_overlap(a: _Runs, b: _Runs) -> bool:
+    return any(
+        _is_negative(a.last[k] - b.first[k]) or _is_negative(b.last[k] - a.first[k])
+        for k in range(len(a.first))
+    )
+
+
+def _is_negative(poly: Poly) -> bool:
+    return poly.constant is not None and poly.constant < 0
+
+
+def _runs(tree: Tree, statement: ast.Assign, place: Place) -> list[_Runs] | None:
+    """One entry per chain of loops that leads to the region; None if two runs may share a block."""
+    at = next((k for k, s in enumerate(place.around) if isinstance(s, ast.FunctionDef)), None)
+    once = _Environment.of(tree)
+    if at is None:
+        runs = _in_chain(once, place.around, place)
+        return None if runs is None else [runs]
+    helper = place.around[at]
+    assert isinstance(helper, ast.FunctionDef)
+    if any(isinstance(s, ast.FunctionDef) for s in place.around[at + 1 :]):
+        return None
+    calls = _calls(tree, statement, helper)
+    if calls is None:
+        return None
+    found = []
+    for call, around in calls:
+        entered = once.entered(around)
+        passed = None if entered is None else entered.passed(helper, call)
+        if passed is None:
+            return None
+        runs = _in_chain(passed, place.around[at + 1 :], place)
+        if runs is None:
+            return None
+        found.append(runs)
+    return found
+
+
+def _calls(
+    tree: Tree, statement: ast.Assign, helper: ast.FunctionDef
+) -> list[tuple[ast.Call, tuple[ast.stmt, ...]]] | None:
+    """The statements `helper(…)`, each with what is around it; None if it is used otherwise."""
+    home = tree.path(statement)
+    if tree.helpers.count(helper.name) != 1 or tree.bindings(helper.name):
+        return None
+    found = []
+    for name in tree.names.get(helper.name, ()):
+        call = tree.parents[name]
+        if not isinstance(call, ast.Call) or not isinstance(tree.parents[call], ast.Expr):
+            return None
+        around = between(home, tree.path(call))
+        if around is None or any(isinstance(s, ast.FunctionDef) for s in around):
+            return None
+        found.append((call, around))
+    return found
+
+
+_OPERATIONS: dict[type[ast.operator], Callable[[Poly, Poly], Poly]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Environment:
+    """What names represent at a place, and from where to where its loops count."""
+
+    constant: frozenset[str]
+    values: Mapping[str, Poly]
+    ranges: Mapping[str, tuple[Poly, Poly]]
+
+    @staticmethod
+    def of(tree: Tree) -> _Environment:
+        return _Environment(frozenset(n for n in tree.names if tree.is_constant(n)), {}, {})
+
+    def number(self, node: ast.expr) -> Poly | None:
+        """An expression of numbers and names that mean one thing in the whole function."""
+        match node:
+            case ast.Constant(value=int(value)):
+                return Poly.number(value)
+            case ast.Name(id=name):
+                known = self.values.get(name)
+                return known or (Poly.atom(name) if name in self.constant else None)
+            case ast.BinOp(left=left, op=op, right=right):
+                a, b = self.number(left), self.number(right)
+                combine = _OPERATIONS.get(type(op))
+                return None if a is None or b is None or combine is None else combine(a, b)
+        return None
+
+    def entered(self, around: Sequence[ast.stmt]) -> _Environment | None:
+        """Inside these statements; None where a loop is not understood."""
+        here = self
+        for statement in around:
+            if isinstance(statement, ast.For):
+                inside = here._in_loop(statement)
+                if inside is None:
+                    return None
+                here = inside
+        return here
+
+    def _in_loop(self, loop: ast.For) -> _Environment | None:
+        call, target = loop.iter, loop.target
+        if not isinstance(target, ast.Name) or not isinstance(call, ast.Call):
+            return None
+        name = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+        if name not in _RANGES or not 1 <= len(call.args) <= 2:
+            return None
+        if target.id in (n for s in loop.body for n in stored(s)):
+            return None
+        bounds = [self.number(a) for a in call.args]
+        start = bounds[0] if len(bounds) == 2 else Poly.number(0)
+        stop = bounds[-1]
+        atom = f"{target.id} of line {loop.lineno}:{loop.col_offset}"
+        if start is None:
+            return None
+        stop = stop if stop is not None else Poly.atom(f"end of {atom}")
+        ranges = {**self.ranges, atom: (start, stop - Poly.number(1))}
+        return _Environment(self.constant, {**self.values, target.id: Poly.atom(atom)}, ranges)
+
+    def passed(self, helper: ast.FunctionDef, call: ast.Call) -> _Environment | None:
+        """Inside a function that is called with these arguments."""
+        names = [a.arg for a in helper.args.args]
+        given = dict(zip(names, call.args, strict=False))
+        given |= {k.arg: k.value for k in call.keywords if k.arg}
+        values = {n: self.number(v) for n, v in given.items()}
+        bound = {n for s in helper.body for n in stored(s)}
+        if bound & set(names) or len(given) != len(names) or len(call.args) > len(names):
+            return None
+        own = bound | set(names)
+        known = {n: v for n, v in self.values.items() if n not in own}
+        known |= {n: v for n, v in values.items() if v is not None}
+        return _Environment(self.constant - own, known, self.ranges)
+
+
+def _in_chain(outside: _Environment, around: Sequence[ast.stmt], place: Place) -> _Runs | None:
+    """The blocks of the runs inside these loops; None if two runs may be of one block."""
+    here = outside.entered(around)
+    if here is None:
+        return None
+    numbers = [here.number(i) for i in place.block]
+    if any(n is None for n in numbers):
+        return None
+    indices = [n for n in numbers if n is not None]
+    counted = set(here.ranges)
+    decided = {next(iter(n.atoms() & counted)) for n in indices if len(n.atoms() & counted) == 1}
+    if counted - decided or not all(_is_linear(n, counted) for n in indices):
+        return None
+    first, last = [], []
+    for number in indices:
+        low = high = number
+        for atom in number.atoms() & counted:
+            start, end = here.ranges[atom]
+            low, high = low.substitute(atom, start), high.substitute(atom, end)
+        if (low.atoms() | high.atoms()) & counted:  # a range that another loop decides
+            return None
+        first.append(low)
+        last.append(high)
+    return _Runs(tuple(first), tuple(last))
+
+
+def _is_linear(number: Poly, counted: set[str]) -> bool:
+    """Whether it grows with every loop variable in it, by a literal step."""
+    return all(len(m) == 1 and c > 0 for m, c in number.terms if any(atom in counted for atom in m))

@@ -1,0 +1,83 @@
+"""Calls of 0.1: their arguments by parameter name, and where their value goes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from neuroncore.surface import signature
+from nki_migrate.facts.values import Const, Tensor
+
+# `nl` functions by position (stubs of SDK 2.26); `nisa` functions are in neuroncore.surface.
+_TABLE = {
+    "nl.load": "src",
+    "nl.load_transpose2d": "src",
+    "nl.store": "dst value",
+    "nl.copy": "src",
+    "nl.shared_identity_matrix": "n dtype",
+    "nl.ndarray": "shape dtype",
+    "nl.zeros": "shape dtype",
+    "nl.ones": "shape dtype",
+    "nl.full": "shape fill_value dtype",
+    "nl.zeros_like": "a dtype",
+    "nl.empty_like": "a dtype",
+    "nl.broadcast_to": "src shape",
+    "nl.transpose": "x",
+    "nl.loop_reduce": "x op loop_indices",
+    "nl.matmul": "x y transpose_x",
+    "nl.where": "condition x y",
+    "nl.expand_dims": "data axis",
+}
+_SIGNATURES = {k: tuple(v.split()) for k, v in _TABLE.items()}
+_REDUCTIONS = ("sum", "max", "min", "prod", "mean", "var", "all")
+_SIGNATURES |= {f"nl.{n}": ("x", "axis") for n in (*_REDUCTIONS, "softmax")}
+
+
+def _parameters(name: str) -> tuple[str, ...]:
+    """The parameters of a function of 0.1 in order."""
+    module, _, own = name.partition(".")
+    written = signature(own, "0.1") if module == "nisa" else None
+    if written is not None:
+        return tuple(p.name for p in written.params)
+    return _SIGNATURES.get(name, ("x", "y"))
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call with its arguments by parameter name, in the order written."""
+
+    name: str
+    node: ast.Call
+    arguments: dict[str, ast.expr]
+
+    def get(self, name: str) -> ast.expr | None:
+        """An argument, or None if it was not given or is the literal None."""
+        node = self.arguments.get(name)
+        if isinstance(node, ast.Constant) and node.value is None:
+            return None
+        return node
+
+
+def bind(name: str, node: ast.Call) -> CallSite | None:
+    """The call's arguments by name; None if that is not known (`*args`, too many)."""
+    positional = _parameters(name)
+    if any(isinstance(a, ast.Starred) for a in node.args) or len(node.args) > len(positional):
+        return None
+    if any(k.arg is None for k in node.keywords):
+        return None
+    bound = dict(zip(positional, node.args, strict=False))
+    bound |= {k.arg: k.value for k in node.keywords if k.arg}
+    return CallSite(name, node, bound)
+
+
+@dataclass(slots=True)
+class Target:
+    """The place of a statement's value: `name`, or (added to) `view`."""
+
+    name: str | None = None
+    view: Tensor | None = None
+    accumulate: bool = False
+    reads: frozenset[str] = frozenset()  # names that the right-hand side mentions
+
+
+DONE = Const(None, "done")  # the value of a statement that was rewritten as a whole

@@ -1,0 +1,349 @@
+"""Creating tensors: buffers written out, fills as memset, block dimensions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from neuroncore.targets import resolve_target
+from nki_migrate.facts.values import (
+    Parameter,
+    Seq,
+    ShapeOf,
+    Storage,
+    Sym,
+    Tensor,
+    Unknown,
+    Value,
+)
+from nki_migrate.index import walk
+from nki_migrate.rewriting.blocks.regions import keep_for_regions, regions_here
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context, call_text
+from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
+from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
+from nki_migrate.rewriting.destinations.destination import note_write
+from nki_migrate.rewriting.destinations.memory import memory_of
+from nki_migrate.rewriting.destinations.psum_accumulation import is_zero
+from nki_migrate.rewriting.inference.observations import most_seen
+from nki_migrate.rewriting.views.view_text import spell
+
+_KNOWN = {"shape", "dtype", "buffer", "name", "fill_value", "mask", "lazy_initialization", "engine"}
+_ONE = Sym.number(1)
+PSUM_BANKS = resolve_target("trn1").psum_banks
+
+
+def create(ctx: Context, site: CallSite, target: Target | None) -> Value:
+    """`nl.ndarray(shape, dtype, buffer=…)`."""
+    made = _Creation(ctx, site)
+    if made.blocks:
+        return made.emit_blocks(target, fill=None)
+    if site.get("lazy_initialization") is not None:
+        return made.emit_tile(target, None)
+    made.write_out_buffer()
+    return made.kept(target)
+
+
+def create_filled(ctx: Context, site: CallSite, fill: str, target: Target | None) -> Value:
+    """`nl.zeros`, `nl.ones`, `nl.full`: an allocation and a memset."""
+    made = _Creation(ctx, site)
+    ctx.report(Reason.FILL, site.node, f"`{site.name}` is an allocation and a memset")
+    first_write = ctx.before.first_write.get(ctx.site(site.node))
+    fill_text: str | None = fill
+    if ctx.statement is not None:
+        ctx.made[ctx.site(site.node)] = ctx.statement
+    if made.buffer == "psum" and is_zero(fill) and first_write == "matmul":
+        message = "a PSUM accumulator starts with its first matmul, not with zeros"
+        ctx.report(Reason.PSUM_ZEROS, site.node, message)
+        fill_text = None
+    if made.blocks:
+        return made.emit_blocks(target, fill_text)
+    return made.emit_tile(target, fill_text)
+
+
+class _Creation:
+    """One allocation call, understood."""
+
+    def __init__(self, ctx: Context, site: CallSite) -> None:
+        self.ctx, self.site, self.node = ctx, site, site.node
+        unknown = set(site.arguments) - _KNOWN
+        if unknown:
+            raise Cannot(
+                Reason.DIRECT_ALLOCATION,
+                f"`{site.name}` with {', '.join(sorted(unknown))}=",
+                site.node,
+            )
+        self.shape_node = site.arguments.get("shape")
+        if self.shape_node is None:
+            raise Cannot(Reason.BUFFER, f"`{site.name}` without a shape", site.node)
+        memory = memory_of(ctx, site)
+        self.buffer, self.ring = memory.buffer, memory.ring
+        shape = ctx.value_of(self.shape_node)
+        self.dtype = as_dtype(ctx, site.get("dtype"))
+        self.shape, self.partition = self._understand(shape)
+        self.blocks = self.partition if self.buffer != "hbm" else 0
+        if self.blocks:
+            ctx.require(Reason.BLOCK_DIMENSIONS)
+        elif self.partition:
+            ctx.report(
+                Reason.HBM_PARTITION_MARK, site.node, "a tensor in HBM has no partition dimension"
+            )
+        if self.buffer != "hbm" and self.shape is not None and len(self.shape) < 2:
+            raise Cannot(
+                Reason.ONE_DIMENSIONAL_TILE,
+                "a one-dimensional tensor on chip: at least (P, 1) from 0.2 on",
+                self.node,
+            )
+
+    def _understand(self, shape: Value) -> tuple[tuple[Sym, ...] | None, int]:
+        if isinstance(shape, Seq):
+            sizes = tuple(as_number(self.ctx, v) for v in shape.items)
+            if any(s is None for s in sizes):
+                return None, 0
+            return tuple(s for s in sizes if s is not None), min(shape.partition_marks, default=0)
+        if isinstance(shape, ShapeOf | Unknown | Unsupported | Parameter):
+            return None, 0
+        raise Cannot(Reason.BUFFER, "a shape that is not understood", self.shape_node)
+
+    def _storage(self, name: str, *, blocks: int = 0, folded: bool = False) -> Storage:
+        return Storage(
+            name, self.shape, self.dtype, self.buffer, self.ctx.loops,
+            self.ctx.site(self.node), blocks=blocks, folded=folded, flat_name=name,
+            is_value=False,
+        )  # fmt: skip
+
+    # -- plain tensors
+
+    def write_out_buffer(self) -> None:
+        """`buffer=nl.sbuf` for the default; shared HBM for results."""
+        ctx, given = self.ctx, self.site.get("buffer")
+        if given is None:
+            ctx.report(Reason.BUFFER, self.node, "the buffer is written out: `nl.sbuf`")
+            text = text_of(ctx, self.node)
+            body = text[:-1].rstrip()
+            joint = "" if body.endswith((",", "(")) else ","
+            spaced = " " if not body.endswith("(") else ""
+            ctx.rewrites[self.node] = f"{body}{joint}{spaced}buffer={ctx.alias('nl')}.sbuf)"
+        elif ctx.index.canonical(given) in {"nl.hbm", "nl.private_hbm"} and self._is_returned():
+            ctx.report(Reason.OUTPUT_BUFFER, given, "a kernel returns tensors in `nl.shared_hbm`")
+            ctx.rewrites[given] = f"{ctx.alias('nl')}.shared_hbm"
+
+    def _is_returned(self) -> bool:
+        parent = self.ctx.index.parent(self.node)
+        names = {t.id for t in getattr(parent, "targets", ()) if isinstance(t, ast.Name)}
+        returns = [n for n in walk(self.ctx.function.node) if isinstance(n, ast.Return)]
+        returned = {x.id for r in returns for x in walk(r) if isinstance(x, ast.Name)}
+        return bool(names & returned)
+
+    def kept(self, target: Target | None) -> Value:
+        """The statement stays as written, apart from its rewrites."""
+        if target is None or target.name is None:
+            return Unknown(text_of(self.ctx, self.node))
+        self.ctx.kept.add(self.node)
+        return Tensor(self._storage(target.name), self.shape)
+
+    def emit_tile(self, target: Target | None, fill: str | None) -> Value:
+        """An allocation with a memset behind it, under the target's name or inside its view."""
+        ctx = self.ctx
+        if target is not None and target.view is not None:
+            view = target.view
+        else:
+            name = target.name if target and target.name else ctx.fresh_name("tile")
+            ctx.emit(f"{name} = {self._allocation()}")
+            view = Tensor(self._storage(name), self.shape)
+            ctx.scope.hold(name, view)
+            if target is None or not target.name:
+                ctx.temporaries.add(name)
+        if fill is not None:
+            nisa = ctx.alias("nisa")
+            if view.buffer == "hbm":
+                raise Cannot(
+                    Reason.FILL,
+                    "a filled tensor in HBM: memset writes on-chip memory only",
+                    self.node,
+                )
+
+            is_own = target is None or target.view is None
+            text = view.storage.name if is_own else spell(ctx, view)
+            ctx.emit_call(f"{nisa}.memset", [("dst", text), *self._filling(fill)], [])
+            if not (is_own and self._may_be_needless(fill)):
+                note_write(ctx, view, {}, "zero" if is_zero(fill) else "other")
+                view.storage.filled = is_own
+        return view
+
+    def _allocation(self, sizes: tuple[Sym, ...] | None = None) -> str:
+        ctx, nl = self.ctx, self.ctx.alias("nl")
+        assert self.shape_node is not None
+        shape = text_of(ctx, self.shape_node) if sizes is None else ctx.shape_text(sizes)
+        given = self.site.get("buffer")
+        buffer = text_of(ctx, given) if given is not None else f"{nl}.sbuf"
+        dtype = self.site.get("dtype")
+        if dtype is None:
+            raise Cannot(Reason.BUFFER, "an allocation without a dtype", self.node)
+        arguments = [("", shape), ("dtype", text_of(ctx, dtype)), ("buffer", buffer)]
+        return call_text(f"{nl}.ndarray", arguments, ctx.width - 12)
+
+    # -- block dimensions
+
+    def emit_blocks(self, target: Target | None, fill: str | None) -> Value:
+        """A list of tiles, or one tile with the blocks behind the partition dimension."""
+        ctx = self.ctx
+        if target is None or target.name is None or self.shape is None:
+            raise Cannot(
+                Reason.BLOCK_DIMENSIONS,
+                "a tensor with block dimensions that gets no name",
+                self.node,
+            )
+        wish = ctx.request.block_dims
+        regions = regions_here(ctx, self.node, self.blocks) if wish == "auto" else ()
+        if regions and (fill is None or len(regions) == 1):
+            return self._emit_local(target.name, fill, regions)
+        fold = wish == "fold" or (wish == "auto" and ctx.site(self.node) in ctx.before.folds)
+        b = self.blocks
+        if fold:
+            ctx.report(
+                Reason.BLOCK_DIMENSIONS,
+                self.node,
+                "block dimensions are folded behind the partition dimension",
+            )
+            order = (b, *range(b), *range(b + 1, len(self.shape)))
+            ctx.emit(f"{target.name} = {self._allocation(tuple(self.shape[i] for i in order))}")
+            if fill is not None:
+                filling = [("dst", target.name), *self._filling(fill)]
+                ctx.emit_call(f"{ctx.alias('nisa')}.memset", filling, [])
+        else:
+            ctx.report(
+                Reason.BLOCK_DIMENSIONS, self.node, "block dimensions become a list of tiles"
+            )
+            if self.buffer == "psum" and self._is_too_large_for_psum():
+                self._move_to_sbuf()
+            self._emit_list(target.name, fill)
+        tensor = Tensor(self._storage(target.name, blocks=b, folded=fold), self.shape)
+        if fill is not None and not self._may_be_needless(fill):
+            note_write(ctx, tensor, {}, "zero" if is_zero(fill) else "other")
+            tensor.storage.filled = True
+        return tensor
+
+    def _is_too_large_for_psum(self) -> bool:
+        """Whether a list of tiles, of at least a bank each, is more than there is of PSUM.
+
+        Sums of products have to stay there: they are made of no other memory.
+        """
+        ctx, site = self.ctx, self.ctx.site(self.node)
+        assert self.shape is not None
+        if site not in ctx.before.first_write:  # the first pass does not know yet
+            return False
+        if "product" in ctx.before.uses.get(site, ()):
+            ctx.seen.uses.setdefault(site, set()).add("product")  # for the next pass
+            return False
+        count = _ONE
+        for size in self.ring if self.ring is not None else self.shape[: self.blocks]:
+            count = count * size
+        return most_seen(ctx, count.poly) > PSUM_BANKS
+
+    def _move_to_sbuf(self) -> None:
+        ctx, given = self.ctx, self.site.get("buffer")
+        assert given is not None
+        message = f"more tiles than PSUM has banks ({PSUM_BANKS}): in SBUF"
+        ctx.report(Reason.BLOCK_DIMENSIONS, given, message)
+        ctx.rewrites[given] = f"{ctx.alias('nl')}.sbuf"
+        self.buffer = "sbuf"
+
+    def _emit_local(self, name: str, fill: str | None, regions: Sequence[ast.stmt]) -> Value:
+        """Nothing here: a tile at the head of each region (see local_tiles)."""
+        ctx = self.ctx
+        assert self.shape is not None
+        ctx.report(
+            Reason.BLOCK_DIMENSIONS,
+            self.node,
+            f"`{name}` is one tile wherever it is used: made there",
+        )
+        lines = [f"{name} = {self._allocation(self.shape[self.blocks :])}"]
+        if fill is not None:
+            filling = [("dst", name), *self._filling(fill)]
+            lines.append(call_text(f"{ctx.alias('nisa')}.memset", filling, 72))
+        storage = self._storage(name, blocks=self.blocks)
+        storage.alone = True
+        storage.written = fill is not None and not self._may_be_needless(fill)
+        storage.filled = storage.written
+        if storage.filled:
+            ctx.wrote(storage, "other")
+            storage.given = fill is None or not is_zero(fill)
+        keep_for_regions(ctx, regions, storage, lines)
+        return Tensor(storage, self.shape)
+
+    def _may_be_needless(self, fill: str) -> bool:
+        """Whether the first use of the tile may tell that its zeros need not be."""
+        return self.buffer == "psum" and is_zero(fill)
+
+    def _filling(self, fill: str) -> list[tuple[str, str]]:
+        engine = self.site.get("engine")
+        given = [] if engine is None else [("engine", text_of(self.ctx, engine))]
+        return [("value", fill), *given]
+
+    def _emit_list(self, name: str, fill: str | None) -> None:
+        """The tiles; where blocks share them (`ring`) first those, then the list of blocks."""
+        ctx, b, ring = self.ctx, self.blocks, self.ring
+        assert self.shape is not None
+        blocks = self.shape[:b]
+        if ring is not None:
+            ring = ring or (_ONE,) * b
+            if len(ring) != b:
+                raise Cannot(
+                    Reason.DIRECT_ALLOCATION, "a count of tiles for other dimensions", self.node
+                )
+        if ring is None or all(
+            ctx.facts.same(r.poly, s.poly) for r, s in zip(ring, blocks, strict=True)
+        ):
+            self._emit_tiles(name, blocks, fill)
+            return
+        self._reject_shared_sums()
+        shared = ctx.fresh_name(f"{name}_buffers")
+        self._emit_tiles(shared, ring, fill)
+        lists = [name, *(ctx.fresh_name(f"{name}_row") for _ in range(b - 1))]
+        counters = [ctx.fresh_name(f"i_{name}") for _ in range(b)]
+        for depth in range(b):
+            pad = "    " * depth
+            ctx.emit(f"{pad}{lists[depth]} = []")
+            ctx.emit(f"{pad}for {counters[depth]} in range({ctx.spell(blocks[depth])}):")
+        places = "".join(
+            "[0]" if r.value == 1 else f"[{c} % {ctx.spell(r, 2)}]"
+            for c, r in zip(counters, ring, strict=True)
+        )
+        ctx.emit("    " * b + f"{lists[-1]}.append({shared}{places})")
+        for depth in range(b - 1, 0, -1):
+            ctx.emit("    " * depth + f"{lists[depth - 1]}.append({lists[depth]})")
+
+    def _reject_shared_sums(self) -> None:
+        """0.1 began every block's sum anew; a tile that blocks share adds to the sum before."""
+        site = self.ctx.site(self.node)
+        if self.buffer == "psum" and "product" in self.ctx.before.uses.get(site, ()):
+            self.ctx.seen.uses.setdefault(site, set()).add("product")  # for the next pass
+            raise Cannot(
+                Reason.PSUM_ACCUMULATION,
+                "blocks that share a PSUM tile and sum products in it: the first product of each"
+                " has to replace what is there",
+                self.node,
+            )
+
+    def _emit_tiles(self, name: str, sizes: tuple[Sym, ...], fill: str | None) -> None:
+        ctx, b = self.ctx, self.blocks
+        assert self.shape is not None
+        lists = [name, *(ctx.fresh_name(f"{name}_row") for _ in range(b - 1))]
+        for depth in range(b):
+            pad = "    " * depth
+            ctx.emit(f"{pad}{lists[depth]} = []")
+            ctx.emit(f"{pad}for _ in range({ctx.spell(sizes[depth])}):")
+        pad = "    " * b
+        tile = self._allocation(self.shape[b:])
+        if fill is None:
+            lines = [f"{lists[-1]}.append({tile})"]
+        else:
+            fresh = ctx.fresh_name(f"{name}_tile")
+            filling = [("dst", fresh), *self._filling(fill)]
+            lines = [f"{fresh} = {tile}", call_text(f"{ctx.alias('nisa')}.memset", filling, 60)]
+            lines.append(f"{lists[-1]}.append({fresh})")
+        for line in lines:
+            ctx.emit(pad + line.replace("\n", "\n" + pad))
+        for depth in range(b - 1, 0, -1):
+            ctx.emit("    " * depth + f"{lists[depth - 1]}.append({lists[depth]})")

@@ -1,0 +1,321 @@
+"""Where the result of an instruction goes: a new tile, a view of an existing one, or a temporary.
+
+Allocations are written at the very place of the producing statement (trap T2), under the
+assigned name. If the name still names an operand, the tile is reused when that is provably the
+same, else the new one gets another name first (trap T3).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
+from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, Value, is_none
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context, call_text
+from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
+from nki_migrate.rewriting.context.source_text import as_number
+from nki_migrate.rewriting.destinations.psum_accumulation import note_given
+from nki_migrate.rewriting.inference.observations import guard, is_seen_float32, require_floating
+from nki_migrate.rewriting.inference.promotion import Guess, float32
+from nki_migrate.rewriting.views.index_tensors import Region, region_of
+from nki_migrate.rewriting.views.view_text import Limits, home, is_whole, spell, storage_dims
+
+Operand = Tensor | str
+VIEW_DIMENSIONS = 5  # NKI: NkiTensor views
+
+
+_ASSUMED = "assumed"  # what an assert rests on that nothing was seen of
+
+
+def allocate(
+    ctx: Context,
+    name: str,
+    shape: tuple[Sym, ...] | str,
+    dtype: DType,
+    buffer: str,
+    node: ast.AST,
+) -> Tensor:
+    """Emit `name = nl.ndarray(shape, dtype=…, buffer=…)`."""
+    nl = ctx.alias("nl")
+    text = shape if isinstance(shape, str) else ctx.shape_text(shape)
+    region = "shared_hbm" if buffer == "hbm" else buffer
+    arguments = [("", text), ("dtype", ctx.dtype_text(dtype)), ("buffer", f"{nl}.{region}")]
+    ctx.emit(f"{name} = {call_text(f'{nl}.ndarray', arguments, ctx.width - len(name) - 3)}")
+    dims = None if isinstance(shape, str) else shape
+    like = ctx.likes.get(shape) if isinstance(shape, str) else None
+    storage = Storage(name, dims, dtype, buffer, ctx.loops, ctx.site(node))
+    storage.is_value, storage.like = True, like
+    ctx.scope.held[name] = storage  # from here on the name holds nothing else
+    return Tensor(storage, dims)
+
+
+def temporary(
+    ctx: Context,
+    hint: str,
+    shape: tuple[Sym, ...] | str,
+    dtype: DType,
+    buffer: str,
+    node: ast.AST,
+) -> Tensor:
+    """A tile under a name of our own."""
+    name = ctx.fresh_name(hint)
+    ctx.temporaries.add(name)
+    return allocate(ctx, name, shape, dtype, buffer, node)
+
+
+def destination(
+    ctx: Context,
+    target: Target | None,
+    shape: tuple[Sym, ...] | str,
+    dtype: DType | None,
+    buffer: str,
+    node: ast.AST,
+    *,
+    hint: str,
+    in_place: bool = False,
+    guess: Guess | None = None,
+    computes: bool | None = None,
+) -> Tensor:
+    """The tensor that the instruction at `node` writes to.
+
+    `computes` of a result that is computed: whether all of it is. Where it is rounded to a dtype of
+    its own before it gets into a tile of another dtype, it needs a tile of its own, too.
+    """
+    if target is not None and target.view is not None:
+        held = target.view.dtype
+        if computes is not None and dtype is None and guess is not None and held is not None:
+            dtype = held if held.key in guess.stored else _guessed(ctx, node, guess)
+        if computes is not None and dtype is not None and _rounds(dtype, target.view):
+            if not computes:
+                if is_seen_float32(ctx, dtype, float32(ctx).text):
+                    return target.view
+                text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
+                raise Cannot(Reason.RESULT_DTYPE, text, node)
+            return temporary(ctx, hint, shape, dtype, buffer, node)
+        return target.view
+    if dtype is None:
+        dtype = _guessed(ctx, node, guess)
+    name = target.name if target else None
+    if name is None:
+        if isinstance(node, ast.Call):
+            ctx.report(Reason.NESTED_CALL, node, "a nested call gets a tile of its own")
+        return temporary(ctx, hint, shape, dtype, buffer, node)
+    if target is not None and _still_needed(ctx, name, target.reads):
+        old = ctx.scope.values[name]
+        if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
+            return old  # type: ignore[return-value]
+        return temporary(ctx, f"{name}_{hint}", shape, dtype, buffer, node)
+    return allocate(ctx, name, shape, dtype, buffer, node)
+
+
+def _rounds(dtype: DType, view: Tensor) -> bool:
+    """Whether the dtype of a result may keep less than the tile that it is assigned to would."""
+    held = view.dtype
+    return held is not None and dtype.key not in {held.key, FLOAT32, BOOL}
+
+
+def _still_needed(ctx: Context, name: str, reads: frozenset[str]) -> bool:
+    """Whether the right-hand side reads the tile that `name` alone holds, or a view of it."""
+    if not isinstance(ctx.scope.values.get(name), Tensor):
+        return False
+    held = ctx.scope.held.get(name)
+    if name in reads:
+        return True
+    read = [v for n in reads if isinstance(v := ctx.scope.values.get(n), Tensor)]
+    return any(v.dims is not None and v.storage is held for v in read)
+
+
+def finish(ctx: Context, name: str, result: Tensor, *, kept: bool = False) -> Tensor:
+    """After the instruction: the assigned name represents the result. `kept`: the text says so."""
+    storage, old = result.storage, result.storage.name
+    if kept and storage.is_value and old != name and result.dims is None:
+        storage.name = name
+        ctx.scope.held.pop(old, None)
+    elif not old.isidentifier() and result.dims is None:  # a reshape gets the name it was given
+        ctx.emit(f"{name} = {spell(ctx, result)}")
+        storage.name, storage.mentions = name, None
+    elif old != name and old.isidentifier():
+        ctx.emit(f"{name} = {spell(ctx, result)}")
+        if old in ctx.temporaries and result.dims is None:
+            ctx.temporaries.discard(old)
+            ctx.scope.held.pop(old, None)
+            storage.name = name
+    ctx.scope.bind(name, result)
+    if storage.name.isidentifier():
+        ctx.scope.hold(name, result)
+    return result
+
+
+def _guessed(ctx: Context, node: ast.AST, guess: Guess | None) -> DType:
+    """The dtype that a guess comes to: proved by the only store, or resting on its assumption."""
+    if guess is None:
+        if ctx.final:
+            raise Cannot(Reason.RETURNED_VALUE, "the dtype of the result is not known", node)
+        return DType("?", "?")
+    if not ctx.final:
+        return guess.dtype
+    uses = ctx.before.uses.get(ctx.site(node), set())
+    stored = ctx.before.stored.get(next(iter(uses))) if len(uses) == 1 else None
+    if stored is not None and stored.key in guess.stored:
+        ctx.basis.append(f"the tile is only stored, as {stored.text}")
+        return stored
+    if guess.against is not None:
+        raise Cannot(Reason.RESULT_DTYPE, f"{guess.message}, and {guess.against}", node)
+    ctx.report(Reason.RESULT_DTYPE, node, guess.message, assumption=guess.assumption)
+    _assert(ctx, guess)
+    return guess.dtype
+
+
+def _assert(ctx: Context, guess: Guess) -> None:
+    """What a guess rests on, as asserts in front of the statement."""
+
+    if guess.equal is not None:
+        other, known = sorted(guess.equal, key=lambda d: d.is_known)
+        guard(ctx, f"{ctx.dtype_text(other)} == {ctx.dtype_text(known)}", _ASSUMED)
+    if guess.floating is not None:
+        require_floating(ctx, guess.floating, float32(ctx).text, _ASSUMED)
+    if guess.number is not None:
+        number, tile = guess.number
+        either_way = "" if tile.is_known else f" or {ctx.dtype_text(tile)} == {float32(ctx).text}"
+        guard(ctx, f"isinstance({number}, float){either_way}", _ASSUMED)
+
+
+def _may_reuse(
+    ctx: Context, old: Value, shape: tuple[Sym, ...] | str, dtype: DType, buffer: str
+) -> bool:
+    assert isinstance(old, Tensor)
+    storage = old.storage
+    others = [
+        n for n, v in ctx.scope.values.items() if isinstance(v, Tensor) and v.storage is storage
+    ]
+    return (
+        not isinstance(shape, str)
+        and old.dims is None
+        and old.shape is not None
+        and storage.buffer == buffer
+        and storage.loops == ctx.loops
+        and storage.dtype is not None
+        and storage.dtype.key == dtype.key
+        and len(shape) == len(old.shape)
+        and all(ctx.facts.same(a.poly, b.poly) for a, b in zip(shape, old.shape, strict=True))
+        and len(others) == 1
+        and storage.site not in ctx.aliased
+        and not storage.blocks
+    )
+
+
+# -- regions
+
+
+def mask_region(ctx: Context, site: CallSite, shape: tuple[Sym, ...] | None) -> Region | None:
+    """The region that `mask=` leaves; None without a mask."""
+    node = site.arguments.get("mask")
+    if node is None:
+        return None
+
+    value = ctx.value_of(node)
+    if is_none(value):
+        ctx.report(Reason.NO_MASK, node, "`mask=None` goes")
+        return None
+    if not isinstance(value, Mask):
+        why = "arrives as a parameter" if as_number(ctx, value) else "is not understood"
+        detail = value.text if isinstance(value, Unsupported) else f"the mask {why}"
+        raise Cannot(Reason.OTHER_MASK, detail, node)
+    if shape is None:
+        raise Cannot(Reason.RECTANGULAR_MASK, "a mask on an access whose shape is not known", node)
+    return region_of(ctx, value, shape, node)
+
+
+def valid_limits(ctx: Context, tensor: Tensor) -> dict[int, Sym]:
+    """Axes of a view along which only part of the tile was ever filled (trap T5)."""
+    valid = tensor.storage.valid
+    if not valid:
+        return {}
+    if tensor.dims is None:
+        return dict(valid)
+    found = {}
+    for k, dim in enumerate(storage_dims(tensor) or ()):
+        if k not in valid or len(dim.terms) != 1 or tensor.shape is None:
+            continue
+        axis, step = dim.terms[0]
+        full = tensor.storage.shape
+        if full is None or dim.offset.value != 0 or step.value != 1:
+            continue
+        if ctx.facts.same(tensor.shape[axis].poly, full[k].poly):
+            found[axis] = valid[k]
+    return found
+
+
+def cut(tensor: Tensor, limits: Limits, rank: int) -> dict[int, Sym]:
+    """The limits that apply to an operand: not along axes that it broadcasts."""
+    if tensor.shape is None:
+        return dict(limits)
+    shift = rank - len(tensor.shape)
+    return {
+        a - shift: n for a, n in limits.items() if a >= shift and tensor.shape[a - shift].value != 1
+    }
+
+
+def emit(
+    ctx: Context,
+    instruction: str,
+    dst: Tensor,
+    operands: Sequence[tuple[str, Operand]],
+    region: Region | None,
+    *,
+    rank: int,
+    kind: str = "other",
+) -> None:
+    """Emit `nisa.f(dst=…, …)`, every tensor cut to the region."""
+    limits = region.limits if region else {}
+    if dst.shape is not None and len(dst.shape) > VIEW_DIMENSIONS:
+        size = f"a tile of {len(dst.shape)} dimensions"
+        raise Cannot(Reason.FOLDED_AXES, f"{size}: an instruction takes at most {VIEW_DIMENSIONS}")
+    arguments = [("dst", spell(ctx, dst, cut(dst, limits, rank)))]
+    for name, operand in operands:
+        if isinstance(operand, Tensor):
+            ctx.use(operand, "op")
+            arguments.append((name, spell(ctx, operand, cut(operand, limits, rank))))
+        else:
+            arguments.append((name, operand))
+    nisa = ctx.alias("nisa")
+    ctx.emit_call(f"{nisa}.{instruction}", arguments, region.guards if region else [])
+    note_write(ctx, dst, limits, kind)
+
+
+def note_write(ctx: Context, dst: Tensor, limits: Limits, kind: str) -> None:
+    """Remember what a write leaves: which part is filled, and that it was written."""
+    storage = dst.storage
+    ctx.wrote(storage, kind)
+    first = not storage.written
+    storage.written = True
+    if kind == "other":
+        note_given(ctx, storage)
+    if not is_whole(ctx, dst) or storage.blocks:
+        if not first:
+            return
+    elif first and limits:
+        storage.valid = dict(limits)
+    elif not limits:
+        storage.valid = {}
+
+
+def whole_shape(ctx: Context, tensor: Tensor) -> tuple[Sym, ...] | str:
+    """The shape, or the text `x.shape` when the rank is not known."""
+    if tensor.shape is not None:
+        return tensor.shape
+    if tensor.dims is not None:
+        text = f"{tensor.storage.name}{tensor.written or '[…]'}"
+        raise Cannot(
+            Reason.UNKNOWN_RANK,
+            f"the shape of `{text}` is not known: unpack or assert the shape, or use --assume",
+        )
+    storage = tensor.storage
+    text = f"{home(ctx, storage)}.shape"
+    if storage.like is None:
+        ctx.likes_made += 1
+        storage.like = f"{storage.name}#{ctx.likes_made}"
+    ctx.likes[text] = storage.like
+    return text

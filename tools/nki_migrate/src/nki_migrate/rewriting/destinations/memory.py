@@ -1,0 +1,120 @@
+"""Where a tensor is to lie: `buffer=`, and what becomes of an address of its own.
+
+From 0.2 on the compiler places tiles by itself. An address goes; what it said about reuse stays:
+block i of `mod_alloc(num_free_tiles=(k,))` was tile i modulo k, and the list of tiles is made so.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from nki_migrate.facts.values import Ref, Seq, Sym
+from nki_migrate.rewriting.context.call_site import CallSite
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.source_text import as_number, text_of
+
+BUFFERS = {
+    "nl.sbuf": "sbuf", "nl.psum": "psum", "nl.hbm": "hbm", "nl.shared_hbm": "hbm",
+    "nl.private_hbm": "hbm",
+}  # fmt: skip
+_STRINGS = {"sbuf": "nl.sbuf", "psum": "nl.psum", "hbm": "nl.hbm", "shared_hbm": "nl.shared_hbm",
+            "private_hbm": "nl.private_hbm"}  # fmt: skip
+_RINGS = {
+    "ncc.sbuf.mod_alloc": ("num_free_tiles", "num_par_tiles"),
+    "ncc.psum.mod_alloc": ("num_bank_tiles", "num_free_tiles", "num_par_tiles"),
+}
+_ADDRESSES = ("base_addr", "base_bank", "base_partition")
+# How the address was given: the rule that speaks of it
+_RULES = {
+    "ncc.sbuf.mod_alloc": Reason.SBUF_RING, "ncc.psum.mod_alloc": Reason.PSUM_RING,
+    "ncc.sbuf.alloc": Reason.ALLOCATION_FUNCTION, "ncc.psum.alloc": Reason.ALLOCATION_FUNCTION,
+}  # fmt: skip
+_WAYS = (["mod_alloc"], ["auto_alloc"], ["alloc"])
+_PLACED = "a tensor with an address of its own (direct allocation)"
+_GOES = "the compiler places tiles: the address goes"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Where a tensor lies; `ring` is how many tiles its blocks share, per block dimension."""
+
+    buffer: str
+    ring: tuple[Sym, ...] | None = None
+
+
+def memory_of(ctx: Context, site: CallSite) -> Memory:
+    """What `buffer=` says. Raises Cannot for what is not known here."""
+    node = site.get("buffer")
+    if node is None:
+        return Memory("sbuf")
+    if isinstance(node, ast.Constant) and node.value in _STRINGS:
+        canonical = _STRINGS[node.value]
+        ctx.report(Reason.BUFFER_STRING, node, f"buffers are objects: `{canonical}`")
+        ctx.rewrites[node] = f"{ctx.alias('nl')}.{canonical[3:]}"
+        return Memory(BUFFERS[canonical])
+    placed = _function(ctx, node.func) if isinstance(node, ast.Call) else None
+    if placed is not None and placed.startswith("ncc."):
+        return _placed(ctx, node, placed)  # type: ignore[arg-type]
+    value = ctx.value_of(node)
+    if isinstance(value, Ref) and value.name in BUFFERS:
+        return Memory(BUFFERS[value.name])
+    seen = _seen(ctx, site.node)
+    if seen is not None and _is_made_here(ctx, node):
+        ctx.report(Reason.DIRECT_ALLOCATION, node, _GOES)
+        ctx.rewrites[node] = f"{ctx.alias('nl')}.{seen}"
+        return Memory(seen)
+    if isinstance(value, Ref) or "alloc" in text_of(ctx, node):
+        raise Cannot(Reason.DIRECT_ALLOCATION, _PLACED, node)
+    raise Cannot(Reason.BUFFER, "a buffer that is not known here", node)
+
+
+def _function(ctx: Context, node: ast.expr) -> str | None:
+    """The canonical name of what is called, also under a name that the module gives it."""
+    if isinstance(node, ast.Name) and node.id not in ctx.scope.values:
+        node = ctx.index.constant(node.id) or node
+    return ctx.index.canonical(node)
+
+
+def _seen(ctx: Context, node: ast.Call) -> str | None:
+    """Where the runs put the tensor."""
+    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    if seen is None or seen.memory not in {"sbuf", "psum"}:
+        return None
+    ctx.basis.append(f"observed in {len(seen.runs)} run(s): the tensor is in {seen.memory}")
+    return seen.memory
+
+
+def _is_made_here(ctx: Context, node: ast.expr) -> bool:
+    """Whether the buffer is what a call gives, not what the caller of the kernel passes."""
+    return isinstance(node, ast.Call) or (
+        isinstance(node, ast.Name) and node.id not in ctx.function.parameters
+    )
+
+
+def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
+    buffer, rule = canonical.split(".")[1], _RULES.get(canonical, Reason.DIRECT_ALLOCATION)
+    if buffer not in {"sbuf", "psum"} or canonical.split(".")[2:] not in _WAYS:
+        raise Cannot(rule, _PLACED, node)
+    given = {k.arg: k.value for k in node.keywords}
+    rings = [_ring(ctx, given[k], rule) for k in _RINGS.get(canonical, ()) if k in given]
+    rings = [r for r in rings if r and any(size.value != 1 for size in r)]
+    if len(rings) > 1 or (canonical in _RINGS and (None in given or node.args)):
+        raise Cannot(rule, "tiles counted in more than one direction", node)
+    ctx.report(rule, node, _GOES)
+    ctx.rewrites[node] = f"{ctx.alias('nl')}.{buffer}"
+    counted = (v for k, v in given.items() if k in _ADDRESSES)
+    ctx.addresses |= {n.id for v in counted for n in ast.walk(v) if isinstance(n, ast.Name)}
+    if canonical not in _RINGS:  # a function placed each block; the compiler does now
+        return Memory(buffer)
+    return Memory(buffer, rings[0] if rings else ())
+
+
+def _ring(ctx: Context, node: ast.expr, rule: Reason) -> tuple[Sym, ...]:
+    value = ctx.value_of(node)
+    items = value.items if isinstance(value, Seq) else (value,)
+    sizes = [as_number(ctx, item) for item in items]
+    if any(size is None for size in sizes):
+        raise Cannot(rule, "a number of tiles that is not known here", node)
+    return tuple(size for size in sizes if size is not None)

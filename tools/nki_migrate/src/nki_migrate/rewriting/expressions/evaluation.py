@@ -1,0 +1,384 @@
+"""Abstract evaluation of kernel expressions.
+
+`value_of` finds out what an expression represents. A call that makes a tile is rewritten on the
+way: its instructions are emitted and the value is the new tile, so nested calls unfold in
+evaluation order. Parts that need another spelling in 0.2 are noted in
+`ctx.rewrites`; `text_of` puts them into the source text.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from neuroncore.targets import resolve_target
+from nki_migrate.facts.dtypes import NUMPY_NAMES, DType
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import (
+    Const,
+    Grid,
+    Index,
+    Mask,
+    Ref,
+    Seq,
+    ShapeOf,
+    Sym,
+    Tensor,
+    Unknown,
+    Value,
+)
+from nki_migrate.index import children, walk
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
+from nki_migrate.rewriting.context.source_text import as_number, text_of
+from nki_migrate.rewriting.expressions.compile_time_calls import KNOWN_CALLS, builtin_name
+from nki_migrate.rewriting.expressions.deferred_code import SCOPED, stays_inside
+from nki_migrate.rewriting.inference.observations import refined
+from nki_migrate.rewriting.operations.calls import rewrite_call
+from nki_migrate.rewriting.operations.operators import (
+    binary_operator,
+    comparison_operator,
+    unary_operator,
+)
+from nki_migrate.rewriting.views.index_tensors import (
+    compare,
+    conjoin,
+    index_arithmetic,
+    number_arithmetic,
+    relation_of,
+)
+from nki_migrate.rewriting.views.subscripts import access, is_colon
+from nki_migrate.rewriting.views.tensors import as_tensor, dimension
+from nki_migrate.rewriting.views.view_text import home, own_dtype
+
+_TARGET = resolve_target("trn1")  # `nl.tile_size` has the limits of NeuronCore-v2
+TILE_SIZES = {
+    "nl.tile_size.pmax": _TARGET.partitions,
+    "nl.tile_size.psum_fmax": _TARGET.psum_bank_bytes // 4,
+    "nl.tile_size.gemm_stationary_fmax": _TARGET.stationary_free_max,
+    "nl.tile_size.gemm_moving_fmax": _TARGET.moving_free_max,
+}
+_FLOAT32_MIN = "-3.4028235e38"
+_AXES = {"p": 0, "x": 1, "y": 2, "z": 3}
+
+
+def evaluate(ctx: Context, node: ast.expr) -> Value:
+    """What an expression represents."""
+    evaluate_kind = EXPRESSIONS.get(type(node))
+    if evaluate_kind is None:
+        with stays_inside(ctx, node, "an expression that is not taken apart"):
+            _visit_children(ctx, node)
+        return Unknown(ctx.index.source.segment(node))
+    return refined(ctx, node, evaluate_kind(ctx, node))
+
+
+def _visit_children(ctx: Context, node: ast.AST) -> None:
+    for child in children(node):
+        if isinstance(child, ast.expr):
+            ctx.value_of(child)
+        elif not isinstance(child, ast.expr_context | ast.operator):
+            _visit_children(ctx, child)
+
+
+def _constant(ctx: Context, node: ast.Constant) -> Value:
+    if isinstance(node.value, int) and not isinstance(node.value, bool):
+        return Sym(Poly.number(node.value), ctx.index.source.segment(node))
+    return Const(node.value, ctx.index.source.segment(node))
+
+
+def _name(ctx: Context, node: ast.Name) -> Value:
+    if node.id in ctx.scope.values:
+        return ctx.scope.values[node.id]
+    canonical = ctx.index.canonical(node)
+    if canonical:
+        return _reference(ctx, node, canonical)
+    constant = ctx.index.constant(node.id)
+    number = as_number(ctx, ctx.value_of(constant)) if constant is not None else None
+    if number is None:
+        return Unknown(node.id)
+    return Sym(number.poly, node.id, is_float=number.is_float)
+
+
+def _reference(ctx: Context, node: ast.expr, canonical: str) -> Value:
+    if canonical in TILE_SIZES:
+        return Sym(Poly.number(TILE_SIZES[canonical]), ctx.index.source.segment(node))
+    if canonical in {"nl.fp32.min", "nisa.fp32.min", "nl.bfp16.min"}:
+        ctx.report(Reason.FLOAT_LIMIT, node, f"`{canonical}` is gone; its value is a literal")
+        ctx.rewrites[node] = _FLOAT32_MIN
+        return Const(-3.4028235e38, _FLOAT32_MIN)
+    module, _, name = canonical.partition(".")
+    if module == "np" and name in NUMPY_NAMES:
+        text = f"{ctx.alias('nl')}.{NUMPY_NAMES[name]}"
+        ctx.report(Reason.NUMPY_DTYPE, node, f"kernel code takes NKI dtypes: `{text}`")
+        ctx.rewrites[node] = text
+        return Ref(f"nl.{NUMPY_NAMES[name]}", text)
+    return Ref(canonical, ctx.index.source.segment(node))
+
+
+def _attribute(ctx: Context, node: ast.Attribute) -> Value:
+    canonical = ctx.index.canonical(node)
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value  # type: ignore[assignment]
+    if canonical and not (isinstance(root, ast.Name) and root.id in ctx.scope.values):
+        return _reference(ctx, node, canonical)
+    base = ctx.value_of(node.value)
+    if isinstance(base, Grid) and node.attr in _AXES and _AXES[node.attr] < len(base.axes):
+        ctx.require(Reason.INDEX_GRID)
+        return base.axes[_AXES[node.attr]]
+    if node.attr == "shape":
+        return _shape(ctx, base, node)
+    if node.attr == "dtype":
+        tensor = as_tensor(ctx, base)
+        if tensor is not None:
+            _away_from_list(ctx, node, tensor)
+            return Const(_dtype_of(ctx, tensor, text_of(ctx, node)), text_of(ctx, node))
+    return Unknown(text_of(ctx, node))
+
+
+def _away_from_list(ctx: Context, node: ast.Attribute, tensor: Tensor) -> None:
+    """`t.dtype` and `t.shape` of blocks in words that hold when they are a list of tiles."""
+    storage = tensor.storage
+    if not storage.blocks or storage.folded or tensor.dims is not None:
+        return
+    known = storage.dtype
+    if node.attr == "shape":
+        text = ctx.shape_text(tensor.shape) if tensor.shape is not None else ""
+    elif known is not None and ctx.still_valid(known.names):
+        text = known.text
+    else:
+        text = f"{home(ctx, storage)}{'[0]' * storage.blocks}.dtype"
+    if not text:
+        raise Cannot(Reason.BLOCK_DIMENSIONS, "the shape of a list of tiles is not known", node)
+    ctx.report(Reason.BLOCK_DIMENSIONS, node, f"a list of tiles has no `.{node.attr}` of its own")
+    ctx.rewrites[node] = text
+
+
+def _dtype_of(ctx: Context, tensor: Tensor, text: str) -> DType:
+    known = tensor.storage.dtype
+    if known is None:
+        known = tensor.storage.dtype = own_dtype(ctx, tensor)
+    return ctx.dtype(text, known.key)
+
+
+def _shape(ctx: Context, base: Value, node: ast.Attribute) -> Value:
+    tensor = as_tensor(ctx, base)
+    if tensor is None:
+        return Unknown(text_of(ctx, node))
+    if tensor.shape is None:
+        return ShapeOf(tensor.storage.name)
+    _away_from_list(ctx, node, tensor)
+    return Seq(tensor.shape, text_of(ctx, node))
+
+
+def _sequence(ctx: Context, node: ast.Tuple | ast.List) -> Value:
+    marks = {i for i, e in enumerate(node.elts) if _is_par_dim(ctx, e)}
+    items = tuple(ctx.value_of(e) for e in node.elts)
+    return Seq(items, text_of(ctx, node), frozenset(marks))
+
+
+def _is_par_dim(ctx: Context, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and ctx.index.canonical(node.func) == "nl.par_dim"
+
+
+def _subscript(ctx: Context, node: ast.Subscript) -> Value:
+    if ctx.index.canonical(node.value) == "nl.mgrid":
+        return _mgrid(ctx, node)
+    base = ctx.value_of(node.value)
+    if isinstance(base, Index):
+        return _expand_axes(ctx, base, node)
+    if isinstance(base, Grid | Seq | ShapeOf):
+        return _element(ctx, base, node)
+    tensor = as_tensor(ctx, base)
+    if tensor is not None:
+        return access(ctx, tensor, node)
+    ctx.value_of(node.slice) if not isinstance(node.slice, ast.Slice) else None
+    return Unknown(text_of(ctx, node))
+
+
+def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
+    position = (
+        as_number(ctx, ctx.value_of(node.slice)) if not isinstance(node.slice, ast.Slice) else None
+    )
+    at = position.value if position else None
+    if isinstance(base, ShapeOf):
+        if at is None or at < 0:
+            return Unknown(text_of(ctx, node))
+        if at > 0:  # `x.shape[0]` alone does not mean one dimension
+            ctx.seen.ranks[base.text] = max(at + 1, ctx.seen.ranks.get(base.text, 0))
+        return dimension(ctx, base.text, at)
+    items = base.axes if isinstance(base, Grid) else base.items  # type: ignore[attr-defined]
+    if at is None or not -len(items) <= at < len(items):
+        return Unknown(text_of(ctx, node))
+    item = items[at]
+    if isinstance(item, Sym) and not isinstance(node.value, ast.Tuple | ast.List):
+        return Sym(item.poly, text_of(ctx, node), names=_names_in(ctx, node))
+    return item
+
+
+def _names_in(ctx: Context, node: ast.AST) -> frozenset[tuple[str, int]]:
+    names = {n.id for n in walk(node) if isinstance(n, ast.Name)}
+    return frozenset((n, ctx.scope.versions[n]) for n in names if n in ctx.scope.versions)
+
+
+def _mgrid(ctx: Context, node: ast.Subscript) -> Value:
+    ctx.require(Reason.INDEX_GRID)
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    ends = [_grid_bounds(ctx, part, node) for part in parts]
+    rank = len(ends)
+    axes = []
+    for a, (start, extent) in enumerate(ends):
+        extents = tuple(extent if b == a else Sym.number(1) for b in range(rank))
+        axes.append(Index(extents, ((a, Sym.number(1)),), start))
+    return Grid(tuple(axes))
+
+
+def _grid_bounds(ctx: Context, part: ast.expr, node: ast.Subscript) -> tuple[Sym, Sym]:
+    """Start and extent of one axis of `nl.mgrid`."""
+    if not isinstance(part, ast.Slice) or part.step is not None or part.upper is None:
+        raise Cannot(Reason.INDEX_GRID, "an `nl.mgrid` axis that is not `start:stop`", node)
+    lower = as_number(ctx, ctx.value_of(part.lower)) if part.lower else Sym.number(0)
+    upper = as_number(ctx, ctx.value_of(part.upper))
+    if lower is None or upper is None:
+        text = "an `nl.mgrid` bound that is not a compile-time number"
+        raise Cannot(Reason.INDEX_GRID, text, node)
+    return lower, upper - lower
+
+
+def _expand_axes(ctx: Context, base: Index, node: ast.Subscript) -> Value:
+    """`nl.arange(P)[:, None]`: each None adds an axis of extent 1, each `:` keeps one."""
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    extents: list[Sym] = []
+    moved: dict[int, int] = {}
+    for part in parts:
+        if isinstance(part, ast.Constant) and part.value is None:
+            extents.append(Sym.number(1))
+        elif isinstance(part, ast.Slice) and is_colon(part):
+            moved[len(moved)] = len(extents)
+            extents.append(
+                base.extents[len(moved) - 1] if len(moved) <= len(base.extents) else Sym.number(1)
+            )
+        else:
+            return Unsupported(
+                "an index tensor indexed by something else than `:` and None", Reason.INDEX_TENSOR
+            )
+    if len(moved) != len(base.extents):
+        return Unsupported("an index tensor with a wrong number of axes", Reason.INDEX_TENSOR)
+    return Index(tuple(extents), tuple((moved[a], c) for a, c in base.terms), base.offset)
+
+
+# -- operators
+
+
+def _binary(ctx: Context, node: ast.BinOp) -> Value:
+    left, right = ctx.value_of(node.left), ctx.value_of(node.right)
+    if isinstance(node.op, ast.BitAnd) and (isinstance(left, Mask) or isinstance(right, Mask)):
+        return conjoin(left, right)
+    if isinstance(left, Mask) or isinstance(right, Mask):
+        return Unsupported(
+            f"`{ctx.index.source.segment(node)}` combines masks by something else than &",
+            Reason.OTHER_MASK,
+        )
+    if isinstance(left, Index) or isinstance(right, Index):
+        return index_arithmetic(ctx, node, left, right)
+    if isinstance(left, Tensor) or isinstance(right, Tensor):
+        return binary_operator(ctx, node, left, right, None)
+    a, b = as_number(ctx, left), as_number(ctx, right)
+    if a is None or b is None:
+        return Unknown(text_of(ctx, node))
+    return number_arithmetic(ctx, node, a, b)
+
+
+def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
+    value = ctx.value_of(node.operand)
+    if isinstance(value, Tensor):
+        return unary_operator(ctx, node, value, None)
+    if isinstance(node.op, ast.USub):
+        if isinstance(value, Const) and isinstance(value.value, float):
+            return Const(-value.value, text_of(ctx, node))
+        number = as_number(ctx, value)
+        if number is not None:
+            text = text_of(ctx, node)
+            return Sym(Poly.number(0) - number.poly, text, 1, number.is_float, number.names)
+    return Unknown(text_of(ctx, node))
+
+
+def _comparison(ctx: Context, node: ast.Compare) -> Value:
+    values = [ctx.value_of(x) for x in (node.left, *node.comparators)]
+    values = [v if isinstance(v, Index) else as_number(ctx, v) or v for v in values]
+    if any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in node.ops):
+        return Unknown(text_of(ctx, node))  # of objects, not of what tiles hold
+    if len(values) == 2 and isinstance(values[0], Tensor):
+        return comparison_operator(ctx, node, values[0], values[1])
+    unsupported = next((v for v in values if isinstance(v, Unsupported)), None)
+    if unsupported is not None:
+        return unsupported
+    if all(isinstance(v, Sym | Index) for v in values):
+        result: Value = Mask()
+        for a, op, b in zip(values, node.ops, values[1:], strict=False):
+            result = conjoin(result, compare(a, op, b, text_of(ctx, node)))
+        if isinstance(result, Mask) and len(values) == 2:
+            relation = relation_of(ctx, values[0], node.ops[0], values[1])
+            return replace(result, relation=relation)
+        return result
+    return Unknown(text_of(ctx, node))
+
+
+def _boolean(ctx: Context, node: ast.BoolOp) -> Value:
+    values = [ctx.value_of(node.values[0])]
+    with stays_inside(ctx, node, "an operand of `and` or `or`"):
+        values += [ctx.value_of(v) for v in node.values[1:]]
+    if isinstance(node.op, ast.And) and all(isinstance(v, Mask) for v in values):
+        result = values[0]
+        for v in values[1:]:
+            result = conjoin(result, v)
+        return result
+    return Unknown(text_of(ctx, node))
+
+
+def _conditional(ctx: Context, node: ast.IfExp) -> Value:
+    ctx.value_of(node.test)
+    with stays_inside(ctx, node, "an arm of a conditional expression"):
+        a, b = ctx.value_of(node.body), ctx.value_of(node.orelse)
+    if isinstance(a, Sym) and isinstance(b, Sym):
+        text = text_of(ctx, node)
+        return Sym(Poly.atom(f"({text})"), text, 0, a.is_float or b.is_float, _names_in(ctx, node))
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        raise Cannot(Reason.PYTHON_STATE, "a tile chosen by a conditional expression", node)
+    return Unknown(text_of(ctx, node))
+
+
+# -- calls
+
+
+def _call(ctx: Context, node: ast.Call) -> Value:
+
+    canonical = ctx.index.canonical(node.func)
+
+    special = KNOWN_CALLS.get(canonical or builtin_name(ctx, node))
+    if special is not None:
+        found = special(ctx, node)
+        if found is not None:
+            return found
+    return rewrite_call(ctx, node, canonical, None)
+
+
+EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Subscript: _subscript,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _comparison,
+    ast.BoolOp: _boolean,
+    ast.IfExp: _conditional,
+    ast.JoinedStr: lambda ctx, node: Unsupported(
+        "a string", Reason.FORMATTED_STRING
+    ),  # positions inside are wrong before 3.12
+    ast.Call: _call,
+    **SCOPED,
+}

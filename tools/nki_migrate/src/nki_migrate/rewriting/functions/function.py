@@ -1,0 +1,219 @@
+"""One function through the rewriting: two passes, dead index lines removed, a plan of changes."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Unknown, Value
+from nki_migrate.index import FileIndex, Function, Launch, shadowed_call
+from nki_migrate.rewriting.blocks.regions import note_what_is_left
+from nki_migrate.rewriting.context.context import Context, Inputs
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.rule_table import Handlers
+from nki_migrate.rewriting.context.scope import Seen
+from nki_migrate.rewriting.context.source_text import as_number
+from nki_migrate.rewriting.expressions.evaluation import evaluate
+from nki_migrate.rewriting.functions.launch_grid import GridPlan, Launches, bind_grid, plan_grid
+from nki_migrate.rewriting.plan.changes import Change, Loops
+from nki_migrate.rewriting.statements.dead_code import remove_address_lines, remove_dead_lines
+from nki_migrate.rewriting.statements.statements import walk_body
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype
+
+
+@dataclass(slots=True)
+class RewrittenFunction:
+    """The changes and findings of one function."""
+
+    changes: dict[ast.stmt, Change]
+    findings: list[Finding]
+    loops: list[Loops] = field(default_factory=list)
+    relaunch: tuple[Launch, ...] = ()
+    arguments: dict[str, list[tuple[Value, ...]]] = field(default_factory=dict)
+
+
+def rewrite_function(
+    inputs: Inputs, launches: Launches = (), calls: list[tuple[Value, ...]] | None = None
+) -> RewrittenFunction:
+    """Rewrite one device function from 0.1 to 0.2.
+
+    `launches` are launches of it, each with its file; `calls` the argument values at calls from
+    other kernels.
+    """
+    grid, rejection = _grid(inputs, launches)
+
+    def make_pass(seen: Seen, *, final: bool) -> Context:
+        return _pass(Context(inputs, _HANDLERS, seen, final), grid, calls)
+
+    seen = Seen()
+    before, seen = seen, make_pass(seen, final=False).seen
+    while True:  # what the last pass rests on has to know which tiles were given something
+        before, seen = seen, make_pass(seen, final=False).seen
+        if not seen.learned_of_given(before):
+            break
+    while True:  # until it is known what loops bind to several kinds, and what has to be a list
+        ctx = make_pass(seen, final=True)
+        if ctx.seen.unlike <= seen.unlike and ctx.seen.listed <= seen.listed:
+            break
+        seen.unlike |= ctx.seen.unlike
+        seen.listed |= ctx.seen.listed
+    remove_dead_lines(ctx)
+    remove_address_lines(ctx)
+    result = RewrittenFunction(ctx.changes, ctx.findings, arguments=ctx.seen.arguments)
+    if rejection is not None:
+        result.findings.append(rejection)
+    if grid is not None:
+        result.loops = [grid.loops]
+        result.relaunch = grid.launches
+        _drop_renamed_ids(ctx, grid)
+    return result
+
+
+_HANDLERS = Handlers(evaluate, walk_body)
+
+
+def _grid(inputs: Inputs, launches: Launches) -> tuple[GridPlan | None, Finding | None]:
+    index, function = inputs.index, inputs.function
+    if not inputs.request.selects(inputs.rules.id_of(Reason.LAUNCH_GRID)):
+        return None, None
+    try:
+        return plan_loops(index, function, launches), None
+    except Cannot as problem:
+        node = problem.node or function.node
+        return None, Finding(
+            inputs.rules.id_of(problem.cause),
+            place=index.source.region(node),
+            severity=Severity.ERROR,
+            safety=Safety.MANUAL,
+            message=problem.message,
+            kernel=function.name,
+        )
+
+
+def plan_loops(index: FileIndex, function: Function, launches: Launches) -> GridPlan | None:
+    """The loops that the launches ask for. Raises Cannot where `range` is not Python's."""
+    plan = plan_grid(index, function, launches)
+    if plan is not None:
+        name = shadowed_call(index, function.node.body[0], (), plan.loops.headers)
+        if name is not None:
+            text = f"loops over the grid call the builtin `{name}`, which is something else here"
+            raise Cannot(Reason.LAUNCH_GRID, f"{text}: rename it", function.node)
+    return plan
+
+
+def _pass(ctx: Context, grid: GridPlan | None, calls: list[tuple[Value, ...]] | None) -> Context:
+    function = ctx.function
+    if grid is not None:
+        bind_grid(ctx, grid)
+    for position, name in enumerate(function.parameters):
+        ctx.scope.bind(name, Unknown(name))
+        ctx.scope.values[name] = parameter_value(ctx, name, position, calls)
+    walk_body(ctx, function.node.body)
+    for name, count in ctx.before.ranks.items():
+        ctx.seen.ranks[name] = max(count, ctx.seen.ranks.get(name, 0))
+    ctx.seen.folds |= ctx.before.folds
+    note_what_is_left(ctx)
+    return ctx
+
+
+def _drop_renamed_ids(ctx: Context, grid: GridPlan) -> None:
+    """`i = nl.program_id(0)` goes when `i` is the loop variable now."""
+    for statement in ctx.function.node.body:
+        change = ctx.changes.get(statement)
+        line = change.lines[0].replace(" ", "") if change and change.lines else ""
+        if line in {f"{v}={v}" for v in grid.variables}:
+            ctx.changes[statement] = Change(lines=[])
+
+
+def parameter_value(
+    ctx: Context, name: str, position: int, calls: list[tuple[Value, ...]] | None
+) -> Value:
+    """A kernel's tensors are in HBM; a helper's parameters are what it is called with."""
+    helper = ctx.function.called_from_device or not (ctx.function.entry or ctx.function.host_calls)
+    value = Parameter(name, None if helper else "hbm", ctx.scope.versions[name])
+    passed = [c[position] for c in calls or () if position < len(c)]
+    if not passed:
+        return value
+    tensors = [v for v in passed if isinstance(v, Tensor)]
+    if len(tensors) == len(passed):
+        return _passed_tensor(ctx, value, tensors)
+    if all(isinstance(v, Sym) for v in passed):
+        return as_number(ctx, value) or value
+    return value
+
+
+def _passed_tensor(ctx: Context, value: Parameter, tensors: list[Tensor]) -> Value:
+    buffers = {t.buffer for t in tensors}
+    buffer = buffers.pop() if len(buffers) == 1 else None
+    kinds = {(t.storage.blocks, t.storage.folded) for t in tensors if t.dims is None}
+    if any(blocks for blocks, _ in kinds):
+        return _passed_blocks(ctx, value, tensors, buffer) if len(kinds) == 1 else value
+    ranks = {len(t.shape) if t.shape is not None else None for t in tensors}
+    if len(ranks) == 1 and (rank := ranks.pop()) is not None:
+        ctx.before.ranks.setdefault(value.name, rank)
+    if buffer not in {"sbuf", "psum"}:
+        return Parameter(value.name, buffer, value.version)
+    tensor = as_tensor(ctx, Parameter(value.name, buffer, value.version))
+    assert tensor is not None
+    ctx.scope.hold(value.name, tensor)
+    if ctx.observed is None:
+        _note_calls(ctx, tensor, tensors)
+    return tensor
+
+
+def _note_calls(ctx: Context, tensor: Tensor, passed: list[Tensor]) -> None:
+    """What every call in the file hands over is seen, as a run would show it."""
+    ctx.witness = "the calls in this file"
+    for axis, size in enumerate(tensor.shape or ()):
+        given = [t.shape[axis].value for t in passed if t.shape is not None]
+        atom = size.poly.single_atom
+        if atom is not None and len(given) == len(passed) and None not in given:
+            ctx.sizes[atom] = {n: (g,) for n, g in enumerate(given) if g is not None}
+    dtypes = [t.storage.dtype for t in passed]
+    if all(d is not None and d.is_known for d in dtypes):
+        key = own_dtype(ctx, tensor).key
+        ctx.seen_dtypes[key] = {n: d.key for n, d in enumerate(dtypes) if d is not None}
+
+
+def _passed_blocks(
+    ctx: Context, value: Parameter, tensors: list[Tensor], buffer: str | None
+) -> Value:
+    """A tensor with block dimensions: the caller made a list of tiles of it, or folded them."""
+    shapes = [t.shape for t in tensors]
+    rank = len(shapes[0] or ())
+    if buffer is None or any(t.dims is not None for t in tensors):
+        return value
+    if any(s is None or len(s) != rank for s in shapes):
+        return value
+    first = tensors[0].storage
+    sizes = []
+    for axis in range(rank):
+        here = [s[axis] for s in shapes if s is not None]
+        constant = here[0] if all(h.value == here[0].value for h in here) else None
+        known = constant is not None and constant.value is not None
+        sizes.append(here[0] if known else _size(value, axis, first.blocks, first.folded))
+    shape = tuple(sizes)
+    mentions = frozenset({(value.name, value.version)})
+    storage = Storage(
+        value.name, shape, None, buffer, blocks=first.blocks, folded=first.folded,
+        flat_name=value.name, is_value=False, mentions=mentions, given=True,
+    )  # fmt: skip
+    tensor = Tensor(storage, shape)
+    ctx.scope.hold(value.name, tensor)
+    return tensor
+
+
+def _size(value: Parameter, axis: int, blocks: int, folded: bool) -> Sym:
+    """One size in words that hold for a list of tiles, or for a tile with blocks behind P."""
+    names = frozenset({(value.name, value.version)})
+    if folded:
+        order = [blocks, *range(blocks)]
+        text = f"{value.name}.shape[{order.index(axis) if axis in order else axis}]"
+    elif axis < blocks:
+        text = f"len({value.name}{'[0]' * axis})"
+    else:
+        text = f"{value.name}{'[0]' * blocks}.shape[{axis - blocks}]"
+    return Sym(Poly.atom(text), text, names=names)

@@ -1,0 +1,237 @@
+"""How the shapes of two tiles fit, and what is done where an instruction does not broadcast."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import Dim, Sym, Tensor
+from nki_migrate.rewriting.context.context import Context, call_text
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.destinations.destination import temporary, valid_limits
+from nki_migrate.rewriting.inference.observations import differing_sizes, guard, seen_one, seen_same
+from nki_migrate.rewriting.views.view_text import (
+    Limits,
+    home,
+    own_dtype,
+    pattern,
+    spell,
+    storage_dims,
+)
+
+
+def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
+    """How two shapes fit.
+
+    same, column left/right ((P, 1)), row left/right ((1, F)), point left/right ((1, 1)), or cross
+    left/right: a (P, 1) column on that side, and a (1, F) row.
+    """
+    if a.shape is None or b.shape is None:
+        if a.shape is None and b.shape is None and _of_one_shape(a, b):
+            return "same"
+        _assume_same(ctx, a, b, node)
+        return "same"
+    if len(a.shape) != len(b.shape):
+        ranks = f"{len(a.shape)} and {len(b.shape)}"
+        raise Cannot(
+            Reason.FREE_BROADCAST, f"tiles of ranks {ranks}: no instruction broadcasts so", node
+        )
+    pairs = [(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
+    same = [ctx.facts.same(x, y) for x, y in pairs]
+    if all(same):
+        return "same"
+    alike = [s or seen_same(ctx, x, y) for s, (x, y) in zip(same, pairs, strict=True)]
+    form = _one_sided(a, b, alike, [[s.value == 1 for s in t.shape or ()] for t in (a, b)])
+    if form is not None:
+        return form
+    if all(alike):
+        ctx.basis.append(f"{ctx.witness}: {_sizes(a)} is {_sizes(b)}")
+        return "same"
+    seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in t.shape or ()] for t in (a, b)]
+    form = _one_sided(a, b, alike, seen)
+    if form is not None:
+        _guard_ones(ctx, a if form.endswith("left") else b, form)
+        return form
+    form = _two_sided([[s.value == 1 for s in t.shape or ()] for t in (a, b)])
+    if form is not None:
+        return form
+    if any((s.value == 1) != (t.value == 1) for s, t in zip(a.shape, b.shape, strict=True)):
+        sizes = f"{_sizes(a)} and {_sizes(b)}"
+        raise Cannot(
+            Reason.FREE_BROADCAST,
+            f"tiles of shapes {sizes} broadcast in a way no instruction has",
+            node,
+        )
+    _assume_same(ctx, a, b, node)
+    return "same"
+
+
+def _one_sided(a: Tensor, b: Tensor, alike: list[bool], ones: list[list[bool]]) -> str | None:
+    """Whether one of two tiles is a column or a row of the other."""
+    for own, name in ((ones[1], "right"), (ones[0], "left")):
+        if alike[0] and all(own[1:]):
+            return f"column {name}"
+        if own[0] and all(alike[1:]):
+            return f"row {name}"
+    return None
+
+
+def _two_sided(ones: list[list[bool]]) -> str | None:
+    """Whether one of two tiles is a single element, or they are a column and a row."""
+    for own, other, side in ((ones[0], ones[1], "left"), (ones[1], ones[0], "right")):
+        if all(own):
+            return f"point {side}"
+        if all(own[1:]) and other[0]:
+            return f"cross {side}"
+    return None
+
+
+def _guard_ones(ctx: Context, small: Tensor, form: str) -> None:
+    """A size that was 1 in every run has to be 1: the new kernel stops where it is not."""
+    axes = range(1, len(small.shape or ())) if form.startswith("column") else (0,)
+    for axis in axes:
+        size = (small.shape or ())[axis]
+        if size.value != 1:
+            guard(ctx, f"{ctx.spell(size)} == 1")
+
+
+def _of_one_shape(a: Tensor, b: Tensor) -> bool:
+    """Whether two whole tiles of unknown rank take their shape from the same tensor."""
+    if a.dims is not None or b.dims is not None:
+        return False
+    return a.storage is b.storage or (a.storage.like or "a") == (b.storage.like or "b")
+
+
+def _sizes(tensor: Tensor) -> str:
+    return f"({', '.join(s.text for s in tensor.shape or ())})"
+
+
+def _assume_same(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> None:
+    names = [_shown_name(ctx, t) for t in (a, b)]
+    for axis, (x, y) in enumerate(zip(a.shape or (), b.shape or (), strict=False)):
+        if sizes := differing_sizes(ctx, x.poly, y.poly):
+            text = f"`{names[0]}` and `{names[1]}` are of one shape in some calls and not in others"
+            raise Cannot(Reason.TILE_ARITHMETIC, f"{text}: dimension {axis} was {sizes}", node)
+    ctx.report(
+        Reason.TILE_ARITHMETIC,
+        node,
+        f"the shapes of `{names[0]}` and `{names[1]}` are not known to be equal",
+        assumption=f"{names[0]}.shape == {names[1]}.shape",
+    )
+
+
+def _shown_name(ctx: Context, tensor: Tensor) -> str:
+    """The tile's name, unless it is a temporary that a left statement will not make."""
+    name = tensor.storage.name
+    return "value" if name in ctx.generated else name
+
+
+def broadcast_partitions(
+    ctx: Context, node: ast.AST, row: Tensor, shape: tuple[Sym, ...]
+) -> Tensor:
+    """A (1, F) row in all partitions.
+
+    Read again from HBM with partition stride 0 where it comes straight from a load, else shuffled.
+    """
+    origin = _reread(ctx, row)
+    if origin is None or row.dtype is None:
+        return repeat_row(ctx, node, row, shape[0])
+    ctx.report(
+        Reason.PARTITION_BROADCAST, node, f"`{row.storage.name}` is loaded into every partition"
+    )
+    ctx.basis.append(f"`{row.storage.name}` is an unchanged load of `{origin.storage.name}`")
+    ctx.use(row, "broadcast")
+    dims = storage_dims(origin) or ()
+    wide_shape = (shape[0], *row.shape[1:]) if row.shape else shape
+    wide = temporary(ctx, f"{row.storage.name}_bcast", wide_shape, row.dtype, "sbuf", node)
+    unrowed = tuple(replace(d, terms=tuple(t for t in d.terms if t[0] != 0)) for d in dims)
+    if origin.storage.mentions is None:
+        base = home(ctx, origin.storage)
+    else:
+        base = origin.storage.flat_name or origin.storage.name
+    assert origin.storage.shape is not None
+    text = base + pattern(ctx, origin.storage, unrowed, origin.storage.shape, wide_shape)
+    nisa = ctx.alias("nisa")
+    ctx.emit_call(f"{nisa}.dma_copy", [("dst", spell(ctx, wide)), ("src", text)], [])
+    return wide
+
+
+def _reread(ctx: Context, row: Tensor) -> Tensor | None:
+    """The access in HBM that the row is an unchanged load of, if it can be repeated here."""
+    origin = row.storage.loaded_from
+    if origin is None or row.dims is not None or origin.storage.gather is not None:
+        return None
+    if origin.shape is None or origin.storage.shape is None or storage_dims(origin) is None:
+        return None
+    return origin if ctx.still_valid(origin.storage.mentions or frozenset()) else None
+
+
+QUADRANT = 32
+_ONE = Sym.number(1)
+
+
+def repeat_row(ctx: Context, node: ast.AST, row: Tensor, count: Sym) -> Tensor:
+    """The row in `count` partitions of a new tile."""
+    name = row.storage.name
+    if row.buffer not in {"sbuf", "psum"} or row.shape is None or storage_dims(row) is None:
+        raise Cannot(Reason.PARTITION_BROADCAST, f"`{name}` is not known to be a row on chip", node)
+    ctx.report(Reason.PARTITION_BROADCAST, node, f"`{name}` is shuffled into every partition")
+    limits = {axis: size for axis, size in valid_limits(ctx, row).items() if axis > 0}
+    row = _in_first_partition(ctx, node, row, limits)
+    shape = (count, *row.shape[1:])  # type: ignore[index]
+    hint = f"{name}_bcast" if name.isidentifier() else "bcast"
+    wide = temporary(ctx, hint, shape, own_dtype(ctx, row), "sbuf", node)
+    ctx.use(row, "op")
+    if count.value is not None and count.value <= QUADRANT:
+        _shuffle(ctx, wide, row, limits, "")
+    else:
+        start = Sym(Poly.atom(variable := ctx.fresh_name("quadrant")), variable)
+        ctx.emit(f"for {variable} in range(0, {ctx.spell(count)}, {QUADRANT}):")
+        _shuffle(ctx, _part(ctx, wide, start, count), row, limits, "    ")
+    ctx.wrote(wide.storage, "other")
+    wide.storage.written, wide.storage.valid = True, dict(limits)
+    return wide
+
+
+def _part(ctx: Context, wide: Tensor, start: Sym, count: Sym) -> Tensor:
+    """At most a quadrant of the tile from `start` on."""
+    assert wide.shape is not None
+    size = Sym.number(QUADRANT)
+    if not ctx.facts.divides(QUADRANT, count.poly):
+        text = f"min({QUADRANT}, {ctx.spell(count, 1)} - {start.text})"
+        size = Sym(Poly.atom(text), text, names=count.names)
+    dims = list(storage_dims(wide) or ())
+    dims[0] = Dim(start, ((0, _ONE),))
+    return Tensor(wide.storage, (size, *wide.shape[1:]), tuple(dims))
+
+
+def _shuffle(ctx: Context, wide: Tensor, row: Tensor, limits: Limits, pad: str) -> None:
+    arguments = [
+        ("dst", spell(ctx, wide, limits)),
+        ("src", spell(ctx, row, limits)),
+        ("shuffle_mask", f"[0] * {QUADRANT}"),
+    ]
+    line = call_text(f"{ctx.alias('nisa')}.nc_stream_shuffle", arguments, ctx.width - len(pad))
+    ctx.emit(pad + line.replace("\n", f"\n{pad}"))
+
+
+def _in_first_partition(ctx: Context, node: ast.AST, row: Tensor, limits: Limits) -> Tensor:
+    """The row itself, or a copy of it where it starts at another partition."""
+    dims = storage_dims(row)
+    assert dims is not None and row.shape is not None
+    if dims[row.storage.blocks].offset.value == 0:
+        return row
+    if row.buffer != "sbuf":
+        raise Cannot(
+            Reason.PARTITION_BROADCAST,
+            f"a row of `{row.storage.name}`, in PSUM, other than 0",
+            node,
+        )
+    first = temporary(ctx, "row", (_ONE, *row.shape[1:]), own_dtype(ctx, row), "sbuf", node)
+    ctx.use(row, "op")
+    arguments = [("dst", spell(ctx, first, limits)), ("src", spell(ctx, row, limits))]
+    ctx.emit_call(f"{ctx.alias('nisa')}.dma_copy", arguments, [])
+    ctx.wrote(first.storage, "other")
+    first.storage.written, first.storage.valid = True, dict(limits)
+    return first

@@ -1,0 +1,137 @@
+"""Calls: the table from canonical names to rewriting rules, and calls that have none."""
+
+from __future__ import annotations
+
+import ast
+
+from nki_migrate.facts.values import Parameter, Seq, Storage, Tensor, Unknown, Value
+from nki_migrate.rewriting.context.call_site import Target, bind
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.source_text import text_of
+from nki_migrate.rewriting.destinations.psum_accumulation import note_given
+from nki_migrate.rewriting.operations.retained_calls import keep_call
+from nki_migrate.rewriting.views.view_text import spell
+
+# Calls that mean the same in 0.2 (migration rules 5.2, "kept in 0.2")
+_KEPT = {
+    "nl.affine_range", "nl.sequential_range", "nl.static_range", "nl.ds", "nl.program_id",
+    "nl.num_programs", "nl.program_ndim", "nl.shared_constant",
+    "nl.device_print", "nisa.get_nc_version",
+}  # fmt: skip
+
+# Calls that had a destination in 0.1 as well
+_DST_IN_01 = {
+    "nisa.dma_copy", "nisa.nc_stream_shuffle", "nisa.select_reduce", "nisa.tensor_copy_predicated",
+}  # fmt: skip
+_ALLOCATIONS = {
+    f"nl.{n}" for n in ("ndarray", "zeros", "ones", "full", "zeros_like", "empty_like")
+}  # fmt: skip
+
+
+def rewrite_call(
+    ctx: Context, node: ast.Call, canonical: str | None, target: Target | None
+) -> Value:
+    """The value of a call; a device call is transposed into instructions that write to `target`."""
+    found = ctx.rules.calls.get(canonical or "")
+    if found is None and isinstance(node.func, ast.Attribute):
+        method = _method(ctx, node, target)
+        if method is not None:
+            return method
+    if found is None:
+        return _other_call(ctx, node, canonical)
+    rule, rewrite = found
+    assert canonical is not None
+    if canonical.startswith("nisa.") and canonical not in _DST_IN_01 and _has_destination(node):
+        return _other_call(ctx, node, None)  # already destination-passing
+    ctx.require(rule)
+    site = bind(canonical, node)
+    if site is None:
+        raise Cannot(rule, f"the arguments of `{canonical}` cannot be distinguished", node)
+    if kept := keep_call(ctx, site, rewrite, target):
+        return kept
+    if canonical.startswith("nl.") and canonical not in _ALLOCATIONS and site.get("dtype"):
+        ctx.report(Reason.DTYPE_ARGUMENT, node, "`dtype=` is the dtype of the destination")
+    return rewrite(ctx, site, target)
+
+
+def _has_destination(node: ast.Call) -> bool:
+    return any(k.arg == "dst" for k in node.keywords)
+
+
+def _method(ctx: Context, node: ast.Call, target: Target | None) -> Value | None:
+    """Methods of tiles: `.broadcast_to`, `.astype`, `.reshape`; None for other objects."""
+
+    assert isinstance(node.func, ast.Attribute)
+    method = ctx.rules.methods.get(node.func.attr)
+    if method is None or ctx.index.canonical(node.func) is not None:
+        return None
+    base = ctx.value_of(node.func.value)
+    if isinstance(base, Tensor | Parameter):
+        return method(ctx, node, base, target)
+    return None
+
+
+def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
+    """A call that stays: a helper, a builtin, or something of nl/nisa that 0.2 still has."""
+
+    stays = canonical in _KEPT or _has_destination(node)
+    if canonical and canonical.partition(".")[0] in {"nl", "nisa"} and not stays:
+        raise ctx.rules.unsupported(canonical, node)
+    if isinstance(node.func, ast.Attribute):
+        ctx.value_of(node.func.value)
+    values = []
+    for argument in (*node.args, *(k.value for k in node.keywords)):
+        value = ctx.value_of(argument)
+        values.append(value)
+        hand_over(ctx, argument, value)
+    if isinstance(node.func, ast.Name):
+        ctx.seen.arguments.setdefault(node.func.id, []).append(tuple(values))
+    return _named_result(ctx, node) or Unknown(text_of(ctx, node))
+
+
+def _named_result(ctx: Context, node: ast.Call) -> Tensor | None:
+    """The tile that a helper returned to an instruction, by the runs: it gets a name."""
+
+    around = ctx.index.parent(node)
+    around = ctx.index.parent(around) if isinstance(around, ast.keyword) else around
+    operand = isinstance(around, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript)
+    if isinstance(around, ast.Call):
+        module = (ctx.index.canonical(around.func) or "").partition(".")[0]
+        operand = module in {"nl", "nisa"}
+    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    if not operand or seen is None or not seen.is_tensor or seen.rank != 2:
+        return None
+    if seen.memory not in {"sbuf", "psum"}:
+        return None
+    ctx.report(Reason.NESTED_CALL, node, "what a helper returns to an instruction gets a name")
+    name = ctx.fresh_name(f"{ctx.index.source.segment(node.func)}_result")
+    ctx.emit(f"{name} = {text_of(ctx, node)}")
+    ctx.rewrites[node] = name
+    ctx.scope.bind(name, Unknown(name))
+    mentions = ctx.mentioned(name)
+    tensor = Tensor(Storage(name, None, None, None, mentions=mentions, given=True), None)
+    ctx.scope.values[name] = tensor
+    ctx.scope.hold(name, tensor)
+    return tensor
+
+
+def hand_over(ctx: Context, node: ast.expr, value: Value) -> None:
+    """An operand of code that stays: tiles made on the way are named there."""
+    if isinstance(value, Tensor):
+        ctx.use(value, "op")
+        ctx.aliased.add(value.storage.site)
+        note_given(ctx, value.storage)
+        if isinstance(node, ast.Name) and _holds(ctx, node.id, value):
+            return
+        text = spell(ctx, value)
+        if text != ctx.index.source.segment(node):
+            ctx.rewrites[node] = text
+    elif isinstance(value, Seq) and isinstance(node, ast.Tuple | ast.List):
+        for element, item in zip(node.elts, value.items, strict=True):
+            hand_over(ctx, element, item)
+
+
+def _holds(ctx: Context, name: str, tensor: Tensor) -> bool:
+    held = ctx.scope.held.get(name)
+    return held is tensor or (tensor.dims is None and held is tensor.storage)

@@ -1,0 +1,158 @@
+"""Where paths meet: what a name represents at the head of a loop, after it, and after branches.
+
+A name that a loop or a branch binds again may represent several tiles. If they agree in shape,
+dtype and buffer, it represents one tile of that kind from there on, spelled by the name and by
+nothing else (trap T3); if not, nothing is known of it.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from nki_migrate.facts.values import Grid, Index, Mask, Storage, Sym, Tensor, Value
+from nki_migrate.index import walk
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Reason, Unsupported
+from nki_migrate.rewriting.context.scope import Scope
+from nki_migrate.rewriting.statements.conversion import bind_anything
+
+_REMOVED = Index | Grid | Mask  # values that have no counterpart in the new text
+
+
+def enter_loop(ctx: Context, loop: ast.For | ast.While) -> dict[str, Value]:
+    """Bind names that the body binds again to what they are in any iteration; their old values."""
+    before: dict[str, Value] = {}
+    for name, in_place in _stored(loop).items():
+        old = ctx.scope.values.get(name)
+        if old is None or (in_place and isinstance(old, Tensor) and old.storage.is_value is False):
+            continue
+        before[name] = old
+        unlike = (ctx.site(loop), name) in ctx.before.unlike
+        if isinstance(old, _REMOVED):
+            if unlike:
+                _forget(ctx, name, old)
+        elif isinstance(old, Tensor) and not unlike and _is_whole(old):
+            _merge(ctx, name, old, old)
+        else:
+            _forget(ctx, name, old)
+    return before
+
+
+def leave_loop(ctx: Context, loop: ast.For | ast.While, before: dict[str, Value]) -> None:
+    """After the loop a name represents its value from before or for that of the last iteration."""
+    for name, old in before.items():
+        end = ctx.scope.values.get(name)
+        tiles = isinstance(end, Tensor) and isinstance(old, Tensor) and _is_whole(old)
+        if tiles and (_alike(ctx, old, end) or not ctx.final):  # earlier passes know too little
+            _merge(ctx, name, old, end)
+        elif isinstance(old, _REMOVED | Sym) and _same(old, end):
+            continue
+        else:
+            if isinstance(old, Tensor | _REMOVED) and ctx.final:
+                ctx.seen.unlike.add((ctx.site(loop), name))
+            _forget(ctx, name, old)
+
+
+def join_branches(ctx: Context, then: Scope, otherwise: Scope) -> None:
+    """Continue behind an `if` whose two branches left these scopes; `ctx.scope` is `otherwise`."""
+    held = {n: t for n, t in otherwise.held.items() if then.held.get(n) is t}
+    ctx.scope.held = held
+    for name, value in then.values.items():
+        other = ctx.scope.values.get(name)
+        if other is value or _same(value, other):
+            continue
+        tiles = isinstance(value, Tensor) and isinstance(other, Tensor)
+        if tiles and (_alike(ctx, value, other) or _both_lists(ctx, value, other)):
+            _merge(ctx, name, value, other)
+        else:
+            _forget(ctx, name, value)
+
+
+def _both_lists(ctx: Context, a: Tensor, b: Tensor) -> bool:
+    """Whether both are lists of as many tiles of one shape; their dtypes may differ."""
+    one, other = a.storage, b.storage
+    return (
+        a.dims is b.dims is None
+        and one.blocks == other.blocks > 0
+        and not (one.folded or other.folded)
+        and one.buffer == other.buffer
+        and not (one.valid or other.valid)
+        and _same_shapes(ctx, a, b)
+    )
+
+
+def _stored(loop: ast.AST) -> dict[str, bool]:
+    """Names bound inside, and whether only augmented assignments bind them."""
+    nodes = walk(loop)
+    augmented = {id(n.target) for n in nodes if isinstance(n, ast.AugAssign)}
+    found: dict[str, bool] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = found.get(node.id, True) and id(node) in augmented
+    return found
+
+
+def _merge(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
+    """One tile that is `a` or `b`: neither may be reused or narrowed any more."""
+    for tensor in (a, b):
+        ctx.aliased.add(tensor.storage.site)
+        ctx.use(tensor, "op")
+    one = a.storage
+    other = b.storage.dtype
+    dtype = one.dtype if one.dtype is None or (other and one.dtype.key == other.key) else None
+    is_value = one.is_value if one.is_value == b.storage.is_value else None
+    storage = Storage(
+        name, a.shape, dtype, one.buffer, one.loops, one.site, valid=dict(one.valid),
+        written=True, given=True, is_value=is_value,
+        like=one.like, blocks=one.blocks, alone=one.alone,
+    )  # fmt: skip
+    tensor = Tensor(storage, a.shape)
+    ctx.scope.bind(name, tensor)
+    ctx.scope.hold(name, tensor)
+
+
+def _forget(ctx: Context, name: str, old: Value) -> None:
+
+    bind_anything(ctx, name)
+    if isinstance(old, _REMOVED):
+        ctx.scope.values[name] = Unsupported(
+            f"`{name}` is bound to several index tensors", Reason.INDEX_TENSOR
+        )
+
+
+def _is_whole(tensor: Tensor) -> bool:
+    storage = tensor.storage
+    return tensor.dims is None and not storage.blocks and storage.mentions is None
+
+
+def _alike(ctx: Context, a: Tensor, b: Tensor) -> bool:
+    """Whether two tiles are of one kind, as far as the text made from them depends on it."""
+    one, other = a.storage, b.storage
+    return (
+        _is_whole(a)
+        and _is_whole(b)
+        and one.buffer is not None
+        and one.buffer == other.buffer
+        and one.dtype is not None
+        and other.dtype is not None
+        and one.dtype.key == other.dtype.key
+        and _same_shapes(ctx, a, b)
+        and one.valid.keys() == other.valid.keys()
+        and all(one.valid[k].poly == other.valid[k].poly for k in one.valid)
+    )
+
+
+def _same_shapes(ctx: Context, a: Tensor, b: Tensor) -> bool:
+    if a.shape is None or b.shape is None:
+        like = a.storage.like
+        return a.shape is b.shape and like is not None and like == b.storage.like
+    return len(a.shape) == len(b.shape) and all(
+        ctx.facts.same(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)
+    )
+
+
+def _same(a: Value | None, b: Value | None) -> bool:
+    """Whether two values are equal and spelled alike (tiles: the same storage)."""
+    if isinstance(a, Sym) and isinstance(b, Sym):
+        return a.poly == b.poly and a.text == b.text and a.is_float == b.is_float
+    return a == b

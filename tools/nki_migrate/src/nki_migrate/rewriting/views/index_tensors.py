@@ -1,0 +1,270 @@
+"""Index tensors: arithmetic, comparisons, and the masks that these make.
+
+A rectangular mask is a count of elements per axis; a predicate on numbers is an `if` around the
+instruction; other masks are not supported.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from nki_migrate.facts.symbols import Poly
+from nki_migrate.facts.values import (
+    Bound,
+    Const,
+    Index,
+    Mask,
+    Sym,
+    Value,
+)
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
+from nki_migrate.rewriting.context.source_text import as_number, text_of
+
+_LEVELS: dict[type[ast.operator], int] = {
+    ast.Add: 1,
+    ast.Sub: 1,
+    ast.Mult: 2,
+    ast.FloorDiv: 2,
+    ast.Mod: 2,
+    ast.Div: 2,
+}
+
+
+def number_arithmetic(ctx: Context, node: ast.BinOp, a: Sym, b: Sym) -> Value:
+    text, level = text_of(ctx, node), _LEVELS.get(type(node.op), 0)
+    names = a.names | b.names
+
+    def made(poly: Poly, *, is_float: bool = False) -> Sym:
+        if poly.constant is not None and not is_float and "\n" in text:
+            return Sym.number(poly.constant)
+        return Sym(poly, " ".join(text.split()), level, is_float, names)
+
+    if a.is_float or b.is_float or isinstance(node.op, ast.Div):
+        return made(Poly.atom(f"float {a.poly}{type(node.op).__name__}{b.poly}"), is_float=True)
+    match node.op:
+        case ast.Add():
+            return made(a.poly + b.poly)
+        case ast.Sub():
+            return made(a.poly - b.poly)
+        case ast.Mult():
+            return made(a.poly * b.poly)
+        case ast.FloorDiv():
+            return made(ctx.facts.quotient(a.poly, b.poly))
+        case ast.Mod() if b.value and ctx.facts.divides(b.value, a.poly):
+            return made(Poly.number(0))
+        case ast.Mod() if a.value is not None and b.value:
+            return made(Poly.number(a.value % b.value))
+        case ast.Pow() if a.value is not None and b.value is not None and 0 <= b.value < 32:
+            return made(Poly.number(a.value**b.value))
+    return made(Poly.atom(f"({a.poly}){type(node.op).__name__}({b.poly})"))
+
+
+def index_arithmetic(ctx: Context, node: ast.BinOp, left: Value, right: Value) -> Value:
+    text = ctx.index.source.segment(node)
+    if isinstance(node.op, ast.FloorDiv | ast.Mod):
+        return Unsupported(f"`{text}` divides an index tensor", Reason.REPEATED_AXIS)
+    if isinstance(left, Index) and isinstance(right, Index) and isinstance(node.op, ast.Add):
+        return _sum_of_indices(ctx, left, right, text)
+    if isinstance(left, Index) and isinstance(right, Index) and isinstance(node.op, ast.Sub):
+        return _difference(ctx, left, right, text)
+    index, other = (left, right) if isinstance(left, Index) else (right, left)
+    number = as_number(ctx, other)
+    if not isinstance(index, Index) or number is None:
+        return Unsupported(f"`{text}` is not affine in the index tensor", Reason.INDEX_TENSOR)
+    match node.op:
+        case ast.Add():
+            offset = number + index.offset if index is right else index.offset + number
+            return Index(index.extents, index.terms, offset)
+        case ast.Sub() if index is left:
+            return Index(index.extents, index.terms, index.offset - number)
+        case ast.Sub():
+            terms = tuple((a, c * Sym.number(-1)) for a, c in index.terms)
+            return Index(index.extents, terms, number - index.offset)
+        case ast.Mult():
+            terms = tuple((a, c * number) for a, c in index.terms)
+            return Index(index.extents, terms, index.offset * number)
+    return Unsupported(f"`{text}` is not affine in the index tensor", Reason.INDEX_TENSOR)
+
+
+def relation_of(
+    ctx: Context, left: Value, operator: ast.cmpop, right: Value
+) -> tuple[type[ast.cmpop], Index] | None:
+    """`left < right` as (less, left - right); None if that is not affine in index tensors."""
+    sides = [side for side in (left, right) if isinstance(side, Index)]
+    if not sides:
+        return None
+    one, other = (_as_index(ctx, side, len(sides[0].extents)) for side in (left, right))
+    if one is None or other is None:
+        return None
+    difference = _difference(ctx, one, other, "")
+    return (type(operator), difference) if isinstance(difference, Index) else None
+
+
+def _difference(ctx: Context, a: Index, b: Index, text: str) -> Value:
+    """i - j with the extents of both."""
+    terms = tuple((axis, c * Sym.number(-1)) for axis, c in b.terms)
+    both = _sum_of_indices(ctx, a, Index(b.extents, terms, Sym.number(0)), text)
+    if not isinstance(both, Index):
+        return both
+    return Index(both.extents, both.terms, a.offset - b.offset)
+
+
+def _as_index(ctx: Context, value: Value, rank: int) -> Index | None:
+    if isinstance(value, Index):
+        return value
+    number = as_number(ctx, value)
+    return None if number is None else Index((Sym.number(1),) * rank, (), number)
+
+
+def shared_extent(ctx: Context, sizes: list[Sym]) -> Sym | None:
+    """The extent of one axis of several index tensors; None if they differ and are not 1."""
+    large = [e for e in sizes if e.value != 1] or [Sym.number(1)]
+    return large[0] if all(ctx.facts.same(e.poly, large[0].poly) for e in large) else None
+
+
+def _sum_of_indices(ctx: Context, a: Index, b: Index, text: str) -> Value:
+    rank = max(len(a.extents), len(b.extents))
+    shifts = [(i, rank - len(i.extents)) for i in (a, b)]
+    extents = []
+    for axis in range(rank):
+        sizes = [i.extents[axis - s] for i, s in shifts if axis >= s]
+        extent = shared_extent(ctx, sizes)
+        if extent is None:
+            return Unsupported(
+                f"`{text}` adds index tensors of different extents", Reason.INDEX_TENSOR
+            )
+        extents.append(extent)
+    terms: dict[int, Sym] = {}
+    for i, shift in shifts:
+        for axis, c in i.terms:
+            key = axis + shift
+            terms[key] = terms[key] + c if key in terms else c
+    return Index(tuple(extents), tuple(sorted(terms.items())), a.offset + b.offset)
+
+
+_MIRROR: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+}
+_ONE = Sym.number(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where an instruction works: element counts of some result axes, and conditions around it."""
+
+    limits: dict[int, Sym]
+    guards: list[str]
+
+
+def conjoin(a: Value, b: Value) -> Value:
+    """mask & mask."""
+    if not (isinstance(a, Mask) and isinstance(b, Mask)):
+        return Unsupported("a mask built from something else than comparisons", Reason.OTHER_MASK)
+    return Mask(a.bounds + b.bounds, a.predicates + b.predicates, a.opaque or b.opaque)
+
+
+def compare(left: Value, operator: ast.cmpop, right: Value, text: str) -> Value:
+    """A comparison of index tensors and numbers as a mask."""
+    if isinstance(left, Sym) and isinstance(right, Sym):
+        return Mask(predicates=(text,))
+    if isinstance(right, Index) and isinstance(left, Sym):
+        mirrored = _MIRROR.get(type(operator))
+        if mirrored is None:
+            return Mask(opaque=f"`{text}` compares for equality")
+        return compare(right, mirrored(), left, text)
+    if isinstance(left, Index) and isinstance(right, Index):
+        return Mask(opaque=f"`{text}` is not a rectangle: it compares two index tensors")
+    if not (isinstance(left, Index) and isinstance(right, Sym)):
+        return Unsupported(
+            f"`{text}` is not a comparison of an index tensor with a number", Reason.OTHER_MASK
+        )
+    return _bound(left, operator, right, text)
+
+
+def _bound(index: Index, operator: ast.cmpop, limit: Sym, text: str) -> Mask:
+    if len(index.terms) != 1:
+        return Mask(opaque=f"`{text}` bounds a sum of index tensors")
+    axis, coefficient = index.terms[0]
+    if isinstance(operator, ast.LtE):
+        operator, limit = ast.Lt(), limit + _ONE
+    if not isinstance(operator, ast.Lt):
+        return Mask(opaque=f"`{text}` is not an upper bound")
+    from_end = axis - len(index.extents)
+    return Mask((Bound(from_end, coefficient, index.offset, limit, index.extents[axis]),))
+
+
+def region_of(ctx: Context, mask: Mask, shape: tuple[Sym, ...], node: ast.AST) -> Region:
+    """The element counts that a mask leaves of an access of that shape.
+
+    Bounds that hold anyway vanish. A count that may be zero or less guards the
+    instruction.
+    """
+    if mask.opaque:
+        raise Cannot(Reason.OTHER_MASK, f"mask {mask.opaque}; no slice says the same", node)
+    limits: dict[int, Sym] = {}
+    guards = list(mask.predicates)
+    if guards:
+        ctx.report(Reason.PREDICATE_MASK, node, "a predicate on numbers is an `if`")
+    for bound in mask.bounds:
+        axis = len(shape) + bound.axis
+        if axis < 0 or not ctx.facts.same(shape[axis].poly, bound.extent.poly):
+            raise Cannot(
+                Reason.OTHER_MASK, "the mask's index tensor is not one of this access", node
+            )
+        count = _count(ctx, bound)
+        if ctx.facts.proves_at_least((count - bound.extent).poly, 0):
+            ctx.report(
+                Reason.REDUNDANT_MASK, node, f"this bound always holds: `{bound.limit.text}`"
+            )
+            continue
+        ctx.report(Reason.RECTANGULAR_MASK, node, "a rectangular mask is a shorter slice")
+        name, sure = _named_count(ctx, bound, count, axis)
+        if axis in limits and limits[axis].poly != name.poly:
+            both = ctx.fresh_name("tile_size")
+            ctx.emit(f"{both} = min({limits[axis].text}, {name.text})")
+            name = _bind_count(ctx, both)
+        limits[axis] = name
+        if not sure:
+            guards.append(f"{name.text} > 0")
+    return Region(limits, guards)
+
+
+def _count(ctx: Context, bound: Bound) -> Sym:
+    """How many values of the axis satisfy the bound, before clamping to the extent."""
+    room = bound.limit - bound.offset
+    c = bound.coefficient.value
+    if c is None or c < 1:
+        raise Cannot(Reason.OTHER_MASK, "a mask over an index tensor scaled by no positive literal")
+    if c == 1:
+        return room
+    poly = ctx.facts.quotient((room + Sym.number(c - 1)).poly, bound.coefficient.poly)
+    return Sym(poly, f"({(room + Sym.number(c - 1)).text}) // {c}", 2, names=room.names)
+
+
+def _named_count(ctx: Context, bound: Bound, count: Sym, axis: int) -> tuple[Sym, bool]:
+    """A variable `tile_rows = min(128, rows - i * 128)`, made once per block."""
+    key = (count.poly, bound.extent.poly)
+    sure = ctx.facts.proves_at_least(count.poly, 1)
+    for made in reversed(ctx.counts):
+        if key in made:
+            return made[key], sure
+    word = bound.limit.text if bound.limit.text.isidentifier() else "pf"[min(axis, 1)]
+    name = ctx.fresh_name(f"tile_{word}")
+    ctx.emit(f"{name} = min({ctx.spell(bound.extent)}, {ctx.spell(count)})")
+    sym = _bind_count(ctx, name)
+    ctx.counts[-1][key] = sym
+    return sym, sure
+
+
+def _bind_count(ctx: Context, name: str) -> Sym:
+    from nki_migrate.facts.symbols import Poly
+
+    ctx.scope.bind(name, Const(None, name))
+    sym = ctx.named(name, Poly.atom(ctx.atom(name)))
+    ctx.scope.values[name] = sym
+    return sym

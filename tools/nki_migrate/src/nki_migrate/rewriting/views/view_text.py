@@ -1,0 +1,259 @@
+"""Writing a view down: nothing, a subscript of slices, or `.ap(pattern, offset)`.
+
+Of the forms that say the same the plainest is taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.values import (
+    Dim,
+    Storage,
+    Sym,
+    Tensor,
+)
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+
+_ONE, _ZERO = Sym.number(1), Sym.number(0)
+
+
+Limits = Mapping[int, Sym]  # result axis → how many elements of it
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """What a picked access consists of: the whole tensor, the (P, 1) numbers, all axes."""
+
+    base: Tensor
+    rows: Tensor
+    dims: tuple[Dim, ...]
+    shape: tuple[Sym, ...]
+
+
+def storage_dims(tensor: Tensor) -> tuple[Dim, ...] | None:
+    """The view's dims; of a whole tensor the identity."""
+    if tensor.dims is not None:
+        return tensor.dims
+    if tensor.shape is None:
+        return None
+    return tuple(Dim(_ZERO, ((k, _ONE),)) for k in range(len(tensor.shape)))
+
+
+def is_whole(ctx: Context, tensor: Tensor) -> bool:
+    """Whether the view covers its whole storage, axis by axis."""
+    if tensor.dims is None:
+        return True
+    full = tensor.storage.shape
+    if full is None or tensor.shape is None or len(full) != len(tensor.dims):
+        return False
+    return all(
+        _is_full(ctx, dim, size, tensor.shape, k)
+        for k, (dim, size) in enumerate(zip(tensor.dims, full, strict=True))
+    )
+
+
+def covers_tile(ctx: Context, tensor: Tensor) -> bool:
+    """Whether the view covers one whole tile: of block tensors, one block."""
+    blocks, full = tensor.storage.blocks, tensor.storage.shape
+    if not blocks or tensor.dims is None or full is None or tensor.shape is None:
+        return is_whole(ctx, tensor)
+    pairs = list(zip(tensor.dims, full, strict=False))[blocks:]
+    return all(_is_full(ctx, d, size, tensor.shape, k) for k, (d, size) in enumerate(pairs))
+
+
+def _is_full(ctx: Context, dim: Dim, size: Sym, shape: tuple[Sym, ...], axis: int) -> bool:
+    if not dim.terms:
+        return size.value == 1
+    return (
+        dim.offset.value == 0
+        and len(dim.terms) == 1
+        and dim.terms[0][0] == axis
+        and dim.terms[0][1].value == 1
+        and ctx.facts.same(shape[axis].poly, size.poly)
+    )
+
+
+def home(ctx: Context, storage: Storage) -> str:
+    """A name that holds the storage here; Cannot if all that did are bound to others by now."""
+    held = ctx.scope.held
+    if held.get(storage.name) is storage or storage.name in ctx.temporaries:
+        return storage.name
+    for name, what in held.items():
+        if what is storage:
+            return name
+    if storage.mentions is not None and ctx.still_valid(storage.mentions):
+        return storage.name
+    raise Cannot(
+        Reason.COMPOUND_TARGET,
+        f"`{storage.name}` names something else by now, and no other name has the tile",
+    )
+
+
+def own_dtype(ctx: Context, tensor: Tensor) -> DType:
+    """The tensor's dtype: as it is known, or in the words `x.dtype`."""
+    storage = tensor.storage
+    if storage.dtype is None:
+        first = "" if storage.folded or storage.alone else "[0]" * storage.blocks
+        storage.dtype = ctx.dtype(f"{home(ctx, storage)}{first}.dtype")
+    return storage.dtype
+
+
+def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
+    """The view as 0.2 text, cut to `limits` elements on the given axes."""
+    limits = limits or {}
+    storage = tensor.storage
+    ctx.wrote(storage, "other")
+    if isinstance(storage.gather, Gather):
+        if tensor.dims is not None:
+            raise Cannot(Reason.GATHER, "part of an access whose rows a tile picks")
+        return spell_gathered(ctx, storage.gather, limits)
+    if not limits and tensor.dims is not None:
+        for name, what in ctx.scope.held.items():
+            if what is tensor and ctx.scope.held.get(storage.name) is not storage:
+                return name
+    if not limits and tensor.dims is None:
+        return home(ctx, storage)
+    if not limits and tensor.written is not None:
+        return home(ctx, storage) + tensor.written
+    dims = storage_dims(tensor) or None
+    if dims is None or tensor.shape is None:
+        raise Cannot(Reason.RETURNED_VALUE, f"the shape of `{storage.name}` is not known")
+    shape = tuple(limits.get(a, e) for a, e in enumerate(tensor.shape))
+    head, body, sizes = _split_blocks(ctx, storage, dims)
+    if not _is_plain(body, shape):
+        return head + pattern(ctx, storage, body, sizes, shape)
+    on_chip = storage.buffer != "hbm"
+    kept = sum(bool(d.terms) for d in body)
+    parts = [
+        _slice_text(ctx, d, n, shape, on_chip and (k == 0 or kept < 2), k)
+        for k, (d, n) in enumerate(zip(body, sizes, strict=True))
+    ]
+    return head if all(p == ":" for p in parts) else f"{head}[{', '.join(parts)}]"
+
+
+def _split_blocks(
+    ctx: Context, storage: Storage, dims: tuple[Dim, ...]
+) -> tuple[str, tuple[Dim, ...], tuple[Sym | None, ...]]:
+    """(text of the tile, its dims, its sizes); blocks become list indices or go behind P."""
+    sizes: tuple[Sym | None, ...] = (
+        storage.shape if storage.shape is not None else (None,) * len(dims)
+    )
+    b = storage.blocks
+    if not b:
+        return home(ctx, storage), dims, sizes
+    if storage.folded:
+        order = [b, *range(b), *range(b + 1, len(dims))]
+        return home(ctx, storage), tuple(dims[i] for i in order), tuple(sizes[i] for i in order)
+    if storage.alone:
+        return home(ctx, storage), dims[b:], sizes[b:]
+    if any(d.terms for d in dims[:b]):
+        ctx.seen.folds.add(storage.site)
+        raise Cannot(
+            Reason.BLOCK_DIMENSIONS,
+            f"`{storage.name}` is sliced along a block dimension, which a list of tiles cannot be;"
+            " --block-dims fold (or auto) makes it one tile",
+        )
+    head = home(ctx, storage) + "".join(f"[{ctx.spell(d.offset)}]" for d in dims[:b])
+    return head, dims[b:], sizes[b:]
+
+
+def _is_plain(dims: tuple[Dim, ...], shape: tuple[Sym, ...]) -> bool:
+    """Whether slices say it: one axis per dimension, in order, none left out."""
+    if any(len(d.terms) > 1 for d in dims):
+        return False
+    used = [d.terms[0][0] for d in dims if d.terms]
+    left_out = (e for a, e in enumerate(shape) if a not in used)
+    steps = [d.terms[0][1].value for d in dims if d.terms]
+    return (
+        all(a < b for a, b in itertools.pairwise(used))
+        and all(e.value == 1 for e in left_out)
+        and all(s is not None and s >= 1 for s in steps)
+    )
+
+
+def _slice_text(
+    ctx: Context, dim: Dim, size: Sym | None, shape: tuple[Sym, ...], keeps: bool, position: int
+) -> str:
+    """One index. `keeps`: a number is written as a slice of one, so that rank two stays."""
+    start = dim.offset
+    if not dim.terms:
+        if keeps:
+            return _range_text(ctx, start, _ONE)
+        return ctx.spell(start)
+    axis, step = dim.terms[0]
+    extent = shape[axis]
+    if step.value == 1:
+        if start.value == 0 and size is not None and ctx.facts.same(extent.poly, size.poly):
+            return ":"
+        return _range_text(ctx, start, extent)
+    if keeps and position == 0:
+        raise Cannot(
+            Reason.SCALED_INDEX, "a step over the partition dimension is not possible on chip"
+        )
+    stop = start + step * (extent - _ONE) + _ONE
+    return f"{ctx.spell(start)}:{ctx.spell(stop)}:{step.value}"
+
+
+def _range_text(ctx: Context, start: Sym, extent: Sym) -> str:
+    """`a:b` when that is short, `nl.ds(start, size)` when the sum would repeat a long start."""
+    if start.value == 0:
+        return f"0:{ctx.spell(extent)}"
+    if start.value is not None and extent.value is not None:
+        return f"{start.value}:{start.value + extent.value}"
+    return f"{ctx.alias('nl')}.ds({ctx.spell(start)}, {ctx.spell(extent)})"
+
+
+def pattern(
+    ctx: Context,
+    storage: Storage,
+    dims: tuple[Dim, ...],
+    sizes: tuple[Sym | None, ...],
+    shape: tuple[Sym, ...],
+) -> str:
+    """`.ap(pattern=[[step, count], …], offset=…)` on the storage, row-major (trap T14)."""
+    if any(s is None for s in sizes[1:]):
+        raise Cannot(
+            Reason.FOLDED_AXES, f"the sizes of `{storage.name}` are not known: no access pattern"
+        )
+    strides = [_ONE]
+    for size in reversed(sizes[1:]):
+        assert size is not None
+        strides.insert(0, ctx.respelled(size) * strides[0])
+    axes = [_ZERO] * len(shape)
+    offset = _ZERO
+    for dim, stride in zip(dims, strides, strict=True):
+        offset = offset + dim.offset * stride
+        for axis, coefficient in dim.terms:
+            axes[axis] = axes[axis] + coefficient * stride
+    if storage.buffer != "hbm":
+        first = dims[0]
+        if len(first.terms) != 1 or first.terms[0][0] != 0 or first.terms[0][1].value != 1:
+            raise Cannot(
+                Reason.PERMUTED_AXES,
+                f"`{storage.name}` is on chip, and its partition dimension is not indexed by axis 0"
+                " alone: that needs a transpose",
+            )
+        if any(a == 0 for d in dims[1:] for a, _ in d.terms):
+            raise Cannot(
+                Reason.REPEATED_AXIS, f"axis 0 addresses two dimensions of `{storage.name}`"
+            )
+    pairs = ", ".join(f"[{ctx.spell(s)}, {ctx.spell(e)}]" for s, e in zip(axes, shape, strict=True))
+    return f".ap(pattern=[{pairs}], offset={ctx.spell(offset)})"
+
+
+def spell_gathered(ctx: Context, gather: Gather, limits: Mapping[int, Sym]) -> str:
+    """`x.ap(pattern=[…], offset=…, vector_offset=rows, indirect_dim=0)`."""
+
+    base, rows = gather.base.storage, gather.rows
+    assert base.shape is not None and rows.shape is not None
+    shape = list(gather.shape)
+    for axis, count in limits.items():
+        shape[axis] = count
+    text = pattern(ctx, base, gather.dims, base.shape, tuple(shape))
+    picked = spell(ctx, rows, {0: limits[0]} if 0 in limits else None)
+    return f"{home(ctx, base)}{text[:-1]}, vector_offset={picked}, indirect_dim=0)"

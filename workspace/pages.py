@@ -1,0 +1,94 @@
+"""`python workspace/pages.py [PAGE …]`: rewrite the generated pages under docs/, or those named.
+
+A page is generated as a whole, or between the marks `<!-- NAME: begin -->` and
+`<!-- NAME: end -->`. Pages of measurements (corpus, generator, precision, the accuracy of the
+model) are not among them.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+from members import ROOT
+
+DOCS = ROOT / "docs"
+NEW_FILE = re.compile(r"--- /dev/null\n\+\+\+ b/(\S+)\n@@[^\n]*\n(?:\+[^\n]*\n)*")
+
+Render = Callable[[str], str]
+"""From the text of a page to the text that it should have."""
+
+
+def printed(*command: str) -> Render:
+    """The page is the output of a Python program."""
+    return lambda text: _output(command)
+
+
+def part(name: str, *command: str) -> Render:
+    """The part called `name` is the output of a Python program; the rest stays."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+
+    def render(text: str) -> str:
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise ValueError(f"the page has no lines {begin.strip()} and {end}")
+        return f"{before}{begin}{_output(command).rstrip()}\n{end}{after}"
+
+    return render
+
+
+def new_files(text: str) -> str:
+    """The page shows files as diffs that add them: each as it is in the repository."""
+
+    def shown(diff: re.Match[str]) -> str:
+        lines = (ROOT / diff[1]).read_text(encoding="utf-8").splitlines()
+        head = f"--- /dev/null\n+++ b/{diff[1]}\n@@ -0,0 +1,{len(lines)} @@\n"
+        return head + "".join(f"+{line}\n" for line in lines)
+
+    return NEW_FILE.sub(shown, text)
+
+
+def _output(command: tuple[str, ...]) -> str:
+    run = [sys.executable, *command]
+    done = subprocess.run(run, cwd=ROOT, check=True, stdout=subprocess.PIPE, encoding="utf-8")
+    return done.stdout
+
+
+PAGES: dict[str, Render] = {
+    "adding-an-instruction.md": new_files,
+    "architecture.md": part("contracts", "workspace/architecture.py"),
+    "checks.md": part("subset", "-m", "neuroncore.checks.subset"),
+    "coverage.md": printed("workspace/nki_coverage.py"),
+    "instructions.md": printed("-m", "neuroncore.isa"),
+    "model.md": part("constants", "-m", "neuroncore.timeline"),
+    "options.md": printed("workspace/nki_options.py"),
+    "rules.md": printed("-m", "nki_migrate", "rules", "--output-format", "md"),
+    "tokenplan-codes.md": printed("-m", "tokenplan.report.codes"),
+}
+"""Page of docs/ → how it is generated."""
+
+
+def rendered(page: str) -> tuple[str, str]:
+    """The text of a page, and the text that it should have."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text, PAGES[page](text)
+
+
+def main(pages: list[str]) -> int:
+    """Rewrite pages; the names of changed pages are printed."""
+    if unknown := [page for page in pages if page not in PAGES]:
+        print(f"{', '.join(unknown)}: not generated; expected {', '.join(PAGES)}", file=sys.stderr)
+        return 2
+    for page in pages or PAGES:
+        text, new = rendered(page)
+        if new != text:
+            (DOCS / page).write_text(new, encoding="utf-8")
+            print(page)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
