@@ -1,7 +1,8 @@
 """Checks of a run: each an observer on its own, each with findings that read like errors."""
 
+from neuroncore.checks._check import Check
+from neuroncore.checks._registry import CHECKS, check, resolve_checks, watching
 from neuroncore.checks.report import Report, from_violation
-from neuroncore.checks.table import CHECKS, Check, check, resolve_checks, watching
 from neuroncore.findings import Finding
 
 __all__ = [

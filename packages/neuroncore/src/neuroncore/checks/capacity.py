@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.checks._check import Check
 from neuroncore.checks.report import Report, from_violation
 from neuroncore.checks.tensor_labels import label
 from neuroncore.enums import MemorySpace
@@ -184,3 +185,6 @@ def _holders(space: MemorySpace, alive: list[Life], target: Target) -> list[str]
         + (f" ({place})" if place else "")
         for (name, place), sizes in ordered
     ]
+
+
+CHECK = Check("capacity", "what is alive at any moment fits SBUF and the banks of PSUM", Capacity)

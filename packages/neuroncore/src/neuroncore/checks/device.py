@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.activations import Activation
+from neuroncore.checks._check import Check
 from neuroncore.checks.report import Report, from_violation
 from neuroncore.checks.tensor_labels import described, tensors_in
 from neuroncore.enums import Engine, MemorySpace
@@ -222,3 +223,6 @@ def _finding(what: str, expected: str, storage: Storage, first: Storage | None) 
         cure="give it a name of its own: nl.ndarray(…, name=…)", source=RULE, code="name",
         notes=notes,
     )  # fmt: skip
+
+
+CHECK = Check("device", "every instruction keeps to what a device accepts and defines", Device)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.checks._check import Check
 from neuroncore.checks.loop_scopes import Bodies
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import Lines, Made, described, label, tensors_in
@@ -291,3 +292,11 @@ def _box(storage: Storage, numbers: np.ndarray) -> str:
     text = ", ".join(str(low) if high - low == 1 else f"{low}:{high}" for low, high in box)
     full = np.prod([high - low for low, high in box]) == len(numbers)
     return f"{label(storage)}[{text}]" + ("" if full else f" ({len(numbers):,} elements in it)")
+
+
+CHECK = Check(
+    "memory",
+    "no instruction reads an element that nothing has written, or uses a tensor of a device "
+    "loop's body after it",
+    Memory,
+)

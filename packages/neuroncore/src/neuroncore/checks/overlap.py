@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.checks._check import Check
 from neuroncore.checks.byte_owners import Memory, Tensor, tensor_of
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import Lines
@@ -205,3 +206,8 @@ def _elements(view: View) -> tuple[object, ...] | None:
     down = rows if spec.shape[0] > 1 else 0
     first = storage.address[0] + row, storage.address[1] + byte
     return (*first, width, spec.shape[0], down, *free)
+
+
+CHECK = Check(
+    "overlap", "no tensor at an address is read after another has written over it", Overlap
+)

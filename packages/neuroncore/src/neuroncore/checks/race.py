@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroncore.checks._check import Check
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import Lines, Made, described, label
 from neuroncore.effects import Touch
@@ -299,3 +300,6 @@ class Streams:
 def _storage(place: Touched) -> Storage:
     assert isinstance(place.where, Storage)
     return place.where
+
+
+CHECK = Check("race", "no two accesses to the same HBM bytes conflict without an order", Race)

@@ -1,63 +1,30 @@
-"""The checks by name."""
+"""The checks by name, and a block or a call under some of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
-from neuroncore.checks.capacity import Capacity
-from neuroncore.checks.device import Device
-from neuroncore.checks.memory import Memory
-from neuroncore.checks.overlap import Overlap
-from neuroncore.checks.race import Race
+from neuroncore.checks._check import Check
 from neuroncore.checks.report import Report
-from neuroncore.checks.subset.check import check_script
 from neuroncore.errors import LaunchError
-from neuroncore.findings import Finding
-from neuroncore.machine.observe import Watcher, watched_by
-from neuroncore.options import Options
+from neuroncore.machine.observe import watched_by
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check: what it proves of a run that it finds nothing in, and how it is made.
-
-    `watcher` makes the observer of a run that fills a report. `source` reads a script instead,
-    under an NKI version and options, before anything runs.
-    """
-
-    name: str
-    proves: str
-    watcher: Callable[[Report], Watcher] | None = None
-    source: Callable[[Path, str, Options], list[Finding]] | None = None
+def _find() -> dict[str, Check]:
+    """The `CHECK` of every module of this folder that has one, by name, in alphabetical order."""
+    names = (m.name for m in iter_modules([str(Path(__file__).parent)]))
+    modules = [import_module(f"{__package__}.{n}") for n in names if not n.startswith("_")]
+    found: list[Check] = [module.CHECK for module in modules if hasattr(module, "CHECK")]
+    return {check.name: check for check in sorted(found, key=lambda check: check.name)}
 
 
-def _subset(script: Path, nki: str, options: Options) -> list[Finding]:
-    return check_script(script, nki, options=options)
-
-
-CHECKS: dict[str, Check] = {
-    check.name: check
-    for check in (
-        Check(
-            "memory",
-            "no instruction reads an element that nothing has written, or uses a tensor of a "
-            "device loop's body after it",
-            Memory,
-        ),
-        Check("capacity", "what is alive at any moment fits SBUF and the banks of PSUM", Capacity),
-        Check(
-            "overlap", "no tensor at an address is read after another has written over it", Overlap
-        ),
-        Check("race", "no two accesses to the same HBM bytes conflict without an order", Race),
-        Check("device", "every instruction keeps to what a device accepts and defines", Device),
-        Check("subset", "a version's compiler takes the kernels' source", source=_subset),
-    )
-}
+CHECKS: dict[str, Check] = _find()
 
 
 def resolve_checks(names: Sequence[str]) -> list[Check]:
