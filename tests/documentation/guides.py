@@ -1,4 +1,4 @@
-"""Guides whose diff is tested: taken back on a copy of a package, applied, and run there."""
+"""Guides whose diff is applied to a copy of a package, and whose new test runs there."""
 
 from __future__ import annotations
 

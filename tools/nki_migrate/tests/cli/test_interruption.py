@@ -32,8 +32,9 @@ def tree(root: Path) -> list[Path]:
 
 
 INTERRUPTED = """
-import os, runpy, sys
+import os, runpy, signal, sys
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 number, at, moment = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 replace, seen = os.replace, []
 

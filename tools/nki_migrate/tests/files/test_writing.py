@@ -56,6 +56,15 @@ def test_a_failed_write_leaves_no_temporary(tmp_path, monkeypatch):
     assert path.read_bytes() == b"old"
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as in a terminal; a job in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_waits_until_the_file_is_in_place(tmp_path, monkeypatch):
     path = tmp_path / "k.py"
     path.write_bytes(b"old")
