@@ -145,3 +145,12 @@ class DmaEngine(Closed, Enum):
     gpsimd_dma = 2
 
     __hash__ = object.__hash__
+
+
+class MaskBehaviour(Enum):
+    """What 0.1's `mask=` means on an instruction."""
+
+    elementwise = "elementwise"  # masked elements of dst keep their value
+    reduction = "reduction"  # masked inputs count as the identity
+    rectangular = "rectangular"  # the mask must shrink the tile to a rectangle
+    unsupported = "unsupported"

@@ -1,5 +1,6 @@
 """The instructions of the machine: one record each, found by name in INSTRUCTIONS."""
 
+from neuroncore.enums import MaskBehaviour
 from neuroncore.instructions._execute import plan
 from neuroncore.instructions._limits import KernelWarning, check
 from neuroncore.instructions._record import (
@@ -9,7 +10,6 @@ from neuroncore.instructions._record import (
     In,
     Instruction,
     Limit,
-    MaskBehaviour,
     Operand,
     Out,
     TableInput,

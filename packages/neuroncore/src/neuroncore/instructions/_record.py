@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import Effect, Rows, reads
-from neuroncore.enums import Engine, MemorySpace
+from neuroncore.effects import Effect, Rows, reads, writes
+from neuroncore.enums import Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import SignatureError, Violation
 from neuroncore.options import Options
 from neuroncore.spec import Spec
@@ -52,15 +51,6 @@ def In(letters: str, spaces: frozenset[MemorySpace], **more: Any) -> Operand:  #
 def Number() -> Operand:  # noqa: N802
     """A compile-time number."""
     return Operand("", frozenset(), number=True, tile=False)
-
-
-class MaskBehaviour(Enum):
-    """What 0.1's `mask=` means on an instruction."""
-
-    elementwise = "elementwise"  # masked elements of dst keep their value
-    reduction = "reduction"  # masked inputs count as the identity
-    rectangular = "rectangular"  # the mask must shrink the tile to a rectangle
-    unsupported = "unsupported"
 
 
 class Call:
@@ -148,7 +138,7 @@ REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "required"})()
 class Attr:
     """An attribute: its default (or REQUIRED) and how a given value becomes the record's."""
 
-    default: Any
+    default: Any = REQUIRED
     convert: Callable[[Any], Any] = lambda value: value
 
     def is_default(self, value: Any) -> bool:
@@ -174,6 +164,13 @@ def _first_engine(call: Call) -> Engine:
     return call.record.engines[0] if asked is Engine.unknown else asked
 
 
+def operand_effects(call: Call) -> list[Effect]:
+    """Reads of the tiles that the record only reads, and writes of its outputs."""
+    outputs = call.record.outputs
+    read = (name for name in call.tiles if name not in outputs)
+    return reads(*read) + writes(*(name for name in outputs if name in call.tiles))
+
+
 def _with_indices(effects: Callable[[Call], list[Effect]]) -> Callable[[Call], list[Effect]]:
     """The effects of a record, and reads of the index tiles of its dynamic operands."""
 
@@ -186,17 +183,18 @@ def _with_indices(effects: Callable[[Call], list[Effect]]) -> Callable[[Call], l
     return all_effects
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Instruction:
     """One instruction of the machine, defined once."""
 
     name: str
     engines: tuple[Engine, ...]
-    source: str
+    source: str = ""
+    """Where it is documented; left out, under its name in the NKI reference."""
     operands: Mapping[str, Operand]
-    attrs: Mapping[str, Attr]
+    attrs: Mapping[str, Attr] = field(default_factory=dict)
     limits: Sequence[Limit]
-    effects: Callable[[Call], list[Effect]]
+    effects: Callable[[Call], list[Effect]] = operand_effects
     """What is touched; that the index of a dynamic operand is read need not be said."""
     work: Callable[[Call], list[MicroOp]]
     run: Callable[[Call], Callable[..., Any]]
@@ -205,7 +203,7 @@ class Instruction:
     What it returns is ignored."""
     result: Callable[[Call], tuple[tuple[int, ...], DType, MemorySpace]]
     """Shape, dtype and memory of the destination where 0.1 infers it."""
-    mask: MaskBehaviour
+    mask: MaskBehaviour = MaskBehaviour.unsupported
     examples: Sequence[Example]
     engine_of: Callable[[Call], Engine] = _first_engine
     covers: Callable[[Call], bool] = lambda call: True
@@ -229,6 +227,7 @@ class Instruction:
     """The operands that it writes."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "source", self.source or f"NKI reference: nki.isa.{self.name}")
         object.__setattr__(self, "effects", _with_indices(self.effects))
         written = (name for name, operand in self.operands.items() if operand.writes)
         object.__setattr__(self, "outputs", tuple(written))

@@ -12,7 +12,6 @@ import numpy as np
 
 from neuroncore.activations import activation_function
 from neuroncore.alu import ALU_OPS, BYPASS
-from neuroncore.effects import Effect, reads, writes
 from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
@@ -22,15 +21,14 @@ from neuroncore.instructions._lanes import lane_value, one_of, one_per_partition
 from neuroncore.instructions._limits import from_generation, rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
-    REQUIRED,
     Attr,
     Call,
     Example,
     In,
     Instruction,
     Limit,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import DOCUMENTED, reject_invalid
@@ -122,12 +120,6 @@ def _one_dtype(c: Call) -> bool:
     return len({c.tiles[n].dtype for n in ("imm0", "imm1") if n in c.tiles}) < 2
 
 
-def _effects(c: Call) -> list[Effect]:
-    inputs = reads("data", *(n for n in ("imm0", "imm1", "relu_param") if n in c.tiles))
-    results = ["dst", *(["reduce_res"] if c.reduce_res is not None else [])]
-    return inputs + writes(*results) + register_effects(c, SCALAR)
-
-
 def _work(c: Call) -> list[MicroOp]:
     """As activation, of which it is the wider form: no figure of its own is published."""
     if c.reduce_res is None:
@@ -140,7 +132,6 @@ _X = np.array([[0.0, 1.0], [-2.0, 4.0]])
 ACTIVATE2 = Instruction(
     name="activate2",
     engines=(Engine.scalar,),
-    source="NKI reference: nki.isa.activate2",
     operands={
         "dst": Out("P F", ON_CHIP),
         "data": In("P F", ON_CHIP),
@@ -150,9 +141,9 @@ ACTIVATE2 = Instruction(
         "reduce_res": Out("P 1", ON_CHIP, optional=True),
     },
     attrs={
-        "op": Attr(REQUIRED, activation_function),
-        "op0": Attr(REQUIRED, op_or_bypass),
-        "op1": Attr(REQUIRED, op_or_bypass),
+        "op": Attr(convert=activation_function),
+        "op0": Attr(convert=op_or_bypass),
+        "op1": Attr(convert=op_or_bypass),
         "reverse0": Attr(False, flag),
         "reverse1": Attr(False, flag),
         "reduce_op": Attr(None, optional_op),
@@ -210,11 +201,11 @@ ACTIVATE2 = Instruction(
         ),
         from_generation(4, "dst", "trn2", hint="activation scales, biases and adds up before gen4"),
     ],
-    effects=_effects,
+    effects=lambda c: operand_effects(c) + register_effects(c, SCALAR),
     work=_work,
     run=activate2,
     result=like("data"),
-    mask=MaskBehaviour.unsupported, gathers=("dst", "data"),
+    gathers=("dst", "data"),
     table_input=_table_input,
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "imm0": 2.0,

@@ -12,8 +12,7 @@ import numpy as np
 
 from neuroncore.activations import Activation, activation_function
 from neuroncore.alu import ALU_OPS
-from neuroncore.effects import Effect, reads, writes
-from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
 from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
@@ -27,15 +26,14 @@ from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, rounds, writer
 from neuroncore.instructions._record import (
-    REQUIRED,
     Attr,
     Call,
     Example,
     In,
     Instruction,
     Limit,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
@@ -173,14 +171,6 @@ def _reduction_is_legal(c: Call) -> Iterable[Violation]:
         )  # fmt: skip
 
 
-def activation_effects(c: Call) -> list[Effect]:
-    """Tiles read, dst and reduce_res written, ScalarE's registers as reduce_cmd says."""
-    touched = reads("data", *(n for n in ("bias", "scale") if n in c.tiles)) + writes("dst")
-    if c.reduce_res is not None:
-        touched += writes("reduce_res")
-    return touched + register_effects(c, SCALAR)
-
-
 _FIRST_BIASES = frozenset({float32, float16, bfloat16})
 _ANY_BUT_TF32 = frozenset(d for d in ALL if d is not tfloat32)
 _X = np.array([[0.0, 1.0], [2.0, 4.0]])
@@ -248,19 +238,19 @@ LIMITS: list[Limit] = [
 ACTIVATION = Instruction(
     name="activation",
     engines=(Engine.scalar,),
-    source="NKI reference: nki.isa.activation",
     operands=OPERANDS,
     attrs={
-        "op": Attr(REQUIRED, activation_function),
+        "op": Attr(convert=activation_function),
         "reduce_op": Attr(None, optional_op),
         "reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd")),
     },
     limits=LIMITS,
-    effects=activation_effects,
+    effects=lambda c: operand_effects(c) + register_effects(c, SCALAR),
     work=lambda c: one_pass(c, c.data.free, c.op.table),
     run=activation,
     result=like("data"),
-    mask=MaskBehaviour.elementwise, gathers=("dst", "data"),
+    mask=MaskBehaviour.elementwise,
+    gathers=("dst", "data"),
     table_input=table_input,
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "scale": 2.0},

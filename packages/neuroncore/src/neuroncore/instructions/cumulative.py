@@ -31,17 +31,7 @@ from neuroncore.instructions._lanes import (
 )
 from neuroncore.instructions._limits import same_free, same_partitions, ways
 from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.instructions._transposition import columns
 from neuroncore.memory import View
@@ -124,7 +114,6 @@ def _work(c: Call) -> list[MicroOp]:
 TENSOR_SCALAR_CUMULATIVE = Instruction(
     name="tensor_scalar_cumulative",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.tensor_scalar_cumulative",
     operands={
         "dst": Out("P F", ON_CHIP, dtypes=_NARROW),
         "src": In("P F", ON_CHIP, dtypes=_NARROW),
@@ -132,8 +121,8 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
         "imm1": In("P 1", ON_CHIP, number=True, optional=True, dtypes=FLOAT32),
     },
     attrs={
-        "op0": Attr(REQUIRED, alu_op),
-        "op1": Attr(REQUIRED, alu_op),
+        "op0": Attr(convert=alu_op),
+        "op1": Attr(convert=alu_op),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
     },
     limits=[
@@ -153,7 +142,7 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
     work=_work,
     run=tensor_scalar_cumulative,
     result=like("src"),
-    mask=MaskBehaviour.unsupported, gathers=("dst", "src"),
+    gathers=("dst", "src"),
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "src": np.arange(8.0).reshape(2, 4),
                  "op0": "multiply", "imm0": 2.0, "op1": "add"},

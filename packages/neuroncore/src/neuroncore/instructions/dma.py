@@ -13,7 +13,16 @@ import numpy as np
 
 from neuroncore.alu import ALU_OPS
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.enums import HBM, ON_CHIP, SBUF, DgeMode, Engine, MemorySpace, OobMode
+from neuroncore.enums import (
+    HBM,
+    ON_CHIP,
+    SBUF,
+    DgeMode,
+    Engine,
+    MaskBehaviour,
+    MemorySpace,
+    OobMode,
+)
 from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
@@ -27,16 +36,7 @@ from neuroncore.instructions._convert import flag, member, optional_op
 from neuroncore.instructions._example_operands import gathering, moving
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import reader, stored, wide, writer
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View, dynamic_rows, resolve_scalar
 from neuroncore.memory.dynamic import reject_out_of_bounds
@@ -266,7 +266,6 @@ DMA_COPY = Instruction(
     name="dma_copy",
     engines=(Engine.dma,),
     engine_of=lambda c: Engine.dma,
-    source="NKI reference: nki.isa.dma_copy",
     operands={"dst": Out("any", HBM | SBUF), "src": In("any", HBM | ON_CHIP)},
     attrs={
         "dst_rmw_op": Attr(None, optional_op),

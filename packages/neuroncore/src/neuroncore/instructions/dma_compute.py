@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import ALU_OPS, alu_op
-from neuroncore.effects import reads, writes
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace, OobMode
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import flag, member
@@ -19,17 +18,7 @@ from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._example_operands import gathering, moving
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import reader, stored, wide, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View, dynamic_rows
 from neuroncore.memory.dynamic import reject_out_of_bounds
@@ -218,13 +207,12 @@ _ADDED = {"dst": "float32[4, 8] sbuf", "src0": _ROWS, "src1": "float32[4, 8] sbu
 DMA_COMPUTE = Instruction(
     name="dma_compute",
     engines=(Engine.dma,),
-    source="NKI reference: nki.isa.dma_compute",
     operands={
         "dst": Out("any", HBM | SBUF),
         **{name: In("any", HBM | SBUF, optional=name != "src0") for name in SOURCES},
     },
     attrs={
-        "reduce_op": Attr(REQUIRED, alu_op),
+        "reduce_op": Attr(convert=alu_op),
         "scales": Attr(None, _scales),
         "unique_indices": Attr(True, flag),
         "oob_mode": Attr(OobMode.error, member(OobMode, "oob_mode")),
@@ -253,11 +241,9 @@ DMA_COMPUTE = Instruction(
         Limit(_addresses, {"src0": _ROWS}),
         Limit(_addresses, _ADDED | {"unique_indices": False}),
     ],
-    effects=lambda c: reads(*_given(c)) + writes("dst"),
     work=unpublished,
     run=dma_compute,
     result=like("src0"),
-    mask=MaskBehaviour.unsupported,
     covers=lambda c: not _by_rows(c),
     chooses=_chooses,
     examples=[

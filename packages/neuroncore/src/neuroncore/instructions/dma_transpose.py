@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
-from neuroncore.enums import HBM, SBUF, DgeMode, Engine, MemorySpace, OobMode
+from neuroncore.enums import HBM, SBUF, DgeMode, Engine, MaskBehaviour, MemorySpace, OobMode
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._convert import member, whole, wholes
 from neuroncore.instructions._dma_transpose_limits import (
@@ -27,16 +26,7 @@ from neuroncore.instructions._dma_transpose_limits import (
 )
 from neuroncore.instructions._example_operands import gathering, make_operand, moving
 from neuroncore.instructions._limits import rule, ways
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.dma import contiguous_run
 from neuroncore.memory import View, dynamic_rows
@@ -137,7 +127,6 @@ DMA_TRANSPOSE = Instruction(
     name="dma_transpose",
     engines=(Engine.dma,),
     engine_of=lambda c: Engine.dma,
-    source="NKI reference: nki.isa.dma_transpose",
     operands={"dst": Out("any", SBUF), "src": In("any", HBM | SBUF)},
     attrs={
         "axes": Attr(None, _axes),
@@ -221,7 +210,6 @@ DMA_TRANSPOSE = Instruction(
         Limit(is_indirect, {
             "src": _planes(128, 2), "dst": "bfloat16[128, 1, 256] sbuf", "version": (0, 2)}),
     ],
-    effects=lambda c: reads("src") + writes("dst"),
     work=_work,
     run=dma_transpose,
     result=_result,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import Effect, Touch, reads, register, writes
-from neuroncore.enums import ON_CHIP, Engine
+from neuroncore.effects import Touch, register
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._choose import choose
 from neuroncore.instructions._cost import one_pass
@@ -22,8 +22,8 @@ from neuroncore.instructions._record import (
     In,
     Instruction,
     Limit,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
@@ -65,24 +65,16 @@ def _prob_fits(c: Call) -> Iterable[Violation]:
         )  # fmt: skip
 
 
-def _effects(c: Call) -> list[Effect]:
-    numbers = ["prob"] if "prob" in c.tiles else []
-    order = register(generator_name(Engine.vector), Touch.write)
-    return reads("data", *numbers) + writes("dst") + order
-
-
 _DATA = np.arange(1.0, 9.0).reshape(2, 4)
 
 DROPOUT = Instruction(
     name="dropout",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.dropout",
     operands={
         "dst": Out("P F", ON_CHIP),
         "data": In("P F", ON_CHIP),
         "prob": In("P 1", ON_CHIP, number=True, dtypes=FLOATS),
     },
-    attrs={},
     limits=[
         same_partitions("dst", "data", data="float32[8, 4] sbuf"),
         same_free("dst", "data", data="float32[2, 5] sbuf"),
@@ -98,7 +90,7 @@ DROPOUT = Instruction(
         Limit(_prob_fits, {"dst": "int8[2, 4] sbuf", "data": "int8[2, 4] sbuf",
                            "prob": "bfloat16[2, 1] sbuf"}),
     ],
-    effects=_effects,
+    effects=lambda c: operand_effects(c) + register(generator_name(Engine.vector), Touch.write),
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents]
     run=dropout,
     result=like("data"),

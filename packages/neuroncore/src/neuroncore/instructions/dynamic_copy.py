@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.enums import MemorySpace
+from neuroncore.enums import MaskBehaviour, MemorySpace
 from neuroncore.errors import AccessError, Violation
 from neuroncore.instructions._limits import rule
-from neuroncore.instructions._record import Call, Example, Limit, MaskBehaviour
+from neuroncore.instructions._record import Call, Example, Limit
 from neuroncore.instructions.elementwise import TENSOR_COPY, tensor_copy
 from neuroncore.memory import View
 

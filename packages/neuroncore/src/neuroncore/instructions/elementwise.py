@@ -11,14 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace
-from neuroncore.errors import (
-    AttributeValueError,
-    EngineError,
-    MemorySpaceError,
-    Violation,
-)
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
+from neuroncore.errors import AttributeValueError, EngineError, MemorySpaceError, Violation
 from neuroncore.instructions._alu_limits import (
     bitvec_on_vector,
     integers_only,
@@ -29,16 +23,7 @@ from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
 from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import Result, common_shape, like
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, constant
@@ -149,9 +134,8 @@ TENSOR_TENSOR = Instruction(
     name="tensor_tensor",
     engines=(Engine.vector, Engine.gpsimd),
     engine_of=_tensor_tensor_engine,
-    source="NKI reference: nki.isa.tensor_tensor",
     operands={"dst": Out("P F", ON_CHIP), "data1": In("P F", ON_CHIP), "data2": In("P F", ON_CHIP)},
-    attrs={"op": Attr(REQUIRED, alu_op), "engine": ENGINE},
+    attrs={"op": Attr(convert=alu_op), "engine": ENGINE},
     limits=[
         same_partitions("dst", "data1", "data2", data1="float32[8, 8] sbuf"),
         same_free("dst", "data1", "data2", data2="float32[4, 9] sbuf"),
@@ -191,11 +175,11 @@ TENSOR_TENSOR = Instruction(
         integers_only("op", "dst", "data1", "data2", op="bitwise_and"),
         bitvec_on_vector("op", **_INTEGERS, op="bitwise_or", engine=Engine.gpsimd),
     ],
-    effects=lambda c: reads("data1", "data2") + writes("dst"),
     work=_tensor_tensor_work,
     run=tensor_tensor,
     result=_promoted,
-    mask=MaskBehaviour.elementwise, gathers=("dst", "data1"),
+    mask=MaskBehaviour.elementwise,
+    gathers=("dst", "data1"),
     examples=[
         Example(
             {"dst": "float32[4, 8] sbuf", "data1": np.arange(32.0).reshape(4, 8),
@@ -239,7 +223,6 @@ def _scalar_copies(c: Call) -> bool:
 TENSOR_COPY = Instruction(
     name="tensor_copy",
     engines=(Engine.vector, Engine.scalar, Engine.gpsimd),
-    source="NKI reference: nki.isa.tensor_copy",
     operands={"dst": Out("P F", ON_CHIP), "src": In("P F", ON_CHIP)},
     attrs={"engine": ENGINE},
     limits=[
@@ -256,11 +239,11 @@ TENSOR_COPY = Instruction(
             target="trn1",
         ),
     ],
-    effects=lambda c: reads("src") + writes("dst"),
     work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst", "src")),
     run=tensor_copy,
     result=like("src"),
-    mask=MaskBehaviour.elementwise, gathers=("dst", "src"),
+    mask=MaskBehaviour.elementwise,
+    gathers=("dst", "src"),
     moves_bits=lambda c: c.src.dtype is c.dst.dtype,
     examples=[
         Example(
@@ -300,14 +283,11 @@ def reciprocal(c: Call) -> Callable[..., None]:
 RECIPROCAL = Instruction(
     name="reciprocal",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.reciprocal",
     operands={"dst": Out("P F", ON_CHIP), "data": In("P F", ON_CHIP)},
-    attrs={},
     limits=[
         same_partitions("dst", "data", data="float32[8, 8] sbuf"),
         same_free("dst", "data", data="float32[4, 9] sbuf"),
     ],
-    effects=lambda c: reads("data") + writes("dst"),
     work=lambda c: one_pass(c, constant("RECIPROCAL") * c.dst.free),
     run=reciprocal,
     result=like("data"),

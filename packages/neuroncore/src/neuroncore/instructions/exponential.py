@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import ALU_OPS
-from neuroncore.effects import Effect, reads, writes
 from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
@@ -27,8 +26,8 @@ from neuroncore.instructions._record import (
     In,
     Instruction,
     Limit,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View
@@ -89,12 +88,6 @@ def _ranks(c: Call) -> Iterable[Violation]:
             )  # fmt: skip
 
 
-def _effects(c: Call) -> list[Effect]:
-    scalars = [n for n in ("max_value", "reduce_init") if n in c.tiles]
-    results = ["dst", *(["reduce_res"] if c.reduce_res is not None else [])]
-    return reads("src", *scalars) + writes(*results) + register_effects(c, VECTOR)
-
-
 def _work(c: Call) -> list[MicroOp]:
     """N / 4: four times ScalarE's throughput [Trainium3 architecture guide; inferred]."""
     cycles = c.src.free / 4
@@ -107,7 +100,6 @@ _LEVELS = np.repeat([[3.0], [5.0]], 4, axis=1)
 EXPONENTIAL = Instruction(
     name="exponential",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.exponential",
     operands={
         "dst": Out("P F", ON_CHIP, dtypes=(_RESULTS | _INTEGERS) - {uint32}),
         "src": In("P F", ON_CHIP, dtypes=(_RESULTS | _INTEGERS) - {tfloat32}),
@@ -130,11 +122,11 @@ EXPONENTIAL = Instruction(
         Limit(_start_is_used, {"reduce_init": "float32[2, 1] sbuf"}),
         from_generation(4, "dst", "trn2"),
     ],
-    effects=_effects,
+    effects=lambda c: operand_effects(c) + register_effects(c, VECTOR),
     work=_work,
     run=exponential,
     result=like("src"),
-    mask=MaskBehaviour.unsupported, gathers=("dst", "src"),
+    gathers=("dst", "src"),
     examples=[
         Example({"dst": "float32[2, 4] sbuf", "src": _ZEROS, "max_value": 0.0, "reduce_init": 0.0,
                  "target": "trn3"}, {"dst": np.ones((2, 4))}),

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import alu_op
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
@@ -26,16 +25,7 @@ from neuroncore.instructions._lanes import (
 )
 from neuroncore.instructions._limits import same_free, same_partitions, ways
 from neuroncore.instructions._numerics import reader, rounds, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
@@ -75,7 +65,6 @@ _RAMP = np.arange(32.0).reshape(4, 8)
 SCALAR_TENSOR_TENSOR = Instruction(
     name="scalar_tensor_tensor",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.scalar_tensor_tensor",
     operands={
         "dst": Out("P F", ON_CHIP),
         "data": In("P F", ON_CHIP),
@@ -83,8 +72,8 @@ SCALAR_TENSOR_TENSOR = Instruction(
         "operand1": In("P F", ON_CHIP),
     },
     attrs={
-        "op0": Attr(REQUIRED, alu_op),
-        "op1": Attr(REQUIRED, alu_op),
+        "op0": Attr(convert=alu_op),
+        "op1": Attr(convert=alu_op),
         "reverse0": Attr(False, flag),
         "reverse1": Attr(False, flag),
     },
@@ -104,10 +93,6 @@ SCALAR_TENSOR_TENSOR = Instruction(
         known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         known_to_version("op1", op1="abs_max", target="trn3", version=(0, 3)),
     ],
-    effects=lambda c: (
-        reads("data", "operand1", *(["operand0"] if "operand0" in c.tiles else []))
-        + writes("dst")
-    ),
     work=_tensor_work,
     run=scalar_tensor_tensor,
     result=like("data"),

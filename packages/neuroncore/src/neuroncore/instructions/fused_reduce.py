@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import alu_op
-from neuroncore.effects import Effect, reads, writes
-from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
 from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
@@ -32,15 +31,14 @@ from neuroncore.instructions._lanes import (
 from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
-    REQUIRED,
     Attr,
     Call,
     Example,
     In,
     Instruction,
     Limit,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import ACTIVATION, LIMITS, activation
@@ -95,18 +93,11 @@ def _reduction_is_legal(c: Call) -> Iterable[Violation]:
         )  # fmt: skip
 
 
-def _reduce_effects(c: Call) -> list[Effect]:
-    scalars = [n for n in ("operand0", "reduce_init") if n in c.tiles]
-    results = ["dst", *(["reduce_res"] if c.reduce_res is not None else [])]
-    return reads("data", *scalars) + writes(*results) + register_effects(c, VECTOR)
-
-
 _RAMP = np.arange(32.0).reshape(4, 8)
 
 TENSOR_SCALAR_REDUCE = Instruction(
     name="tensor_scalar_reduce",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.tensor_scalar_reduce",
     operands={
         "dst": Out("P F", ON_CHIP),
         "data": In("P F", ON_CHIP),
@@ -115,9 +106,9 @@ TENSOR_SCALAR_REDUCE = Instruction(
         "reduce_init": In("P 1", ON_CHIP, number=True, optional=True, dtypes=FLOAT32),
     },
     attrs={
-        "op0": Attr(REQUIRED, alu_op),
+        "op0": Attr(convert=alu_op),
         "reverse0": Attr(False, flag),
-        "reduce_op": Attr(REQUIRED, alu_op),
+        "reduce_op": Attr(convert=alu_op),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
         "reduce_res_negate": Attr(False, flag),
     },
@@ -156,11 +147,12 @@ TENSOR_SCALAR_REDUCE = Instruction(
         Limit(_reduction_is_legal, {"reduce_init": 1.0}),
         Limit(_reduction_is_legal, {"reduce_res": None, "version": (0, 5)}),
     ],
-    effects=_reduce_effects,
+    effects=lambda c: operand_effects(c) + register_effects(c, VECTOR),
     work=lambda c: with_read_out(c, c.data.free),
     run=tensor_scalar_reduce,
     result=like("data"),
-    mask=MaskBehaviour.rectangular, gathers=("dst", "data"),
+    mask=MaskBehaviour.rectangular,
+    gathers=("dst", "data"),
     examples=[
         Example({"dst": "float32[4, 8] sbuf", "data": _RAMP, "op0": "multiply", "operand0": 2.0,
                  "reduce_op": "maximum", "reduce_res": "float32[4, 1] sbuf"},
@@ -190,7 +182,7 @@ ACTIVATION_REDUCE = replace(
     source="NKI reference: nki.isa.activation_reduce",
     attrs={
         **ACTIVATION.attrs,
-        "reduce_op": Attr(REQUIRED, ACTIVATION.attrs["reduce_op"].convert),
+        "reduce_op": Attr(convert=ACTIVATION.attrs["reduce_op"].convert),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
     },
     limits=[
@@ -216,7 +208,8 @@ ACTIVATION_REDUCE = replace(
     ],
     work=lambda c: with_read_out(c, c.data.free, c.op.table),
     run=activation_reduce,
-    mask=MaskBehaviour.rectangular, gathers=("dst", "data"),
+    mask=MaskBehaviour.rectangular,
+    gathers=("dst", "data"),
     examples=[
         Example({"dst": "float32[2, 2] sbuf", "op": "square", "data": _X, "scale": 2.0,
                  "reduce_op": "add", "reduce_res": "float32[2, 1] sbuf"},

@@ -7,22 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AccessError, AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._numerics import raw_reader
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, Pass, constant
@@ -157,7 +147,6 @@ _LOCAL = np.stack([_SRC[:, [2, 3]], _SRC[:, [0, 1]], _SRC[:, [1, 2]]], axis=1)
 LOCAL_GATHER = Instruction(
     name="local_gather",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.local_gather",
     operands={
         "dst": Out("P N", SBUF),
         "src_buffer": In("P F", SBUF),
@@ -177,11 +166,9 @@ LOCAL_GATHER = Instruction(
         Limit(_sizes, {"num_elem_per_idx": 3}),
         Limit(_sizes, {"dst": "float32[16, 5] sbuf"}),
     ],
-    effects=lambda c: reads("src_buffer", "index") + writes("dst"),
     work=_local_work,
     run=local_gather,
     result=_local_result,
-    mask=MaskBehaviour.unsupported,
     moves_bits=lambda c: True,
     examples=[
         Example({"dst": "float32[16, 3, 2] sbuf", "src_buffer": _SRC,

@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 
 from neuroncore.effects import Effect, reads, writes
-from neuroncore.enums import PSUM, SBUF, Engine, MatmulPerfMode, MemorySpace
-from neuroncore.errors import (
-    CapacityError,
-    DTypeError,
-    UnsupportedError,
-    Violation,
-)
+from neuroncore.enums import PSUM, SBUF, Engine, MaskBehaviour, MatmulPerfMode, MemorySpace
+from neuroncore.errors import CapacityError, DTypeError, UnsupportedError, Violation
 from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
 from neuroncore.instructions._convert import flag, member, optional_flag, optional_wholes
 from neuroncore.instructions._limits import rule, same_partitions
@@ -37,16 +32,7 @@ from neuroncore.instructions._matmul_limits import (
 )
 from neuroncore.instructions._numerics import reader
 from neuroncore.instructions._psum import mark_written
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.options import Options
@@ -146,7 +132,6 @@ def _columns(count: int, dtype: str) -> dict[str, Any]:
 NC_MATMUL = Instruction(
     name="nc_matmul",
     engines=(Engine.tensor,),
-    source="NKI reference: nki.isa.nc_matmul",
     operands={
         "dst": Out("M N", PSUM),
         "stationary": In("K M", SBUF, dtypes=INPUTS),

@@ -25,26 +25,11 @@ from neuroncore.instructions._mx import (
     scales_fit,
     whole_quadrants,
 )
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import Core, View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
-from nki_dtypes import (
-    bfloat16,
-    float4_e2m1fn_x4,
-    float8_e4m3fn_x4,
-    float8_e5m2_x4,
-    float32,
-)
+from nki_dtypes import bfloat16, float4_e2m1fn_x4, float8_e4m3fn_x4, float8_e5m2_x4, float32
 
 RULE = "NKI: nc_matmul_mx"
 _DATA = frozenset({float8_e5m2_x4, float8_e4m3fn_x4, float4_e2m1fn_x4})
@@ -155,7 +140,6 @@ _MOVING_SCALES = scales_fit("moving", "moving_scale")
 NC_MATMUL_MX = Instruction(
     name="nc_matmul_mx",
     engines=(Engine.tensor,),
-    source="NKI reference: nki.isa.nc_matmul_mx",
     operands={
         "dst": Out("M N", PSUM, dtypes=frozenset({float32, bfloat16})),
         "stationary": In("K M", SBUF, dtypes=_DATA),
@@ -201,7 +185,6 @@ NC_MATMUL_MX = Instruction(
     work=_work,
     run=nc_matmul_mx,
     result=_result,
-    mask=MaskBehaviour.unsupported,
     covers=lambda c: c.accumulate is False,
     moves_bits=lambda c: True,
     rows={"stationary_scale": SCALE_ROWS, "moving_scale": SCALE_ROWS},

@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_partitions, ways
 from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
+from neuroncore.instructions._record import Call, Example, In, Instruction, Out
 from neuroncore.memory import View
 
 RULE = "NKI: max8"
@@ -40,9 +39,7 @@ def _highest_rank(c: Call) -> int:
 MAX8 = Instruction(
     name="max8",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.max8",
     operands={"dst": Out("P 8", ON_CHIP), "src": In("P F", ON_CHIP)},
-    attrs={},
     limits=[
         same_partitions("dst", "src", src="float32[4, 9] sbuf"),
         rule(
@@ -77,7 +74,6 @@ MAX8 = Instruction(
             dst="float32[2, 7] sbuf",
         ),
     ],
-    effects=lambda c: reads("src") + writes("dst"),
     work=lambda c: one_pass(c, c.src.free),  # N [NKI 0.1 API documents]
     run=max8,
     result=lambda c: ((c.src.partitions, 8), c.src.dtype, MemorySpace.sbuf),

@@ -6,22 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neuroncore.effects import writes
-from neuroncore.enums import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.errors import AttributeValueError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import rounds
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    Instruction,
-    MaskBehaviour,
-    Number,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, Instruction, Number, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import DType, cast
@@ -81,7 +72,6 @@ def _value_fits(c: Call) -> bool:
 MEMSET = Instruction(
     name="memset",
     engines=(Engine.vector, Engine.gpsimd),
-    source="NKI reference: nki.isa.memset",
     operands={"dst": Out("P F", ON_CHIP), "value": Number()},
     attrs={"engine": Attr(Engine.unknown, as_engine)},
     limits=[
@@ -99,7 +89,6 @@ MEMSET = Instruction(
             value=2.0,
         ),
     ],
-    effects=lambda c: writes("dst"),
     work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst")),
     run=memset,
     result=like("dst"),

@@ -7,12 +7,11 @@ from math import ceil
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import same_free, same_partitions
 from neuroncore.instructions._numerics import raw_reader
-from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
+from neuroncore.instructions._record import Call, Example, In, Instruction, Out
 from neuroncore.instructions.gather import reject_outside, same_dtype
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
@@ -41,23 +40,19 @@ def _n_work(c: Call) -> list[MicroOp]:
 NC_N_GATHER = Instruction(
     name="nc_n_gather",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.nc_n_gather",
     operands={
         "dst": Out("P I", SBUF),
         "data": In("P F", SBUF),
         "indices": In("P I", SBUF, dtypes=frozenset({uint32})),
     },
-    attrs={},
     limits=[
         same_partitions("dst", "data", "indices", data="float32[8, 4] sbuf"),
         same_free("dst", "indices", indices="uint32[2, 4] sbuf"),
         same_dtype("data", dst="bfloat16[2, 3] sbuf"),
     ],
-    effects=lambda c: reads("data", "indices") + writes("dst"),
     work=_n_work,
     run=nc_n_gather,
     result=lambda c: (c.indices.shape, c.data.dtype, MemorySpace.sbuf),
-    mask=MaskBehaviour.unsupported,
     moves_bits=lambda c: True,
     examples=[
         Example({"dst": "float32[2, 3] sbuf", "data": np.arange(8.0).reshape(2, 4),

@@ -10,23 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neuroncore.effects import Rows, reads, writes
+from neuroncore.effects import Rows
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._limits import from_generation, rule, same_partitions
 from neuroncore.instructions._numerics import raw_reader
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
@@ -80,7 +71,6 @@ _FOUND[0], _FOUND[16] = [11, 13, -1, -1, 2], [-1, -1, -1, -1, 0]
 NONZERO_WITH_COUNT = Instruction(
     name="nonzero_with_count",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.nonzero_with_count",
     operands={
         "dst": Out("P F+1", SBUF, dtypes=frozenset({int32})),
         "src": In("P F", SBUF, dtypes=frozenset({float32, int32})),
@@ -104,11 +94,9 @@ NONZERO_WITH_COUNT = Instruction(
         _fits_int32("padding_val", lambda c: c.padding_val),
         from_generation(3, "dst", "trn1"),
     ],
-    effects=lambda c: reads("src") + writes("dst"),
     work=unpublished,
     run=nonzero_with_count,
     result=_result,
-    mask=MaskBehaviour.unsupported,
     covers=lambda c: False,
     rows={"dst": Rows(1, CORE_PARTITIONS), "src": Rows(1, CORE_PARTITIONS)},
     examples=[

@@ -8,25 +8,14 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import AVERAGE, AluOp, alu_op
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, SBUF, Engine, MemorySpace
+from neuroncore.enums import ON_CHIP, SBUF, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import AccessError, AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._alu_limits import integers_only, known_to_version
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._lanes import one_of
 from neuroncore.instructions._limits import rule, same_free, start_partition
 from neuroncore.instructions._numerics import raw_reader, reader, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from neuroncore.options import Options
@@ -66,9 +55,8 @@ _DATA = np.arange(12.0).reshape(3, 4)
 TENSOR_PARTITION_REDUCE = Instruction(
     name="tensor_partition_reduce",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.tensor_partition_reduce",
     operands={"dst": Out("1 F", SBUF), "data": In("P F", SBUF)},
-    attrs={"op": Attr(REQUIRED, _reduction)},
+    attrs={"op": Attr(convert=_reduction)},
     limits=[
         same_free("dst", "data", data="float32[3, 5] sbuf"),
         rule(
@@ -84,7 +72,6 @@ TENSOR_PARTITION_REDUCE = Instruction(
         known_to_version("op", op="average", version=(0, 4)),
         integers_only("op", "dst", "data", op="bitwise_or"),
     ],
-    effects=lambda c: reads("data") + writes("dst"),
     # No figure is published for it; assumed to stream F elements like other GpSimdE instructions.
     work=lambda c: one_pass(c, c.data.free),
     run=tensor_partition_reduce,
@@ -179,7 +166,6 @@ _SWAP = tuple(i ^ 1 for i in range(QUADRANT))
 NC_STREAM_SHUFFLE = Instruction(
     name="nc_stream_shuffle",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.nc_stream_shuffle",
     operands={"dst": Out("P F", ON_CHIP), "src": In("P F", ON_CHIP)},
     attrs={"shuffle_mask": Attr(tuple(range(QUADRANT)), _mask)},
     limits=[
@@ -197,11 +183,9 @@ NC_STREAM_SHUFFLE = Instruction(
         Limit(_starts_fit, {"src": "float32[32, 2] sbuf @32", "dst": "float32[64, 2] sbuf",
                             "options": Options(start_partition="error")}),
     ],
-    effects=lambda c: reads("src") + writes("dst"),
     work=lambda c: one_pass(c, c.dst.free),  # [NKI 0.1 API documents]
     run=nc_stream_shuffle,
     result=like("dst"),
-    mask=MaskBehaviour.unsupported,
     covers=lambda c: KEEP not in c.shuffle_mask,
     chooses=_chooses,
     moves_bits=lambda c: True,

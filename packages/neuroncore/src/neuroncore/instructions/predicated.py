@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import alu_op
-from neuroncore.effects import Effect, reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace, ReduceCmd
+from neuroncore.effects import reads
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace, ReduceCmd
 from neuroncore.errors import DTypeError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._choose import choose
@@ -34,8 +34,8 @@ from neuroncore.instructions._record import (
     Example,
     In,
     Instruction,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.memset import constant_in
@@ -86,7 +86,6 @@ def _copy_work(c: Call) -> list[MicroOp]:
 TENSOR_COPY_PREDICATED = Instruction(
     name="tensor_copy_predicated",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.tensor_copy_predicated",
     operands={
         "dst": Out("P F", ON_CHIP),
         "src": In("P F", ON_CHIP, number=True),
@@ -110,13 +109,12 @@ TENSOR_COPY_PREDICATED = Instruction(
             src="bfloat16[2, 4] sbuf",
         ),
     ],
-    effects=lambda c: (
-        reads("predicate", "dst", *(["src"] if "src" in c.tiles else [])) + writes("dst")
-    ),
+    effects=lambda c: reads("dst") + operand_effects(c),
     work=_copy_work,
     run=tensor_copy_predicated,
     result=like("dst"),
-    mask=MaskBehaviour.elementwise, gathers=("dst", "predicate"),
+    mask=MaskBehaviour.elementwise,
+    gathers=("dst", "predicate"),
     covers=lambda c: False,
     chooses=lambda c, views: _chooses(c, c.dst.shape)(views["predicate"]),
     moves_bits=lambda c: isinstance(c.src, Spec),
@@ -151,18 +149,11 @@ def select_reduce(c: Call) -> Callable[..., None]:
     return select
 
 
-def _select_effects(c: Call) -> list[Effect]:
-    number = ["on_false"] if "on_false" in c.tiles else []
-    results = ["dst", *(["reduce_res"] if c.reduce_res is not None else [])]
-    return reads("predicate", "on_true", *number) + writes(*results) + register_effects(c, VECTOR)
-
-
 _ON_TRUE = frozenset(ALL) - {tfloat32, int32, uint32}
 
 SELECT_REDUCE = Instruction(
     name="select_reduce",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.select_reduce",
     operands={
         "dst": Out("P F", ON_CHIP),
         "predicate": In("P F", ON_CHIP, dtypes=frozenset({int8, uint8, int16, uint16})),
@@ -185,7 +176,7 @@ SELECT_REDUCE = Instruction(
         one_of("reduce_op", "maximum", reduce_op="add"),
         one_of("reduce_cmd", "idle", "reset_reduce", "reduce", reduce_cmd=ReduceCmd.load_reduce),
     ],
-    effects=_select_effects,
+    effects=lambda c: operand_effects(c) + register_effects(c, VECTOR),
     # Not in the published table; the same data volume as tensor_copy_predicated in SBUF.
     work=lambda c: one_pass(c, 2 * c.dst.free),
     run=select_reduce,

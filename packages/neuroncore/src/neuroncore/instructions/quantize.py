@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
 from neuroncore.enums import SBUF, Engine
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
@@ -26,25 +25,10 @@ from neuroncore.instructions._mx import (
     whole_quadrants,
 )
 from neuroncore.instructions._numerics import reader
-from neuroncore.instructions._record import (
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
-from nki_dtypes import (
-    bfloat16,
-    finfo,
-    float8_e4m3fn_x4,
-    float8_e5m2_x4,
-    float16,
-    pack_x4,
-)
+from nki_dtypes import bfloat16, finfo, float8_e4m3fn_x4, float8_e5m2_x4, float16, pack_x4
 
 RULE = "NKI: quantize_mx"
 _LARGEST_EXPONENT = {float8_e4m3fn_x4: 8, float8_e5m2_x4: 15}
@@ -94,13 +78,11 @@ _SCALES_FIT = scales_fit("src", "dst_scale")
 QUANTIZE_MX = Instruction(
     name="quantize_mx",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.quantize_mx",
     operands={
         "dst": Out("P F/4", SBUF, dtypes=frozenset(_LARGEST_EXPONENT)),
         "src": In("P F", SBUF, dtypes=frozenset({float16, bfloat16})),
         "dst_scale": Out("P F/4", SBUF, dtypes=SCALES, own_start=True),
     },
-    attrs={},
     limits=[
         same_partitions("src", "dst", dst="float8_e4m3fn_x4[64, 2] sbuf"),
         whole_quadrants("src", src="bfloat16[16, 8] sbuf", dst="float8_e4m3fn_x4[16, 2] sbuf"),
@@ -110,11 +92,9 @@ QUANTIZE_MX = Instruction(
         Limit(_SCALES_FIT, {"dst_scale": "uint8[4, 2] sbuf @5"}),
         Limit(_SCALES_FIT, {"dst_scale": "float8_e8m0fnu[4, 2] sbuf", "version": (0, 4)}),
     ],
-    effects=lambda c: reads("src") + writes("dst", "dst_scale"),
     work=lambda c: one_pass(c, c.src.free / 4),  # [Trainium3 architecture guide]
     run=quantize_mx,
     result=like("dst"),
-    mask=MaskBehaviour.unsupported,
     covers=lambda c: False,  # most of dst_scale stays as it is
     moves_bits=lambda c: True,
     rows={"dst_scale": SCALE_ROWS},

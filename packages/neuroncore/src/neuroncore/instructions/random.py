@@ -20,15 +20,7 @@ from neuroncore.instructions._generator import draw, generator_name, uniform
 from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, one_per_partition
 from neuroncore.instructions._limits import from_generation, rule
 from neuroncore.instructions._numerics import writer
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import ALL, float8_e4m3fn
@@ -59,7 +51,6 @@ def rng(c: Call) -> Callable[..., None]:
 RNG = Instruction(
     name="rng",
     engines=(Engine.vector, Engine.gpsimd),
-    source="NKI reference: nki.isa.rng",
     operands={"dst": Out("P F", ON_CHIP, dtypes=INTEGERS)},
     attrs={"engine": Attr(Engine.unknown, as_engine)},
     limits=[
@@ -79,7 +70,6 @@ RNG = Instruction(
     work=lambda c: one_pass(c, c.dst.free),
     run=rng,
     result=like("dst"),
-    mask=MaskBehaviour.unsupported,
     examples=[Example({"dst": "uint32[2, 4] sbuf"}, {}), Example({"dst": "int8[2, 4] psum"}, {})],
 )  # fmt: skip
 
@@ -110,13 +100,11 @@ _RAND2 = (FLOATS - {float8_e4m3fn}) | INTEGERS
 RAND2 = Instruction(
     name="rand2",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.rand2",
     operands={
         "dst": Out("P F", ON_CHIP, dtypes=_RAND2),
         "min": In("P 1", ON_CHIP, number=True, dtypes=FLOAT32),
         "max": In("P 1", ON_CHIP, number=True, dtypes=FLOAT32),
     },
-    attrs={},
     limits=[
         one_per_partition("dst", "min", "max", min="float32[2, 2] sbuf"),
         from_generation(4, "dst", "trn2", hint="rng gives random bits on every generation"),
@@ -126,7 +114,6 @@ RAND2 = Instruction(
     work=lambda c: one_pass(c, c.dst.free / 4),
     run=rand2,
     result=like("dst"),
-    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "int32[2, 4] sbuf", "min": 6.75, "max": 7.25, "target": "trn3"},
                 {"dst": np.full((2, 4), 7)}, note="numbers in [6.75, 7.25), rounded"),

@@ -10,15 +10,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from neuroncore.effects import Touch, reads, register, writes
+from neuroncore.effects import Touch, register, writes
 from neuroncore.enums import ON_CHIP, SBUF, Engine
-from neuroncore.errors import (
-    EngineError,
-    MemorySpaceError,
-    ShapeError,
-    UnsupportedError,
-    Violation,
-)
+from neuroncore.errors import EngineError, MemorySpaceError, ShapeError, UnsupportedError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import STATES, WORDS, generator_name, restart, state
@@ -30,8 +24,8 @@ from neuroncore.instructions._record import (
     In,
     Instruction,
     Limit,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
@@ -111,9 +105,7 @@ def _limits(operand: str) -> list[Limit]:
 SET_RNG_SEED = Instruction(
     name="set_rng_seed",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.set_rng_seed",
     operands={"src_seeds": In("1 1", ON_CHIP, dtypes=_32_BITS)},
-    attrs={},
     limits=[
         rule(
             lambda c: c.src_seeds.shape == (1, 1),
@@ -124,18 +116,16 @@ SET_RNG_SEED = Instruction(
             src_seeds="uint32[1, 2] sbuf",
         ),
     ],
-    effects=lambda c: reads("src_seeds") + register(generator_name(Engine.vector), Touch.write),
+    effects=lambda c: operand_effects(c) + register(generator_name(Engine.vector), Touch.write),
     work=lambda c: one_pass(c, 1),
     run=set_rng_seed,
     result=like("src_seeds"),
-    mask=MaskBehaviour.unsupported,
     examples=[Example({"src_seeds": ("sbuf uint32", np.array([[42]]))}, {})],
 )  # fmt: skip
 
 RAND_SET_STATE = Instruction(
     name="rand_set_state",
     engines=(Engine.gpsimd, Engine.vector),
-    source="NKI reference: nki.isa.rand_set_state",
     operands={"src_seeds": In("P 6S", ON_CHIP, dtypes=_UINT32)},
     attrs={"engine": Attr(Engine.unknown, as_engine)},
     limits=[
@@ -152,11 +142,10 @@ RAND_SET_STATE = Instruction(
             target="trn3",
         ),
     ],
-    effects=lambda c: reads("src_seeds") + register(generator_name(c.engine), Touch.write),
+    effects=lambda c: operand_effects(c) + register(generator_name(c.engine), Touch.write),
     work=lambda c: one_pass(c, c.src_seeds.free),  # a copy of its words; no figure is published
     run=rand_set_state,
     result=like("src_seeds"),
-    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"src_seeds": ("sbuf uint32", np.arange(24).reshape(4, 6))}, {}),
         Example({"src_seeds": ("sbuf uint32", np.arange(48).reshape(2, 24)),
@@ -167,7 +156,6 @@ RAND_SET_STATE = Instruction(
 RAND_GET_STATE = Instruction(
     name="rand_get_state",
     engines=(Engine.gpsimd, Engine.vector),
-    source="NKI reference: nki.isa.rand_get_state",
     operands={"dst": Out("P 6S", ON_CHIP, dtypes=_UINT32)},
     attrs={"engine": Attr(Engine.unknown, as_engine)},
     limits=_limits("dst"),
@@ -175,7 +163,6 @@ RAND_GET_STATE = Instruction(
     work=lambda c: one_pass(c, c.dst.free),  # a copy of its words; no figure is published
     run=rand_get_state,
     result=like("dst"),
-    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "uint32[4, 6] sbuf"}, {}),
         Example({"dst": "uint32[2, 24] psum", "engine": Engine.vector, "target": "trn3"}, {}),

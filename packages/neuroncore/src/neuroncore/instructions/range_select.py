@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import alu_op
-from neuroncore.effects import Effect, reads, writes
-from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
 from neuroncore.errors import AttributeValueError, ShapeError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._choose import choose
@@ -22,14 +21,13 @@ from neuroncore.instructions._lanes import FLOAT32, FLOATS, one_of, one_per_part
 from neuroncore.instructions._limits import from_generation, rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
-    REQUIRED,
     Attr,
     Call,
     Example,
     In,
     Instruction,
-    MaskBehaviour,
     Out,
+    operand_effects,
 )
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
@@ -91,19 +89,12 @@ def _number(value: Any) -> float:
     )  # fmt: skip
 
 
-def _effects(c: Call) -> list[Effect]:
-    results = ["dst", *(["reduce_res"] if c.reduce_res is not None else [])]
-    inputs = reads("on_true_tile", "bound0", "bound1")
-    return inputs + writes(*results) + register_effects(c, VECTOR)
-
-
 _TILE = np.arange(8.0).reshape(2, 4)
 _LOW, _HIGH = np.array([[0.0], [2.0]]), np.array([[2.0], [9.0]])
 
 RANGE_SELECT = Instruction(
     name="range_select",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.range_select",
     operands={
         "dst": Out("P F", ON_CHIP),
         "on_true_tile": In("P F", ON_CHIP, dtypes=FLOATS),
@@ -112,8 +103,8 @@ RANGE_SELECT = Instruction(
         "reduce_res": Out("P 1", ON_CHIP, optional=True),
     },
     attrs={
-        "comp_op0": Attr(REQUIRED, alu_op),
-        "comp_op1": Attr(REQUIRED, alu_op),
+        "comp_op0": Attr(convert=alu_op),
+        "comp_op1": Attr(convert=alu_op),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
         "reduce_op": Attr("maximum", alu_op),
         "range_start": Attr(0, _whole_start),
@@ -159,7 +150,7 @@ RANGE_SELECT = Instruction(
         ),
         from_generation(3, "dst", "trn1"),
     ],
-    effects=_effects,
+    effects=lambda c: operand_effects(c) + register_effects(c, VECTOR),
     work=lambda c: one_pass(c, c.dst.free),  # [NKI 0.1 API documents]
     run=range_select,
     result=like("on_true_tile"),

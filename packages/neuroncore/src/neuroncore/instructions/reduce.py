@@ -12,24 +12,14 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._alu_limits import integers_only
 from neuroncore.instructions._convert import axes, flag
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
@@ -122,10 +112,9 @@ _RAMP = np.arange(32.0).reshape(4, 8)
 TENSOR_REDUCE = Instruction(
     name="tensor_reduce",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.tensor_reduce",
     operands={"dst": Out("P R", ON_CHIP), "data": In("P F", ON_CHIP)},
     attrs={
-        "op": Attr(REQUIRED, alu_op),
+        "op": Attr(convert=alu_op),
         "axis": Attr(1, axes),
         "negate": Attr(False, flag),
         "keepdims": Attr(False, flag),
@@ -172,11 +161,11 @@ TENSOR_REDUCE = Instruction(
         ),
         integers_only("op", "dst", "data", op="bitwise_and"),
     ],
-    effects=lambda c: reads("data") + writes("dst"),
     work=_work,
     run=tensor_reduce,
     result=_result,
-    mask=MaskBehaviour.reduction, gathers=("dst", "data"),
+    mask=MaskBehaviour.reduction,
+    gathers=("dst", "data"),
     examples=[
         Example({"dst": "float32[4, 1] sbuf", "data": _RAMP, "op": "add", "axis": 1},
                 {"dst": _RAMP.sum(1, keepdims=True)}),

@@ -11,21 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import (
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import ALL, DType, float32, int32, uint32
@@ -93,9 +84,7 @@ def _one_element(name: str, **breaks: Any) -> Limit:
 REGISTER_LOAD = Instruction(
     name="register_load",
     engines=(Engine.sync,),
-    source="NKI reference: nki.isa.register_load",
     operands={"dst": Out("1", HBM, dtypes=_HELD), "src": In("1", HBM | SBUF, dtypes=_NUMBERS)},
-    attrs={},
     limits=[
         _one_element("src", src="int32[1, 2] sbuf"),
         rule(
@@ -108,11 +97,9 @@ REGISTER_LOAD = Instruction(
             src="float32[1, 1] sbuf",
         ),
     ],
-    effects=lambda c: reads("src") + writes("dst"),
     work=unpublished,
     run=register_load,
     result=lambda c: (c.src.shape, register_dtype(c.src.dtype), MemorySpace.hbm),
-    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "int32[1, 1] hbm", "src": ("sbuf int16", np.array([[-7]]))},
                 {"dst": np.array([[-7]])}),
@@ -122,9 +109,7 @@ REGISTER_LOAD = Instruction(
 REGISTER_STORE = Instruction(
     name="register_store",
     engines=(Engine.sync,),
-    source="NKI reference: nki.isa.register_store",
     operands={"dst": Out("1", HBM | SBUF, dtypes=_NUMBERS), "src": In("1", HBM, dtypes=_HELD)},
-    attrs={},
     limits=[
         _one_element("dst", dst="int32[1, 2] sbuf"),
         rule(
@@ -138,11 +123,9 @@ REGISTER_STORE = Instruction(
             dst="float32[1, 1] sbuf",
         ),
     ],
-    effects=lambda c: reads("src") + writes("dst"),
     work=unpublished,
     run=register_store,
     result=like("src"),
-    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "uint8[1, 1] sbuf", "src": ("hbm int32", np.array([[200]]))},
                 {"dst": np.array([[200]])}),

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import alu_op
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
@@ -27,16 +26,7 @@ from neuroncore.instructions._lanes import (
 )
 from neuroncore.instructions._limits import same_free, same_partitions, ways
 from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions._transposition import BLOCK, transpose_into
 from neuroncore.memory import View
@@ -80,7 +70,6 @@ def _promoted(c: Call) -> Result:
 TENSOR_TENSOR_SCAN = Instruction(
     name="tensor_tensor_scan",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.tensor_tensor_scan",
     operands={
         "dst": Out("P F", ON_CHIP),
         "data0": In("P F", ON_CHIP),
@@ -88,8 +77,8 @@ TENSOR_TENSOR_SCAN = Instruction(
         "initial": In("P 1", ON_CHIP, number=True),
     },
     attrs={
-        "op0": Attr(REQUIRED, alu_op),
-        "op1": Attr(REQUIRED, alu_op),
+        "op0": Attr(convert=alu_op),
+        "op1": Attr(convert=alu_op),
         "reverse0": Attr(False, flag),
         "reverse1": Attr(False, flag),
     },
@@ -107,9 +96,6 @@ TENSOR_TENSOR_SCAN = Instruction(
         known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         known_to_version("op1", op1="abs_max", target="trn3", version=(0, 3)),
     ],
-    effects=lambda c: (
-        reads("data0", "data1", *(["initial"] if "initial" in c.tiles else [])) + writes("dst")
-    ),
     work=lambda c: one_pass(c, 2 * c.dst.free),  # [NKI 0.1 API documents]
     run=tensor_tensor_scan,
     result=_promoted,

@@ -11,22 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import Effect, reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import (
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Number,
-    Out,
-)
+from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Number, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from neuroncore.spec import Spec
@@ -133,13 +123,11 @@ def _ranks(c: Call) -> Iterable[Violation]:
 NC_FIND_INDEX8 = Instruction(
     name="nc_find_index8",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.nc_find_index8",
     operands={
         "dst": Out("P 8", ON_CHIP, dtypes=_INDEX),
         "data": In("P F", ON_CHIP),
         "vals": In("P 8", ON_CHIP),
     },
-    attrs={},
     limits=[
         _eight("dst", "vals", vals="float32[1, 7] sbuf"),
         _free_between(8, data="float32[1, 7] sbuf"),
@@ -147,7 +135,6 @@ NC_FIND_INDEX8 = Instruction(
         Limit(_ranks, {"vals": "float32[1, 2, 2, 2] sbuf"}),
         Limit(_ranks, {"data": "float32[1, 1, 1, 2, 3, 4] sbuf", "version": (0, 3)}),
     ],
-    effects=lambda c: reads("data", "vals") + writes("dst"),
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents]
     run=nc_find_index8,
     result=lambda c: ((c.data.partitions, 8), uint32, MemorySpace.sbuf),
@@ -187,15 +174,9 @@ def nc_match_replace8(c: Call) -> Callable[..., None]:
     return replace
 
 
-def _effects(c: Call) -> list[Effect]:
-    results = ["dst", *(["dst_idx"] if c.dst_idx is not None else [])]
-    return reads("data", "vals") + writes(*results)
-
-
 NC_MATCH_REPLACE8 = Instruction(
     name="nc_match_replace8",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.nc_match_replace8",
     operands={
         "dst": Out("P F", ON_CHIP),
         "data": In("P F", ON_CHIP),
@@ -203,14 +184,12 @@ NC_MATCH_REPLACE8 = Instruction(
         "imm": Number(),
         "dst_idx": Out("P 8", ON_CHIP, optional=True, dtypes=_INDEX),
     },
-    attrs={},
     limits=[
         same_partitions("dst", "data", dst="float32[2, 11] sbuf"),
         same_free("dst", "data", dst="float32[1, 12] sbuf"),
         _eight("vals", "dst_idx", dst_idx="uint32[1, 7] sbuf"),
         _free_between(1, data="float32[1, 16385] sbuf", dst="float32[1, 16385] sbuf"),
     ],
-    effects=_effects,
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents, printed as min(MIN_II, N)]
     run=nc_match_replace8,
     result=like("data"),

@@ -13,24 +13,13 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
-from neuroncore.effects import reads, writes
-from neuroncore.enums import SBUF, Engine, MemorySpace
+from neuroncore.enums import SBUF, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import pairs, whole
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import raw_reader, reader, writer
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Number,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Number, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import cast, int32
@@ -80,11 +69,9 @@ def iota(c: Call) -> Callable[..., None]:
 IOTA = Instruction(
     name="iota",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.iota",
     operands={"dst": Out("P F", SBUF)},
     attrs=PATTERN,
     limits=[_pattern_fits(pattern=((1, 3),))],
-    effects=lambda c: writes("dst"),
     work=lambda c: one_pass(c, c.dst.free),
     run=iota,
     result=lambda c: (c.dst.shape, c.dst.dtype, MemorySpace.sbuf),
@@ -130,7 +117,6 @@ _TILE = np.arange(16.0).reshape(4, 4)
 AFFINE_SELECT = Instruction(
     name="affine_select",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.affine_select",
     operands={
         "dst": Out("P F", SBUF),
         "on_true_tile": In("P F", SBUF),
@@ -151,7 +137,6 @@ AFFINE_SELECT = Instruction(
             cmp_op="add",
         ),
     ],
-    effects=lambda c: reads("on_true_tile") + writes("dst"),
     work=lambda c: one_pass(c, c.dst.free),
     run=affine_select,
     result=like("on_true_tile"),

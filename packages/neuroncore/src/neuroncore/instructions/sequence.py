@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import raw_reader, writer
-from neuroncore.instructions._record import Call, Example, In, Instruction, MaskBehaviour, Out
+from neuroncore.instructions._record import Call, Example, In, Instruction, Out
 from neuroncore.memory import View
 from nki_dtypes import float32, int32
 
@@ -58,12 +57,10 @@ _KINDS = frozenset({float32, int32})
 SEQUENCE_BOUNDS = Instruction(
     name="sequence_bounds",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.sequence_bounds",
     operands={
         "dst": Out("1 2 N", SBUF, dtypes=_KINDS),
         "segment_ids": In("1 N", SBUF, dtypes=_KINDS),
     },
-    attrs={},
     limits=[
         rule(
             lambda c: c.segment_ids.partitions == 1,
@@ -84,12 +81,10 @@ SEQUENCE_BOUNDS = Instruction(
             dst="int32[1, 18] sbuf",
         ),
     ],
-    effects=lambda c: reads("segment_ids") + writes("dst"),
     # No figure is published for it; assumed to stream its elements once.
     work=lambda c: one_pass(c, c.segment_ids.free),
     run=sequence_bounds,
     result=lambda c: ((1, 2, c.segment_ids.free), c.segment_ids.dtype, MemorySpace.sbuf),
-    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"dst": "int32[1, 2, 9] sbuf", "segment_ids": ("sbuf int32", _IDS)},
                 {"dst": _BOUNDS[None]}),

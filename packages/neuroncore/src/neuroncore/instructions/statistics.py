@@ -12,21 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import ShapeError, UndefinedError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import (
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 
@@ -81,9 +72,7 @@ _DATA = np.array([[1.0, 2.0, 3.0, 6.0, 5.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
 BN_STATS = Instruction(
     name="bn_stats",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.bn_stats",
     operands={"dst": Out("P 6", ON_CHIP), "data": In("P F", ON_CHIP)},
-    attrs={},
     limits=[
         same_partitions("dst", "data", data="float32[8, 5] sbuf"),
         _width(6, dst="float32[2, 5] sbuf"),
@@ -108,7 +97,6 @@ BN_STATS = Instruction(
             data="float32[2, 1] sbuf",
         ),
     ],
-    effects=lambda c: reads("data") + writes("dst"),
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents]
     run=bn_stats,
     result=_inferred(6),
@@ -143,9 +131,7 @@ def bn_aggr(c: Call) -> Callable[..., None]:
 BN_AGGR = Instruction(
     name="bn_aggr",
     engines=(Engine.vector,),
-    source="NKI reference: nki.isa.bn_aggr",
     operands={"dst": Out("P 2", ON_CHIP), "data": In("P 3T", ON_CHIP)},
-    attrs={},
     limits=[
         same_partitions("dst", "data", data="float32[8, 6] sbuf"),
         _width(2, dst="float32[1, 3] sbuf"),
@@ -159,7 +145,6 @@ BN_AGGR = Instruction(
             data="float32[1, 7] sbuf",
         ),
     ],
-    effects=lambda c: reads("data") + writes("dst"),
     work=lambda c: one_pass(c, 13 * c.data.free / 3),  # [NKI 0.1 API documents]
     run=bn_aggr,
     result=_inferred(2),

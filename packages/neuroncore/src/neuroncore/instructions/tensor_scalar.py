@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.alu import AluOp, alu_op
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError, Violation
 from neuroncore.instructions._alu_limits import (
     bitvec_on_vector,
@@ -25,17 +24,7 @@ from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._lanes import NOT_ON_VECTOR, name_of, on_vector
 from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
 from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.spec import Spec
 from neuroncore.work import MicroOp
@@ -295,7 +284,6 @@ TENSOR_SCALAR = Instruction(
     name="tensor_scalar",
     engines=(Engine.vector, Engine.scalar, Engine.gpsimd),
     engine_of=_engine,
-    source="NKI reference: nki.isa.tensor_scalar",
     operands={
         "dst": Out("P F", ON_CHIP),
         "data": In("P F", ON_CHIP),
@@ -303,18 +291,18 @@ TENSOR_SCALAR = Instruction(
         "operand1": In("P 1", ON_CHIP, number=True, optional=True),
     },
     attrs={
-        "op0": Attr(REQUIRED, alu_op),
+        "op0": Attr(convert=alu_op),
         "reverse0": Attr(False, flag),
         "op1": Attr(None, optional_op),
         "reverse1": Attr(False, flag),
         "engine": Attr(Engine.unknown, as_engine),
     },
     limits=_RULES,
-    effects=lambda c: reads("data", *(n for _, n in _OPERANDS if n in c.tiles)) + writes("dst"),
     work=_work,
     run=tensor_scalar,
     result=like("data"),
-    mask=MaskBehaviour.elementwise, gathers=("dst", "data"),
+    mask=MaskBehaviour.elementwise,
+    gathers=("dst", "data"),
     examples=[
         Example(
             {"dst": "float32[4, 8] sbuf", "data": np.arange(32.0).reshape(4, 8), "op0": "multiply",

@@ -11,23 +11,12 @@ from math import ceil
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
 from neuroncore.enums import SBUF, Engine
 from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import (
-    REQUIRED,
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
@@ -116,13 +105,12 @@ _BFLOAT16 = frozenset({bfloat16})
 TOPK = Instruction(
     name="topk",
     engines=(Engine.gpsimd,),
-    source="NKI reference: nki.isa.topk",
     operands={
         "val_dst": Out("P K", SBUF, dtypes=_BFLOAT16),
         "idx_dst": Out("P K", SBUF, dtypes=frozenset({uint32})),
         "src": In("P S", SBUF, dtypes=_BFLOAT16),
     },
-    attrs={"n": Attr(REQUIRED, whole("n"))},
+    attrs={"n": Attr(convert=whole("n"))},
     limits=[
         same_partitions("src", "val_dst", "idx_dst", idx_dst="uint32[32, 3] sbuf"),
         same_free("val_dst", "idx_dst", idx_dst="uint32[16, 2] sbuf"),
@@ -141,11 +129,9 @@ TOPK = Instruction(
         Limit(_sizes, {"n": 17}),
         Limit(_sizes, {"n": 8, "val_dst": "bfloat16[16, 9] sbuf", "idx_dst": "uint32[16, 9] sbuf"}),
     ],
-    effects=lambda c: reads("src") + writes("val_dst", "idx_dst"),
     work=_work,
     run=topk,
     result=like("val_dst"),
-    mask=MaskBehaviour.unsupported,
     examples=[
         Example({"val_dst": "bfloat16[16, 3] sbuf", "idx_dst": "uint32[16, 3] sbuf",
                  "src": ("sbuf bfloat16", _SNAKE), "n": 16},

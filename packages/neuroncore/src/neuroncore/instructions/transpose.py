@@ -6,23 +6,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from neuroncore.effects import reads, writes
-from neuroncore.enums import ON_CHIP, Engine, MemorySpace
+from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import DTypeError, EngineError, ShapeError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import rule
 from neuroncore.instructions._psum import mark_written
-from neuroncore.instructions._record import (
-    Attr,
-    Call,
-    Example,
-    In,
-    Instruction,
-    Limit,
-    MaskBehaviour,
-    Out,
-)
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions._transposition import transpose_into
 from neuroncore.memory import View
@@ -107,7 +97,6 @@ NC_TRANSPOSE = Instruction(
     name="nc_transpose",
     engines=(Engine.tensor, Engine.vector),
     engine_of=_transpose_engine,
-    source="NKI reference: nki.isa.nc_transpose",
     operands={"dst": Out("F P", ON_CHIP), "data": In("P F", ON_CHIP)},
     attrs={"engine": Attr(Engine.unknown, as_engine)},
     limits=[
@@ -125,7 +114,6 @@ NC_TRANSPOSE = Instruction(
         Limit(_transpose_limits, {"data": "float32[4, 33] sbuf", "dst": "float32[33, 4] sbuf",
                                    "engine": Engine.vector}),
     ],
-    effects=lambda c: reads("data") + writes("dst"),
     work=_transpose_work,
     run=nc_transpose,
     result=_transpose_result,
