@@ -158,7 +158,7 @@ PROVED = {
 
 @pytest.mark.parametrize("function", PROVED.values(), ids=PROVED)
 def test_what_is_proved_to_be_in_range_is_not_guarded(lowers, normal, function):
-    kernel = lowers(function, normal(130, 40), roundings=64)
+    kernel = lowers(function, normal(130, 40))
 
     assert not is_guarded(kernel)
 

@@ -35,8 +35,8 @@ def products(function: Any, *specs: Any) -> int:
 def test_taps_of_a_convolution_are_one_product(lowers, normal, channels, filters):
     x, w = normal(2, channels, 12, 9), normal(filters, channels, 3, 3, seed=1)
 
-    lowers(convolved, x, w, roundings=32)
-    lowers(convolved, x, w, normal(filters, 1, 1, seed=2), roundings=32)
+    lowers(convolved, x, w)
+    lowers(convolved, x, w, normal(filters, 1, 1, seed=2))
 
     assert products(convolved, x, w) == 1
 
@@ -62,7 +62,7 @@ def test_products_of_arrays_as_they_lie_stay_apart(lowers, normal):
 
 @pytest.mark.parametrize("tokens, terms, columns", [(128, 256, 512), (5, 130, 7)])
 def test_experts_are_products_of_their_own(lowers, normal, tokens, terms, columns):
-    kernel = lowers(experts, normal(tokens, terms), normal(3, terms, columns), roundings=32)
+    kernel = lowers(experts, normal(tokens, terms), normal(3, terms, columns))
 
     assert kernel.stats.hbm_bytes <= 4 * 3 * (tokens * terms + terms * columns + tokens * columns)
 

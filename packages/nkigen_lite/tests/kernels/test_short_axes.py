@@ -43,7 +43,7 @@ def test_short_sums_are_a_few_transfers(lowers, normal, function, shapes, dmas, 
     made = compile(function, *(f"f32[{','.join(map(str, shape))}]" for shape in shapes))
     assert made.stats.dmas <= dmas
     assert made.stats.predicted_us <= most_us
-    lowers(function, *(normal(*shape) for shape in shapes), roundings=256)
+    lowers(function, *(normal(*shape) for shape in shapes))
 
 
 @pytest.mark.parametrize("op", ["sum", "max", "min", "prod", "mean"])
@@ -53,13 +53,13 @@ def test_every_reduction_of_few_elements(lowers, normal, op, keepdims, count):
     def f(a, b):
         return getattr(a[:, None] * 2 - b[None], op)(-1, keepdims=keepdims)
 
-    lowers(f, normal(40, count), normal(33, count), roundings=1024)
+    lowers(f, normal(40, count), normal(33, count))
 
 
 def test_operands_without_the_axis(lowers, normal):
     lowers(
         lambda a, b, c: (np.abs(a[:, None] - b) * c[:, None]).sum(-1),
-        normal(129, 3), normal(3), normal(64, 129, 1), roundings=64,
+        normal(129, 3), normal(3), normal(64, 129, 1),
     )  # fmt: skip
 
 
@@ -83,4 +83,4 @@ def test_products_of_each_batch_with_a_vector(lowers, normal, dtype, left, right
         a, b = a.astype(ml_dtypes.bfloat16), b.astype(ml_dtypes.bfloat16)
     else:
         a, b = a.astype(dtype), b.astype(dtype)
-    lowers(lambda a, b: a @ b, a, b, roundings=64)
+    lowers(lambda a, b: a @ b, a, b)

@@ -32,7 +32,7 @@ def test_a_block_reads_its_weights_once(lowers, normal, lead):
     x, g, b = normal(*lead, 96), normal(96, seed=1), normal(1, 96, seed=2)
     w, u = normal(96, 40, seed=3) / 9, normal(40, 96, seed=4) / 6
 
-    kernel = lowers(block, x, g, w, u, b, roundings=64)
+    kernel = lowers(block, x, g, w, u, b)
 
     copies = 128 if x.size > 96 else 1
     once = 2 * x.nbytes + w.nbytes + u.nbytes
@@ -46,7 +46,7 @@ def test_a_bias_of_each_batch_keeps_the_axes(lowers, normal):
 
     x, w, b = normal(2, 30, 16), normal(16, 24, seed=1), normal(2, 1, 24, seed=2)
 
-    lowers(scaled, x, w, b, roundings=64)
+    lowers(scaled, x, w, b)
 
     assert products(scaled, x, w, b) == [(2, 30, 24)]
 
@@ -57,7 +57,7 @@ def test_transposed_rows_keep_their_axes(lowers, normal):
 
     x, w = normal(4, 30, 16), normal(16, 24, seed=1)
 
-    lowers(heads, x, w, roundings=64)
+    lowers(heads, x, w)
 
     assert products(heads, x, w) == [(30, 4, 24)]
 
@@ -70,10 +70,10 @@ def test_every_value_may_also_be_a_result(lowers, normal):
         h = y @ w
         return y, h, np.max(h, axis=-1), h.reshape(2, 50, 4, 6)
 
-    lowers(every, x, w, roundings=64)
+    lowers(every, x, w)
 
 
 def test_sums_of_other_axes_see_the_axes(lowers, normal):
     x, w = normal(3, 20, 24), normal(24, 10, seed=1)
 
-    lowers(lambda x, w: np.max(x @ w, axis=(-2, -1)), x, w, roundings=64)
+    lowers(lambda x, w: np.max(x @ w, axis=(-2, -1)), x, w)

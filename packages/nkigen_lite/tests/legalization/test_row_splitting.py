@@ -28,11 +28,11 @@ def cross_entropy(x, target):
 
 @pytest.mark.parametrize("shape", [(3, 16384), (2, 2, 20000), (20480,), (130, 14336), (3, 14347)])
 def test_softmax_of_long_rows(lowers, normal, shape):
-    lowers(softmax, normal(*shape), roundings=64)
+    lowers(softmax, normal(*shape))
 
 
 def test_functions_of_long_rows_and_of_columns(lowers, normal):
-    lowers(layer_norm, normal(5, 16384), normal(16384, seed=1), roundings=64)
+    lowers(layer_norm, normal(5, 16384), normal(16384, seed=1))
 
 
 def test_narrow_sums_of_long_rows_are_rounded_once(lowers, normal):
@@ -44,7 +44,7 @@ def test_narrow_sums_of_long_rows_are_rounded_once(lowers, normal):
 def test_cross_entropy_over_a_large_vocabulary(lowers, normal):
     target = np.array([0, 1999, 2000, 15999, 7], np.int32)
 
-    lowers(cross_entropy, normal(5, 16000), target, roundings=64)
+    lowers(cross_entropy, normal(5, 16000), target)
 
 
 def test_the_first_place_of_the_largest_in_long_rows(exactly, normal):
@@ -61,7 +61,7 @@ def test_several_arrays_of_long_rows(lowers, normal):
         mixed = x * y + z
         return mixed / np.abs(mixed).sum(-1, keepdims=True), mixed
 
-    lowers(function, x, y, z, roundings=64)
+    lowers(function, x, y, z)
 
 
 def test_a_softmax_reads_its_rows_three_times_and_writes_them_once():

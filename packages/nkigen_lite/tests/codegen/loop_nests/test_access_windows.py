@@ -36,7 +36,7 @@ def chosen(kernel: Any) -> str:
 def test_a_depthwise_convolution(lowers, normal, channels, step):
     x, w = normal(2, channels, 22, 19), normal(channels, 3, 3, seed=1)
 
-    kernel = lowers(lambda x, w: taps(x, w, step), x, w, roundings=32)
+    kernel = lowers(lambda x, w: taps(x, w, step), x, w)
 
     assert chosen(kernel).startswith((TOGETHER, LINES))
 
@@ -62,7 +62,7 @@ def test_a_convolution_along_lines(lowers, normal):
     def along(x: Any, w: Any) -> Any:
         return sum(x[:, k : k + 2046] * w[:, k : k + 1] for k in range(3))
 
-    kernel = lowers(along, normal(128, 2048), normal(128, 3, seed=1), roundings=32)
+    kernel = lowers(along, normal(128, 2048), normal(128, 3, seed=1))
 
     assert kernel.stats.dmas == 3
 
@@ -102,7 +102,7 @@ def test_an_operation_on_other_steps_reads_them_from_a_tile_in_order(lowers, nor
 
 def test_rows_reduced_backwards(lowers, normal):
     lowers(lambda x: np.exp(x[:, ::-1]) / np.sum(x[:, ::-1] ** 2, 1, keepdims=True),
-           normal(260, 300), roundings=64)  # fmt: skip
+           normal(260, 300))  # fmt: skip
 
 
 def test_an_operation_on_columns_backwards_moves_every_byte_once():

@@ -64,7 +64,7 @@ def test_three_results_that_alternate(lowers, normal):
 def test_results_that_alternate_with_what_comes_from_elsewhere(lowers, normal):
     lowers(lambda x, y: np.stack([x * 2, y], -1), normal(130, 64), normal(130, 64, seed=1))
     lowers(lambda x: np.stack([x * 2, x.sum(1, keepdims=True) * np.ones_like(x)], -1),
-           normal(130, 64), roundings=64)  # fmt: skip
+           normal(130, 64))  # fmt: skip
     lowers(lambda x: np.stack([x * 2, x * 2], -1), normal(130, 64), roundings=2)
 
 
@@ -88,8 +88,7 @@ def test_columns_of_few_rows_lie_on_all_partitions(lowers, normal):
 
 
 def test_what_all_columns_share_is_made_once_a_row(lowers, normal):
-    lowers(lambda x, s: x[:, ::2] * np.exp(s) + x[:, 1::2], normal(8, 9600), normal(8, 1, seed=1),
-           roundings=64)  # fmt: skip
+    lowers(lambda x, s: x[:, ::2] * np.exp(s) + x[:, 1::2], normal(8, 9600), normal(8, 1, seed=1))  # fmt: skip
 
 
 @pytest.mark.parametrize("reduction", [np.max, np.min, np.sum, np.mean])
@@ -101,7 +100,7 @@ def test_pooling_of_squares(lowers, normal, reduction, dtype, size):
         cells = x.reshape(n, rows // size, size, columns // size, size)
         return reduction(cells, axis=(2, 4))
 
-    lowers(pooled, normal(130, 12, 6 * size, dtype=dtype), roundings=32)
+    lowers(pooled, normal(130, 12, 6 * size, dtype=dtype))
 
 
 def test_pooling_keeps_what_is_not_a_number(normal):

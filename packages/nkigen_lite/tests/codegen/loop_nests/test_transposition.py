@@ -34,8 +34,8 @@ def test_narrow_floats(lowers, normal, dtype):
 
 @pytest.mark.parametrize("size", [2, 127, 129, 513])
 def test_rows_and_results_in_columns(lowers, normal, size):
-    lowers(softmax, normal(size, 260), roundings=512)
-    lowers(softmax, normal(130, size), roundings=256)
+    lowers(softmax, normal(size, 260))
+    lowers(softmax, normal(130, size))
 
 
 def test_batches_of_transposed_matrices(lowers, normal):
@@ -86,4 +86,4 @@ def test_softmax_of_columns_moves_every_byte_once():
 
 @pytest.mark.parametrize("target", ["trn1", "trn3"])
 def test_every_target_takes_the_kernel(lowers, normal, target):
-    lowers(softmax, normal(140, 200), roundings=512, target=target)
+    lowers(softmax, normal(140, 200), target=target)

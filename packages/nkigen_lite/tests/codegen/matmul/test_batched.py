@@ -54,7 +54,7 @@ FEW = [
 def test_many_products_are_a_few_transfers(lowers, normal, function, shapes, dmas, most_us):
     arrays = [normal(*shape, seed=n) for n, shape in enumerate(shapes)]
 
-    made = lowers(function, *arrays, roundings=256)
+    made = lowers(function, *arrays)
 
     assert made.stats.dmas <= dmas
     assert made.stats.predicted_us <= most_us
@@ -106,7 +106,7 @@ def test_products_of_bytes_that_are_widened_first_are_no_strip(exactly):
     ids=str,
 )
 def test_batches_that_broadcast(lowers, normal, dtype, left, right):
-    lowers(product, normal(*left, dtype=dtype), normal(*right, seed=1, dtype=dtype), roundings=64)
+    lowers(product, normal(*left, dtype=dtype), normal(*right, seed=1, dtype=dtype))
 
 
 def test_matrices_that_lie_otherwise(lowers, normal):
@@ -118,7 +118,7 @@ def test_matrices_that_lie_otherwise(lowers, normal):
         again = np.broadcast_to(a[0, :5], (4, 5, 5))
         return left @ right, left[::2] @ right[1::2], left[::-1] @ right, again @ again
 
-    lowers(f, a, b, roundings=64)
+    lowers(f, a, b)
 
 
 @pytest.mark.parametrize("target", ["trn1", "trn3"])

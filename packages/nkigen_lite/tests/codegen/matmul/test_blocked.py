@@ -56,7 +56,7 @@ def test_matrices_that_do_not_fit_come_in_blocks(lowers, normal):
 def test_a_bias_and_a_function_are_applied_in_psum(lowers, normal):
     kernel = lowers(
         lambda x, w, b: np.tanh(x @ w + b), normal(200, 300), normal(300, 700, seed=1) / 16,
-        normal(700, seed=2), roundings=64,  # 300 terms of size 1 before a function of slope 1
+        normal(700, seed=2),  # 300 terms of size 1 before a function of slope 1
     )  # fmt: skip
 
     assert kernel.stats.hbm_bytes == 4 * (200 * 300 + 300 * 700 + 700 + 200 * 700)
@@ -65,7 +65,7 @@ def test_a_bias_and_a_function_are_applied_in_psum(lowers, normal):
 def test_a_sum_over_rows_of_a_product_stays_on_chip(lowers, normal):
     x, w = normal(200, 30) / 16, normal(30, 70, seed=1)
 
-    kernel = lowers(lambda x, w: (h := np.exp(x @ w), h.sum(-1)), x, w, roundings=64)
+    kernel = lowers(lambda x, w: (h := np.exp(x @ w), h.sum(-1)), x, w)
 
     assert kernel.stats.hbm_bytes == x.nbytes + w.nbytes + 4 * (200 * 70 + 200)
 
@@ -85,7 +85,7 @@ def test_two_products_of_different_left_matrices(lowers, normal):
 def test_a_gated_mlp_keeps_its_hidden_values_on_chip(lowers, normal, m, d, h):
     x, wg, wu, wd = (normal(*s, seed=i) for i, s in enumerate([(m, d), (d, h), (d, h), (h, d)]))
 
-    kernel = lowers(gated, x, wg / d**0.5, wu / d**0.5, wd / h**0.5, roundings=64)
+    kernel = lowers(gated, x, wg / d**0.5, wu / d**0.5, wd / h**0.5)
 
     assert kernel.stats.hbm_bytes == 4 * (2 * m * d + 3 * d * h)
 
@@ -115,7 +115,7 @@ def test_the_table(function, specs, most, mib, microseconds):
 def test_every_target_takes_the_kernel(lowers, normal, target):
     x, w, b = normal(130, 140), normal(140, 300, seed=1) / 12, normal(300, seed=2)
 
-    lowers(lambda x, w, b: np.exp(np.tanh(x @ w + b) * 2 + 1), x, w, b, roundings=64, target=target)
+    lowers(lambda x, w, b: np.exp(np.tanh(x @ w + b) * 2 + 1), x, w, b, target=target)
 
 
 @pytest.mark.parametrize("version", ["0.2", "0.3", "0.4", "0.5"])
@@ -131,7 +131,7 @@ def test_a_contracted_axis_beyond_sbuf_comes_by_in_parts(lowers, normal, m, n, m
     monkeypatch.setattr(blocked.Products, "block", lambda products: None)
     a, b = normal(m, 600), normal(600, n, seed=1)
 
-    lowers(lambda a, b: np.tanh(a @ b / 64), a, b, roundings=64)
+    lowers(lambda a, b: np.tanh(a @ b / 64), a, b)
 
 
 def test_a_very_long_contracted_axis_fits():
@@ -151,4 +151,4 @@ def test_a_very_long_contracted_axis_fits():
     ids=["both", "twice", "chosen", "rows"],
 )
 def test_an_instruction_reads_psum_once(lowers, normal, function):
-    lowers(function, normal(300, 40), normal(40, 50, seed=1), normal(40, 50, seed=2), roundings=64)
+    lowers(function, normal(300, 40), normal(40, 50, seed=1), normal(40, 50, seed=2))

@@ -187,7 +187,7 @@ def test_an_array_that_is_needed_later_is_not_overwritten(lowers, normal):
         c[:, 3] = b[:, 4] + b[:, 5]
         return c, b[:3] + 1, a[0] @ w
 
-    lowers(versions, normal(12, 9) / 4, normal(9, 5, seed=1), roundings=64)
+    lowers(versions, normal(12, 9) / 4, normal(9, 5, seed=1))
 
 
 def test_a_part_is_not_written_before_others_have_read_what_it_overwrites(lowers, normal):

@@ -59,7 +59,7 @@ def test_tiles_take_turns_so_that_tensor_e_is_busy():
 def test_an_odd_number_of_heads(lowers, normal, heads):
     q, k, v = (normal(2, heads, 140, 16, seed=s) for s in range(3))
 
-    lowers(attention, q, k, v, roundings=64)
+    lowers(attention, q, k, v)
 
 
 @pytest.mark.parametrize("queries", [1, 127, 129, 300])
@@ -67,7 +67,7 @@ def test_an_odd_number_of_heads(lowers, normal, heads):
 def test_attention_of_any_size(lowers, normal, queries, keys, depth):
     q, k, v = normal(2, queries, depth), normal(2, keys, depth, seed=1), normal(2, keys, 40, seed=2)
 
-    kernel = lowers(attention, q, k, v, roundings=64)
+    kernel = lowers(attention, q, k, v)
 
     assert kernel.stats.hbm_bytes == once(q, k, v) + 2 * queries * 40 * 4
 
@@ -79,7 +79,7 @@ def test_attention_without_batches_and_with_a_mask(lowers, normal):
     def masked(q: Any, k: Any, v: Any, mask: Any) -> Any:
         return softmax(q @ k.T / 7 + mask) @ v
 
-    kernel = lowers(masked, q, k, v, mask, roundings=64)
+    kernel = lowers(masked, q, k, v, mask)
 
     assert kernel.stats.hbm_bytes == once(q, k, v, mask) + q.nbytes
 
@@ -87,7 +87,7 @@ def test_attention_without_batches_and_with_a_mask(lowers, normal):
 def test_heads_that_share_keys(lowers, normal):
     q, k, v = normal(2, 3, 130, 16), normal(2, 1, 140, 16, seed=1), normal(2, 1, 140, 16, seed=2)
 
-    lowers(attention, q, k, v, roundings=64)
+    lowers(attention, q, k, v)
 
 
 def test_attention_in_bfloat16(lowers, normal):
@@ -113,7 +113,7 @@ def test_what_is_converted_for_a_strip_comes_before_it():
 def test_two_heads_are_transposed_side_by_side(lowers, normal, depth):
     q, k, v = (normal(4, 256, depth, seed=s) for s in range(3))
 
-    kernel = lowers(attention, q, k, v, roundings=64)
+    kernel = lowers(attention, q, k, v)
 
     assert f"(128, 2, {2 * depth})" in kernel.source
 
@@ -127,7 +127,7 @@ def test_nothing_is_said_of_what_the_strip_puts_together():
 def test_a_large_logit_does_not_overflow(lowers, normal):
     q, k, v = normal(130, 16) * 40, normal(140, 16, seed=1) * 40, normal(140, 16, seed=2)
 
-    lowers(attention, q, k, v, roundings=2**12)  # logits of 10⁴ have absolute errors of 10⁻³
+    lowers(attention, q, k, v)  # logits of 10⁴ have absolute errors of 10⁻³
 
 
 # ------------------------------------------------------------------- other strips
@@ -139,7 +139,7 @@ def test_a_large_logit_does_not_overflow(lowers, normal):
 def test_a_norm_before_a_product(lowers, normal, m, k, n):
     x, g, w = normal(m, k), normal(k, seed=1), normal(k, n, seed=2)
 
-    kernel = lowers(lambda x, g, w: rmsnorm(x, g) @ w, x, g, w, roundings=64)
+    kernel = lowers(lambda x, g, w: rmsnorm(x, g) @ w, x, g, w)
 
     replicas = 128 if m > 1 and 128 * k * 4 <= 2**16 else 1
     assert kernel.stats.hbm_bytes == once(x, w) + replicas * g.nbytes + m * n * 4
@@ -152,7 +152,7 @@ def test_one_norm_and_three_products(lowers, normal):
         n = layernorm(x)
         return n @ a, n @ b, n @ c
 
-    kernel = lowers(qkv, x, *ws, roundings=64)
+    kernel = lowers(qkv, x, *ws)
 
     assert kernel.stats.hbm_bytes == once(x, *ws) + 3 * 200 * 96 * 4
 
@@ -160,7 +160,7 @@ def test_one_norm_and_three_products(lowers, normal):
 def test_products_of_products(lowers, normal):
     a, b, c = normal(300, 40), normal(40, 50, seed=1), normal(50, 600, seed=2)
 
-    kernel = lowers(lambda a, b, c: (a @ b) @ c, a, b, c, roundings=64)
+    kernel = lowers(lambda a, b, c: (a @ b) @ c, a, b, c)
 
     assert kernel.stats.hbm_bytes == once(a, b, c) + 300 * 600 * 4
 
@@ -168,7 +168,7 @@ def test_products_of_products(lowers, normal):
 def test_a_batched_product_with_bias_and_function(lowers, normal):
     x, w, b = normal(3, 130, 60), normal(3, 60, 70, seed=1), normal(70, seed=2)
 
-    kernel = lowers(lambda x, w, b: np.tanh(x @ w + b), x, w, b, roundings=64)
+    kernel = lowers(lambda x, w, b: np.tanh(x @ w + b), x, w, b)
 
     assert kernel.stats.hbm_bytes == once(x, w) + 128 * b.nbytes + 3 * 130 * 70 * 4
 
@@ -181,19 +181,19 @@ def test_what_stays_on_chip_may_also_be_a_result(lowers, normal):
         p = softmax(s)
         return s, p, p @ v, np.sum(p * p, axis=-1)
 
-    lowers(both, q, k, v, roundings=64)
+    lowers(both, q, k, v)
 
 
 def test_a_result_is_also_multiplied_for_two_heads(lowers, normal):
     x, w = normal(2, 100, 32), normal(2, 32, 40, seed=1)
 
-    lowers(lambda x, w: (t := np.tanh(x), t @ w), x, w, roundings=64)
+    lowers(lambda x, w: (t := np.tanh(x), t @ w), x, w)
 
 
 def test_a_product_wider_than_psum(lowers, normal):
     x, w = normal(140, 20), normal(20, 5000, seed=1)
 
-    kernel = lowers(lambda x, w: softmax(x @ w), x, w, roundings=256)
+    kernel = lowers(lambda x, w: softmax(x @ w), x, w)
 
     assert kernel.stats.hbm_bytes == once(x, w) + 140 * 5000 * 4
 
@@ -202,7 +202,7 @@ def test_what_does_not_fit_goes_through_hbm(lowers, normal):
     x, w, u = normal(3, 2000), normal(2000, 2500, seed=1), normal(2500, 2000, seed=2)
 
     kernel = lowers(
-        lambda x, w, u: softmax(x @ w / 50) @ u, x, w / 50, u, roundings=64
+        lambda x, w, u: softmax(x @ w / 50) @ u, x, w / 50, u
     )  # fmt: skip
 
     assert kernel.stats.hbm_bytes > once(x, w, u) + x.nbytes
@@ -212,7 +212,7 @@ def test_what_does_not_fit_goes_through_hbm(lowers, normal):
 def test_every_target_takes_strips(lowers, normal, target):
     q, k, v = (normal(2, 130, 32, seed=s) for s in range(3))
 
-    lowers(attention, q, k, v, roundings=64, target=target)
+    lowers(attention, q, k, v, target=target)
 
 
 STAGES = {
