@@ -149,6 +149,11 @@ def renamed(text: str) -> str:
     return text
 
 
+def without_breaks(text: str) -> str:
+    """The text without white space and without the commas that end a broken line."""
+    return re.sub(r",(?=[)\]])", "", "".join(text.split()))
+
+
 def texts(folder: Path) -> dict[str, list[str]]:
     """The lines of every file under `folder` by relative path."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
@@ -163,7 +168,10 @@ def differences(base: Path, here: Path) -> Iterator[str]:
     before, after = texts(base), texts(here)
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name, []), after.get(name, [])
-        old = renamed("".join(old)).splitlines(keepends=True)
+        was = renamed("".join(old))
+        if was != "".join(old) and without_breaks(was) == without_breaks("".join(new)):
+            continue
+        old = was.splitlines(keepends=True)
         yield from difflib.unified_diff(old, new, f"base/{name}", f"here/{name}")
         if (name in before) != (name in after) and not (old or new):
             yield f"{name}: an empty file on one side only\n"

@@ -88,7 +88,8 @@ def test_columns_of_few_rows_lie_on_all_partitions(lowers, normal):
 
 
 def test_what_all_columns_share_is_made_once_a_row(lowers, normal):
-    lowers(lambda x, s: x[:, ::2] * np.exp(s) + x[:, 1::2], normal(8, 9600), normal(8, 1, seed=1))  # fmt: skip
+    function = lambda x, s: x[:, ::2] * np.exp(s) + x[:, 1::2]  # noqa: E731
+    lowers(function, normal(8, 9600), normal(8, 1, seed=1))
 
 
 @pytest.mark.parametrize("reduction", [np.max, np.min, np.sum, np.mean])
