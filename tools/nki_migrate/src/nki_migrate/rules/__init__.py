@@ -27,13 +27,14 @@ def all_rules() -> Mapping[str, Rule]:
 
 
 def _all_hooks() -> dict[str, Hooks]:
-    """`HOOKS` of each module `nki<digits>_<subject>`: of that rule, or of several by their ids."""
+    """The hooks by rule: `HOOKS` of a module `nki1234_where`, or of a family, as a mapping."""
     found: dict[str, Hooks] = {}
     for module in pkgutil.iter_modules(__path__):
-        if module.name.startswith("nki"):
-            hooks = importlib.import_module(f"{__name__}.{module.name}").HOOKS
-            own = {module.name.partition("_")[0].upper(): hooks}
-            found |= own if isinstance(hooks, Hooks) else hooks
+        loaded = importlib.import_module(f"{__name__}.{module.name}")
+        hooks: Hooks | dict[str, Hooks] = getattr(loaded, "HOOKS", {})
+        if isinstance(hooks, Hooks):
+            hooks = {module.name.partition("_")[0].upper(): hooks}
+        found |= hooks
     return found
 
 

@@ -1,8 +1,8 @@
 """What a rule is: an id, a page, examples that run as tests, and hooks.
 
 `nki1226.toml` is the rule NKI1226: its title and page, its examples, and the reasons and names of
-the engine that it takes under its id. `HOOKS` of a module `nki1226_<subject>.py` beside it is what
-the rule does by itself.
+the engine that it takes under its id. `HOOKS` of a module beside it is what the rule does itself:
+of `nki1226_<subject>.py` its own, of a module of several rules (`elementwise.py`) those by id.
 """
 
 from __future__ import annotations

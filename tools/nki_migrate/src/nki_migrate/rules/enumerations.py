@@ -1,0 +1,132 @@
+"""Enumerations and buffers in place of integers, strings and flags."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from neuroncore.findings import Finding, Safety
+from nki_migrate.rules.arguments import is_device_call, keyword
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
+
+# keyword → members by integer code (NKI API stubs of SDK 2.32)
+_CODES = {
+    "engine": ("unknown", "tensor", "scalar", "gpsimd", "dma", "vector", "sync"),
+    "dge_mode": ("unknown", "swdge", "hwdge", "none"),
+    "oob_mode": ("error", "skip"),
+    "reduce_cmd": ("idle", "reset", "reduce", "reset_reduce", "load_reduce"),
+}
+
+
+def members_for_codes(rule: str, call: ast.Call, site: Site) -> Iterator[Finding]:
+    """Findings of a rule for enum arguments of device calls that are given as 2 or "hwdge"."""
+    name = site.canonical(call.func)
+    instructions = site.index.alias_for("nisa")
+    if name is None or not name.startswith("nisa.") or instructions is None:
+        return
+    if site.function_of(call) is None:
+        return
+    for given in call.keywords:
+        member = _member(given)
+        if member is not None:
+            text = f"{instructions}.{given.arg}.{member}"
+            kind = "string" if isinstance(given.value.value, str) else "number"  # type: ignore[attr-defined]
+            said = f"{given.arg} is an enum, not a {kind}: {text}"
+            yield site.finding(rule, given.value, said, edits=[site.replace(given.value, text)])
+
+
+def _member(given: ast.keyword) -> str | None:
+    members = _CODES.get(given.arg or "")
+    if members is None or not isinstance(given.value, ast.Constant):
+        return None
+    code = given.value.value
+    if isinstance(code, str):
+        return code if code in members else None
+    return members[code] if type(code) is int and 0 <= code < len(members) else None
+
+
+_ENGINES = ("tensor", "vector", "scalar", "gpsimd", "unknown", "dma")
+_ALIASES = {f"nisa.{name}_engine": f"engine.{name}" for name in _ENGINES}
+
+
+def _check(node: ast.expr, site: Site) -> Iterator[Finding]:
+    """NKI1189: engines and modes are members of enums."""
+    if isinstance(node, ast.Call):
+        yield from members_for_codes("NKI1189", node, site)
+        return
+    member = _ALIASES.get(site.canonical(node) or "")
+    instructions = site.index.alias_for("nisa")
+    if member is None or instructions is None or site.function_of(node) is None:
+        return
+    if isinstance(site.index.parent(node), ast.Attribute):
+        return  # nisa.dma_engine.dma, as 0.3 has it
+    text = f"{instructions}.{member}"
+    said = f"engines are members of an enum: `{text}`"
+    yield site.finding("NKI1189", node, said, edits=[site.replace(node, text)])
+
+
+def _check_sendrecv(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI2008: `sendrecv(use_gpsimd_dma=True)` names its DMA engine."""
+    given = keyword(call, "use_gpsimd_dma")
+    instructions = site.index.alias_for("nisa")
+    if given is None or instructions is None or not is_device_call(call, site, "nisa.sendrecv"):
+        return
+    engines = f"{instructions}.dma_engine"
+    if isinstance(given.value, ast.Constant) and isinstance(given.value.value, bool):
+        engine = f"{engines}.{'gpsimd_dma' if given.value.value else 'dma'}"
+    else:
+        chosen = site.source(given.value)
+        engine = f"({engines}.gpsimd_dma if {chosen} else {engines}.dma)"
+    yield site.finding(
+        "NKI2008",
+        given.value,
+        "use_gpsimd_dma is now dma_engine",
+        edits=[site.replace(given, f"dma_engine={engine}")],
+    )
+
+
+def _check_integer_enums(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI2012: `engine=5`: enums are given by member."""
+    yield from members_for_codes("NKI2012", call, site)
+
+
+_BUFFERS = ("sbuf", "psum", "hbm", "private_hbm", "shared_hbm")
+
+
+def _check_string_buffers(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI2013: `buffer="sbuf"`: buffers are objects of `nki.language`."""
+    name = site.canonical(call.func)
+    given = keyword(call, "buffer")
+    language = site.index.alias_for("nl")
+    if name is None or not name.startswith("nl.") or given is None or language is None:
+        return
+    if site.function_of(call) is None or not isinstance(given.value, ast.Constant):
+        return
+    if given.value.value in _BUFFERS:
+        buffer = f"{language}.{given.value.value}"
+        yield site.finding(
+            "NKI2013",
+            given.value,
+            f"buffers are objects, not strings: {buffer}",
+            edits=[site.replace(given.value, buffer)],
+        )
+
+
+def _check_engine_names(node: ast.Attribute | ast.Name, site: Site) -> Iterator[Finding]:
+    """NKI2019: `nisa.dma_engine` is an enum of DMA kinds."""
+    if site.canonical(node) != "nisa.dma_engine" or site.function_of(node) is None:
+        return
+    if isinstance(site.index.parent(node), ast.Attribute):
+        return  # nisa.dma_engine.gpsimd_dma: the enum
+    said = "`nisa.dma_engine` is an enum of DMA kinds now: as an engine write `nisa.engine.dma`"
+    yield site.finding("NKI2019", node, said, safety=Safety.MANUAL)
+
+
+HOOKS = {
+    "NKI1189": Hooks(nodes=(ast.Call, ast.Attribute, ast.Name), check=_check),
+    "NKI2008": Hooks(nodes=(ast.Call,), check=_check_sendrecv),
+    "NKI2012": Hooks(nodes=(ast.Call,), check=_check_integer_enums),
+    "NKI2013": Hooks(nodes=(ast.Call,), check=_check_string_buffers),
+    "NKI2019": Hooks(nodes=(ast.Attribute, ast.Name), check=_check_engine_names),
+}

@@ -1,0 +1,205 @@
+"""Decorators and launches of kernels."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from neuroncore.findings import Edit, Finding, Safety, Severity
+from nki_migrate.index import Function
+from nki_migrate.rules.arguments import keyword
+from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.site import Site
+
+_HARNESS = {"nki.baremetal", "nki.benchmark", "nki.profile", "nki.trace"}
+
+
+def _decorator_name(node: ast.expr, site: Site) -> str | None:
+    return site.canonical(node.func if isinstance(node, ast.Call) else node)
+
+
+def _check_function(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
+    """NKI1111: NKI1111, NKI1113–NKI1116: decorators and harness calls."""
+    function = site.function_of(node)
+    if function is None or function.node is not node:
+        return
+    for decorator in node.decorator_list:
+        yield from _check_decorator(decorator, function, site)
+
+
+def _check_decorator(node: ast.expr, function: Function, site: Site) -> Iterator[Finding]:
+    name = _decorator_name(node, site) or ""
+    if name.startswith("ncc."):
+        message = "compiler decorators are gone"
+        yield site.finding("NKI1114", node, message, edits=[_remove(node, site)])
+    if name == "nki.jit" or name in _HARNESS:
+        if function.called_from_device:
+            yield _of_a_helper(node, function, site)
+        elif name in _HARNESS:
+            yield _harness_decorator(node, name, site)
+        elif isinstance(node, ast.Call) and (node.keywords or node.args):
+            yield from _check_options(node, site)
+
+
+def _of_a_helper(node: ast.expr, function: Function, site: Site) -> Finding:
+    if not function.host_calls:
+        message = "a function that kernels call carries no `nki.jit`"
+        return site.finding("NKI1111", node, message, edits=[_remove(node, site)])
+    message = (
+        f"`{function.name}` is called by kernels and by the host: remove the decorator"
+        f" and launch it as `nki.jit({function.name})(…)`"
+    )
+    return site.finding("NKI1112", node, message, safety=Safety.MANUAL)
+
+
+def _remove(node: ast.expr, site: Site) -> Edit:
+    """The decorator's whole line, `@` included."""
+    line, _, end_line, _ = site.index.source.span(node)
+    return Edit(line, 1, end_line, len(site.index.source.lines[end_line - 1]) + 1, "")
+
+
+def _check_options(node: ast.Call, site: Site) -> Iterator[Finding]:
+    """`@nki.jit(mode="simulation", debug_kernel=True)` → `@nki.jit`."""
+    values = ", ".join(site.source(k) for k in node.keywords)
+    mode = next((k.value for k in node.keywords if k.arg == "mode"), None)
+    word = mode.value if isinstance(mode, ast.Constant) else None
+    rule = "NKI1113" if mode is not None else "NKI1115"
+    message = f"options of `nki.jit` are gone: {values}"
+    if word in {"simulation", "benchmark", "baremetal"}:
+        message += "; to simulate call `nki.simulate(kernel)(...)` from 0.3 on"
+    edits = [site.replace(node, site.source(node.func))]
+    yield site.finding(rule, node, message, edits=edits)
+
+
+def _harness_decorator(node: ast.expr, name: str, site: Site) -> Finding:
+    message = f"`{name}` is gone"
+    if name in {"nki.benchmark", "nki.profile"}:
+        message += "; measure with an external profiler"
+    func = node.func if isinstance(node, ast.Call) else node
+    prefix = site.source(func).rpartition(".")[0] or site.index.alias_for("nki")
+    if not prefix:
+        return site.finding("NKI1116", node, message, safety=Safety.MANUAL)
+    return site.finding("NKI1116", node, message, edits=[site.replace(node, f"{prefix}.jit")])
+
+
+def _check_call(node: ast.Call, site: Site) -> Iterator[Finding]:
+    """Harness calls in host code."""
+    name = site.canonical(node.func)
+    if name in {"nki.baremetal", "nki.benchmark", "nki.profile"} and not _is_decorator(node, site):
+        yield from _check_harness_call(node, name, site)
+    elif name == "nki.simulate_kernel" and node.args:
+        yield _simulate(node, site)
+
+
+def _is_decorator(node: ast.AST, site: Site) -> bool:
+    parent = site.index.parent(node)
+    return isinstance(parent, ast.FunctionDef) and node in parent.decorator_list
+
+
+def _check_harness_call(node: ast.Call, name: str, site: Site) -> Iterator[Finding]:
+    parent = site.index.parent(node)
+    applied = isinstance(parent, ast.Call) and parent.func is node and not node.args
+    target = parent.args[0] if applied and isinstance(parent, ast.Call) and parent.args else None
+    kernel = target if target is not None else node.args[0] if node.args else None
+    whole = parent if applied and isinstance(parent, ast.Call) else node
+    if name == "nki.baremetal" and isinstance(kernel, ast.Name):
+        text = _launchable(kernel, site)
+        if text is None:
+            message = "`nki.baremetal` is gone: decorate the kernel with `nki.jit` and call it"
+            yield site.finding(
+                "NKI1116", whole, message, safety=Safety.MANUAL, severity=Severity.WARNING
+            )
+            return
+        message = "`nki.baremetal` is gone: a kernel is called directly"
+        yield site.finding("NKI1116", whole, message, edits=[site.replace(whole, text)])
+        return
+    message = f"`{name}` is gone; measure with an external profiler"
+    yield site.finding("NKI1116", node, message, safety=Safety.MANUAL, severity=Severity.WARNING)
+
+
+def _launchable(kernel: ast.Name, site: Site) -> str | None:
+    function = site.index.functions.get(kernel.id)
+    if function is not None and function.decorated:
+        return kernel.id
+    nki = site.index.alias_for("nki")
+    return f"{nki}.jit({kernel.id})" if nki is not None else None
+
+
+def _simulate(node: ast.Call, site: Site) -> Finding:
+    """`nki.simulate_kernel(k, a)` → `nki.simulate(k)(a)`, from 0.3 on."""
+    message = "`nki.simulate_kernel(k, …)` is `nki.simulate(k)(…)` from 0.3 on"
+    kernel, *arguments = node.args
+    if site.request.target < "0.3" or isinstance(kernel, ast.Subscript | ast.Starred):
+        return site.finding(
+            "NKI1116", node, message, safety=Safety.MANUAL, severity=Severity.WARNING
+        )
+    prefix = site.source(node.func).rpartition(".")[0] or site.index.alias_for("nki")
+    if prefix is None:
+        return site.finding(
+            "NKI1116", node, message, safety=Safety.MANUAL, severity=Severity.WARNING
+        )
+    rest = ", ".join(
+        [*(site.source(a) for a in arguments), *(site.source(k) for k in node.keywords)]
+    )
+    text = f"{prefix}.simulate({site.source(kernel)})({rest})"
+    return site.finding("NKI1116", node, message, edits=[site.replace(node, text)])
+
+
+_RULE_OF = {"platform_target": "NKI2017", "mode": "NKI2018"}
+
+
+def _without(name: str, said: str, call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI2017: `nki.jit(platform_target=…)` and `nki.jit(mode=…)`: options that went away."""
+    if site.canonical(call.func) != "nki.jit" or keyword(call, name) is None:
+        return
+    # Both options may be there at once: their findings share one edit, of what is selected.
+    gone = [n for n, rule in _RULE_OF.items() if keyword(call, n) and site.request.selects(rule)]
+    is_last = len(call.keywords) == len(gone) and not call.args
+    edit = (
+        site.replace(call, site.source(call.func)) if is_last else site.without_keyword(call, *gone)
+    )
+    yield site.finding(_RULE_OF[name], call, said, edits=[edit])
+
+
+_PLATFORM = (
+    "nki.jit has no platform_target; choose the device with the environment variable "
+    "NEURON_PLATFORM_TARGET_OVERRIDE"
+)
+_MODE = "nki.jit has no mode; it finds the framework by itself"
+
+
+def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI2035: Kernels of 0.2 and of 0.3 do not work in one model."""
+    foreign = next((x for x in site.index.foreign_launches if x.call is call), None)
+    if foreign is not None and site.index.functions:
+        said = f"`{foreign.kernel}` has to move to 0.3 with the kernels of this file"
+        yield site.finding("NKI2035", call, said, severity=Severity.NOTE, safety=Safety.MANUAL)
+
+
+_CORES = (1, 2)  # logical cores of one launch on current devices (NKI migration guide)
+
+
+def _check_cores(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI4003: The bracket of a launch is the number of cores."""
+    launch = next((x for x in site.index.launches if x.call is call), None)
+    if launch is None or not launch.grid:
+        return
+    sizes = [s.value if isinstance(s, ast.Constant) else None for s in launch.grid]
+    if len(sizes) > 1 or (sizes[0] is not None and sizes[0] not in _CORES):
+        said = "a grid that is not the number of cores (1 or 2) becomes an error"
+        yield site.finding("NKI4003", call, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+
+
+HOOKS = {
+    "NKI1111": Hooks(nodes=(ast.FunctionDef,), check=_check_function),
+    "NKI1116": Hooks(nodes=(ast.Call,), check=_check_call),
+    "NKI2017": Hooks(
+        nodes=(ast.Call,),
+        check=lambda call, site: _without("platform_target", _PLATFORM, call, site),
+    ),
+    "NKI2018": Hooks(
+        nodes=(ast.Call,), check=lambda call, site: _without("mode", _MODE, call, site)
+    ),
+    "NKI2035": Hooks(nodes=(ast.Call,), check=_check),
+    "NKI4003": Hooks(nodes=(ast.Call,), check=_check_cores),
+}

@@ -1,0 +1,148 @@
+"""Copies, casts, reshapes and broadcasts of tiles."""
+
+from __future__ import annotations
+
+import ast
+
+from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
+from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.context import Context
+from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
+from nki_migrate.rewriting.destinations.destination import mask_region
+from nki_migrate.rewriting.destinations.psum_accumulation import note_given
+from nki_migrate.rewriting.inference.observations import guard, seen_one, seen_same
+from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions
+from nki_migrate.rewriting.operations.operators import copy_into
+from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import own_dtype, spell, storage_dims
+from nki_migrate.rules.rule import Hooks
+
+
+def _tensor(ctx: Context, base: Value, node: ast.Call) -> Tensor:
+    tensor = as_tensor(ctx, base)
+    if tensor is None:
+        raise Cannot("NKI1162", "a method of something that is not known to be a tile", node)
+    return tensor
+
+
+def _shape_arguments(node: ast.Call) -> list[ast.expr]:
+    return node.args or [k.value for k in node.keywords if k.arg == "shape"]
+
+
+def _shape(ctx: Context, node: ast.Call) -> tuple[Sym, ...] | None:
+    arguments = _shape_arguments(node)
+    value = ctx.value_of(arguments[0]) if len(arguments) == 1 else None
+    items = value.items if isinstance(value, Seq) else tuple(ctx.value_of(a) for a in arguments)
+    numbers = tuple(as_number(ctx, v) for v in items)
+    return None if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
+
+
+def broadcast_to(
+    ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...] | None
+) -> Tensor:
+    """A tile repeated along its axes of size one, where a view or a DMA can do it."""
+    if shape is None or tile.shape is None or len(shape) != len(tile.shape):
+        raise Cannot(Reason.FREE_BROADCAST, "a broadcast between shapes that are not known", node)
+    pairs = list(zip(tile.shape, shape, strict=True))
+    same = [ctx.facts.same(a.poly, b.poly) for a, b in pairs]
+    if all(same):
+        return tile
+    if all(same[1:]) and tile.shape[0].value == 1:
+        return broadcast_partitions(ctx, node, tile, shape)
+    return _free_broadcast(ctx, node, tile, shape)
+
+
+def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> Tensor:
+    """A view with step 0 along the free axes of size one (NKI1163)."""
+    dims = storage_dims(tile)
+    assert tile.shape is not None
+    repeated = set()
+    for axis, (own, wish) in enumerate(zip(tile.shape, shape, strict=True)):
+        if ctx.facts.same(own.poly, wish.poly) or seen_same(ctx, own.poly, wish.poly):
+            continue
+        if axis == 0 or not (own.value == 1 or seen_one(ctx, own.poly)):
+            raise Cannot(
+                Reason.FREE_BROADCAST, "a broadcast along free dimensions that are not 1", node
+            )
+        if own.value != 1:
+            guard(ctx, f"{ctx.spell(own)} == 1")
+        repeated.add(axis)
+    if dims is None or tile.storage.shape is None:
+        raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile of unknown shape", node)
+    if tile.storage.valid:
+        raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile that is filled in part", node)
+    ctx.report(Reason.FREE_BROADCAST, node, "a broadcast is a view with step 0")
+    kept = tuple(Dim(d.offset, tuple(t for t in d.terms if t[0] not in repeated)) for d in dims)
+    return Tensor(tile.storage, shape, kept)
+
+
+def rewrite_broadcast_to(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.broadcast_to(x, shape=…)`: a tile of its own (NKI1235)."""
+    tile = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
+    shape_node = site.get("shape")
+    if tile is None or shape_node is None:
+        raise Cannot(
+            "NKI1235", "a broadcast of something that is not known to be a tile", site.node
+        )
+    value = ctx.value_of(shape_node)
+    items = value.items if isinstance(value, Seq) else ()
+    sizes = tuple(n for v in items if (n := as_number(ctx, v)) is not None)
+    ctx.report("NKI1235", site.node, "a broadcast is a copy of a view")
+    wide = broadcast_to(ctx, site.node, tile, sizes if len(sizes) == len(items) else None)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, tile)
+    return copy_into(ctx, site.node, wide, dtype, None, target, hint="broadcast")
+
+
+def _broadcast(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+    return broadcast_to(ctx, node, _tensor(ctx, base, node), _shape(ctx, node))
+
+
+def _astype(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+    ctx.report("NKI1162", node, "`.astype` is a copy into a tile of that dtype")
+    dtype = as_dtype(ctx, node.args[0] if node.args else None)
+    return copy_into(ctx, node, _tensor(ctx, base, node), dtype, None, target, hint="cast")
+
+
+def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+    """0.2 has `.reshape`; in HBM the storage under it stays the same."""
+    tensor = _tensor(ctx, base, node)
+    shape = _shape(ctx, node)
+    if tensor.dims is not None or tensor.storage.blocks or tensor.storage.gather is not None:
+        raise Cannot("NKI1162", "a reshape of part of a tensor", node)
+    if any(k.arg != "shape" for k in node.keywords):
+        raise Cannot("NKI1162", "arguments of a reshape that 0.2 does not take", node)
+    if node.keywords:
+        ctx.report("NKI1162", node, "the shape of `.reshape` is given by position")
+    arguments = ", ".join(text_of(ctx, a) for a in _shape_arguments(node))
+    text = f"{spell(ctx, tensor)}.reshape({arguments})"
+    storage = Storage(
+        text, shape, tensor.dtype, tensor.buffer, tensor.storage.loops, tensor.storage.site,
+        flat_name=tensor.storage.flat_name, mentions=ctx.mentioned(text), given=True,
+    )  # fmt: skip
+    note_given(ctx, tensor.storage)  # through either name
+    return Tensor(storage, shape)
+
+
+def rewrite_copy(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+    """`nl.copy(x, dtype)` → `nisa.tensor_copy`; no copy of a copy into the same place."""
+    source = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
+    if source is None:
+        raise Cannot("NKI1232", "what is copied is not known to be a tile", site.node)
+    ctx.report("NKI1232", site.node, "`nl.copy` is tensor_copy")
+    region = mask_region(ctx, site, source.shape)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
+    return copy_into(ctx, site.node, source, dtype, region, target)
+
+
+HOOKS = {
+    "NKI1162": Hooks(
+        methods={
+            "broadcast_to": _broadcast,
+            "astype": _astype,
+            "reshape": _reshape,
+        }
+    ),
+    "NKI1232": Hooks(calls={"nl.copy": rewrite_copy}),
+    "NKI1235": Hooks(calls={"nl.broadcast_to": rewrite_broadcast_to}),
+}
