@@ -128,9 +128,7 @@ class Access(OnElements, NotAnArray):
     def is_same(self, other: Access) -> bool:
         """Whether both certainly name the same elements of the same tensor."""
         indices = zip(self.indices, other.indices, strict=False)
-        return is_same_place(self.base, other.base) and all(
-            a.identity == b.identity for a, b in indices
-        )
+        return is_same_place(self.base, other.base) and all(a.is_same(b) for a, b in indices)
 
     def __getitem__(self, key: Any) -> Any:
         """Raises AccessError: no view describes the elements."""

@@ -16,7 +16,16 @@ import numpy as np
 from neuroncore.errors import AccessError
 from neuroncore.memory import View
 from nki_beta1.index.mask import Interval, Mask, interval
-from nki_beta1.index.pattern import RULE, Pattern, broadcast_shapes, pattern
+from nki_beta1.index.pattern import (
+    RULE,
+    Pattern,
+    added,
+    aligned,
+    arranged,
+    broadcast_shapes,
+    pattern,
+    scaled,
+)
 from nki_beta1.values.host_arrays import NotAnArray
 
 
@@ -28,7 +37,7 @@ class Index(NotAnArray):
     an affine expression is apart from its constant, None for others.
     """
 
-    __slots__ = ("_shape", "_token", "_values", "const", "pattern")
+    __slots__ = ("_shape", "_values", "const", "pattern")
     shape = property(attrgetter("_shape"))
 
     def __init__(
@@ -42,20 +51,17 @@ class Index(NotAnArray):
         self._shape = shape
         self.const = const
         self._values = values
-        self._token: object = None
 
     @property
     def steps(self) -> tuple[int, ...] | None:
         return None if self.pattern is None else self.pattern.steps
 
-    @property
-    def identity(self) -> Any:
-        """Equal for expressions that are known to be equal."""
-        if self.pattern is not None:
-            return self.pattern, self.const
-        if self._token is None:
-            self._token = object()
-        return self._token
+    def is_same(self, other: Index) -> bool:
+        """Whether both are known to be equal."""
+        of = self.pattern
+        return self is other or (
+            of is not None and of is other.pattern and self.const == other.const
+        )
 
     @property
     def rank(self) -> int:
@@ -106,7 +112,7 @@ class Index(NotAnArray):
             return self
         if self.pattern is not None:
             rank = lead + len(self.shape) + trail
-            return affine(self.pattern.aligned(rank, trail), self.const)
+            return affine(aligned(self.pattern, rank, trail), self.const)
         return self._with_axes((None,) * lead + tuple(range(self.rank)) + (None,) * trail)
 
     def without(self, lead: int) -> Index:
@@ -116,13 +122,13 @@ class Index(NotAnArray):
     def permuted(self, order: tuple[int, ...]) -> Index:
         """The same with its axes reordered."""
         if self.pattern is not None:
-            return affine(self.pattern.arranged(order), self.const)
+            return affine(arranged(self.pattern, order), self.const)
         values = self.values.transpose(order)
         return Index(values.shape, 0, None, values)
 
     def _with_axes(self, axes: tuple[int | None, ...]) -> Index:
         if self.pattern is not None:
-            return affine(self.pattern.arranged(axes), self.const)
+            return affine(arranged(self.pattern, axes), self.const)
         shape = tuple(1 if a is None else self.shape[a] for a in axes)
         return Index(shape, 0, None, self.values.reshape(shape))
 
@@ -154,7 +160,7 @@ class Index(NotAnArray):
         factor = constant_of(other)
         if factor is None or self.pattern is None:
             return _combine(self, other, np.multiply, None)
-        return affine(self.pattern.times(factor), self.const * factor)
+        return affine(scaled(self.pattern, factor), self.const * factor)
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -284,29 +290,17 @@ def _combine(a: Index, b: Any, function: Callable[..., np.ndarray], sign: int | 
             return affine(a.pattern, a.const + sign * b)  # type: ignore[arg-type,operator]
         b = as_index(b, a.rank)
     if is_affine and b.pattern is not None:
-        return affine(a.pattern.plus(b.pattern, sign), a.const + sign * b.const)  # type: ignore
+        return affine(added(a.pattern, b.pattern, sign), a.const + sign * b.const)  # type: ignore
     return _of_values(a, b, function)
 
 
 def _of_values(a: Index, b: Index, function: Callable[..., np.ndarray]) -> Index:
-    """`function` of the values of both; the result is kept for equal expressions."""
-    shape = broadcast_shapes(a.shape, b.shape)
-    a, b = a.aligned(len(shape) - a.rank, 0), b.aligned(len(shape) - b.rank, 0)
-    key = (function, a.identity, b.identity)
-    found = _combined.get(key)
-    if found is None:
-        if function in (np.floor_divide, np.mod) and not b.values.all():
-            raise AccessError("an index expression is divided by zero", rule=RULE)
-        found = as_affine(function(a.values, b.values))
-        if len(_combined) >= _COMBINED_KEPT:
-            _combined.clear()
-        _combined[key] = found
-    return found
-
-
-_combined: dict[Any, Index] = {}
-"""What operations that are not affine gave, by the function and the identities of its operands."""
-_COMBINED_KEPT = 1 << 10
+    """`function` of the values of both."""
+    rank = len(broadcast_shapes(a.shape, b.shape))
+    a, b = a.aligned(rank - a.rank, 0), b.aligned(rank - b.rank, 0)
+    if function in (np.floor_divide, np.mod) and not b.values.all():
+        raise AccessError("an index expression is divided by zero", rule=RULE)
+    return as_affine(function(a.values, b.values))
 
 
 def as_affine(values: np.ndarray) -> Index:

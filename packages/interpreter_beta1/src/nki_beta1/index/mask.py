@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -11,12 +13,14 @@ import numpy as np
 from neuroncore.errors import ShapeError, SignatureError
 from neuroncore.memory import View
 from neuroncore.spec import Spec
+from nki_beta1.index.pattern import KEPT
 from nki_beta1.index.views import part
 from nki_beta1.values.host_arrays import NotAnArray
 
 RULE = "NKI 0.1: masking"
 
 
+@dataclass(slots=True, eq=False)
 class Interval:
     """A predicate that holds for start <= i < stop on one of its index axes.
 
@@ -24,10 +28,10 @@ class Interval:
     Equal ones are the same object (`interval`).
     """
 
-    __slots__ = ("axis", "shape", "start", "stop")
-
-    def __init__(self, shape: tuple[int, ...], axis: int, start: int, stop: int) -> None:
-        self.shape, self.axis, self.start, self.stop = shape, axis, start, stop
+    shape: tuple[int, ...]
+    axis: int
+    start: int
+    stop: int
 
     def dense(self) -> np.ndarray:
         """As an array that broadcasts over the index axes."""
@@ -39,20 +43,7 @@ class Interval:
         return found
 
 
-_KEPT = 1 << 14
-_intervals: dict[tuple[tuple[int, ...], int, int, int], Interval] = {}
-
-
-def interval(shape: tuple[int, ...], axis: int, start: int, stop: int) -> Interval:
-    """The interval with these bounds."""
-    key = (shape, axis, start, stop)
-    found = _intervals.get(key)
-    if found is None:
-        if len(_intervals) >= _KEPT:
-            _intervals.clear()
-        found = _intervals[key] = Interval(*key)
-    return found
-
+interval = lru_cache(maxsize=KEPT)(Interval)
 
 Term = Interval | np.ndarray
 
@@ -249,23 +240,13 @@ def region_of(mask: Any, shape: tuple[int, ...]) -> Region | None:
     if mask is None or mask is True or isinstance(mask, Region):
         return mask if isinstance(mask, Region) else None
     terms = mask.terms if mask.__class__ is Mask else as_mask(mask).terms
-    key = (shape, *terms)
     try:
-        known = _regions.get(key)
-    except TypeError:  # arrays among them: nothing to remember
-        return _selected(terms, shape)
-    if known is None:
-        if len(_regions) >= _KEPT:
-            _regions.clear()
-        known = _regions[key] = (_selected(terms, shape),)
-    return known[0]
+        return _selected_by_intervals(shape, terms)
+    except TypeError:  # arrays among them have no hash
+        return _selected(shape, terms)
 
 
-_regions: dict[Any, tuple[Region | None]] = {}
-"""What intervals select of tiles, by shape and intervals."""
-
-
-def _selected(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Region | None:
+def _selected(shape: tuple[int, ...], terms: tuple[Term, ...]) -> Region | None:
     starts, stops = [0] * len(shape), list(shape)
     scattered = []
     for term in terms:
@@ -282,6 +263,9 @@ def _selected(terms: tuple[Term, ...], shape: tuple[int, ...]) -> Region | None:
         return None
     slices = tuple([slice(a, max(a, b)) for a, b in zip(starts, stops, strict=True)])
     return Region(slices, _inside(scattered, slices, shape))
+
+
+_selected_by_intervals = lru_cache(maxsize=KEPT)(_selected)
 
 
 def _narrow(term: Interval, shape: tuple[int, ...], starts: list[int], stops: list[int]) -> None:

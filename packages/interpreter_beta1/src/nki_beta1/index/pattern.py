@@ -6,11 +6,17 @@ index expression costs an addition and a look-up.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 from neuroncore.errors import ShapeError
 
 RULE = "NKI 0.1: advanced tensor indexing"
+KEPT = 1 << 14
+"""Results of index arithmetic that are kept of each kind; others are computed again."""
 
 
+@dataclass(slots=True, eq=False)
 class Pattern:
     """Σ steps[k] · i_k over axes of extents `shape`. Equal patterns are the same object.
 
@@ -18,79 +24,49 @@ class Pattern:
     values vary; -1 where they do not, None where there are several.
     """
 
-    __slots__ = ("_arranged", "_scaled", "_sums", "axis", "high", "low", "shape", "steps")
-
     shape: tuple[int, ...]
     steps: tuple[int, ...]
     low: int
     high: int
     axis: int | None
-    _scaled: dict[int, Pattern]
-    _sums: dict[tuple[Pattern, int], Pattern]
-    _arranged: dict[tuple[int | None, ...], Pattern]
-
-    def times(self, factor: int) -> Pattern:
-        found = self._scaled.get(factor)
-        if found is None:
-            found = pattern(self.shape, tuple(s * factor for s in self.steps))
-            _remember(self._scaled, factor, found)
-        return found
-
-    def plus(self, other: Pattern, sign: int) -> Pattern:
-        """self + sign · other, broadcast; raises ShapeError where extents differ."""
-        found = self._sums.get((other, sign))
-        if found is None:
-            shape = broadcast_shapes(self.shape, other.shape)
-            rank = len(shape)
-            own, others = self.aligned(rank, 0), other.aligned(rank, 0)
-            steps = tuple(a + sign * b for a, b in zip(own.steps, others.steps, strict=True))
-            found = pattern(shape, steps)
-            _remember(self._sums, (other, sign), found)
-        return found
-
-    def aligned(self, rank: int, trail: int) -> Pattern:
-        """As one of `rank` axes, with `trail` axes of extent 1 after its own."""
-        lead = rank - len(self.shape) - trail
-        return self.arranged((None,) * lead + tuple(range(len(self.shape))) + (None,) * trail)
-
-    def arranged(self, axes: tuple[int | None, ...]) -> Pattern:
-        """Its axes in this order; None is a new axis of extent 1."""
-        found = self._arranged.get(axes)
-        if found is None:
-            found = pattern(
-                tuple(1 if a is None else self.shape[a] for a in axes),
-                tuple(0 if a is None else self.steps[a] for a in axes),
-            )
-            _remember(self._arranged, axes, found)
-        return found
 
 
-_PATTERNS_KEPT = 1 << 14
-_RESULTS_KEPT = 1 << 10
-_interned: dict[tuple[tuple[int, ...], tuple[int, ...]], Pattern] = {}
+@lru_cache(maxsize=KEPT)
+def scaled(of: Pattern, factor: int) -> Pattern:
+    return pattern(of.shape, tuple(s * factor for s in of.steps))
 
 
+@lru_cache(maxsize=KEPT)
+def added(one: Pattern, other: Pattern, sign: int) -> Pattern:
+    """one + sign · other, broadcast; raises ShapeError where extents differ."""
+    shape = broadcast_shapes(one.shape, other.shape)
+    steps = [aligned(p, len(shape), 0).steps for p in (one, other)]
+    return pattern(shape, tuple(a + sign * b for a, b in zip(*steps, strict=True)))
+
+
+def aligned(of: Pattern, rank: int, trail: int) -> Pattern:
+    """As one of `rank` axes, with `trail` axes of extent 1 after its own."""
+    lead = rank - len(of.shape) - trail
+    return arranged(of, (None,) * lead + tuple(range(len(of.shape))) + (None,) * trail)
+
+
+@lru_cache(maxsize=KEPT)
+def arranged(of: Pattern, axes: tuple[int | None, ...]) -> Pattern:
+    """Its axes in this order; None is a new axis of extent 1."""
+    return pattern(
+        tuple(1 if a is None else of.shape[a] for a in axes),
+        tuple(0 if a is None else of.steps[a] for a in axes),
+    )
+
+
+@lru_cache(maxsize=KEPT)
 def pattern(shape: tuple[int, ...], steps: tuple[int, ...]) -> Pattern:
     """The pattern with these extents and steps."""
-    found = _interned.get((shape, steps))
-    if found is None:
-        found = Pattern()
-        found.shape, found.steps = shape, steps
-        found._scaled, found._sums, found._arranged = {}, {}, {}
-        reach = [(n - 1) * s for n, s in zip(shape, steps, strict=True)]
-        found.low, found.high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
-        varying = [axis for axis, r in enumerate(reach) if r]
-        found.axis = None if len(varying) > 1 else varying[0] if varying else -1
-        if len(_interned) >= _PATTERNS_KEPT:
-            _interned.clear()  # which only costs time
-        _interned[shape, steps] = found
-    return found
-
-
-def _remember(memo: dict, key: object, found: Pattern) -> None:
-    if len(memo) >= _RESULTS_KEPT:
-        memo.clear()
-    memo[key] = found
+    reach = [(n - 1) * s for n, s in zip(shape, steps, strict=True)]
+    varying = [axis for axis, r in enumerate(reach) if r]
+    axis = None if len(varying) > 1 else varying[0] if varying else -1
+    low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+    return Pattern(shape, steps, low, high, axis)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
