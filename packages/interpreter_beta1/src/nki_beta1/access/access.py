@@ -15,7 +15,7 @@ from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
 from neuroncore.memory import StridedView, View, window
 from neuroncore.spec import row_major
-from nki_beta1.access.access_plans import planned_view, record_access
+from nki_beta1.access.access_plans import plan_of, planned_access, record_access
 from nki_beta1.access.operators import OnElements
 from nki_beta1.execution.accumulation import note_written
 from nki_beta1.execution.gathering import gathered, write_back
@@ -60,7 +60,9 @@ class Access(OnElements, NotAnArray):
         if region is None:
             return self
         rect = region.within(self.shape)
-        return access(self.base, [i.part(rect) for i in self.indices])
+        items = [i.part(rect) for i in self.indices]
+        found = planned_access(self.base, items)
+        return access(self.base, items) if found is None else found
 
     def within(self, inside: np.ndarray | None) -> Access:
         """The access with indices clipped to the tensor outside `inside`, which is not used."""
@@ -128,7 +130,9 @@ class Access(OnElements, NotAnArray):
     def is_same(self, other: Access) -> bool:
         """Whether both certainly name the same elements of the same tensor."""
         indices = zip(self.indices, other.indices, strict=False)
-        return is_same_place(self.base, other.base) and all(a.is_same(b) for a, b in indices)
+        return is_same_place(self.base, other.base) and all(
+            a.identity == b.identity for a, b in indices
+        )
 
     def __getitem__(self, key: Any) -> Any:
         """Raises AccessError: no view describes the elements."""
@@ -183,55 +187,15 @@ def access(base: View, items: Sequence[Any]) -> View | Access:
 
     Slices are allowed before the first or after the last index expression; they become axes there.
     """
-    found = _signature(base, items)
-    if found is None:  # such as an expression that is not affine
-        return _resolve(base, items)
-    signature, consts = found
-    core: Any = base.core
-    plan = core.plans.get(signature)
-    if plan is None:
-        return _record(base, items, signature, consts)
-    if base.spec.fresh and not plan.is_whole:  # otherwise it may be written as a whole
-        base.initialize()
-    view = planned_view(base, consts, plan)
-    if view is not None:
-        return view
-    return Access(base, list(items), plan.shape) if plan.is_plain else _resolve(base, items)
-
-
-def _signature(base: View, items: Sequence[Any]) -> tuple[Any, list[int]] | None:
-    """The key of the access's plan and the constants of its items; None if one is not affine."""
-    key: list[Any] = [base.spec.initialized]
-    consts: list[int] = []
-    for item in items:
-        if item.__class__ is Index and item.pattern is not None:
-            key.append(item.pattern)
-            consts.append(item.const)
-        elif item.__class__ is int:
-            key.append(int)
-            consts.append(item)
-        elif item.__class__ is slice:
-            check_slice(item)
-            key.append((item.start, item.stop, item.step))
-            consts.append(0)
-        else:
-            return None
-    return tuple(key), consts
-
-
-def _record(base: View, items: Sequence[Any], signature: Any, consts: list[int]) -> View | Access:
-    """The access, whose plan is kept if it is a view."""
-    found = _resolve(base, items)
-    if isinstance(found, View):
-        indices = expressions(base, items)
-        is_plain = all(isinstance(i, Index) and i.rank == found.ndim for i in items)
-        record_access(signature, base, consts, found, [i.bounds for i in indices], is_plain)
-    return found
-
-
-def _resolve(base: View, items: Sequence[Any]) -> View | Access:
+    plan = plan_of(base, items)
+    if plan is not None and plan.is_plain:  # an index of it leaves the tensor
+        return Access(base, list(items), plan.shape)
     indices = expressions(base, items)
-    return locate(base, indices, broadcast_shapes(*(i.shape for i in indices)))
+    found = locate(base, indices, broadcast_shapes(*(i.shape for i in indices)))
+    if isinstance(found, View):
+        is_plain = all(isinstance(i, Index) and i.rank == found.ndim for i in items)
+        record_access(base, items, found, [i.bounds for i in indices], is_plain)
+    return found
 
 
 def expressions(base: View, items: Sequence[Any]) -> list[Index]:

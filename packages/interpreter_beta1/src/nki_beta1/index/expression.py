@@ -37,7 +37,7 @@ class Index(NotAnArray):
     an affine expression is apart from its constant, None for others.
     """
 
-    __slots__ = ("_shape", "_values", "const", "pattern")
+    __slots__ = ("_shape", "_token", "_values", "const", "pattern")
     shape = property(attrgetter("_shape"))
 
     def __init__(
@@ -51,17 +51,16 @@ class Index(NotAnArray):
         self._shape = shape
         self.const = const
         self._values = values
+        self._token = object()
 
     @property
     def steps(self) -> tuple[int, ...] | None:
         return None if self.pattern is None else self.pattern.steps
 
-    def is_same(self, other: Index) -> bool:
-        """Whether both are known to be equal."""
-        of = self.pattern
-        return self is other or (
-            of is not None and of is other.pattern and self.const == other.const
-        )
+    @property
+    def identity(self) -> Any:
+        """Equal for expressions that are known to be equal."""
+        return self._token if self.pattern is None else (self.pattern, self.const)
 
     @property
     def rank(self) -> int:
@@ -295,12 +294,22 @@ def _combine(a: Index, b: Any, function: Callable[..., np.ndarray], sign: int | 
 
 
 def _of_values(a: Index, b: Index, function: Callable[..., np.ndarray]) -> Index:
-    """`function` of the values of both."""
+    """`function` of the values of both; the result is kept for equal expressions."""
     rank = len(broadcast_shapes(a.shape, b.shape))
     a, b = a.aligned(rank - a.rank, 0), b.aligned(rank - b.rank, 0)
-    if function in (np.floor_divide, np.mod) and not b.values.all():
-        raise AccessError("an index expression is divided by zero", rule=RULE)
-    return as_affine(function(a.values, b.values))
+    key = (function, a.identity, b.identity)
+    if key not in _combined:
+        if function in (np.floor_divide, np.mod) and not b.values.all():
+            raise AccessError("an index expression is divided by zero", rule=RULE)
+        if len(_combined) >= _COMBINED_KEPT:
+            _combined.clear()
+        _combined[key] = as_affine(function(a.values, b.values))
+    return _combined[key]
+
+
+_combined: dict[Any, Index] = {}
+"""What operations that are not affine gave, by the function and the identities of its operands."""
+_COMBINED_KEPT = 1 << 10
 
 
 def as_affine(values: np.ndarray) -> Index:
