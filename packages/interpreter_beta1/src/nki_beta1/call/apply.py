@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,10 @@ from nki_beta1.execution.core import Core, core_of
 from nki_beta1.execution.emission import check, emit, wait
 from nki_beta1.execution.operands import kind_of_number, mismatch, reject_foreign, takes
 from nki_beta1.execution.pending_call import PendingCall
-from nki_beta1.execution.plans import VERSION, Prepared, Usage, issue, remember, usage
+from nki_beta1.execution.plans import VERSION, Outcome, issue, remember, usage
 from nki_beta1.execution.tensor import Tensor
 from nki_beta1.index.mask import RULE as MASK_RULE
 from nki_beta1.index.mask import Region, region_of
-from nki_dtypes import DType
 
 
 def full_spec(value: Any) -> Spec | type | None:
@@ -85,33 +85,14 @@ def _whole(core: Core, found: Outcome, inputs: Mapping[str, Any]) -> Tensor:
             operands[i] = cut(value, None)
         elif isinstance(value, View) and value.core is not core:
             reject_foreign(value)
-    ready = found.ready
-    if ready is None:
-        ready = check(core, found.used, operands, found.result)
-        is_same_next_time = not any(isinstance(value, Access) for value in inputs.values())
-        if is_same_next_time and not ready.moving:
-            found.ready = ready
+    ready = found.ready or check(core, found.used, operands, found.result)
     if ready.moving:  # the offset is resolved when it runs
-        return wait(PendingCall(core, found.used, operands, found.result, None))
-    return wait(
-        PendingCall(core, found.used, operands, found.result, None, ready.covers, ready, found.over)
-    )
-
-
-class Outcome:
-    """The result of an instruction on operands of certain kinds: shape, dtype and memory.
-
-    `over` is the shape that a mask refers to. `ready` is the plan of the call without a mask, once
-    it was found legal.
-    """
-
-    __slots__ = ("over", "ready", "result", "used")
-
-    def __init__(
-        self, used: Usage, result: tuple[tuple[int, ...], DType, MemorySpace], over: tuple[int, ...]
-    ) -> None:
-        self.used, self.result, self.over = used, result, over
-        self.ready: Prepared | None = None
+        found = Outcome(found.used, found.result)
+    elif any(isinstance(value, Access) for value in inputs.values()):  # another view next time
+        found = replace(found, ready=ready)
+    else:
+        found.ready = ready
+    return wait(PendingCall(core, found, operands))
 
 
 def outcome(
@@ -147,13 +128,12 @@ def _kind(value: Any) -> Any:
 def _under_mask(
     core: Core, found: Outcome, inputs: Mapping[str, Any], region: Region, over: str
 ) -> Tensor:
-    record, shape = found.used.record, found.result[0]
     if region.is_empty:
-        nothing = Region((slice(0, 0),) * len(shape))
-        return emit(core, found.used, {}, result=found.result, region=nothing)
-    masked = _MASKED[record.mask]
-    parts, left = masked(core, record, inputs, found.used.attrs, region, over, shape)
-    return emit(core, found.used, parts, result=found.result, region=left)
+        nothing = Region((slice(0, 0),) * len(found.result[0]))
+        return emit(core, found.used, {}, found.result, nothing)
+    masked = _MASKED[found.used.record.mask]
+    parts, left = masked(core, found, inputs, region, over)
+    return emit(core, found.used, parts, found.result, left)
 
 
 def on_chip_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -167,11 +147,11 @@ Masked = tuple[dict[str, Any], Region]
 
 
 def _elementwise(
-    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
-    over: str, shape: tuple[int, ...],
-) -> Masked:  # fmt: skip
+    core: Core, found: Outcome, inputs: Mapping[str, Any], region: Region, over: str
+) -> Masked:
     """Elements outside the mask are not written."""
-    parts, more = parts_of(record, inputs, region, over), len(shape) - len(region.rect)
+    parts = parts_of(found.used.record, inputs, region, over)
+    more = len(found.result[0]) - len(region.rect)
     if more <= 0:
         return parts, region  # the same object: it remembers what it cuts
     ones, inside = [slice(0, 1)] * more, region.inside  # a 1-D access becomes a tile
@@ -199,10 +179,10 @@ def _rows(region: Region, value: Any) -> Region | None:
 
 
 def _reduction(
-    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
-    over: str, shape: tuple[int, ...],
-) -> Masked:  # fmt: skip
+    core: Core, found: Outcome, inputs: Mapping[str, Any], region: Region, over: str
+) -> Masked:
     """Elements outside the mask count as the identity; rows without any are not written."""
+    record, attrs, shape = found.used.record, found.used.attrs, found.result[0]
     data = cut(inputs[over], region)
     if region.inside is not None:
         if attrs["op"].name == "subtract":  # a row's first element counts, whichever that is
@@ -229,10 +209,10 @@ def _filled(core: Core, data: View, inside: np.ndarray, op: AluOp) -> View:
 
 
 def _rectangular(
-    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
-    over: str, shape: tuple[int, ...],
-) -> Masked:  # fmt: skip
+    core: Core, found: Outcome, inputs: Mapping[str, Any], region: Region, over: str
+) -> Masked:
     """The instruction runs on the rectangle that the mask selects."""
+    record, shape = found.used.record, found.result[0]
     if region.inside is not None:
         raise not_rectangular(record.name, region)
     parts = parts_of(record, inputs, region, over)
@@ -261,11 +241,10 @@ def not_rectangular(name: str, region: Region) -> ShapeError:
 
 
 def _rejected(
-    core: Core, record: Instruction, inputs: Mapping[str, Any], attrs: Any, region: Region,
-    over: str, shape: tuple[int, ...],
-) -> Masked:  # fmt: skip
+    core: Core, found: Outcome, inputs: Mapping[str, Any], region: Region, over: str
+) -> Masked:
     raise AttributeValueError(
-        "takes no mask", operand="mask", instruction=record.name, rule=MASK_RULE
+        "takes no mask", operand="mask", instruction=found.used.record.name, rule=MASK_RULE
     )
 
 

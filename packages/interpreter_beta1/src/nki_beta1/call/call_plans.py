@@ -8,7 +8,8 @@ operands, not on their content. Without plans of calls the example kernels take 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,29 +17,22 @@ from neuroncore.memory import View
 from nki_beta1.execution.core import Core
 from nki_beta1.execution.operands import reject_foreign
 from nki_beta1.execution.pending_call import PendingCall
-from nki_beta1.execution.plans import remember
+from nki_beta1.execution.plans import Outcome, remember
 from nki_beta1.execution.tensor import Tensor
 from nki_beta1.index.mask import region_of
 
 
-class CallPlan:
+class CallPlan(NamedTuple):
     """An instruction on the tensors of a call, each used once; its other operands are constants.
 
     `places` are the indices of the call's values among the operands, `tensors` the indices that
-    are tensors, `over` the shape that a mask refers to.
+    are tensors.
     """
 
-    __slots__ = ("covers", "operands", "over", "places", "ready", "result", "tensors", "used")
-
-    def __init__(self, pending: PendingCall, places: Sequence[int]) -> None:
-        assert pending.over is not None
-        self.used, self.ready, self.over = pending.used, pending.ready, pending.over
-        self.result = pending.shape, pending.dtype, pending.space
-        self.covers, self.places = pending.covers, places
-        self.operands = list(pending.operands)
-        self.tensors = [place for place in places if isinstance(self.operands[place], View)]
-        for place in places:
-            self.operands[place] = None
+    found: Outcome
+    operands: list[Any]
+    places: Sequence[int]
+    tensors: Sequence[int]
 
 
 def replay_call(core: Core, key: Any, mask: Any, *values: Any) -> Tensor | None:
@@ -50,7 +44,7 @@ def replay_call(core: Core, key: Any, mask: Any, *values: Any) -> Tensor | None:
         known: CallPlan | None = core.plans.get(key)
     except TypeError:  # something that has no hash: nothing is remembered of such a call
         return None
-    if known is None or (mask is not None and region_of(mask, known.over) is not None):
+    if known is None or (mask is not None and region_of(mask, known.found.over) is not None):
         return None
     operands = known.operands.copy()
     for place, value in zip(known.places, values):  # noqa: B905 - of equal length
@@ -60,8 +54,7 @@ def replay_call(core: Core, key: Any, mask: Any, *values: Any) -> Tensor | None:
             reject_foreign(operands[place])
     tile: Any = _new(core.view_class)
     tile.core, core.pending = core, tile
-    covers, ready, over = known.covers, known.ready, known.over
-    tile.wait(PendingCall(core, known.used, operands, known.result, None, covers, ready, over))
+    tile.wait(PendingCall(core, known.found, operands))
     return tile
 
 
@@ -76,15 +69,15 @@ def record_call(core: Core, key: Any, result: Any, *values: Any) -> None:
     places = _places(pending.operands, values)
     if places is None:
         return
-    try:
-        remember(core, key, CallPlan(pending, places))
-    except TypeError:  # an argument without a hash
-        return
+    operands = [None if i in places else v for i, v in enumerate(pending.operands)]
+    tensors = [i for i in places if isinstance(pending.operands[i], View)]
+    with suppress(TypeError):  # an argument without a hash
+        remember(core, key, CallPlan(pending.found, operands, places, tensors))
 
 
 def _is_constant(core: Core, pending: PendingCall) -> bool:
     """Whether the instruction is the same for all operands of these kinds."""
-    if pending.ready is None or pending.over is None or pending.used.depends_on_values:
+    if pending.ready is None or pending.used.depends_on_values:
         return False
     return core.options.activation_range != "reject"
 

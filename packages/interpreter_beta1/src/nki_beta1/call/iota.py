@@ -46,7 +46,7 @@ def index_tile(expr: Index, name: str) -> Any:
     core = core_of(name)
     used = usage(core, record, affine_pattern(expr, "an operand", what))
     shape = on_chip_shape(expr.shape)
-    return emit(core, used, {}, result=(shape, int32, MemorySpace.sbuf))
+    return emit(core, used, {}, (shape, int32, MemorySpace.sbuf))
 
 
 def compared(predicate: Mask, name: str) -> tuple[Any, str]:

@@ -32,9 +32,9 @@ def masked_matmul(inputs: Mapping[str, Any], given: Mapping[str, Any], mask: Any
     found = outcome(core, INSTRUCTIONS["nc_matmul"], inputs, given, "moving", None, None)
     left, right, written = regions
     if left.is_empty or right.is_empty:
-        return emit(core, found.used, {}, result=found.result, region=_NOTHING)
+        return emit(core, found.used, {}, found.result, _NOTHING)
     parts = {"stationary": cut(inputs["stationary"], left), "moving": cut(inputs["moving"], right)}
-    return emit(core, found.used, parts, result=found.result, region=written)
+    return emit(core, found.used, parts, found.result, written)
 
 
 _NOTHING = Region((slice(0, 0), slice(0, 0)))

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from neuroncore.enums import MemorySpace
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.memory import View
 from neuroncore.spec import make_spec, row_major
@@ -21,17 +20,17 @@ from nki_beta1.execution.indirection import check_indirect
 from nki_beta1.execution.operands import kinds_of
 from nki_beta1.execution.pending_call import PendingCall
 from nki_beta1.execution.plans import (
+    Outcome,
     Prepared,
+    Result,
     Usage,
     detach_outputs,
     issue,
     prepared,
-    remember,
     usage,
 )
 from nki_beta1.execution.tensor import Tensor
 from nki_beta1.index.mask import Region
-from nki_dtypes import DType
 
 _MATMUL = INSTRUCTIONS["nc_matmul"]
 
@@ -40,8 +39,7 @@ def emit(
     core: Core,
     used: Usage,
     inputs: Mapping[str, Any],
-    *,
-    result: tuple[tuple[int, ...], DType, MemorySpace],
+    result: Result,
     region: Region | None = None,
 ) -> Tensor:
     """The tile that an instruction gives; it is checked now, executed when it has a destination.
@@ -56,7 +54,7 @@ def emit(
     if region is None or not region.is_empty:
         part = (shape if region is None else region.shape, dtype, space)
         covers = check(core, used, operands, part).covers
-    return wait(PendingCall(core, used, operands, result, region, covers))
+    return wait(PendingCall(core, Outcome(used, result), operands, region, covers))
 
 
 def wait(pending: PendingCall) -> Tensor:
@@ -77,19 +75,13 @@ def wait(pending: PendingCall) -> Tensor:
 _new = View.__new__
 
 
-def check(
-    core: Core, used: Usage, operands: list[Any], result: tuple[tuple[int, ...], DType, MemorySpace]
-) -> Prepared:
+def check(core: Core, used: Usage, operands: list[Any], result: Result) -> Prepared:
     """The plan of a call; raises its errors at the call in the kernel."""
     detach_outputs(used, operands)
     kinds = kinds_of(core, operands)
-    key = (check, used, result, *kinds)
-    found = core.plans.get(key)
-    if found is None:
-        shape, dtype, space = result
-        kinds[used.output] = make_spec(shape, row_major(shape), dtype, space, core.stored_as(dtype))
-        found = prepared(core, used, kinds, operands)
-        remember(core, key, found)
+    shape, dtype, space = result
+    kinds[used.output] = make_spec(shape, row_major(shape), dtype, space, core.stored_as(dtype))
+    found = prepared(core, used, kinds, operands)
     if found.moving:
         check_indirect(used.record.name, operands, found.moving, used.attrs)
     return found

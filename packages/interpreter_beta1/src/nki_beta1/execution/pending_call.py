@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.enums import MemorySpace
 from neuroncore.errors import KernelError, Place, find_place
 from neuroncore.memory import View
 from nki_beta1.execution.accumulation import note_written
 from nki_beta1.execution.core import Core
 from nki_beta1.execution.gathering import gathered, write_back
-from nki_beta1.execution.plans import Prepared, Usage, execute, issue
+from nki_beta1.execution.plans import Outcome, Usage, execute, issue
 from nki_beta1.index.mask import Region
-from nki_dtypes import DType
 
 
 class PendingCall:
@@ -22,39 +20,17 @@ class PendingCall:
 
     `operands` are in the record's order, with a gap for the destination. `region` is the part of
     the destination that its mask selects (axes of the result); `covers`: it writes all of that.
-    Without a mask, `ready` is the plan for these operands and a new destination, and
-    `over` the shape that a mask would refer to.
+    Without a mask, `ready` is the plan for these operands and a new destination.
     """
 
-    __slots__ = (
-        "core",
-        "covers",
-        "dtype",
-        "operands",
-        "over",
-        "place",
-        "ready",
-        "region",
-        "shape",
-        "space",
-        "used",
-    )
-
     def __init__(
-        self,
-        core: Core,
-        used: Usage,
-        operands: list[Any],
-        result: tuple[tuple[int, ...], DType, MemorySpace],
-        region: Region | None,
+        self, core: Core, found: Outcome, operands: list[Any], region: Region | None = None,
         covers: bool = False,
-        ready: Prepared | None = None,
-        over: tuple[int, ...] | None = None,
-    ) -> None:
-        self.covers, self.ready, self.over = covers, ready, over
-        self.core, self.used, self.operands = core, used, operands
-        self.shape, self.dtype, self.space = result
-        self.region = region
+    ) -> None:  # fmt: skip
+        self.core, self.found, self.operands, self.region = core, found, operands, region
+        self.used, self.ready = used, ready = found.used, found.ready
+        self.shape, self.dtype, self.space = found.result
+        self.covers = covers if ready is None else ready.covers
         self.place: Place | None = find_place() if core.watchers or used.depends_on_values else None
 
     @property
@@ -90,19 +66,6 @@ class PendingCall:
         operands[self.used.output] = tile
         try:
             execute(core, self.used, ready, operands, ready.more_written, self.place)
-        except KernelError as wrong:
-            wrong.place = self.place or wrong.place
-            raise
-
-    def into_own(self, dst: View) -> None:
-        """Execute into `dst`, a new tensor of the result's shape, dtype and memory."""
-        if self.ready is None:
-            self.into(dst)
-            return
-        used, operands = self.used, self.operands
-        operands[used.output] = dst
-        try:
-            execute(self.core, used, self.ready, operands, self.ready.written, self.place)
         except KernelError as wrong:
             wrong.place = self.place or wrong.place
             raise

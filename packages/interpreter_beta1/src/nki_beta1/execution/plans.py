@@ -8,6 +8,7 @@ Both live in the core's `plans`, which cores of one machine share.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from nki_beta1.execution.accumulation import note_written
 from nki_beta1.execution.core import Core
 from nki_beta1.execution.indirection import check_indirect
 from nki_beta1.execution.operands import Kind, kinds_of, mismatch, takes
+from nki_dtypes import DType
 
 VERSION = (0, 1)
 PLANS_KEPT = 1 << 16
@@ -38,26 +40,13 @@ class Usage:
     `depends_on_values`: its legality depends on values; `loads`: it may be a load.
     """
 
-    __slots__ = (
-        "_variants",
-        "attrs",
-        "depends_on_values",
-        "fields",
-        "loads",
-        "more_outputs",
-        "output",
-        "outputs",
-        "record",
-    )
-
     def __init__(self, record: Instruction, attrs: Mapping[str, Any]) -> None:
         self.record = record
         self.attrs = attrs
         self.fields = tuple(record.operands)
         self.loads = record.name == "dma_copy"
-        self.output = self.fields.index(record.outputs[0]) if record.outputs else -1
         self.outputs = tuple(map(self.fields.index, record.outputs))
-        self.more_outputs = self.outputs[1:]
+        self.output, self.more_outputs = next(iter(self.outputs), -1), self.outputs[1:]
         self.depends_on_values = record.name in _VALUE_DEPENDENT or bool(attrs.get("is_transpose"))
         self._variants: dict[Any, Usage] = {}
 
@@ -113,19 +102,6 @@ class Prepared:
     has `size` elements.
     """
 
-    __slots__ = (
-        "call",
-        "covers",
-        "execute",
-        "initialised",
-        "more_written",
-        "moving",
-        "result",
-        "size",
-        "tiles",
-        "written",
-    )
-
     def __init__(self, call: Call) -> None:
         self.call = call
         self.execute: Callable[..., Any] = plan(call)
@@ -144,6 +120,24 @@ class Prepared:
             if operand.writes and spec.space is MemorySpace.psum
             if call.engine is not Engine.tensor
         )
+
+
+Result = tuple[tuple[int, ...], DType, MemorySpace]
+"""The shape, dtype and memory of a new tensor."""
+
+
+@dataclass(slots=True, eq=False)
+class Outcome:
+    """An instruction on operands of certain kinds, and its result.
+
+    `over` is the shape that a mask refers to. `ready` is the plan of the call without a mask, once
+    it was found legal for all operands of these kinds.
+    """
+
+    used: Usage
+    result: Result
+    over: tuple[int, ...] | None = None
+    ready: Prepared | None = None
 
 
 def prepared(core: Core, used: Usage, kinds: Sequence[Kind], operands: Sequence[Any]) -> Prepared:

@@ -127,7 +127,7 @@ class Tensor(NotAnArray, View):
             return
         made = core.allocate(pending.shape, pending.dtype, pending.space, place=pending.place)
         self._become(made)
-        pending.into_own(self)
+        pending.into(self)
         self._keep_region()
 
     def detach(self) -> None:

@@ -139,8 +139,8 @@ def _memset(given: dict[str, Any]) -> Any:
     shape = on_chip_shape(_sizes(given["shape"]))
     used = usage(core, record, {"engine": given["engine"]})
     return emit(core, used, {"value": given["value"]},
-                result=(shape, as_dtype(given["dtype"]), MemorySpace.sbuf),
-                region=region_of(given["mask"], shape))  # fmt: skip
+                (shape, as_dtype(given["dtype"]), MemorySpace.sbuf),
+                region_of(given["mask"], shape))  # fmt: skip
 
 
 def _sizes(shape: Any) -> tuple[int, ...]:
@@ -226,11 +226,11 @@ def _patterned(
     region = region_of(mask, shape)
     result = (shape, kind, MemorySpace.sbuf)
     if region is not None and region.is_empty:
-        return emit(core, usage(core, record, pattern | more), {}, result=result, region=region)
+        return emit(core, usage(core, record, pattern | more), {}, result, region)
     if region is not None:
         pattern = _part(pattern, region)
         inputs = {f: cut(v, region) for f, v in inputs.items()}
-    return emit(core, usage(core, record, pattern | more), inputs, result=result, region=region)
+    return emit(core, usage(core, record, pattern | more), inputs, result, region)
 
 
 def _part(pattern: dict[str, Any], region: Region) -> dict[str, Any]:
