@@ -10,103 +10,92 @@ from typing import Any
 from neuroncore.enums import Engine
 from neuroncore.errors import LaunchError
 from neuroncore.machine.backend import Choice
-from nki_beta1 import language
 from nki_beta1.index import axes
+from nki_beta1.language import constants, isa, nki_typing, private_modules, transfers
 from nki_beta1.launch import grid, kernel
 from nki_beta1.launch.kernel import NAME, Kernel, undecorated
 from nki_beta1.tensor import allocation, creation
-from nki_beta1.values.attributes import call_by_name
+from nki_beta1.values.attributes import NL, call_by_name
 
 _LANGUAGE_NAMES: dict[str, Any] = {
-    **language.DTYPES,
-    **language.BUFFERS,
-    **language.FUNCTIONS,
-    **language.REDUCTIONS,
+    **constants.DTYPES,
+    **constants.BUFFERS,
+    **NL,
     **{
         f.__name__: f
         for f in (
-            creation.ndarray, creation.zeros, creation.ones, creation.full, creation.zeros_like,
-            creation.empty_like, creation.shared_constant, creation.shared_identity_matrix,
-            creation.par_dim, language.load, language.load_transpose2d, language.store,
-            language.copy, language.static_cast, language.transpose, language.matmul,
-            language.expand_dims, language.broadcast_to, language.device_print,
-            language.mean, language.var, language.softmax, language.rms_norm,
-            language.all_reduce, language.loop_reduce, language.gather_flattened,
-            language.atomic_rmw, language.rand, language.dropout,
-            language.random_seed, grid.affine_range, grid.sequential_range,
-            grid.static_range, grid.program_id, grid.num_programs, grid.program_ndim, grid.nc,
-            grid.spmd_dim, axes.arange,
+            creation.par_dim, transfers.static_cast, transfers.expand_dims, grid.affine_range,
+            grid.sequential_range, grid.static_range, grid.program_id, grid.num_programs,
+            grid.program_ndim, grid.nc, grid.spmd_dim, axes.arange,
         )
     },
     "ds": axes.ds,
     "mgrid": axes.mgrid,
-    "tile_size": language.TileSize(),
-    "fp32": language.Limits("float32"),
-    "bfp16": language.Limits("bfloat16"),
-    "finfo": language.number_info,
+    "tile_size": constants.TileSize(),
+    "fp32": constants.Limits("float32"),
+    "bfp16": constants.Limits("bfloat16"),
+    "finfo": constants.number_info,
 }  # fmt: skip
 
 call_by_name("nl", _LANGUAGE_NAMES)
 
 _ISA_NAMES: dict[str, Any] = {
-    **language.isa_functions(),
-    **language.CONSTANTS,
-    "get_nc_version": language.get_nc_version,
+    **isa.isa_functions(),
+    **isa.CONSTANTS,
+    "get_nc_version": isa.get_nc_version,
     "dma_engine": Engine.dma,
 }
 
 _COMPILER_NAMES: dict[str, Any] = {
-    "skip_middle_end_transformations": language.skip_middle_end_transformations,
-    "enable_stack_allocator": language.enable_stack_allocator,
-    "force_auto_alloc": language.force_auto_alloc,
+    "skip_middle_end_transformations": nki_typing.skip_middle_end_transformations,
+    "enable_stack_allocator": nki_typing.enable_stack_allocator,
+    "force_auto_alloc": nki_typing.force_auto_alloc,
     "sbuf": allocation.SbufAllocation(),
     "psum": allocation.PsumAllocation(),
-    "no_reorder": language.no_reorder,
+    "no_reorder": nki_typing.no_reorder,
 }
 
 _TYPING_NAMES = {
-    "tensor": language.tensor,
-    "mutable_tensor": language.mutable_tensor,
-    "mutable": language.mutable,
-    "scalar": language.scalar,
+    "tensor": nki_typing.tensor,
+    "mutable_tensor": nki_typing.mutable_tensor,
+    "mutable": nki_typing.mutable,
+    "scalar": nki_typing.scalar,
 }
 
 
 def _module(name: str, doc: str, names: dict[str, Any], is_package: bool = False) -> ModuleType:
     module = ModuleType(name, doc)
     vars(module).update(names)
-    vars(module)["__getattr__"] = language.unsupported_names(module)
+    vars(module)["__getattr__"] = constants.unsupported_names(module)
     vars(module)["__all__"] = [n for n in names if not n.startswith("_")]
     if is_package:
-        module.__path__ = language.NoSubmodules()
+        module.__path__ = private_modules.NoSubmodules()
     return module
 
 
 @cache
 def modules_of(choice: Choice) -> dict[str, ModuleType]:
     """Every module of the language for a choice; the same choice gives the same modules."""
-    nl = _module("neuronxcc.nki.language", "nki.language of NKI 0.1.", _LANGUAGE_NAMES)
-    isa = _module("neuronxcc.nki.isa", "nki.isa of NKI 0.1.", _ISA_NAMES, is_package=True)
-    constants = _module(
-        "neuronxcc.nki.isa.constants", "Constants of nki.isa of NKI 0.1.", language.CONSTANTS
-    )
-    vars(isa)["constants"] = constants
-    typing = _module("neuronxcc.nki.typing", "nki.typing of NKI 0.1.", _TYPING_NAMES)
-    compiler = _module(
-        "neuronxcc.nki.compiler", "nki.compiler of NKI 0.1.", _COMPILER_NAMES, is_package=True
-    )
     nki = _module("neuronxcc.nki", "NKI 0.1 on the machine.", _top(choice), is_package=True)
-    for name, child in (
-        ("language", nl), ("isa", isa), ("typing", typing), ("compiler", compiler),
-    ):  # fmt: skip
-        vars(nki)[name] = child
     root = _module("neuronxcc", "In place of the vendor's package.", {"nki": nki}, is_package=True)
-    return {m.__name__: m for m in (root, nki, nl, isa, constants, typing, compiler)}
+    found = [root, nki]
+    for name, names, is_package in (
+        ("language", _LANGUAGE_NAMES, False), ("isa", _ISA_NAMES, True),
+        ("typing", _TYPING_NAMES, False), ("compiler", _COMPILER_NAMES, True),
+    ):  # fmt: skip
+        child = _module(f"neuronxcc.nki.{name}", f"nki.{name} of NKI 0.1.", names, is_package)
+        vars(nki)[name] = child
+        found.append(child)
+    isa_constants = _module(
+        "neuronxcc.nki.isa.constants", "Constants of nki.isa of NKI 0.1.", isa.CONSTANTS
+    )
+    vars(vars(nki)["isa"])["constants"] = isa_constants
+    return {m.__name__: m for m in (*found, isa_constants)}
 
 
 def _top(choice: Choice) -> dict[str, Any]:
     return {
-        "tensor": language.tensor,
+        "tensor": nki_typing.tensor,
         "jit": kernel.make_jit(choice),
         "simulate_kernel": kernel.simulate_kernel,
         **{what: kernel.on_device(what, choice) for what in ("baremetal", "benchmark", "profile")},

@@ -46,21 +46,6 @@ class Result(Dependent, Protocol):
 class Core(NeuronCore):
     """A core that runs a 0.1 kernel, with the instruction that has no destination yet."""
 
-    __slots__ = (
-        "_fitting",
-        "accumulating",
-        "dependents",
-        "initialised",
-        "iterations",
-        "masked",
-        "of_read_only_arrays",
-        "pending",
-        "placed",
-        "reduced",
-        "reductions",
-        "writable",
-    )
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.pending: Result | None = None

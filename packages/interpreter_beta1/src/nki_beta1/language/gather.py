@@ -23,19 +23,17 @@ from nki_beta1.execution.core import core_of
 from nki_beta1.execution.emission import run
 from nki_beta1.index.mask import Region, region_of
 from nki_beta1.launch.parameters import immutable
-from nki_beta1.tensor.creation import reject_unknown
+from nki_beta1.values.attributes import nl_function
 from nki_dtypes import uint32
 
 
-def gather_flattened(
-    data: Any, indices: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any
-) -> Any:
+@nl_function
+def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = None) -> Any:
     """result[p, i…] = data[p].flat[indices[p, i…]], partition by partition, on GpSimdE.
 
     data (P, F…), indices (P, I…) uint32; the result has the shape of indices.
     Raises DTypeError for other indices, AccessError for an index outside data's free elements.
     """
-    reject_unknown("gather_flattened", unknown)
     core_of("gather_flattened").flush()
     region = region_of(mask, indices.shape)
     if region is not None:
@@ -58,13 +56,13 @@ def gather_flattened(
     return found if dtype is None else elementwise.copy(found, dtype)
 
 
-def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None, **unknown: Any) -> None:
+@nl_function
+def atomic_rmw(dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
     """dst = dst + value for rows of an HBM tensor that an index tile names, one DMA.
 
     Rows may be named several times; every value counts. Raises AccessError where dst is not
     indexed with a tile, AttributeValueError for another operation than np.add.
     """
-    reject_unknown("atomic_rmw", unknown)
     core = core_of("atomic_rmw")
     core.flush()
     if alu_op(op) is not ALU_OPS["add"]:

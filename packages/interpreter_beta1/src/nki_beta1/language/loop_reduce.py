@@ -34,22 +34,19 @@ from nki_beta1.execution.indirection import check_indirect
 from nki_beta1.execution.operands import without_ones
 from nki_beta1.index.mask import region_of
 from nki_beta1.loops.bytecode import kernel_frame, loops_around
-from nki_beta1.tensor.creation import reject_unknown
+from nki_beta1.values.attributes import nl_function
 
 RULE = "NKI 0.1: loop_reduce"
 
 
-def loop_reduce(
-    x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any
-) -> Any:
+@nl_function
+def loop_reduce(x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None) -> Any:
     """op(x, destination), for the tensor or name to which the result is assigned.
 
     `loop_indices` are the variables of the loops that are reduced over.
     Raises UnsupportedError if it is unknown whether the destination has been written, or
     which loops around the call are reduced over.
     """
-    unknown.pop("name", None)
-    reject_unknown("loop_reduce", unknown)
     core_of("loop_reduce").flush()
     if not isinstance(loop_indices, (list, tuple)) or not loop_indices:
         raise SignatureError(

@@ -18,16 +18,16 @@ from nki_beta1.call.apply import apply, cut, on_chip_shape
 from nki_beta1.execution.core import core_of
 from nki_beta1.execution.emission import run
 from nki_beta1.index.mask import region_of
-from nki_beta1.tensor.creation import reject_unknown
+from nki_beta1.values.attributes import nl_function
 from nki_dtypes import DType, finfo, uint32
 
 
-def rand(shape: Any, dtype: Any = np.float32, **unknown: Any) -> Any:
+@nl_function
+def rand(shape: Any, dtype: Any = np.float32) -> Any:
     """A new tile of uniform numbers in [0, 1): multiples of 2^-p, for dtype's p bits of precision.
 
     With the precision's own grid no number rounds up to 1. Raises DTypeError for integers.
     """
-    reject_unknown("rand", unknown)
     kind = as_dtype(dtype)
     precision = _precision(kind)
     sizes = tuple(int(n) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
@@ -51,22 +51,22 @@ def _precision(kind: DType) -> int:
     return 1 - round(np.log2(float(finfo(kind).eps)))
 
 
-def dropout(x: Any, rate: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+@nl_function
+def dropout(x: Any, rate: Any, *, dtype: Any = None, mask: Any = None) -> Any:
     """x with random elements set to 0, each with probability `rate`; nothing is rescaled.
 
     `rate` is a number or a tile with one per partition.
     """
-    reject_unknown("dropout", unknown)
     kept = apply("dropout", {"data": x, "prob": rate}, {}, over="data", mask=mask)
     return kept if dtype is None else elementwise.copy(kept, dtype, mask)
 
 
-def random_seed(seed: Any, *, mask: Any = None, **unknown: Any) -> None:
+@nl_function
+def random_seed(seed: Any, *, mask: Any = None) -> None:
     """Start the random generator anew: the same seed gives the same numbers.
 
     `seed` is an int or a (1, 1) tile of a 32-bit dtype.
     """
-    reject_unknown("random_seed", unknown)
     core = core_of("random_seed")
     core.flush()
     tile = cut(seed, None)

@@ -16,7 +16,7 @@ from nki_beta1.call.apply import apply
 from nki_beta1.execution.core import core_of
 from nki_beta1.index.mask import region_of
 from nki_beta1.launch.grid import num_programs
-from nki_beta1.tensor.creation import reject_unknown
+from nki_beta1.values.attributes import nl_function
 from nki_dtypes import float32
 
 
@@ -76,47 +76,30 @@ def _index(axis: Any) -> int:
     return operator.index(axis)
 
 
-def _reduction(name: str, op: str) -> Any:
+def _reduction(name: str, op: str) -> None:
     def reduce(
-        x: Any,
-        axis: Any,
-        *,
-        dtype: Any = None,
-        mask: Any = None,
-        keepdims: bool = False,
-        **unknown: Any,
+        x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False
     ) -> Any:
-        reject_unknown(name, unknown)
         return reduce_axes(op, x, axis, dtype, mask, keepdims, name=name)
 
-    reduce.__name__ = reduce.__qualname__ = name
-    reduce.__doc__ = f"`{op}` over free axes of x, in x's dtype unless told otherwise."
-    return reduce
+    nl_function(reduce, name, f"`{op}` over free axes of x, in x's dtype unless told otherwise.")
 
 
-def all_true(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None, **unknown: Any) -> Any:
+for _name, _op in (("sum", "add"), ("prod", "multiply"), ("max", "maximum"), ("min", "minimum")):
+    _reduction(_name, _op)
+
+
+def _all(x: Any, axis: Any, *, dtype: Any = bool, mask: Any = None) -> Any:
     """Whether all elements over free axes of x differ from 0."""
-    reject_unknown("all", unknown)
     return reduce_axes("logical_and", x, axis, dtype, mask, name="all")
 
 
-all_true.__name__ = "all"
-
-REDUCTIONS = {
-    "sum": _reduction("sum", "add"),
-    "prod": _reduction("prod", "multiply"),
-    "max": _reduction("max", "maximum"),
-    "min": _reduction("min", "minimum"),
-    "all": all_true,
-}
+nl_function(_all, "all")
 
 
-def mean(
-    x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False,
-    **unknown: Any,
-) -> Any:  # fmt: skip
+@nl_function
+def mean(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, keepdims: bool = False) -> Any:
     """The mean over free axes: summed and divided in float32, rounded once. No mask."""
-    reject_unknown("mean", unknown)
     return _mean("mean", x, axis, x.dtype if dtype is None else dtype, mask, keepdims)
 
 
@@ -125,21 +108,20 @@ def _mean(name: str, x: Any, axis: Any, kind: Any, mask: Any, keepdims: bool) ->
     return elementwise.scalar_op(total, "divide", float(_count(x, axis)), kind)
 
 
-def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+@nl_function
+def var(x: Any, axis: Any, *, dtype: Any = None, mask: Any = None) -> Any:
     """The population variance over free axes, which are kept with extent 1."""
-    reject_unknown("var", unknown)
     kind = x.dtype if dtype is None else dtype
     center = _mean("var", x, axis, float32, mask, keepdims=True)
     squares = elementwise.unary("square", elementwise.binary("subtract", x, center, float32))
     return mean(squares, axis, dtype=kind, keepdims=True)
 
 
+@nl_function
 def softmax(
-    x: Any, axis: Any, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None,
-    **unknown: Any,
-) -> Any:  # fmt: skip
+    x: Any, axis: Any, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None
+) -> Any:
     """exp(x - max(x)) / sum(exp(x - max(x))) over free axes."""
-    reject_unknown("softmax", unknown)
     kind = x.dtype if dtype is None else dtype
     inside = compute_dtype or float32
     top = reduce_axes("maximum", x, axis, inside, mask, True, name="softmax")
@@ -150,12 +132,19 @@ def softmax(
     return elementwise.binary("divide", powers, total, kind, mask)
 
 
+@nl_function
 def rms_norm(
-    x: Any, w: Any, axis: Any, n: float, epsilon: float = 1e-6, *, dtype: Any = None,
-    compute_dtype: Any = None, mask: Any = None, **unknown: Any,
-) -> Any:  # fmt: skip
+    x: Any,
+    w: Any,
+    axis: Any,
+    n: float,
+    epsilon: float = 1e-6,
+    *,
+    dtype: Any = None,
+    compute_dtype: Any = None,
+    mask: Any = None,
+) -> Any:
     """x / sqrt(sum(x², axis) / n + epsilon) * w"""
-    reject_unknown("rms_norm", unknown)
     kind = x.dtype if dtype is None else dtype
     inside = compute_dtype or float32
     squares = reduce_axes(
@@ -175,16 +164,22 @@ def rms_norm(
     return elementwise.binary("multiply", normal, w, kind, mask)
 
 
+@nl_function
 def all_reduce(
-    x: Any, op: Any, program_axes: Any, *, dtype: Any = None, mask: Any = None,
-    parallel_reduce: bool = True, asynchronous: bool = False, **unknown: Any,
-) -> Any:  # fmt: skip
+    x: Any,
+    op: Any,
+    program_axes: Any,
+    *,
+    dtype: Any = None,
+    mask: Any = None,
+    parallel_reduce: bool = True,
+    asynchronous: bool = False,
+) -> Any:
     """op over the programs along grid axes: x itself where there is one program along them.
 
     Raises UnsupportedError for several: programs run one after another here, and a reduction needs
     the values of all of them at once.
     """
-    reject_unknown("all_reduce", unknown)
     axes = program_axes if isinstance(program_axes, (tuple, list)) else (program_axes,)
     count = prod(num_programs(axis) for axis in axes)
     alu_op(op)

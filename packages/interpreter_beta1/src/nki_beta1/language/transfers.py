@@ -26,12 +26,12 @@ from nki_beta1.execution.gathering import gathered
 from nki_beta1.execution.operands import without_ones
 from nki_beta1.index.mask import Region, region_of
 from nki_beta1.launch.parameters import immutable
-from nki_beta1.tensor.creation import reject_unknown
+from nki_beta1.values.attributes import nl_function
 
 
-def load(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
+@nl_function
+def load(src: Any, *, mask: Any = None, dtype: Any = None) -> Any:
     """A new SBUF tile with the elements of an HBM access; those outside the mask are undefined."""
-    reject_unknown("load", unknown)
     return elementwise.unary_call(_load, "load", src, dtype, mask)
 
 
@@ -45,12 +45,12 @@ def _load(name: str, src: Any, dtype: Any, mask: Any) -> Any:
         raise
 
 
-def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
+@nl_function
+def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None) -> Any:
     """A new SBUF tile (F, P) with the transposed elements of a 2-D HBM access (P, F).
 
     A mask refers to the axes of the access; elements outside it are undefined.
     """
-    reject_unknown("load_transpose2d", unknown)
     _in_hbm("load_transpose2d", "src", src)
     if len(src.shape) != 2:
         raise ShapeError(
@@ -68,12 +68,12 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unknown
     return load(transposed, dtype=dtype, mask=region and region.permuted((1, 0)))
 
 
-def store(dst: Any, value: Any, *, mask: Any = None, **unknown: Any) -> None:
+@nl_function
+def store(dst: Any, value: Any, *, mask: Any = None) -> None:
     """Write a tile, or the value of an expression, to an HBM access.
 
     A value in PSUM is copied to SBUF first: DMA does not read PSUM.
     """
-    reject_unknown("store", unknown)
     core_of("store").flush()
     _in_hbm("store", "dst", dst)
     _store(dst, value, mask)
@@ -149,9 +149,9 @@ def _in_hbm(what: str, operand: str, tensor: Any) -> None:
         )
 
 
-def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unknown: Any) -> Any:
+@nl_function
+def copy(src: Any, *, mask: Any = None, dtype: Any = None) -> Any:
     """A new SBUF tile with the elements of src."""
-    reject_unknown("copy", unknown)
     return elementwise.copy(src, dtype=dtype, mask=mask)
 
 
@@ -160,9 +160,9 @@ def static_cast(input_data: Any, dtype: Any) -> Any:
     return elementwise.copy(input_data, dtype=dtype)
 
 
-def transpose(x: Any, *, dtype: Any = None, mask: Any = None, **unknown: Any) -> Any:
+@nl_function
+def transpose(x: Any, *, dtype: Any = None, mask: Any = None) -> Any:
     """The transposed 2-D tile, in PSUM."""
-    reject_unknown("transpose", unknown)
     transposed = apply("nc_transpose", {"data": elementwise.to_sbuf(x)}, {}, over="data", mask=mask)
     return transposed if dtype is None else in_dtype(transposed, dtype)
 
@@ -172,9 +172,9 @@ def in_dtype(tile: Any, dtype: Any) -> Any:
     return apply("tensor_copy", {"src": tile}, {}, over="src", dtype=dtype, space=tile.buffer)
 
 
-def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None, **unknown: Any) -> Any:
+@nl_function
+def matmul(x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Any:
     """x @ y in float32, in PSUM; x is (K, M) with transpose_x, else (M, K) and transposed first."""
-    reject_unknown("matmul", unknown)
     core_of("matmul").flush()
     if len(x.shape) == len(y.shape) == 2 and x.shape[0 if transpose_x else 1] != y.shape[0]:
         raise _unequal_k(x, y, transpose_x)
@@ -203,15 +203,15 @@ def expand_dims(data: Any, axis: int) -> Any:
     return (cut(data, None) if isinstance(data, Access) else data).expand_dims(axis)
 
 
-def broadcast_to(src: Any, *, shape: Any, **unknown: Any) -> Any:
+@nl_function
+def broadcast_to(src: Any, *, shape: Any) -> Any:
     """The tile repeated along axes of extent 1; free axes without copying."""
-    reject_unknown("broadcast_to", unknown)
     return elementwise.broadcast_to(src, shape)
 
 
-def device_print(prefix: str, x: Any, *, mask: Any = None, **unknown: Any) -> None:
+@nl_function
+def device_print(prefix: str, x: Any, *, mask: Any = None) -> None:
     """Print a tensor's elements when the kernel runs."""
-    reject_unknown("device_print", unknown)
     core = core_of("device_print")
     core.flush()
     core.need_values()

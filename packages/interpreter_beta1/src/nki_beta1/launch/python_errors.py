@@ -31,7 +31,7 @@ from nki_beta1.access.access import Access
 from nki_beta1.index.expression import Index
 from nki_beta1.index.mask import Mask
 from nki_beta1.index.offset import Offset
-from nki_beta1.values import special_methods
+from nki_beta1.values import attributes, special_methods
 from nki_beta1.values.attributes import FUNCTIONS
 from nki_beta1.values.frames import is_of_a_library, is_ours
 from nki_beta1.values.host_arrays import HINT as NUMPY_HINT
@@ -66,7 +66,8 @@ def _site(trace: TracebackType | None) -> tuple[TracebackType | None, TracebackT
     site = inside = None
     while trace is not None:
         if is_ours(trace.tb_frame):
-            inside = inside or trace
+            passes_on = trace.tb_frame.f_globals is vars(attributes)
+            inside = inside or (None if passes_on else trace)
         elif not is_of_a_library(trace.tb_frame):
             site, inside = trace, None
         trace = trace.tb_next

@@ -12,7 +12,6 @@ from neuroncore.errors import (
     CapacityError,
     MemorySpaceError,
     ShapeError,
-    UnsupportedError,
     find_place,
 )
 from neuroncore.machine.launch import running
@@ -25,6 +24,7 @@ from nki_beta1.loops.ranges import running_loop
 from nki_beta1.tensor.allocation import Placement
 from nki_beta1.tensor.blocks import Blocks, ParDim, make_blocks
 from nki_beta1.tensor.tile import Tile
+from nki_beta1.values.attributes import nl_function
 from nki_dtypes import DType, cast
 
 _NARROWER = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}
@@ -35,17 +35,18 @@ def par_dim(size: int) -> ParDim:
     return ParDim(size)
 
 
+@nl_function
 def ndarray(
-    shape: Sequence[int], dtype: Any, *, buffer: Any = None, name: str = "", **unknown: Any
+    shape: Sequence[int], dtype: Any, *, buffer: Any = None, name: str = ""
 ) -> Tile | Blocks:
     """A new tensor with undefined content, in SBUF by default.
 
     Raises PartitionError for too many partitions, CapacityError for a tensor that does not fit.
     """
-    reject_unknown("ndarray", unknown)
     return _make("ndarray", shape, as_dtype(dtype), buffer, name)[0]
 
 
+@nl_function
 def zeros(
     shape: Sequence[int],
     dtype: Any,
@@ -53,55 +54,41 @@ def zeros(
     buffer: Any = None,
     name: str = "",
     lazy_initialization: bool = False,
-    **unknown: Any,
 ) -> Tile | Blocks:
     """A new tensor of zeros; writing them lazily saves the device time and changes no value."""
-    reject_unknown("zeros", unknown)
     return _filled("zeros", shape, dtype, 0, buffer, name)
 
 
-def ones(
-    shape: Sequence[int], dtype: Any, *, buffer: Any = None, name: str = "", **unknown: Any
-) -> Tile | Blocks:
+@nl_function
+def ones(shape: Sequence[int], dtype: Any, *, buffer: Any = None, name: str = "") -> Tile | Blocks:
     """A new tensor of ones."""
-    reject_unknown("ones", unknown)
     return _filled("ones", shape, dtype, 1, buffer, name)
 
 
+@nl_function
 def full(
-    shape: Sequence[int],
-    fill_value: float,
-    dtype: Any,
-    *,
-    buffer: Any = None,
-    name: str = "",
-    **unknown: Any,
+    shape: Sequence[int], fill_value: float, dtype: Any, *, buffer: Any = None, name: str = ""
 ) -> Tile | Blocks:
     """A new tensor with one value everywhere."""
-    reject_unknown("full", unknown)
     return _filled("full", shape, dtype, fill_value, buffer, name)
 
 
-def zeros_like(
-    a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unknown: Any
-) -> Tile | Blocks:
+@nl_function
+def zeros_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Tile | Blocks:
     """Zeros in the shape and, by default, the dtype and memory of a."""
-    reject_unknown("zeros_like", unknown)
     return _filled("zeros_like", _shape_of(a), _or(dtype, a.dtype), 0, _or(buffer, a.buffer), name)
 
 
-def empty_like(
-    a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "", **unknown: Any
-) -> Tile | Blocks:
+@nl_function
+def empty_like(a: Any, dtype: Any = None, *, buffer: Any = None, name: str = "") -> Tile | Blocks:
     """A new tensor in the shape and, by default, the dtype and memory of a."""
-    reject_unknown("empty_like", unknown)
     kind = as_dtype(_or(dtype, a.dtype))
     return _make("empty_like", _shape_of(a), kind, _or(buffer, a.buffer), name)[0]
 
 
-def shared_constant(constant: Any, dtype: Any = None, **unknown: Any) -> Tile:
+@nl_function
+def shared_constant(constant: Any, dtype: Any = None) -> Tile:
     """An HBM tensor with the values of a NumPy array."""
-    reject_unknown("shared_constant", unknown)
     array = np.asarray(constant)
     if dtype is not None:  # NumPy's 64 bits are a default, not a wish
         array = array.astype(_NARROWER.get(array.dtype, array.dtype))
@@ -109,9 +96,9 @@ def shared_constant(constant: Any, dtype: Any = None, **unknown: Any) -> Tile:
     return core_of("shared_constant").constant(cast(array, kind), kind)  # type: ignore[return-value]
 
 
-def shared_identity_matrix(n: int, dtype: Any = np.uint8, **unknown: Any) -> Tile:
+@nl_function
+def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
     """The n x n identity as an HBM tensor."""
-    reject_unknown("shared_identity_matrix", unknown)
     try:
         identity = np.eye(n, dtype=np.float32)
     except (MemoryError, ValueError):
@@ -138,19 +125,6 @@ def as_space(buffer: Any) -> MemorySpace:
         expected=", ".join(f"nl.{space.name}" for space in MemorySpace),
         operand="buffer",
     )
-
-
-def reject_unknown(what: str, unknown: dict[str, Any]) -> None:
-    """0.1 ignores keywords meant for its compiler; keywords without a model are errors here."""
-    if unknown:
-        raise UnsupportedError(
-            f"nl.{what} has no parameter {next(iter(unknown))!r} here",
-            got=", ".join(f"{k}={v!r}" for k, v in unknown.items()),
-            hint="0.1 passes other keywords on to its compiler; ignoring one could give a wrong "
-            "answer",
-            operand=next(iter(unknown)),
-            rule=f"NKI 0.1: nl.{what}",
-        )
 
 
 def _or(value: Any, default: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, Never
@@ -12,13 +14,53 @@ from neuroncore.errors import UnsupportedError
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The functions of nl under the name that Python's complaints have for them: nl.exp."""
 
+NL: dict[str, Callable[..., Any]] = {}
+"""The functions of nl that raise UnsupportedError for a keyword without a model."""
+
+_LABELLED = frozenset({"loop_reduce"})
+"""Functions with a label for the compiler's output, `name=`."""
+
+
+def nl_function(function: Callable[..., Any], name: str = "", meaning: str | None = None) -> Any:
+    """Make `function` a function of nl, under `name` or its own.
+
+    0.1 ignores keywords meant for its compiler; keywords without a model are errors here.
+    """
+    name = function.__name__ = name or function.__name__
+    function.__doc__ = meaning or function.__doc__
+    known = frozenset(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and not known.issuperset(kwargs):
+            if name in _LABELLED:
+                kwargs.pop("name", None)
+            _reject_unknown(name, {k: v for k, v in kwargs.items() if k not in known})
+        return function(*args, **kwargs)
+
+    NL[name] = checked
+    return checked
+
+
+def _reject_unknown(what: str, unknown: dict[str, Any]) -> None:
+    if unknown:
+        raise UnsupportedError(
+            f"nl.{what} has no parameter {next(iter(unknown))!r} here",
+            got=", ".join(f"{k}={v!r}" for k, v in unknown.items()),
+            hint="0.1 passes other keywords on to its compiler; ignoring one could give a wrong "
+            "answer",
+            operand=next(iter(unknown)),
+            rule=f"NKI 0.1: nl.{what}",
+        )
+
 
 def call_by_name(prefix: str, names: Mapping[str, Any]) -> None:
     """Make Python call a module's functions as kernels write them: nl.exp() takes …"""
     for name, value in names.items():
         if isinstance(value, FunctionType):
             value.__qualname__ = f"{prefix}.{name}"
-            FUNCTIONS[value.__qualname__] = value
+            FUNCTIONS[value.__qualname__] = function = inspect.unwrap(value)
+            function.__qualname__ = value.__qualname__
 
 
 _LATER = {
