@@ -136,7 +136,7 @@ class Outcome:
 
     used: Usage
     result: Result
-    over: tuple[int, ...] | None = None
+    over: tuple[int, ...] = ()
     ready: Prepared | None = None
 
 
