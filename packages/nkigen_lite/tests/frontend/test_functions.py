@@ -286,7 +286,7 @@ def test_averages_of_integers_are_taken_of_floats(dtype, weights):
     found = trace(lambda x, w: np.average(x, 1, w), x, w).run(x, w)
 
     assert found.dtype == nkigen_lite.tensors.spec.narrow(expected.dtype).dtype
-    assert np.allclose(found, expected, rtol=2e-3 if found.itemsize == 2 else 1e-6)
+    assert np.allclose(found, expected, rtol=4 * np.finfo(found.dtype).eps)
 
 
 @pytest.mark.parametrize("dtype", ["e5m2", "e4m3", "bf16", "f16"])

@@ -126,7 +126,8 @@ def test_matrices_that_lie_otherwise(lowers, normal):
 def test_every_machine_and_version(normal, target, nki):
     a, b = normal(40, 6, 6), normal(3, 1, 6, 6, seed=1)
     made = compile(product, a, b, target=target, nki=nki)
-    assert np.allclose(made(a, b), a @ b, atol=1e-5)
+    exact = a.astype(np.float64) @ b
+    assert np.allclose(made(a, b), exact, rtol=0, atol=6 * 2.0**-24 * (abs(a) @ abs(b)).max())
 
 
 def test_numbers_that_are_none_stay_in_their_matrix():

@@ -113,7 +113,7 @@ def test_averages_of_halves_in_float32_were_never_halves(function, given):
         return function(x, 0, out=np.zeros_like(x, shape=(6,), dtype="f4"))
 
     expected = function(x.astype(np.float64), 0)
-    assert np.allclose(compile(reduced, x)(x), expected, rtol=1e-6, atol=0)
+    assert np.allclose(compile(reduced, x)(x), expected, rtol=8 * 2.0**-23, atol=0)
 
 
 def test_a_sum_in_halves_is_not_divided_in_float32():
