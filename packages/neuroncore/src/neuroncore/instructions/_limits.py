@@ -1,10 +1,9 @@
-"""Limits that instructions share, as small factories."""
+"""What every call of every instruction must fulfil: memories, dtypes, partitions, engines."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from neuroncore.enums import REACH, Engine, MemorySpace
 from neuroncore.errors import (
@@ -14,11 +13,10 @@ from neuroncore.errors import (
     ImmutableError,
     MemorySpaceError,
     PartitionError,
-    ShapeError,
     UnsupportedError,
     Violation,
 )
-from neuroncore.instructions._record import Call, Limit
+from neuroncore.instructions._record import Call
 from neuroncore.source_location import find_place
 from neuroncore.spec import Spec
 
@@ -215,81 +213,3 @@ def _engine(call: Call) -> Iterator[Violation]:
                 got=f"shape {spec!r}",
                 rule=f"{ARCHITECTURE}: engine reach",
             )
-
-
-# -- factories ------------------------------------------------------------------------------------
-
-
-def same_partitions(first: str, *others: str, **breaks: Any) -> Limit:
-    """P of every named operand that is a tile equals P of the first."""
-
-    def check(call: Call) -> Iterable[Violation]:
-        reference: Spec = getattr(call, first)
-        for name in others:
-            spec = getattr(call, name)
-            if isinstance(spec, Spec) and spec.partitions != reference.partitions:
-                yield Violation(
-                    PartitionError,
-                    f"{name} has {spec.partitions} partitions, {first} {reference.partitions}",
-                    name,
-                    expected=f"{reference.partitions} partitions",
-                    got=f"{name}: shape {spec!r}; {first}: shape {reference!r}",
-                    rule=f"NKI: {call.record.name}, shapes",
-                )
-
-    return Limit(check, breaks)
-
-
-def same_free(first: str, *others: str, **breaks: Any) -> Limit:
-    """F (elements per partition) of every named operand equals F of the first."""
-
-    def check(call: Call) -> Iterable[Violation]:
-        reference: Spec = getattr(call, first)
-        for name in others:
-            spec = getattr(call, name)
-            if isinstance(spec, Spec) and spec.free != reference.free:
-                yield Violation(
-                    ShapeError,
-                    f"{name} has {spec.free} elements per partition, {first} {reference.free}",
-                    name,
-                    expected=f"{reference.free} elements per partition",
-                    got=f"{name}: shape {spec!r}; {first}: shape {reference!r}",
-                    hint="operands are not broadcast; use .broadcast, a (P, 1) operand of "
-                    "tensor_scalar, or .ap with step 0",
-                    rule=f"NKI: {call.record.name}, shapes",
-                )
-
-    return Limit(check, breaks)
-
-
-def rule(
-    condition: Callable[[Call], bool],
-    violation: Callable[[Call], Violation],
-    **breaks: Any,
-) -> Limit:
-    """`violation(call)` where `condition(call)` does not hold."""
-
-    def check(call: Call) -> Iterable[Violation]:
-        return () if condition(call) else (violation(call),)
-
-    return Limit(check, breaks)
-
-
-def ways(limit: Limit, *others: Mapping[str, Any]) -> list[Limit]:
-    """A limit with further calls that break it: one for each form that a version or a generation
-    gives it.
-    """
-    return [limit, *(Limit(limit.check, breaks) for breaks in others)]
-
-
-def from_generation(least: int, operand: str, target: str, hint: str | None = None) -> Limit:
-    """The instruction came with a generation; `target` is one before, `operand` is pointed at."""
-    return rule(
-        lambda c: c.target.generation >= least,
-        lambda c: Violation(
-            UnsupportedError, f"{c.target.name} has no {c.record.name}", operand,
-            expected=f"gen{least} or later", got=c.target.name, hint=hint,
-            rule=f"NKI: {c.record.name}, generations",
-        ),
-        target=target,
-    )  # fmt: skip

@@ -61,9 +61,9 @@ def _moving_max(c: Call) -> int:
     return c.target.moving_free_max * (2 if doubled else 1)
 
 
-def one_bank(c: Call) -> bool:
-    ends = c.dst.bank_offset + c.dst.free_span_bytes
-    return c.target.generation >= 4 or ends <= c.target.psum_bank_bytes
+def bank_end(c: Call) -> int:
+    """The byte of dst's PSUM bank at which dst ends."""
+    return c.dst.bank_offset + c.dst.free_span_bytes
 
 
 def result_dtypes(c: Call) -> frozenset[DType]:
@@ -149,7 +149,7 @@ def placement_is_legal(c: Call) -> Iterable[Violation]:
         )  # fmt: skip
         return
     if (position[1], size[1]) != (0, 128) and c.options.column_tiling == "warn":
-        warn_at_kernel(f"nc_matmul: {_tiles_columns(c)}; the parameters' text allows {_ROWS_ONLY}")
+        warn_at_kernel(f"nc_matmul: {tiles_columns(c)}; the parameters' text allows {ROWS_ONLY}")
     if c.stationary.partitions > size[0] or c.stationary.free > size[1]:
         yield Violation(
             ShapeError, f"stationary does not fit the PE tile {size}", "stationary",
@@ -158,10 +158,10 @@ def placement_is_legal(c: Call) -> Iterable[Violation]:
         )  # fmt: skip
 
 
-_ROWS_ONLY = "column 0 and 128 columns only"
+ROWS_ONLY = "column 0 and 128 columns only"
 
 
-def _tiles_columns(c: Call) -> str:
+def tiles_columns(c: Call) -> str:
     return f"tile_position {c.tile_position} with tile_size {c.tile_size} tiles columns"
 
 
@@ -170,11 +170,3 @@ def rows_are_tiled(c: Call) -> bool:
     if c.options.column_tiling != "error" or len(c.tile_position) != 2 or len(c.tile_size) != 2:
         return True
     return (c.tile_position[1], c.tile_size[1]) == (0, 128)
-
-
-def column_tiling(c: Call) -> Violation:
-    return Violation(
-        AttributeValueError, _tiles_columns(c), "tile_position", expected=_ROWS_ONLY,
-        got=f"{c.tile_position}, {c.tile_size}", hint="Options.column_tiling='warn' runs it",
-        rule=f"{RULE}, tile_position and tile_size",
-    )  # fmt: skip

@@ -17,8 +17,7 @@ from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
 from neuroncore.instructions._convert import flag, member, op_or_bypass, optional_op
 from neuroncore.instructions._cost import one_pass, with_read_out
-from neuroncore.instructions._lanes import lane_value, one_of, one_per_partition, stage
-from neuroncore.instructions._limits import from_generation, rule, same_free, same_partitions
+from neuroncore.instructions._lanes import lane_value, stage
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Attr,
@@ -29,6 +28,14 @@ from neuroncore.instructions._record import (
     Limit,
     Out,
     operand_effects,
+)
+from neuroncore.instructions._rules import (
+    from_generation,
+    one_of,
+    one_per_partition,
+    rule,
+    same_free,
+    same_partitions,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import DOCUMENTED, reject_invalid
@@ -161,20 +168,15 @@ ACTIVATE2 = Instruction(
             lambda c: all(
                 op is BYPASS or imm is not None for op, imm in ((c.op0, c.imm0), (c.op1, c.imm1))
             ),
-            lambda c: Violation(
-                AttributeValueError, "an operation has no immediate",
-                "imm0" if c.imm0 is None and c.op0 is not BYPASS else "imm1",
-                expected="a number or a (P, 1) tile", got="None", rule=f"{RULE}, immediates",
-            ),
-            imm1=None,
+            AttributeValueError,
+            lambda c: "imm0" if c.imm0 is None and c.op0 is not BYPASS else "imm1",
+            "an operation has no immediate", expected="a number or a (P, 1) tile", got="None",
+            section="immediates", imm1=None,
         ),
         rule(
             _one_dtype,
-            lambda c: Violation(
-                DTypeError, f"imm0 is {c.imm0.dtype}, imm1 {c.imm1.dtype}", "imm1",
-                expected=str(c.imm0.dtype), got=f"shape {c.imm1!r}", rule=f"{RULE}, dtypes",
-            ),
-            imm0="float32[2, 1] sbuf",
+            DTypeError, "imm1", "imm0 is {c.imm0.dtype}, imm1 {c.imm1.dtype}",
+            expected="{c.imm0.dtype}", section="dtypes", imm0="float32[2, 1] sbuf",
             imm1="bfloat16[2, 1] sbuf",
         ),
         DOCUMENTED,
@@ -184,19 +186,13 @@ ACTIVATE2 = Instruction(
         ),
         rule(
             lambda c: c.reduce_op is None or c.reduce_op.name in _REDUCTIONS,
-            lambda c: Violation(
-                AttributeValueError, f"reduce_op {c.reduce_op.name}", "reduce_op",
-                expected=" or ".join(_REDUCTIONS), got=c.reduce_op.name, rule=f"{RULE}, reduce_op",
-            ),
-            reduce_op="multiply",
+            AttributeValueError, "reduce_op", "reduce_op {c.reduce_op.name}",
+            expected=" or ".join(_REDUCTIONS), section="reduce_op", reduce_op="multiply",
         ),
         rule(
             lambda c: c.reduce_op is not None or c.reduce_cmd is ReduceCmd.idle,
-            lambda c: Violation(
-                AttributeValueError, f"reduce_cmd {c.reduce_cmd.name} without reduce_op",
-                "reduce_op", expected=" or ".join(_REDUCTIONS), got="None",
-                rule=f"{RULE}, reduce_op",
-            ),
+            AttributeValueError, "reduce_op", "reduce_cmd {c.reduce_cmd.name} without reduce_op",
+            expected=" or ".join(_REDUCTIONS), got="None", section="reduce_op",
             reduce_cmd=ReduceCmd.reset,
         ),
         from_generation(4, "dst", "trn2", hint="activation scales, biases and adds up before gen4"),

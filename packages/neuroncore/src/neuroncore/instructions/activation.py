@@ -5,7 +5,7 @@ data, dst (P, F…); scale: a number or float32 (P, 1); bias: None, a number (ge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,10 @@ import numpy as np
 from neuroncore.activations import Activation, activation_function
 from neuroncore.alu import ALU_OPS
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
-from neuroncore.errors import (
-    AttributeValueError,
-    DTypeError,
-    ShapeError,
-    UnsupportedError,
-    Violation,
-)
+from neuroncore.errors import AttributeValueError, DTypeError, UnsupportedError
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
 from neuroncore.instructions._convert import member, optional_op
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, rounds, writer
 from neuroncore.instructions._record import (
     Attr,
@@ -34,6 +27,13 @@ from neuroncore.instructions._record import (
     Limit,
     Out,
     operand_effects,
+)
+from neuroncore.instructions._rules import (
+    name_of,
+    one_per_partition,
+    rule,
+    same_free,
+    same_partitions,
 )
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
@@ -124,53 +124,6 @@ def reject_invalid(c: Call, function: Activation, x: np.ndarray) -> None:
     )
 
 
-def _lane_operands(c: Call) -> Iterable[Violation]:
-    for name in ("scale", "bias", "reduce_res"):
-        spec = c.tiles.get(name)
-        if spec is None:
-            continue
-        if spec.free != 1 or spec.partitions != c.data.partitions:
-            yield Violation(
-                ShapeError, f"{name} is not one value per partition", name,
-                expected=f"shape ({c.data.partitions}, 1)", got=f"shape {spec!r}", rule=RULE,
-            )  # fmt: skip
-
-
-def _bias_is_legal(c: Call) -> Iterable[Violation]:
-    if isinstance(c.bias, type) and c.target.generation < 3:
-        yield Violation(
-            AttributeValueError, "a number as bias needs gen3", "bias",
-            expected="None or a (P, 1) tile", got=f"{c.bias.__name__} on {c.target.name}",
-            rule=f"{RULE}, bias",
-        )  # fmt: skip
-    if c.bias is not None and c.op.name == "reciprocal" and c.target.generation < 3:
-        yield Violation(
-            AttributeValueError, "reciprocal takes no bias on gen2", "bias",
-            expected="None", got=f"a bias on {c.target.name}", rule=f"{RULE}, bias",
-        )  # fmt: skip
-    bias = c.tiles.get("bias")
-    if bias is not None and c.version <= (0, 2) and bias.dtype not in _FIRST_BIASES:
-        yield Violation(
-            DTypeError, f"bias is {bias.dtype}", "bias",
-            expected=", ".join(sorted(map(str, _FIRST_BIASES))), got=f"shape {bias!r}",
-            hint="other dtypes came with NKI 0.3", rule=f"NKI up to 0.2: {c.record.name}, bias",
-        )  # fmt: skip
-
-
-def _reduction_is_legal(c: Call) -> Iterable[Violation]:
-    if c.reduce_op is not None and c.reduce_op.name != "add":
-        yield Violation(
-            AttributeValueError, f"reduce_op {c.reduce_op.name}", "reduce_op",
-            expected="nl.add", got=c.reduce_op.name, rule=f"{RULE}, reduce_op",
-        )  # fmt: skip
-    if c.reduce_cmd is ReduceCmd.load_reduce:
-        yield Violation(
-            UnsupportedError, "reduce_cmd load_reduce", "reduce_cmd",
-            expected="idle, reset, reduce or reset_reduce", got="load_reduce",
-            rule=f"{RULE}, reduce_cmd",
-        )  # fmt: skip
-
-
 _FIRST_BIASES = frozenset({float32, float16, bfloat16})
 _ANY_BUT_TF32 = frozenset(d for d in ALL if d is not tfloat32)
 _X = np.array([[0.0, 1.0], [2.0, 4.0]])
@@ -183,57 +136,64 @@ OPERANDS = {
     "reduce_res": Out("P 1", ON_CHIP, optional=True),
 }
 
-KNOWN: Limit = rule(
-    lambda c: c.op.since <= c.version,
-    lambda c: Violation(
-        AttributeValueError,
-        f"{c.op.name} came with NKI {'.'.join(map(str, c.op.since))}",
-        "op",
-        expected="a function of the chosen version",
-        got=f"{c.op.name} in NKI {'.'.join(map(str, c.version))}",
-        rule="NKI: supported activation functions",
-    ),
-    op="gelu_apprx_sigmoid_dx",
-    version=(0, 1),
-)
-
 DOCUMENTED: Limit = rule(
     lambda c: not c.op.conventional or c.options.activation_formula == "conventional",
-    lambda c: Violation(
-        AttributeValueError, f"the documents print no formula for {c.op.name}", "op",
-        expected="a function whose formula is documented", got=c.op.name,
-        hint="Options.activation_formula='conventional' takes the literature's",
-        rule="NKI: supported activation functions",
-    ),
-    op="gelu",
+    AttributeValueError, "op", "the documents print no formula for {c.op.name}",
+    expected="a function whose formula is documented",
+    hint="Options.activation_formula='conventional' takes the literature's",
+    section="NKI: supported activation functions", op="gelu",
     options=Options(activation_formula="reject"),
 )  # fmt: skip
 
 LIMITS: list[Limit] = [
     same_partitions("dst", "data", data="float32[8, 2] sbuf"),
     same_free("dst", "data", data="float32[2, 9] sbuf"),
-    Limit(_lane_operands, {"bias": "float32[2, 2] sbuf"}),
-    Limit(_bias_is_legal, {"bias": 1.0, "target": "trn1"}),
-    Limit(_bias_is_legal, {"op": "reciprocal", "bias": "float32[2, 1] sbuf", "target": "trn1"}),
-    Limit(_bias_is_legal, {"bias": "int32[2, 1] sbuf", "version": (0, 2)}),
-    Limit(_reduction_is_legal, {"reduce_op": "maximum"}),
-    Limit(_reduction_is_legal, {"reduce_cmd": ReduceCmd.load_reduce}),
-    KNOWN,
+    one_per_partition(
+        "data", "scale", "bias", "reduce_res", section=RULE, bias="float32[2, 2] sbuf"
+    ),
     rule(
-        lambda c: not c.op.takes_slope,
-        lambda c: Violation(
-            AttributeValueError,
-            f"{c.op.name} needs a slope, which this instruction has not",
-            "op",
-            expected="a function of one argument",
-            got=c.op.name,
-            hint="nisa.activate2 takes it as relu_param (gen4)",
-            rule=f"{RULE}, op",
-        ),
-        op="prelu",
+        lambda c: not isinstance(c.bias, type) or c.target.generation >= 3,
+        AttributeValueError, "bias", "a number as bias needs gen3",
+        expected="None or a (P, 1) tile", got="{it.__name__} on {c.target.name}",
+        section=f"{RULE}, bias", bias=1.0, target="trn1",
+    ),
+    rule(
+        lambda c: c.bias is None or c.op.name != "reciprocal" or c.target.generation >= 3,
+        AttributeValueError, "bias", "reciprocal takes no bias on gen2", expected="None",
+        got="a bias on {c.target.name}", section=f"{RULE}, bias",
+        op="reciprocal", bias="float32[2, 1] sbuf", target="trn1",
+    ),
+    rule(
+        lambda c: "bias" not in c.tiles or c.version > (0, 2) or c.bias.dtype in _FIRST_BIASES,
+        DTypeError, "bias", "bias is {it.dtype}",
+        expected=", ".join(sorted(map(str, _FIRST_BIASES))), hint="other dtypes came with NKI 0.3",
+        section="NKI up to 0.2: {c.record.name}, bias", bias="int32[2, 1] sbuf", version=(0, 2),
+    ),
+    rule(
+        lambda c: name_of(c, "reduce_op") in (None, "add"), AttributeValueError, "reduce_op",
+        "reduce_op {it.name}", expected="nl.add", section=f"{RULE}, reduce_op",
+        reduce_op="maximum",
+    ),
+    rule(
+        lambda c: c.reduce_cmd is not ReduceCmd.load_reduce, UnsupportedError, "reduce_cmd",
+        "reduce_cmd load_reduce", expected="idle, reset, reduce or reset_reduce",
+        section=f"{RULE}, reduce_cmd", reduce_cmd=ReduceCmd.load_reduce,
+    ),
+    rule(
+        lambda c: c.op.since <= c.version, AttributeValueError, "op",
+        "{it.name} came with NKI {it.since[0]}.{it.since[1]}",
+        expected="a function of the chosen version",
+        got="{it.name} in NKI {c.version[0]}.{c.version[1]}",
+        section="NKI: supported activation functions", op="gelu_apprx_sigmoid_dx", version=(0, 1),
+    ),
+    rule(
+        lambda c: not c.op.takes_slope, AttributeValueError, "op",
+        "{c.op.name} needs a slope, which this instruction has not",
+        expected="a function of one argument",
+        hint="nisa.activate2 takes it as relu_param (gen4)", section=f"{RULE}, op", op="prelu",
     ),
     DOCUMENTED,
-]
+]  # fmt: skip
 
 ACTIVATION = Instruction(
     name="activation",

@@ -16,22 +16,22 @@ from neuroncore.effects import Effect, Touch, reads, register, writes
 from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, Violation
 from neuroncore.instructions._accumulators import VECTOR, lanes, registers
-from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import (
-    FLOAT32,
-    FLOATS,
+from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, stage
+from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import (
     arithmetic,
-    lane_value,
+    known_to_hardware,
+    known_to_version,
     on_vector,
     one_of,
     one_per_partition,
-    stage,
+    same_free,
+    same_partitions,
+    ways,
 )
-from neuroncore.instructions._limits import same_free, same_partitions, ways
-from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import like
 from neuroncore.instructions._transposition import columns
 from neuroncore.memory import View

@@ -34,9 +34,9 @@ from neuroncore.errors import (
 )
 from neuroncore.instructions._convert import flag, member, optional_op
 from neuroncore.instructions._example_operands import gathering, moving
-from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import reader, stored, wide, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View, dynamic_rows, resolve_scalar
 from neuroncore.memory.dynamic import reject_out_of_bounds
@@ -279,12 +279,9 @@ DMA_COPY = Instruction(
         Limit(_same_count, {"src": "float32[4, 9] hbm"}),
         rule(
             _source_memory,
-            lambda c: Violation(
-                MemorySpaceError, "src is in PSUM", "src", expected="HBM or SBUF",
-                got=f"shape {c.src!r}", hint="copy it to SBUF with nisa.tensor_copy first",
-                rule=f"{RULE}: no PSUM source since 0.3",
-            ),
-            src="float32[4, 8] psum",
+            MemorySpaceError, "src", "src is in PSUM", expected="HBM or SBUF",
+            hint="copy it to SBUF with nisa.tensor_copy first",
+            section=f"{RULE}: no PSUM source since 0.3", src="float32[4, 8] psum",
         ),
         Limit(_dge_is_legal, {"dge_mode": DgeMode.hwdge, "target": "trn1"}),
         Limit(_dge_is_legal, {"dge_mode": DgeMode.hwdge, "src": "bfloat16[4, 8] hbm"}),

@@ -16,9 +16,9 @@ from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Viol
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._example_operands import gathering, moving
-from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import reader, stored, wide, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View, dynamic_rows
 from neuroncore.memory.dynamic import reject_out_of_bounds
@@ -221,20 +221,14 @@ DMA_COMPUTE = Instruction(
         Limit(_sizes, {"src1": "float32[4, 9] hbm"}),
         rule(
             lambda c: c.reduce_op is ALU_OPS["add"],
-            lambda c: Violation(
-                AttributeValueError, f"reduce_op {c.reduce_op.name}", "reduce_op",
-                expected="nl.add", got=c.reduce_op.name, rule=f"{RULE}, reduce_op",
-            ),
-            reduce_op="maximum",
+            AttributeValueError, "reduce_op", "reduce_op {c.reduce_op.name}", expected="nl.add",
+            section="reduce_op", reduce_op="maximum",
         ),
         rule(
             lambda c: c.scales is None or c.scales == (1.0,) * len(_given(c)),
-            lambda c: Violation(
-                AttributeValueError, f"scales {list(c.scales)}", "scales",
-                expected=f"None, or 1.0 for each of {len(_given(c))} sources", got=str(c.scales),
-                hint="multiply with tensor_scalar first", rule=f"{RULE}, scales",
-            ),
-            scales=[1.0, 2.0],
+            AttributeValueError, "scales", lambda c: f"scales {list(c.scales)}",
+            expected=lambda c: f"None, or 1.0 for each of {len(_given(c))} sources",
+            hint="multiply with tensor_scalar first", section="scales", scales=[1.0, 2.0],
         ),
         Limit(_addresses, {"oob_mode": OobMode.skip}),
         Limit(_addresses, {"src0": moving("float32[64, 8] hbm", "int32[1, 1] sbuf", 4)}),

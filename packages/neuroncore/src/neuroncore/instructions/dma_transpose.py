@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from neuroncore.enums import HBM, SBUF, DgeMode, Engine, MaskBehaviour, MemorySpace, OobMode
-from neuroncore.errors import AttributeValueError, DTypeError, Violation
+from neuroncore.errors import AttributeValueError, DTypeError
 from neuroncore.instructions._convert import member, whole, wholes
 from neuroncore.instructions._dma_transpose_limits import (
     AXES,
-    RULE,
     gathers,
     is_direct,
     is_indirect,
@@ -25,8 +24,8 @@ from neuroncore.instructions._dma_transpose_limits import (
     transposed_shape,
 )
 from neuroncore.instructions._example_operands import gathering, make_operand, moving
-from neuroncore.instructions._limits import rule, ways
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule, ways
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.dma import contiguous_run
 from neuroncore.memory import View, dynamic_rows
@@ -140,11 +139,8 @@ DMA_TRANSPOSE = Instruction(
         Limit(shapes_fit, {"dst": "float32[4, 1, 3] sbuf"}),
         rule(
             lambda c: c.dst.dtype is c.src.dtype,
-            lambda c: Violation(
-                DTypeError, f"dst is {c.dst.dtype}, src {c.src.dtype}", "dst",
-                expected=str(c.src.dtype), got=f"{c.src!r} into {c.dst!r}", rule=f"{RULE}, dtypes",
-            ),
-            dst="bfloat16[4, 3] sbuf",
+            DTypeError, "dst", "dst is {c.dst.dtype}, src {c.src.dtype}", expected="{c.src.dtype}",
+            got="{c.src!r} into {c.dst!r}", section="dtypes", dst="bfloat16[4, 3] sbuf",
         ),
         Limit(is_direct, {"dge_mode": DgeMode.swdge}),
         Limit(is_direct, {"dge_mode": DgeMode.hwdge, "target": "trn1"}),
@@ -175,12 +171,9 @@ DMA_TRANSPOSE = Instruction(
         *ways(
             rule(
                 skipping,
-                lambda c: Violation(
-                    AttributeValueError, "oob_mode skip without a dynamic src", "oob_mode",
-                    expected="error, or a src with vector_offset (from 0.5 on also scalar_offset)",
-                    got="skip", rule=f"{RULE}, oob_mode",
-                ),
-                oob_mode=OobMode.skip,
+                AttributeValueError, "oob_mode", "oob_mode skip without a dynamic src",
+                expected="error, or a src with vector_offset (from 0.5 on also scalar_offset)",
+                got="skip", section="oob_mode", oob_mode=OobMode.skip,
             ),
             {"oob_mode": OobMode.skip, "version": (0, 4), "dst": "float32[4, 3] sbuf",
              "src": moving("float32[8, 4] hbm", "int32[1, 1] sbuf", 3)},
@@ -190,12 +183,8 @@ DMA_TRANSPOSE = Instruction(
                 lambda c: c.priority is None or (
                     c.target.generation >= 4 and c.priority in range(4)
                 ),
-                lambda c: Violation(
-                    AttributeValueError, f"priority {c.priority} on {c.target.name}", "priority",
-                    expected="None, or 0 to 3 on gen4", got=str(c.priority),
-                    rule=f"{RULE}, priority",
-                ),
-                priority=1,
+                AttributeValueError, "priority", "priority {c.priority} on {c.target.name}",
+                expected="None, or 0 to 3 on gen4", section="priority", priority=1,
             ),
             {"priority": 4, "target": "trn3"},
         ),

@@ -13,8 +13,7 @@ from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._choose import choose
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import draw, generator_name, uniform
-from neuroncore.instructions._lanes import FLOATS, lane_value, one_per_partition
-from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._lanes import FLOATS, lane_value
 from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import (
     Call,
@@ -25,6 +24,7 @@ from neuroncore.instructions._record import (
     Out,
     operand_effects,
 )
+from neuroncore.instructions._rules import one_per_partition, same_dtype, same_free, same_partitions
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from neuroncore.spec import Spec
@@ -79,14 +79,7 @@ DROPOUT = Instruction(
         same_partitions("dst", "data", data="float32[8, 4] sbuf"),
         same_free("dst", "data", data="float32[2, 5] sbuf"),
         one_per_partition("data", "prob", prob="float32[2, 2] sbuf"),
-        rule(
-            lambda c: c.dst.dtype is c.data.dtype,
-            lambda c: Violation(
-                DTypeError, f"dst is {c.dst.dtype}, data {c.data.dtype}", "dst",
-                expected=str(c.data.dtype), got=f"shape {c.dst!r}", rule=f"{RULE}, dtypes",
-            ),
-            dst="bfloat16[2, 4] sbuf",
-        ),
+        same_dtype("data", dst="bfloat16[2, 4] sbuf"),
         Limit(_prob_fits, {"dst": "int8[2, 4] sbuf", "data": "int8[2, 4] sbuf",
                            "prob": "bfloat16[2, 1] sbuf"}),
     ],

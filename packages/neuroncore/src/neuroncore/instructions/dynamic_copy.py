@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from neuroncore.enums import MaskBehaviour, MemorySpace
-from neuroncore.errors import AccessError, Violation
-from neuroncore.instructions._limits import rule
+from neuroncore.errors import AccessError
 from neuroncore.instructions._record import Call, Example, Limit
+from neuroncore.instructions._rules import rule
 from neuroncore.instructions.elementwise import TENSOR_COPY, tensor_copy
 from neuroncore.memory import View
 
@@ -37,14 +37,9 @@ def _is_dynamic(name: str, **breaks: Any) -> Limit:
         return indirect is not None and indirect.kind == "scalar" and indirect.dim > 0
 
     return rule(
-        legal,
-        lambda c: Violation(
-            AccessError, f"{name} is not indexed by a scalar along a free dimension", name,
-            expected="a dynamic view: one index in SBUF, on a free dimension",
-            got=f"shape {c.tiles[name]!r}", hint="tensor_copy copies at fixed places",
-            rule=f"NKI: {c.record.name}",
-        ),
-        **breaks,
+        legal, AccessError, name, f"{name} is not indexed by a scalar along a free dimension",
+        expected="a dynamic view: one index in SBUF, on a free dimension",
+        hint="tensor_copy copies at fixed places", section="NKI: {c.record.name}", **breaks,
     )  # fmt: skip
 
 

@@ -12,18 +12,21 @@ import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
-from neuroncore.errors import AttributeValueError, EngineError, MemorySpaceError, Violation
-from neuroncore.instructions._alu_limits import (
+from neuroncore.errors import AttributeValueError, EngineError, MemorySpaceError
+from neuroncore.instructions._convert import as_engine
+from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
+from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
+from neuroncore.instructions._rules import (
     bitvec_on_vector,
     integers_only,
     known_to_hardware,
     known_to_version,
+    rule,
+    same_free,
+    same_partitions,
+    ways,
 )
-from neuroncore.instructions._convert import as_engine
-from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
-from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
-from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
-from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import Result, common_shape, like
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, constant
@@ -141,34 +144,20 @@ TENSOR_TENSOR = Instruction(
         same_free("dst", "data1", "data2", data2="float32[4, 9] sbuf"),
         rule(
             lambda c: not (c.data1.space is MemorySpace.psum and c.data2.space is MemorySpace.psum),
-            lambda c: Violation(
-                MemorySpaceError,
-                "data1 and data2 are both in PSUM",
-                "data2",
-                expected="at most one input in PSUM",
-                got=f"{c.data1!r} and {c.data2!r}",
-                hint="copy one of them to SBUF with nisa.tensor_copy first",
-                rule="NKI: tensor_tensor, memories",
-            ),
-            data1="float32[4, 8] psum",
-            data2="float32[4, 8] psum",
+            MemorySpaceError, "data2", "data1 and data2 are both in PSUM",
+            expected="at most one input in PSUM", got="{c.data1!r} and {c.data2!r}",
+            hint="copy one of them to SBUF with nisa.tensor_copy first", section="memories",
+            data1="float32[4, 8] psum", data2="float32[4, 8] psum",
         ),
         rule(
             lambda c: not c.op.is_unary,
-            lambda c: Violation(
-                AttributeValueError, f"{c.op.name} takes one operand", "op",
-                expected="a binary operation", got=c.op.name, rule="NKI: tensor_tensor, op",
-            ),
-            op="rsqrt",
+            AttributeValueError, "op", "{c.op.name} takes one operand",
+            expected="a binary operation", section="op", op="rsqrt",
         ),
         rule(
             lambda c: c.op.name != "power" or c.engine is Engine.gpsimd,
-            lambda c: Violation(
-                EngineError, "power runs on the gpsimd engine only", "engine",
-                expected="gpsimd", got=c.engine.name, rule="NKI: tensor_tensor, engines",
-            ),
-            op="power",
-            engine=Engine.vector,
+            EngineError, "engine", "power runs on the gpsimd engine only", expected="gpsimd",
+            section="engines", op="power", engine=Engine.vector,
         ),
         *ways(known_to_hardware("op", op="divide"), {"op": "abs_max"}),
         known_to_version("op", op="abs_max", target="trn3", version=(0, 3)),
@@ -230,13 +219,10 @@ TENSOR_COPY = Instruction(
         same_free("dst", "src", src="float32[4, 9] sbuf"),
         rule(
             _scalar_copies,
-            lambda c: Violation(
-                EngineError, "the scalar engine copies from gen3 on", "engine",
-                expected="vector or gpsimd", got=f"scalar on {c.target.name}",
-                hint="use nisa.activation(op=nl.copy)", rule="NKI: tensor_copy, engines",
-            ),
-            engine=Engine.scalar,
-            target="trn1",
+            EngineError, "engine", "the scalar engine copies from gen3 on",
+            expected="vector or gpsimd", got="scalar on {c.target.name}",
+            hint="use nisa.activation(op=nl.copy)", section="NKI: tensor_copy, engines",
+            engine=Engine.scalar, target="trn1",
         ),
     ],
     work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst", "src")),

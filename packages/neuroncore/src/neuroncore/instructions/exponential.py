@@ -16,8 +16,7 @@ from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass, with_read_out
-from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, one_of, one_per_partition
-from neuroncore.instructions._limits import from_generation, same_free, same_partitions
+from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Attr,
@@ -28,6 +27,13 @@ from neuroncore.instructions._record import (
     Limit,
     Out,
     operand_effects,
+)
+from neuroncore.instructions._rules import (
+    from_generation,
+    one_of,
+    one_per_partition,
+    same_free,
+    same_partitions,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View

@@ -12,20 +12,22 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
-from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import (
+from neuroncore.instructions._lanes import scalar_stage, stage
+from neuroncore.instructions._numerics import reader, rounds, writer
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
+from neuroncore.instructions._rules import (
     arithmetic,
+    known_to_hardware,
+    known_to_version,
     not_both_in_psum,
     on_vector,
     one_per_partition,
-    scalar_stage,
-    stage,
+    same_free,
+    same_partitions,
+    ways,
 )
-from neuroncore.instructions._limits import same_free, same_partitions, ways
-from neuroncore.instructions._numerics import reader, rounds, writer
-from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View
 from neuroncore.work import MicroOp

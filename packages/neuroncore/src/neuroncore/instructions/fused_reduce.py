@@ -16,19 +16,9 @@ from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
 from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
-from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import with_read_out
-from neuroncore.instructions._lanes import (
-    FLOAT32,
-    arithmetic,
-    lane_value,
-    on_vector,
-    one_of,
-    one_per_partition,
-    scalar_stage,
-)
-from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
+from neuroncore.instructions._lanes import FLOAT32, lane_value, scalar_stage
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Attr,
@@ -39,6 +29,18 @@ from neuroncore.instructions._record import (
     Limit,
     Out,
     operand_effects,
+)
+from neuroncore.instructions._rules import (
+    arithmetic,
+    known_to_hardware,
+    known_to_version,
+    on_vector,
+    one_of,
+    one_per_partition,
+    rule,
+    same_free,
+    same_partitions,
+    ways,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import ACTIVATION, LIMITS, activation
@@ -126,20 +128,13 @@ TENSOR_SCALAR_REDUCE = Instruction(
         one_of("reduce_cmd", "reset_reduce", "reduce", "load_reduce", reduce_cmd=ReduceCmd.idle),
         rule(
             lambda c: c.op0.is_unary or c.operand0 is not None,
-            lambda c: Violation(
-                AttributeValueError, f"{c.op0.name} needs operand0", "operand0",
-                expected="a number or a (P, 1) tile", got="None",
-                rule="NKI: tensor_scalar_reduce, operands",
-            ),
-            operand0=None,
+            AttributeValueError, "operand0", "{c.op0.name} needs operand0",
+            expected="a number or a (P, 1) tile", got="None", section="operands", operand0=None,
         ),
         rule(
             lambda c: not c.reverse0,
-            lambda c: Violation(
-                UnsupportedError, "reverse0 is not supported here", "reverse0", expected="False",
-                got="True", hint="use tensor_scalar, then tensor_reduce",
-                rule="NKI: tensor_scalar_reduce, reverse0",
-            ),
+            UnsupportedError, "reverse0", "reverse0 is not supported here", expected="False",
+            got="True", hint="use tensor_scalar, then tensor_reduce", section="reverse0",
             reverse0=True,
         ),
         Limit(_reduction_is_legal, {"reduce_op": "subtract", "version": (0, 2)}),
@@ -189,20 +184,14 @@ ACTIVATION_REDUCE = replace(
         *LIMITS,
         rule(
             lambda c: c.reduce_op is not None,
-            lambda c: Violation(
-                AttributeValueError, "reduce_op is None", "reduce_op", expected="nl.add",
-                got="None", rule="NKI: activation_reduce, reduce_op",
-            ),
-            reduce_op=None,
+            AttributeValueError, "reduce_op", "reduce_op is None", expected="nl.add", got="None",
+            section="reduce_op", reduce_op=None,
         ),
         rule(
             lambda c: c.reduce_res is not None or c.version >= (0, 6),
-            lambda c: Violation(
-                AttributeValueError, "reduce_res is None", "reduce_res",
-                expected="a (P, 1) tile; None, which keeps the sum in the registers, from 0.6 on",
-                got="None", rule="NKI 0.6: activation_reduce, reduce_res",
-            ),
-            reduce_res=None,
+            AttributeValueError, "reduce_res", "reduce_res is None",
+            expected="a (P, 1) tile; None, which keeps the sum in the registers, from 0.6 on",
+            got="None", section="NKI 0.6: activation_reduce, reduce_res", reduce_res=None,
             version=(0, 5),
         ),
     ],

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.enums import SBUF, Engine, MemorySpace
-from neuroncore.errors import AccessError, AttributeValueError, DTypeError, ShapeError, Violation
+from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
-from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import same_dtype, same_partitions
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, Pass, constant
@@ -20,19 +20,6 @@ from nki_dtypes import uint16
 
 CORE_PARTITIONS = 16
 """Partitions that each of GpSimdE's eight processors is connected to."""
-
-
-def same_dtype(data: str, **breaks: Any) -> Limit:
-    """A gather moves elements as they are: dst has the dtype of operand `data`."""
-    return rule(
-        lambda c: c.dst.dtype is c.tiles[data].dtype,
-        lambda c: Violation(
-            DTypeError, f"dst is {c.dst.dtype}, {data} {c.tiles[data].dtype}", "dst",
-            expected=str(c.tiles[data].dtype), got=f"shape {c.dst!r}",
-            rule=f"NKI: {c.record.name}, dtypes",
-        ),
-        **breaks,
-    )  # fmt: skip
 
 
 def reject_outside(c: Call, name: str, largest: int, most: int) -> None:

@@ -13,26 +13,27 @@ import numpy as np
 
 from neuroncore.effects import Effect, reads, writes
 from neuroncore.enums import PSUM, SBUF, Engine, MaskBehaviour, MatmulPerfMode, MemorySpace
-from neuroncore.errors import CapacityError, DTypeError, UnsupportedError, Violation
+from neuroncore.errors import AttributeValueError, CapacityError, DTypeError, UnsupportedError
 from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
 from neuroncore.instructions._convert import flag, member, optional_flag, optional_wholes
-from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._matmul_limits import (
     INPUTS,
+    ROWS_ONLY,
     RULE,
-    column_tiling,
+    bank_end,
     double_row_is_legal,
     input_dtypes,
-    one_bank,
     placement_is_legal,
     result_dtypes,
     rows_are_tiled,
     sizes_fit,
+    tiles_columns,
     transpose_is_legal,
 )
 from neuroncore.instructions._numerics import reader
 from neuroncore.instructions._psum import mark_written
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule, same_partitions
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.options import Options
@@ -112,11 +113,8 @@ _E4M3FN = {"stationary": "float8_e4m3fn[4, 3] sbuf", "moving": "float8_e4m3fn[4,
 
 _RESULT: Limit = rule(
     lambda c: c.dst.dtype in result_dtypes(c),
-    lambda c: Violation(
-        DTypeError, f"dst is {c.dst.dtype}", "dst",
-        expected=" or ".join(sorted(map(str, result_dtypes(c)))), got=f"shape {c.dst!r}",
-        rule=f"{RULE}, result dtype",
-    ),
+    DTypeError, "dst", "dst is {c.dst.dtype}",
+    expected=lambda c: " or ".join(sorted(map(str, result_dtypes(c)))), section="result dtype",
     dst="bfloat16[3, 5] psum",
 )  # fmt: skip
 
@@ -152,16 +150,12 @@ NC_MATMUL = Instruction(
         Limit(sizes_fit, {"stationary": "float32[4, 129] sbuf"}),
         Limit(sizes_fit, {"dst": "float32[3, 6] psum"}),
         rule(
-            one_bank,
-            lambda c: Violation(
-                CapacityError,
-                f"dst reaches byte {c.dst.bank_offset + c.dst.free_span_bytes} of a PSUM bank",
-                "dst", expected=f"one PSUM bank of {c.target.psum_bank_bytes} bytes",
-                got=f"shape {c.dst!r} from byte {c.dst.bank_offset} of its bank",
-                rule=f"{RULE}, one PSUM bank",
-            ),
-            moving="float32[4, 640] sbuf",
-            dst="float32[3, 640] psum",
+            lambda c: c.target.generation >= 4 or bank_end(c) <= c.target.psum_bank_bytes,
+            CapacityError, "dst",
+            lambda c: f"dst reaches byte {bank_end(c)} of a PSUM bank",
+            expected="one PSUM bank of {c.target.psum_bank_bytes} bytes",
+            got="shape {c.dst!r} from byte {c.dst.bank_offset} of its bank",
+            section="one PSUM bank", moving="float32[4, 640] sbuf", dst="float32[3, 640] psum",
         ),
         _RESULT,
         Limit(input_dtypes, {"moving": "bfloat16[4, 5] sbuf"}),
@@ -173,8 +167,10 @@ NC_MATMUL = Instruction(
         Limit(transpose_is_legal, {"is_transpose": True, "target": "trn1"}),
         Limit(transpose_is_legal, {"is_transpose": True}),
         rule(
-            rows_are_tiled, column_tiling, tile_position=(0, 64), tile_size=(128, 64),
-            options=Options(column_tiling="error"),
+            rows_are_tiled, AttributeValueError, "tile_position", tiles_columns,
+            expected=ROWS_ONLY, got="{c.tile_position}, {c.tile_size}",
+            hint="Options.column_tiling='warn' runs it", section="tile_position and tile_size",
+            tile_position=(0, 64), tile_size=(128, 64), options=Options(column_tiling="error"),
         ),
         Limit(input_dtypes, _E4M3FN | {"target": "trn2"}),
         Limit(input_dtypes, _E4M3FN | {"target": "trn3", "version": (0, 3)}),

@@ -16,7 +16,6 @@ from neuroncore.enums import PSUM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
 from neuroncore.instructions._convert import optional_flag, optional_wholes
-from neuroncore.instructions._limits import from_generation, same_partitions
 from neuroncore.instructions._mx import (
     LANES,
     SCALE_ROWS,
@@ -26,6 +25,7 @@ from neuroncore.instructions._mx import (
     whole_quadrants,
 )
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import from_generation, same_partitions
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import Core, View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant

@@ -7,14 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
-from neuroncore.errors import ShapeError, Violation
+from neuroncore.errors import ShapeError
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule, same_partitions, ways
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Out
+from neuroncore.instructions._rules import rule, same_partitions, ways
 from neuroncore.memory import View
-
-RULE = "NKI: max8"
 
 
 def max8(c: Call) -> Callable[..., None]:
@@ -44,34 +42,24 @@ MAX8 = Instruction(
         same_partitions("dst", "src", src="float32[4, 9] sbuf"),
         rule(
             lambda c: 8 <= c.src.free <= 16384,
-            lambda c: Violation(
-                ShapeError, f"src has {c.src.free} elements per partition", "src",
-                expected="8 to 16384", got=f"shape {c.src!r}",
-                hint="split longer rows and take the largest of the results",
-                rule=f"{RULE}, tile size",
-            ),
+            ShapeError, "src", "src has {c.src.free} elements per partition", expected="8 to 16384",
+            hint="split longer rows and take the largest of the results", section="tile size",
             src="float32[2, 7] sbuf",
         ),
         *ways(
             rule(
                 lambda c: c.src.rank <= _highest_rank(c),
-                lambda c: Violation(
-                    ShapeError, f"src has {c.src.rank} dimensions", "src",
-                    expected=f"at most {_highest_rank(c)}", got=f"shape {c.src!r}",
-                    hint="reshape it: free dimensions are flattened anyway", rule=f"{RULE}, shapes",
-                ),
+                ShapeError, "src", "src has {c.src.rank} dimensions",
+                expected=lambda c: f"at most {_highest_rank(c)}",
+                hint="reshape it: free dimensions are flattened anyway", section="shapes",
                 src="float32[2, 1, 3, 3] sbuf",
             ),
             {"src": "float32[2, 1, 1, 1, 3, 3] sbuf", "version": (0, 3)},
         ),
         rule(
             lambda c: (c.dst.rank, c.dst.free) == (2, 8),
-            lambda c: Violation(
-                ShapeError, f"dst has shape {c.dst.shape}", "dst",
-                expected=f"({c.dst.partitions}, 8)", got=f"shape {c.dst!r}",
-                rule=f"{RULE}, shapes",
-            ),
-            dst="float32[2, 7] sbuf",
+            ShapeError, "dst", "dst has shape {c.dst.shape}", expected="({c.dst.partitions}, 8)",
+            section="shapes", dst="float32[2, 7] sbuf",
         ),
     ],
     work=lambda c: one_pass(c, c.src.free),  # N [NKI 0.1 API documents]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
-from neuroncore.errors import AttributeValueError, Violation
+from neuroncore.errors import AttributeValueError
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, one_pass
-from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import rounds
 from neuroncore.instructions._record import Attr, Call, Example, Instruction, Number, Out
+from neuroncore.instructions._rules import rule
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import DType, cast
@@ -76,17 +76,10 @@ MEMSET = Instruction(
     attrs={"engine": Attr(Engine.unknown, as_engine)},
     limits=[
         rule(
-            _value_fits,
-            lambda c: Violation(
-                AttributeValueError,
-                f"a float value for {c.dst.dtype} elements",
-                "value",
-                expected="an int literal for an integer tensor",
-                got=c.value.__name__,
-                rule="NKI 0.3 migration guide: memset value matches the dtype",
-            ),
-            dst="int32[4, 8] sbuf",
-            value=2.0,
+            _value_fits, AttributeValueError, "value", "a float value for {c.dst.dtype} elements",
+            expected="an int literal for an integer tensor", got="{c.value.__name__}",
+            section="NKI 0.3 migration guide: memset value matches the dtype",
+            dst="int32[4, 8] sbuf", value=2.0,
         ),
     ],
     work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst")),
@@ -98,4 +91,4 @@ MEMSET = Instruction(
         Example({"dst": "float32[4, 8] sbuf", "value": 1.5}, {"dst": np.full((4, 8), 1.5)}),
         Example({"dst": "uint8[2, 3] psum", "value": 7}, {"dst": np.full((2, 3), 7)}),
     ],
-)
+)  # fmt: skip

@@ -9,10 +9,10 @@ import numpy as np
 
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import same_free, same_partitions
 from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import Call, Example, In, Instruction, Out
-from neuroncore.instructions.gather import reject_outside, same_dtype
+from neuroncore.instructions._rules import same_dtype, same_free, same_partitions
+from neuroncore.instructions.gather import reject_outside
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
 from nki_dtypes import uint32

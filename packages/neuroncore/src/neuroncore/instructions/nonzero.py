@@ -7,23 +7,22 @@ of the tiles are read and written, the others are not touched.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from neuroncore.effects import Rows
 from neuroncore.enums import SBUF, Engine, MemorySpace
-from neuroncore.errors import AttributeValueError, ShapeError, Violation
+from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._cost import unpublished
-from neuroncore.instructions._limits import from_generation, rule, same_partitions
 from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import from_generation, rule, same_partitions
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
 from nki_dtypes import float32, int32
-
-RULE = "NKI: nonzero_with_count"
 
 
 def nonzero_with_count(c: Call) -> Callable[..., None]:
@@ -47,15 +46,13 @@ def nonzero_with_count(c: Call) -> Callable[..., None]:
     return find
 
 
-def _fits_int32(name: str, most: Callable[[Call], int]) -> Limit:
+def _fits_int32(name: str, most: Callable[[Call], int], **breaks: Any) -> Limit:
     """The number, and the largest that it becomes, is an int32."""
     return rule(
         lambda c: getattr(c, name) >= -(2**31) and most(c) < 2**31,
-        lambda c: Violation(
-            AttributeValueError, f"{name} {getattr(c, name)} makes numbers beyond int32", name,
-            expected="int32", got=f"{getattr(c, name)} to {most(c)}", rule=f"{RULE}, {name}",
-        ),
-        **{name: 2**31 - 1 if name == "index_offset" else 2**31},
+        AttributeValueError, name, "{name} {it} makes numbers beyond int32", expected="int32",
+        got=lambda c: f"{getattr(c, name)} to {most(c)}", section=name,
+        **breaks,
     )  # fmt: skip
 
 
@@ -83,15 +80,15 @@ NONZERO_WITH_COUNT = Instruction(
         same_partitions("dst", "src", src="float32[64, 4] sbuf"),
         rule(
             lambda c: c.dst.free == c.src.free + 1,
-            lambda c: Violation(
-                ShapeError, f"dst has {c.dst.free} elements per partition", "dst",
-                expected=f"{c.src.free + 1}: one more than src, for the count",
-                got=f"dst: shape {c.dst!r}; src: shape {c.src!r}", rule=f"{RULE}, shapes",
-            ),
+            ShapeError, "dst", "dst has {c.dst.free} elements per partition",
+            expected=lambda c: f"{c.src.free + 1}: one more than src, for the count",
+            got="dst: shape {c.dst!r}; src: shape {c.src!r}", section="shapes",
             dst="int32[32, 4] sbuf",
         ),
-        _fits_int32("index_offset", lambda c: c.index_offset + c.src.free - 1),
-        _fits_int32("padding_val", lambda c: c.padding_val),
+        _fits_int32(
+            "index_offset", lambda c: c.index_offset + c.src.free - 1, index_offset=2**31 - 1
+        ),
+        _fits_int32("padding_val", lambda c: c.padding_val, padding_val=2**31),
         from_generation(3, "dst", "trn1"),
     ],
     work=unpublished,

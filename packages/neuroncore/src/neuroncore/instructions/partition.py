@@ -9,13 +9,19 @@ import numpy as np
 
 from neuroncore.alu import AVERAGE, AluOp, alu_op
 from neuroncore.enums import ON_CHIP, SBUF, Engine, MaskBehaviour, MemorySpace
-from neuroncore.errors import AccessError, AttributeValueError, DTypeError, ShapeError, Violation
-from neuroncore.instructions._alu_limits import integers_only, known_to_version
+from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import one_of
-from neuroncore.instructions._limits import rule, same_free, start_partition
+from neuroncore.instructions._limits import start_partition
 from neuroncore.instructions._numerics import raw_reader, reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import (
+    integers_only,
+    known_to_version,
+    one_of,
+    rule,
+    same_dtype,
+    same_free,
+)
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from neuroncore.options import Options
@@ -61,12 +67,8 @@ TENSOR_PARTITION_REDUCE = Instruction(
         same_free("dst", "data", data="float32[3, 5] sbuf"),
         rule(
             lambda c: c.dst.partitions == 1,
-            lambda c: Violation(
-                ShapeError, f"dst has {c.dst.partitions} partitions", "dst",
-                expected=f"1 partition: (1, {c.data.free})", got=f"shape {c.dst!r}",
-                rule="NKI: tensor_partition_reduce, shapes",
-            ),
-            dst="float32[3, 4] sbuf",
+            ShapeError, "dst", "dst has {c.dst.partitions} partitions",
+            expected="1 partition: (1, {c.data.free})", section="shapes", dst="float32[3, 4] sbuf",
         ),
         one_of("op", *_REDUCTIONS, "average", op="minimum"),
         known_to_version("op", op="average", version=(0, 4)),
@@ -170,15 +172,7 @@ NC_STREAM_SHUFFLE = Instruction(
     attrs={"shuffle_mask": Attr(tuple(range(QUADRANT)), _mask)},
     limits=[
         same_free("dst", "src", src="float32[32, 3] sbuf"),
-        rule(
-            lambda c: c.dst.dtype is c.src.dtype,
-            lambda c: Violation(
-                DTypeError, f"dst is {c.dst.dtype}, src {c.src.dtype}", "dst",
-                expected=str(c.src.dtype), got=f"shape {c.dst!r}",
-                rule="NKI: nc_stream_shuffle, dtypes",
-            ),
-            dst="bfloat16[32, 2] sbuf",
-        ),
+        same_dtype("src", dst="bfloat16[32, 2] sbuf"),
         Limit(_sources_exist, {"src": "float32[4, 2] sbuf"}),
         Limit(_starts_fit, {"src": "float32[32, 2] sbuf @32", "dst": "float32[64, 2] sbuf",
                             "options": Options(start_partition="error")}),

@@ -14,19 +14,12 @@ import numpy as np
 from neuroncore.alu import alu_op
 from neuroncore.effects import reads
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace, ReduceCmd
-from neuroncore.errors import DTypeError, Violation
+from neuroncore.errors import DTypeError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._choose import choose
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import (
-    FLOATS,
-    lane_value,
-    not_both_in_psum,
-    one_of,
-    one_per_partition,
-)
-from neuroncore.instructions._limits import rule, same_free, same_partitions
+from neuroncore.instructions._lanes import FLOATS, lane_value
 from neuroncore.instructions._numerics import raw_reader, reader, writer
 from neuroncore.instructions._record import (
     Attr,
@@ -36,6 +29,14 @@ from neuroncore.instructions._record import (
     Instruction,
     Out,
     operand_effects,
+)
+from neuroncore.instructions._rules import (
+    not_both_in_psum,
+    one_of,
+    one_per_partition,
+    rule,
+    same_free,
+    same_partitions,
 )
 from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.memset import constant_in
@@ -100,12 +101,8 @@ TENSOR_COPY_PREDICATED = Instruction(
         ),
         rule(
             lambda c: not isinstance(c.src, Spec) or c.src.dtype is c.dst.dtype,
-            lambda c: Violation(
-                DTypeError, f"src is {c.src.dtype}, dst {c.dst.dtype}", "src",
-                expected=str(c.dst.dtype), got=f"shape {c.src!r}",
-                hint="this copy does not convert: use tensor_copy first",
-                rule="NKI: tensor_copy_predicated, dtypes",
-            ),
+            DTypeError, "src", "src is {c.src.dtype}, dst {c.dst.dtype}", expected="{c.dst.dtype}",
+            hint="this copy does not convert: use tensor_copy first", section="dtypes",
             src="bfloat16[2, 4] sbuf",
         ),
     ],

@@ -12,7 +12,6 @@ import numpy as np
 from neuroncore.enums import SBUF, Engine
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import from_generation, same_partitions
 from neuroncore.instructions._mx import (
     BIAS,
     GROUP_PARTITIONS,
@@ -26,6 +25,7 @@ from neuroncore.instructions._mx import (
 )
 from neuroncore.instructions._numerics import reader
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import from_generation, same_partitions
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import bfloat16, finfo, float8_e4m3fn_x4, float8_e5m2_x4, float16, pack_x4

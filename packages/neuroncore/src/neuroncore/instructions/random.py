@@ -13,14 +13,14 @@ import numpy as np
 
 from neuroncore.effects import Effect, Touch, reads, register, writes
 from neuroncore.enums import ON_CHIP, Engine
-from neuroncore.errors import AttributeValueError, EngineError, Violation
+from neuroncore.errors import AttributeValueError, EngineError
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import draw, generator_name, uniform
-from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, one_per_partition
-from neuroncore.instructions._limits import from_generation, rule
+from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value
 from neuroncore.instructions._numerics import writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
+from neuroncore.instructions._rules import from_generation, one_per_partition, rule
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import ALL, float8_e4m3fn
@@ -56,13 +56,9 @@ RNG = Instruction(
     limits=[
         rule(
             lambda c: c.engine is not Engine.gpsimd or c.target.generation >= 3,
-            lambda c: Violation(
-                EngineError, f"the gpsimd engine of {c.target.name} has no generator", "engine",
-                expected="vector; gpsimd from gen3 on", got=f"gpsimd on {c.target.name}",
-                rule="NKI: rng, engines",
-            ),
-            engine=Engine.gpsimd,
-            target="trn1",
+            EngineError, "engine", "the gpsimd engine of {c.target.name} has no generator",
+            expected="vector; gpsimd from gen3 on", got="gpsimd on {c.target.name}",
+            section="engines", engine=Engine.gpsimd, target="trn1",
         ),
     ],
     effects=_effects,

@@ -16,7 +16,6 @@ from neuroncore.errors import EngineError, MemorySpaceError, ShapeError, Unsuppo
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import STATES, WORDS, generator_name, restart, state
-from neuroncore.instructions._limits import rule
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -27,6 +26,7 @@ from neuroncore.instructions._record import (
     Out,
     operand_effects,
 )
+from neuroncore.instructions._rules import rule
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import ALL, uint32
@@ -109,11 +109,8 @@ SET_RNG_SEED = Instruction(
     limits=[
         rule(
             lambda c: c.src_seeds.shape == (1, 1),
-            lambda c: Violation(
-                ShapeError, f"src_seeds has shape {c.src_seeds.shape}", "src_seeds",
-                expected="(1, 1)", got=f"shape {c.src_seeds!r}", rule="NKI: set_rng_seed, shapes",
-            ),
-            src_seeds="uint32[1, 2] sbuf",
+            ShapeError, "src_seeds", "src_seeds has shape {c.src_seeds.shape}", expected="(1, 1)",
+            section="shapes", src_seeds="uint32[1, 2] sbuf",
         ),
     ],
     effects=lambda c: operand_effects(c) + register(generator_name(Engine.vector), Touch.write),
@@ -132,14 +129,10 @@ RAND_SET_STATE = Instruction(
         *_limits("src_seeds"),
         rule(
             lambda c: c.src_seeds.space in SBUF or c.version == (0, 2),
-            lambda c: Violation(
-                MemorySpaceError, "src_seeds is in PSUM", "src_seeds", expected="SBUF",
-                got=f"shape {c.src_seeds!r}", hint="copy them to SBUF with nisa.tensor_copy first",
-                rule="NKI 0.3: rand_set_state, memories",
-            ),
-            src_seeds="uint32[4, 24] psum",
-            engine=Engine.vector,
-            target="trn3",
+            MemorySpaceError, "src_seeds", "src_seeds is in PSUM", expected="SBUF",
+            hint="copy them to SBUF with nisa.tensor_copy first",
+            section="NKI 0.3: rand_set_state, memories", src_seeds="uint32[4, 24] psum",
+            engine=Engine.vector, target="trn3",
         ),
     ],
     effects=lambda c: operand_effects(c) + register(generator_name(c.engine), Touch.write),

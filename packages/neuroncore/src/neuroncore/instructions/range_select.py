@@ -12,13 +12,12 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
-from neuroncore.errors import AttributeValueError, ShapeError, UnsupportedError, Violation
+from neuroncore.errors import AttributeValueError, ShapeError, UnsupportedError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._choose import choose
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import FLOAT32, FLOATS, one_of, one_per_partition
-from neuroncore.instructions._limits import from_generation, rule, same_free, same_partitions
+from neuroncore.instructions._lanes import FLOAT32, FLOATS
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import (
     Attr,
@@ -28,6 +27,14 @@ from neuroncore.instructions._record import (
     Instruction,
     Out,
     operand_effects,
+)
+from neuroncore.instructions._rules import (
+    from_generation,
+    one_of,
+    one_per_partition,
+    rule,
+    same_free,
+    same_partitions,
 )
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
@@ -122,31 +129,23 @@ RANGE_SELECT = Instruction(
         one_of("reduce_cmd", "idle", "reset_reduce", "reduce", reduce_cmd=ReduceCmd.load_reduce),
         rule(
             lambda c: np.float32(c.on_false_value) == FLOAT32_MIN,
-            lambda c: Violation(
-                AttributeValueError, f"on_false_value {c.on_false_value}", "on_false_value",
-                expected=f"{FLOAT32_MIN}, the smallest float32", got=str(c.on_false_value),
-                rule=f"{_RULE}, on_false_value",
-            ),
+            AttributeValueError, "on_false_value", "on_false_value {c.on_false_value}",
+            expected=f"{FLOAT32_MIN}, the smallest float32", section="on_false_value",
             on_false_value=0.0,
         ),
         rule(
             lambda c: abs(c.range_start) + c.dst.free <= _EXACT,
-            lambda c: Violation(
-                ShapeError, f"places {c.range_start} to {c.range_start + c.dst.free - 1}",
-                "range_start", expected=f"range_start + F <= {_EXACT}, exact in float32",
-                got=f"range_start {c.range_start}, F {c.dst.free}", rule=f"{_RULE}, range_start",
-            ),
+            ShapeError, "range_start",
+            lambda c: f"places {c.range_start} to {c.range_start + c.dst.free - 1}",
+            expected=f"range_start + F <= {_EXACT}, exact in float32",
+            got="range_start {c.range_start}, F {c.dst.free}", section="range_start",
             range_start=_EXACT,
         ),
         rule(
             lambda c: c.version != (0, 2) or c.reduce_cmd is ReduceCmd.reset_reduce,
-            lambda c: Violation(
-                UnsupportedError, f"reduce_cmd {c.reduce_cmd.name} in NKI 0.2", "reduce_cmd",
-                expected="reset_reduce", got=c.reduce_cmd.name,
-                hint="0.2 takes the argument and ignores it", rule="NKI 0.3: range_select",
-            ),
-            reduce_cmd=ReduceCmd.reduce,
-            version=(0, 2),
+            UnsupportedError, "reduce_cmd", "reduce_cmd {c.reduce_cmd.name} in NKI 0.2",
+            expected="reset_reduce", hint="0.2 takes the argument and ignores it",
+            section="NKI 0.3: range_select", reduce_cmd=ReduceCmd.reduce, version=(0, 2),
         ),
         from_generation(3, "dst", "trn1"),
     ],

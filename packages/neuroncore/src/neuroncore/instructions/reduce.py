@@ -13,19 +13,16 @@ import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
-from neuroncore.errors import AttributeValueError, ShapeError, Violation
-from neuroncore.instructions._alu_limits import integers_only
+from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._convert import axes, flag
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
+from neuroncore.instructions._rules import integers_only, rule, same_partitions
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
 from nki_dtypes import bfloat16
-
-RULE = "NKI: tensor_reduce"
 
 
 def reduced_axes(c: Call) -> tuple[int, ...]:
@@ -122,42 +119,30 @@ TENSOR_REDUCE = Instruction(
     limits=[
         rule(
             _is_trailing,
-            lambda c: Violation(
-                ShapeError, f"axis {c.axis} is not the trailing free axes", "axis",
-                expected=f"axes up to {c.data.rank - 1}, without gaps, never 0",
-                got=f"axis {c.axis} of shape {c.data.shape}",
-                hint="the partition axis is reduced by nc_matmul with ones, or after nc_transpose",
-                rule=f"{RULE}, axis",
-            ),
-            axis=0,
+            ShapeError, "axis", "axis {c.axis} is not the trailing free axes",
+            expected=lambda c: f"axes up to {c.data.rank - 1}, without gaps, never 0",
+            got="axis {c.axis} of shape {c.data.shape}",
+            hint="the partition axis is reduced by nc_matmul with ones, or after nc_transpose",
+            section="axis", axis=0,
         ),
         same_partitions("dst", "data", data="float32[8, 8] sbuf"),
         rule(
             lambda c: not _is_trailing(c) or c.dst.free == max(1, _kept(c)),
-            lambda c: Violation(
-                ShapeError, f"dst has {c.dst.free} elements per partition", "dst",
-                expected=f"{max(1, _kept(c))}: shape {kept_shape(c)}", got=f"shape {c.dst!r}",
-                rule=f"{RULE}, shapes",
-            ),
+            ShapeError, "dst", "dst has {c.dst.free} elements per partition",
+            expected=lambda c: f"{max(1, _kept(c))}: shape {kept_shape(c)}", section="shapes",
             dst="float32[4, 2] sbuf",
         ),
         rule(
             lambda c: c.op.reduces and c.op.first_generation == 2,
-            lambda c: Violation(
-                AttributeValueError, f"{c.op.name} does not reduce", "op",
-                expected="add, subtract, multiply, maximum, minimum, logical_* or bitwise_*",
-                got=c.op.name, rule=f"{RULE}, op",
-            ),
-            op="power",
+            AttributeValueError, "op", "{c.op.name} does not reduce",
+            expected="add, subtract, multiply, maximum, minimum, logical_* or bitwise_*",
+            section="op", op="power",
         ),
         rule(
             lambda c: not c.negate or c.op.kind is AluKind.arithmetic,
-            lambda c: Violation(
-                AttributeValueError, f"negate does not go with {c.op.name}", "negate",
-                expected="an arithmetic operation", got=c.op.name, rule=f"{RULE}, negate",
-            ),
-            op="logical_and",
-            negate=True,
+            AttributeValueError, "negate", "negate does not go with {c.op.name}",
+            expected="an arithmetic operation", got="{c.op.name}", section="negate",
+            op="logical_and", negate=True,
         ),
         integers_only("op", "dst", "data", op="bitwise_and"),
     ],

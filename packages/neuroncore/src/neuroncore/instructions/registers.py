@@ -14,9 +14,9 @@ import numpy as np
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._cost import unpublished
-from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import ALL, DType, float32, int32, uint32
@@ -89,12 +89,9 @@ REGISTER_LOAD = Instruction(
         _one_element("src", src="int32[1, 2] sbuf"),
         rule(
             lambda c: c.dst.dtype is register_dtype(c.src.dtype),
-            lambda c: Violation(
-                DTypeError, f"the register takes {c.dst.dtype}", "dst",
-                expected=str(register_dtype(c.src.dtype)), got=f"shape {c.src!r}",
-                rule="NKI: register_load, dtypes",
-            ),
-            src="float32[1, 1] sbuf",
+            DTypeError, "dst", "the register takes {c.dst.dtype}",
+            expected=lambda c: str(register_dtype(c.src.dtype)), got="shape {c.src!r}",
+            section="dtypes", src="float32[1, 1] sbuf",
         ),
     ],
     work=unpublished,
@@ -114,12 +111,9 @@ REGISTER_STORE = Instruction(
         _one_element("dst", dst="int32[1, 2] sbuf"),
         rule(
             lambda c: c.dst.dtype.is_float == c.src.dtype.is_float,
-            lambda c: Violation(
-                DTypeError, f"the register holds {c.src.dtype}, dst is {c.dst.dtype}", "dst",
-                expected="a float of floats, an int of ints", got=f"shape {c.dst!r}",
-                hint="no document says whether the bits or the value are stored",
-                rule="NKI: register_store, dtypes",
-            ),
+            DTypeError, "dst", "the register holds {c.src.dtype}, dst is {c.dst.dtype}",
+            expected="a float of floats, an int of ints",
+            hint="no document says whether the bits or the value are stored", section="dtypes",
             dst="float32[1, 1] sbuf",
         ),
     ],

@@ -13,20 +13,22 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
-from neuroncore.instructions._alu_limits import known_to_hardware, known_to_version
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import (
+from neuroncore.instructions._lanes import lane_value, stage
+from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
+from neuroncore.instructions._rules import (
     arithmetic,
-    lane_value,
+    known_to_hardware,
+    known_to_version,
     not_both_in_psum,
     on_vector,
     one_per_partition,
-    stage,
+    same_free,
+    same_partitions,
+    ways,
 )
-from neuroncore.instructions._limits import same_free, same_partitions, ways
-from neuroncore.instructions._numerics import reader, writer
-from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions._transposition import BLOCK, transpose_into
 from neuroncore.memory import View

@@ -14,9 +14,9 @@ import numpy as np
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Number, Out
+from neuroncore.instructions._rules import rule, same_free, same_partitions
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from neuroncore.spec import Spec
@@ -78,12 +78,8 @@ def _eight(*names: str, **breaks: Any) -> Limit:
 def _free_between(least: int, **breaks: Any) -> Limit:
     return rule(
         lambda c: least <= c.data.free <= 16384,
-        lambda c: Violation(
-            ShapeError, f"data has {c.data.free} elements per partition", "data",
-            expected=f"{least} to 16384", got=f"shape {c.data!r}",
-            rule=f"NKI: {c.record.name}, tile size",
-        ),
-        **breaks,
+        ShapeError, "data", "data has {c.data.free} elements per partition",
+        expected=f"{least} to 16384", section="tile size", **breaks,
     )  # fmt: skip
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from neuroncore.alu import AluKind, alu_op
 from neuroncore.enums import SBUF, Engine, MaskBehaviour, MemorySpace
-from neuroncore.errors import AttributeValueError, ShapeError, Violation
+from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._convert import pairs, whole
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import raw_reader, reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Number, Out
+from neuroncore.instructions._rules import rule, same_free, same_partitions
 from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import cast, int32
@@ -35,19 +35,17 @@ def affine_values(c: Call) -> np.ndarray:
     return values.astype(np.int32).reshape(c.dst.partitions, -1)
 
 
+def _pattern_size(c: Call) -> int:
+    return prod(count for _, count in c.pattern)
+
+
 def _pattern_fits(**breaks: Any) -> Limit:
     return rule(
-        lambda c: prod(n for _, n in c.pattern) == c.dst.free,
-        lambda c: Violation(
-            ShapeError,
-            f"the pattern has {prod(n for _, n in c.pattern)} elements, dst {c.dst.free} free",
-            "pattern",
-            expected=f"{c.dst.free} elements per partition",
-            got=str([list(p) for p in c.pattern]),
-            rule=f"NKI: {c.record.name}, pattern",
-        ),
-        **breaks,
-    )
+        lambda c: _pattern_size(c) == c.dst.free, ShapeError, "pattern",
+        lambda c: f"the pattern has {_pattern_size(c)} elements, dst {c.dst.free} free",
+        expected="{c.dst.free} elements per partition",
+        got=lambda c: str([list(p) for p in c.pattern]), section="pattern", **breaks,
+    )  # fmt: skip
 
 
 PATTERN = {
@@ -129,12 +127,8 @@ AFFINE_SELECT = Instruction(
         _pattern_fits(pattern=((1, 3),)),
         rule(
             _compares,
-            lambda c: Violation(
-                AttributeValueError, f"{c.cmp_op.name} is not a comparison here", "cmp_op",
-                expected=", ".join(sorted(_FRONTEND_COMPARES)), got=c.cmp_op.name,
-                rule="NKI: affine_select, cmp_op",
-            ),
-            cmp_op="add",
+            AttributeValueError, "cmp_op", "{c.cmp_op.name} is not a comparison here",
+            expected=", ".join(sorted(_FRONTEND_COMPARES)), section="cmp_op", cmp_op="add",
         ),
     ],
     work=lambda c: one_pass(c, c.dst.free),

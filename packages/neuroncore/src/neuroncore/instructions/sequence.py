@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from neuroncore.enums import SBUF, Engine, MemorySpace
-from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
+from neuroncore.errors import AttributeValueError, PartitionError, ShapeError
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule
 from neuroncore.instructions._numerics import raw_reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Out
+from neuroncore.instructions._rules import rule
 from neuroncore.memory import View
 from nki_dtypes import float32, int32
 
@@ -64,21 +64,13 @@ SEQUENCE_BOUNDS = Instruction(
     limits=[
         rule(
             lambda c: c.segment_ids.partitions == 1,
-            lambda c: Violation(
-                PartitionError, f"segment_ids has {c.segment_ids.partitions} partitions",
-                "segment_ids", expected="1 partition", got=f"shape {c.segment_ids!r}",
-                rule=f"{RULE}, shapes",
-            ),
-            segment_ids="int32[2, 9] sbuf",
+            PartitionError, "segment_ids", "segment_ids has {c.segment_ids.partitions} partitions",
+            expected="1 partition", section="shapes", segment_ids="int32[2, 9] sbuf",
         ),
         rule(
             lambda c: c.dst.shape == (1, 2, c.segment_ids.free),
-            lambda c: Violation(
-                ShapeError, f"dst has shape {c.dst.shape}", "dst",
-                expected=f"(1, 2, {c.segment_ids.free})", got=f"shape {c.dst!r}",
-                rule=f"{RULE}, shapes",
-            ),
-            dst="int32[1, 18] sbuf",
+            ShapeError, "dst", "dst has shape {c.dst.shape}",
+            expected="(1, 2, {c.segment_ids.free})", section="shapes", dst="int32[1, 18] sbuf",
         ),
     ],
     # No figure is published for it; assumed to stream its elements once.

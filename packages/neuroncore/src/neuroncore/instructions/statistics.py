@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
-from neuroncore.errors import ShapeError, UndefinedError, Violation
+from neuroncore.errors import ShapeError, UndefinedError
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule, same_partitions
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule, same_partitions
 from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 
@@ -29,12 +29,8 @@ def _width(count: int, **breaks: Any) -> Limit:
     """dst has `count` elements per partition."""
     return rule(
         lambda c: c.dst.free == count,
-        lambda c: Violation(
-            ShapeError, f"dst has {c.dst.free} elements per partition", "dst",
-            expected=f"({c.dst.partitions}, {count})", got=f"shape {c.dst!r}",
-            rule=f"NKI: {c.record.name}, shapes",
-        ),
-        **breaks,
+        ShapeError, "dst", "dst has {c.dst.free} elements per partition",
+        expected=lambda c: f"({c.dst.partitions}, {count})", section="shapes", **breaks,
     )  # fmt: skip
 
 
@@ -78,22 +74,16 @@ BN_STATS = Instruction(
         _width(6, dst="float32[2, 5] sbuf"),
         rule(
             lambda c: c.data.free <= BN_STATS_FMAX,
-            lambda c: Violation(
-                ShapeError, f"data has {c.data.free} elements per partition", "data",
-                expected=f"at most {BN_STATS_FMAX}", got=f"shape {c.data!r}",
-                hint="one bn_stats per chunk into neighbouring columns, then one bn_aggr",
-                rule="NKI: bn_stats, tile_size.bn_stats_fmax",
-            ),
-            data="float32[2, 513] sbuf",
+            ShapeError, "data", "data has {c.data.free} elements per partition",
+            expected=f"at most {BN_STATS_FMAX}",
+            hint="one bn_stats per chunk into neighbouring columns, then one bn_aggr",
+            section="tile_size.bn_stats_fmax", data="float32[2, 513] sbuf",
         ),
         rule(
             lambda c: c.data.free > 1,
-            lambda c: Violation(
-                UndefinedError, "data has no odd element", "data",
-                expected="at least 2 elements per partition", got=f"shape {c.data!r}",
-                hint="no document says what the mean of no elements is",
-                rule="NKI: bn_stats",
-            ),
+            UndefinedError, "data", "data has no odd element",
+            expected="at least 2 elements per partition",
+            hint="no document says what the mean of no elements is", section="NKI: bn_stats",
             data="float32[2, 1] sbuf",
         ),
     ],
@@ -137,12 +127,9 @@ BN_AGGR = Instruction(
         _width(2, dst="float32[1, 3] sbuf"),
         rule(
             lambda c: c.data.free % 3 == 0,
-            lambda c: Violation(
-                ShapeError, f"data has {c.data.free} elements per partition", "data",
-                expected="whole triples (count, mean, count · variance): a multiple of 3",
-                got=f"shape {c.data!r}", rule="NKI: bn_aggr, shapes",
-            ),
-            data="float32[1, 7] sbuf",
+            ShapeError, "data", "data has {c.data.free} elements per partition",
+            expected="whole triples (count, mean, count · variance): a multiple of 3",
+            section="shapes", data="float32[1, 7] sbuf",
         ),
     ],
     work=lambda c: one_pass(c, 13 * c.data.free / 3),  # [NKI 0.1 API documents]

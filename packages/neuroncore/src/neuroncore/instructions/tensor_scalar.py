@@ -13,18 +13,23 @@ import numpy as np
 from neuroncore.alu import AluOp, alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError, Violation
-from neuroncore.instructions._alu_limits import (
+from neuroncore.instructions._convert import as_engine, flag, optional_op
+from neuroncore.instructions._cost import copy_rate, one_pass
+from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import (
+    NOT_ON_VECTOR,
     bitvec_on_vector,
     integers_only,
     known_to_hardware,
     known_to_version,
+    name_of,
+    on_vector,
+    rule,
+    same_free,
+    same_partitions,
+    ways,
 )
-from neuroncore.instructions._convert import as_engine, flag, optional_op
-from neuroncore.instructions._cost import copy_rate, one_pass
-from neuroncore.instructions._lanes import NOT_ON_VECTOR, name_of, on_vector
-from neuroncore.instructions._limits import rule, same_free, same_partitions, ways
-from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
-from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.spec import Spec
 from neuroncore.work import MicroOp
@@ -189,12 +194,9 @@ def _gpsimd_takes(attr: str, **breaks: Any) -> Limit:
         lambda c: (
             c.engine is not Engine.gpsimd or name_of(c, attr) in {None, *NOT_ON_VECTOR}
         ),
-        lambda c: Violation(
-            EngineError, f"the gpsimd engine does not do {name_of(c, attr)} here", attr,
-            expected="rsqrt or power, alone", got=f"{c.op0.name}, {name_of(c, 'op1')}",
-            hint=_instead(c), rule=f"{RULE}, engines",
-        ),
-        **breaks,
+        EngineError, attr, lambda c: f"the gpsimd engine does not do {name_of(c, attr)} here",
+        expected="rsqrt or power, alone", got=lambda c: f"{c.op0.name}, {name_of(c, 'op1')}",
+        hint=lambda c: _instead(c), section="engines", **breaks,
     )  # fmt: skip
 
 
@@ -221,41 +223,28 @@ _RULES: list[Limit] = [
                             "op0": "bitwise_or", "operand0": 1.5, "op1": None, "operand1": None}),
     rule(
         _given_together,
-        lambda c: Violation(
-            AttributeValueError, "op1 and operand1 go together", "op1",
-            expected="both or neither", got=f"op1 {c.op1}, operand1 {c.operand1}", rule=RULE,
-        ),
-        op1="add",
-        operand1=None,
+        AttributeValueError, "op1", "op1 and operand1 go together", expected="both or neither",
+        got="op1 {c.op1}, operand1 {c.operand1}", section=RULE, op1="add", operand1=None,
     ),
     rule(
         lambda c: (
             c.op0.is_unary or c.operand0 is not None
         ),
-        lambda c: Violation(
-            AttributeValueError, f"{c.op0.name} needs operand0", "operand0",
-            expected="a number or a (P, 1) tile", got="None", rule=RULE,
-        ),
-        operand0=None,
+        AttributeValueError, "operand0", "{c.op0.name} needs operand0",
+        expected="a number or a (P, 1) tile", got="None", section=RULE, operand0=None,
     ),
     rule(
         lambda c: c.op1 is None or c.op0.is_bitvec == c.op1.is_bitvec,
-        lambda c: Violation(
-            AttributeValueError, f"{c.op0.name} and {c.op1.name} cannot be combined", "op1",
-            expected="both arithmetic or both bitvec", got=f"{c.op0.name}, {c.op1.name}", rule=RULE,
-        ),
-        op1="bitwise_and",
-        operand1=1,
+        AttributeValueError, "op1", "{c.op0.name} and {c.op1.name} cannot be combined",
+        expected="both arithmetic or both bitvec", got="{c.op0.name}, {c.op1.name}", section=RULE,
+        op1="bitwise_and", operand1=1,
     ),
     *ways(
         rule(
             _scalar_engine_takes,
-            lambda c: Violation(
-                EngineError, f"the scalar engine does not do {c.op0.name} then {c.op1}", "engine",
-                expected="multiply then add, multiply, or add, from gen3 on",
-                got=f"{c.op0.name}, {c.op1} on {c.target.name}", rule=f"{RULE}, engines",
-            ),
-            op0="maximum",
+            EngineError, "engine", "the scalar engine does not do {c.op0.name} then {c.op1}",
+            expected="multiply then add, multiply, or add, from gen3 on",
+            got="{c.op0.name}, {c.op1} on {c.target.name}", section="engines", op0="maximum",
             engine=Engine.scalar,
         ),
         {"engine": Engine.scalar, "target": "trn1"},

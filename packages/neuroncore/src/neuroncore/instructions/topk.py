@@ -14,9 +14,9 @@ import numpy as np
 from neuroncore.enums import SBUF, Engine
 from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
-from neuroncore.instructions._limits import rule, same_free, same_partitions
 from neuroncore.instructions._numerics import reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule, same_free, same_partitions
 from neuroncore.instructions._shapes import like
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
@@ -116,14 +116,9 @@ TOPK = Instruction(
         same_free("val_dst", "idx_dst", idx_dst="uint32[16, 2] sbuf"),
         rule(
             lambda c: c.src.partitions % CORE_PARTITIONS == 0,
-            lambda c: Violation(
-                PartitionError, f"src has {c.src.partitions} partitions", "src",
-                expected=f"a multiple of {CORE_PARTITIONS}", got=f"shape {c.src!r}",
-                rule=f"{RULE}, shapes",
-            ),
-            src="bfloat16[8, 1] sbuf",
-            val_dst="bfloat16[8, 3] sbuf",
-            idx_dst="uint32[8, 3] sbuf",
+            PartitionError, "src", "src has {c.src.partitions} partitions",
+            expected=f"a multiple of {CORE_PARTITIONS}", section="shapes",
+            src="bfloat16[8, 1] sbuf", val_dst="bfloat16[8, 3] sbuf", idx_dst="uint32[8, 3] sbuf",
         ),
         Limit(_sizes, {"n": 7}),
         Limit(_sizes, {"n": 17}),

@@ -10,9 +10,9 @@ from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import DTypeError, EngineError, ShapeError, Violation
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._limits import rule
 from neuroncore.instructions._psum import mark_written
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._rules import rule
 from neuroncore.instructions._shapes import Result
 from neuroncore.instructions._transposition import transpose_into
 from neuroncore.memory import View
@@ -105,10 +105,8 @@ NC_TRANSPOSE = Instruction(
         Limit(_transpose_limits, {"data": "float32[4, 3] psum", "engine": Engine.tensor}),
         rule(
             lambda c: c.dst.dtype is c.data.dtype,
-            lambda c: Violation(
-                DTypeError, f"dst is {c.dst.dtype}, data {c.data.dtype}", "dst",
-                expected=str(c.data.dtype), got=str(c.dst.dtype), rule="NKI: nc_transpose, dtypes",
-            ),
+            DTypeError, "dst", "dst is {c.dst.dtype}, data {c.data.dtype}",
+            expected="{c.data.dtype}", got="{c.dst.dtype}", section="dtypes",
             dst="bfloat16[3, 4] psum",
         ),
         Limit(_transpose_limits, {"data": "float32[4, 33] sbuf", "dst": "float32[33, 4] sbuf",

@@ -21,6 +21,7 @@ from typing import Any
 from neuroncore.instructions._execute import plan
 from neuroncore.instructions._limits import check
 from neuroncore.instructions._record import Attr, Instruction, Limit
+from neuroncore.instructions._rules import Rejection, Text, reference
 from neuroncore.memory import View
 
 UNKNOWN = "{…}"
@@ -121,7 +122,19 @@ class _Scope:
 
 def function_rejections(function: FunctionType, record: str = UNKNOWN) -> tuple[str, ...]:
     """What a function makes errors and violations of, as its text writes it."""
-    found: dict[str, None] = {}
+    found: list[str] = []
+    for node, scope in _scopes(function, record):
+        calls = (n for n in ast.walk(node) if isinstance(n, ast.Call))
+        found += (text for call in calls for text in _of_call(call, scope))
+    for cell in map(_content, function.__closure__ or ()):
+        if isinstance(cell, Rejection):
+            rule = _template(reference(cell.section, record), record)
+            found += _joined(_given(cell.what, record), _given(cell.expected, record), [rule])
+    return tuple(dict.fromkeys(found))
+
+
+def _scopes(function: FunctionType, record: str) -> Iterator[tuple[ast.AST, _Scope]]:
+    """The syntax of a function (of each lambda of its line), and what its names are."""
     cells = [_content(cell) for cell in function.__closure__ or ()]
     closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
     for node in _nodes(function.__code__):
@@ -133,10 +146,23 @@ def function_rejections(function: FunctionType, record: str = UNKNOWN) -> tuple[
             if isinstance(a, ast.Assign) and isinstance(a.targets[0], ast.Name)
         }
         known = {n: v for n, v in function.__globals__.items() if n not in local} | closure
-        scope = _Scope(known, assigned, record)
-        calls = (n for n in inside if isinstance(n, ast.Call))
-        found |= dict.fromkeys(text for call in calls for text in _of_call(call, scope))
-    return tuple(found)
+        yield node, _Scope(known, assigned, record)
+
+
+def _given(text: Text, record: str) -> list[str]:
+    """What a text of a rejection can be: a template, or what a function returns."""
+    if not isinstance(text, FunctionType):
+        return [] if text is None else [_template(str(text), record)]
+    found: list[str] = []
+    for node, scope in _scopes(text, record):
+        results = (n.value for n in ast.walk(node) if isinstance(n, ast.Return) and n.value)
+        found += _texts(node.body, scope) if isinstance(node, ast.Lambda) else ()
+        found += (t for result in results for t in _texts(result, scope))
+    return found
+
+
+def _template(text: str, record: str) -> str:
+    return re.sub(r"\{[^{}]*\}", UNKNOWN, text.replace("{c.record.name}", record))
 
 
 def _content(cell: Any) -> Any:
@@ -176,12 +202,16 @@ def _of_call(call: ast.Call, scope: _Scope) -> Iterator[str]:
     if not is_rejection or len(call.args) <= place:
         return
     given = {k.arg: _texts(k.value, scope) for k in call.keywords}
-    expected = [f" (expected: {text})" for text in given.get("expected", ())] or [""]
-    rule = f" [{given['rule'][0]}]" if "rule" in given else ""
     what = _texts(call.args[place], scope)
-    by_one_condition = len(what) == len(expected)
-    pairs = zip(what, expected, strict=True) if by_one_condition else product(what, expected)
-    yield from (f"{a}{b}{rule}" for a, b in pairs if a.replace(UNKNOWN, ""))
+    yield from _joined(what, given.get("expected", []), given.get("rule", []))
+
+
+def _joined(what: list[str], expected: list[str], rule: list[str]) -> Iterator[str]:
+    """Each rejection with what is expected; two of both come from one condition."""
+    ends = [f" (expected: {text})" for text in expected] or [""]
+    last = f" [{rule[0]}]" if rule else ""
+    pairs = zip(what, ends, strict=True) if len(what) == len(ends) else product(what, ends)
+    yield from (f"{a}{b}{last}" for a, b in pairs if a.replace(UNKNOWN, ""))
 
 
 def _texts(node: ast.expr, scope: _Scope) -> list[str]:
