@@ -44,7 +44,6 @@ from packages.nkigym.tests.loop_schedules import MATMUL
 import nki_runtime
 from neuroncore.program import check, emit, reroll
 from neuroncore.timeline import estimate, latency_ns
-from neuroncore.timeline.results.cache import forget
 from nkigym import RewriteGraph, certificate, matmul_root, rewrite_graph
 from nkigym.analysis.roofline import Rooflines
 from nkigym.baseline import baseline_kernel
@@ -188,14 +187,10 @@ def _print_latency() -> None:
     """Of a matmul of 2048³, baseline and hand-scheduled."""
     start = baseline_kernel(matmul, *REAL[matmul])
     for name, program in {"baseline": start, "scheduled": scheduled(start, MATMUL)[0]}.items():
-        played, known = [], []
-        for _ in range(20):
-            forget()
-            for costs in (played, known):
-                costs.append(_timed(lambda p=program: latency_ns(p, verified=True))[0] * 1e6)
+        costs = [_timed(lambda p=program: latency_ns(p, verified=True))[0] * 1e6 for _ in range(20)]
         print(
-            f"estimate of a matmul, {name}: {played[0]:.0f} µs, later {min(played):.0f} when it is "
-            f"played, {min(known):.0f} µs when it is known (at most 200), best of twenty"
+            f"estimate of a matmul, {name}: {costs[0]:.0f} µs, later {min(costs):.0f} µs, best of "
+            "twenty"
         )
 
 

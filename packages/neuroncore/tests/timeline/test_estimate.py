@@ -12,7 +12,6 @@ from neuroncore.enums import MemorySpace
 from neuroncore.errors import LaunchError, ProgramError
 from neuroncore.program import Allocate, Buffer, Call, Program, calls, parse_program
 from neuroncore.timeline import estimate, latency_ns
-from neuroncore.timeline.compilation.compiler import Compiler
 from neuroncore.timeline.periodicity import steady_state
 from nki_dtypes import float16
 
@@ -36,14 +35,6 @@ def test_the_price_of_any_program_is_the_total_of_its_estimate(seed, worth, monk
     kernel = random_program(seed, ("trn1", "trn2", "trn3")[seed % 3])
 
     assert latency_ns(kernel, verified=True) == estimate(kernel, skip_periods=False).total_ns
-
-
-def test_a_price_that_is_known_is_not_played_again(monkeypatch):
-    kernel = program(MATMUL)
-    price = latency_ns(kernel)
-    monkeypatch.setattr(Compiler, "body", None)
-
-    assert latency_ns(replace(kernel, name="renamed")) == price
 
 
 def test_what_was_played_is_freed_at_once():

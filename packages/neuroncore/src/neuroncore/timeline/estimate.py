@@ -20,13 +20,6 @@ from neuroncore.timeline.model.constants import Constants, machine
 from neuroncore.timeline.model.constants import constants as published
 from neuroncore.timeline.periodicity.steady_state import loop_player
 from neuroncore.timeline.playing.state import State
-from neuroncore.timeline.results.cache import (
-    key_of,
-    known_latency,
-    remember,
-    remember_latency,
-    remembered,
-)
 from neuroncore.timeline.results.timeline import Timeline
 from neuroncore.work import charging
 
@@ -50,9 +43,7 @@ def estimate(
     is known to do, where that is faster. `skip_periods` False plays every iteration; the result is
     the same, later. `constants` None are the constants of costs.json. `verified`: `check` has
     passed already. With an `order` (as_written only), instructions wait for what it says and for
-    nothing else, DMAs go to the queues that it says, and every iteration is played. A program that
-    differs from one of the last in names and source lines alone is not played again (as_written,
-    without an order).
+    nothing else, DMAs go to the queues that it says, and every iteration is played.
 
     Raises ProgramError with everything that is wrong with the program and every instruction whose
     cost is unknown, LaunchError for an unknown target and for anything but a program,
@@ -73,14 +64,7 @@ def estimate(
     if not verified:
         check(program)
     values = (constants or published()).at(program.target)
-    is_plain = mode == MODES[0] and order is None
-    key = key_of(program, values, skip_periods) if is_plain else None
-    found = remembered(key, program) if key is not None else None
-    if found is None:
-        found = _played(program, mode, values, skip_periods, order)
-        if key is not None:
-            remember(key, found)
-    return found
+    return _played(program, mode, values, skip_periods, order)
 
 
 def latency_ns(program: Program, *, verified: bool = False) -> float:
@@ -92,15 +76,10 @@ def latency_ns(program: Program, *, verified: bool = False) -> float:
     if not verified:
         check(program)
     model = _published(program.target)
-    key = key_of(program, model.values, skip_periods=True)
-    found = known_latency(key)
-    if found is None:
-        with no_collection(), charging(model.values):  # all of it is freed at once
-            state = State(model.clock, model.queues, reorders=False, records=False)
-            _play(program, Described(program, model.core, model.values), state)
-            found = model.clock.ns(state.end)
-        remember_latency(key, found)
-    return found
+    with no_collection(), charging(model.values):  # all of it is freed at once
+        state = State(model.clock, model.queues, reorders=False, records=False)
+        _play(program, Described(program, model.core, model.values), state)
+        return model.clock.ns(state.end)
 
 
 class _Model(NamedTuple):

@@ -25,7 +25,7 @@ class Free:
     bar: int = -1
     why: int = 2
 
-    def look(self, floor: int) -> int:
+    def look(self) -> int:
         return 0
 
     def done(self, release: int, bar: int) -> None:
@@ -38,7 +38,7 @@ class AfterTheLast(Free):
 
     ready: int = 0
 
-    def look(self, floor: int) -> int:
+    def look(self) -> int:
         return self.ready
 
     def done(self, release: int, bar: int) -> None:

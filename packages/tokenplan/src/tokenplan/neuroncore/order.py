@@ -47,7 +47,7 @@ class PlannedGate:
     bar: int = NO_INSTRUCTION
     why: int = _ENGINE
 
-    def look(self, floor: int) -> int:
+    def look(self) -> int:
         ready, number = 0, len(self.played)
         self.bar, self.why = NO_INSTRUCTION, _ENGINE
         for stream, values, why in self.waits:
@@ -117,7 +117,7 @@ class SerialGate:
     bar: int = NO_INSTRUCTION
     why: int = _ENGINE
 
-    def look(self, floor: int) -> int:
+    def look(self) -> int:
         if not self.stream.releases:
             return 0
         self.bar = self.stream.bars[-1]

@@ -64,20 +64,15 @@ class Compiler:
         self.dealt = balanced and self._deal_out()
         """Whether calls were given to another engine than as written."""
         self.ports = Ports(state.ports)
-        self.written: dict[str, int] = {}
-        """Buffer → the last statement of the program that writes some of it."""
-        self.stands: dict[int, int] = {}
-        """Call → the first statement of the program that it is in."""
+        self.written: set[str] = set()
+        """The buffers of which some is written."""
         touched: dict[str, int] = {}
-        for number, statement in enumerate(program.body):
-            for call in calls((statement,)):
-                self.stands.setdefault(id(call), number)
-                demand = self.demands[id(call)]
-                self.ports.learn(demand.ports, demand.engines)
-                for name in demand.changes:
-                    self.written[name] = number
-                for place in demand.places:
-                    touched[place.buffer] = touched.get(place.buffer, 0) + 1
+        for call in calls(program.body):
+            demand = self.demands[id(call)]
+            self.ports.learn(demand.ports, demand.engines)
+            self.written.update(demand.changes)
+            for place in demand.places:
+                touched[place.buffer] = touched.get(place.buffer, 0) + 1
         self.lonely = {
             name
             for name in self.written
@@ -130,7 +125,7 @@ class Compiler:
         if self.order is not None:
             site.gate = self.order.gate(site.number)
         for place in demand.places:
-            access = self._access(place, self.stands[id(call)])
+            access = self._access(place)
             if access is not None:
                 site.touching(place.effect.touch).append(access)
         # A matmul that adds reads what it adds to; it does not wait for itself.
@@ -165,7 +160,7 @@ class Compiler:
         self.demands = self.demands | {key: ways[key][way] for key, way in chosen.items()}
         return any(chosen.values())
 
-    def _access(self, place: BoundEffect, statement: int) -> TrackedAccess | None:
+    def _access(self, place: BoundEffect) -> TrackedAccess | None:
         if place.at_zero is None:
             track = self.tracks.setdefault(place.effect.operand, Track(place.effect.operand))
             return TrackedAccess(track, self.values)
@@ -175,11 +170,9 @@ class Compiler:
         offset = place.offset
         terms = tuple((self.variables[n], c * place.width) for n, c in offset.terms)
         track = self._track(buffer)
-        is_alone = not track.is_shared and track.copies == 1
-        is_last = is_alone and self.written[place.buffer] < statement
         return TrackedAccess(
             track, self.values, offset.constant * place.width, terms, place.at_zero,
-            self._in_memory(buffer), is_last,
+            self._in_memory(buffer),
         )  # fmt: skip
 
     def _track(self, buffer: Buffer) -> Track:

@@ -8,10 +8,9 @@ from typing import Protocol
 class Gate(Protocol):
     """What holds back the instances of one call, in the order in which they are played.
 
-    `look` gives the tick from which the next one may start, or any one up to `floor`, before which
-    it does not start for other reasons; until the next `look`, `bar` is the micro-op that it waited
-    for (-1: none) and `why` the index of the cause in `CAUSES`. `done` reports that it releases
-    everything at tick `release`, and the number of its last bar.
+    `look` gives the tick from which the next one may start; until the next `look`, `bar` is the
+    micro-op that it waited for (-1: none) and `why` the index of the cause in `CAUSES`. `done`
+    reports that it releases everything at tick `release`, and the number of its last bar.
     """
 
     @property
@@ -20,7 +19,7 @@ class Gate(Protocol):
     @property
     def why(self) -> int: ...
 
-    def look(self, floor: int) -> int: ...
+    def look(self) -> int: ...
 
     def done(self, release: int, bar: int) -> None: ...
 
@@ -51,8 +50,8 @@ class Loaded:
     def why(self) -> int:
         return self.gate.why
 
-    def look(self, floor: int) -> int:
-        return self.gate.look(floor)
+    def look(self) -> int:
+        return self.gate.look()
 
     def done(self, release: int, bar: int) -> None:
         """The multiply says it."""

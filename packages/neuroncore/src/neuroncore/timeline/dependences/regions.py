@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from neuroncore.effects import Footprint
-from neuroncore.timeline.model.bars import NO_BAR
+from neuroncore.timeline.model.bars import NO_BAR, SPACE
 
 IRREGULAR = -1
 FAR = 1 << 62
@@ -65,8 +65,40 @@ class Region:
     def was_written(self, lane: int, release: int, bar: int) -> None:
         """An instruction on `lane` writes it; the content is there at `release`."""
         self.written, self.writer, self.wlane = release, bar, lane
-        self.read = self.read2 = 0
-        self.reader = self.reader2 = self.rlane = NO_BAR
+        if self.read:
+            self.read = self.read2 = 0
+            self.reader = self.reader2 = self.rlane = NO_BAR
+
+    def was_read(self, lane: int, release: int, bar: int) -> None:
+        """An instruction on `lane` reads it until `release`."""
+        if lane == self.rlane:
+            if release > self.read:
+                self.read, self.reader = release, bar
+        elif release >= self.read:
+            self.read2, self.reader2 = self.read, self.reader
+            self.read, self.reader, self.rlane = release, bar, lane
+        elif release > self.read2:
+            self.read2, self.reader2 = release, bar
+
+    def released(self, lane: int, lag: int | None, cause: int) -> tuple[int, int, int]:
+        """When an instruction on `lane` may write it, the bar it waits for, and why: for a write
+        because of `cause`, for a read because its space is in use.
+
+        The lane itself is waited for until `lag` before it releases, or not at all.
+        """
+        ready, bar = self.written, self.writer
+        if self.wlane == lane:
+            ready = ready - lag if lag is not None else -1
+        if self.read <= 0:
+            return ready, bar, cause
+        read = self.read
+        if self.rlane == lane:
+            read = read - lag if lag is not None else -1
+            if (self.read2, self.reader2) > (ready, bar):
+                ready, bar, cause = self.read2, self.reader2, SPACE
+        if (read, self.reader) > (ready, bar):
+            return read, self.reader, SPACE
+        return ready, bar, cause
 
     def take(self, events: Events) -> None:
         """This was done to it."""

@@ -88,10 +88,6 @@ class Remembers(Protocol):
         """Look them up again."""
         ...
 
-    def close(self) -> None:
-        """Drop them for good."""
-        ...
-
 
 class Track:
     """The regions of one tensor; `copies` of it take turns where the compiler rotates buffers.
@@ -184,26 +180,6 @@ class Track:
         found = self.regions.get((slot, form, at_zero.offset + offset))
         return found or self.region_of(slot, form, (at_zero.moved(offset),))
 
-    def last_write(self) -> int:
-        """When everything that was written until now is there."""
-        left = (series.latest for every in self.series.values() for series in every)
-        return max([0, *[region.written for region in self.regions.values()], *left])
-
-    def written(self, form: Form, at_zero: Footprint, offset: int) -> tuple[int, int]:
-        """When bytes of the only copy are there, and who wrote them last; nothing is made."""
-        region = self.regions.get((0, form, at_zero.offset + offset))
-        if region is not None:
-            others = region.others
-            if not others:
-                return region.written, region.writer
-        elif 0 in self.series:
-            region = self.region_of(0, form, (at_zero.moved(offset),))
-            others = region.others
-        else:
-            region = Region(self.recent, form, (at_zero.moved(offset),), 0)
-            others = self._sharing(region)
-        return max([(one.written, one.writer) for one in (region, *others)])
-
     def form(self, parts: Parts) -> Form:
         """Shape and strides of these bytes, wherever they are."""
         first = parts[0].offset if parts else 0
@@ -244,7 +220,7 @@ class Track:
         self.families.clear()
         self.series.clear()
         for access in self.accesses:
-            access.close()
+            access.forget()
         self.accesses.clear()
 
     def _link(self, made: Region) -> None:

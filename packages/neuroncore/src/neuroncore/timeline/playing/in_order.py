@@ -43,12 +43,12 @@ def engine_pass(state: State, site: Site) -> Step:
     interval = clock.cycles(site.lane, op.interval)
     latency, semaphore = clock.latency(site.lane), clock.ticks("SEMAPHORE")
     records = state.records
-    wait, number, ports = site.wait(records), site.number, site.ports
+    wait, number, ports = site.wait(), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
     state.num_ops += site.trips
 
     def play() -> None:
-        ready = look(lane.free)
+        ready = look()
         if table is not None and state.table != table:
             load_table(state, number, table)
         start, cause, why = lane.free, lane.last, LANE
@@ -111,7 +111,7 @@ def matmul(state: State, site: Site) -> Step:
     load_latency = clock.cycles(TENSOR, clock.values["LOAD_LATENCY"])
     semaphore = clock.ticks("SEMAPHORE")
     records = state.records
-    weights, wait = site.matmul_waits(records)
+    weights, wait = site.matmul_waits()
     number, warm = site.number, state.warmth.interval
     look_weights, look = weights.look, wait.look
     state.num_ops += site.trips * 2 * len(passes)
@@ -120,7 +120,7 @@ def matmul(state: State, site: Site) -> Step:
     def play() -> None:
         start = max(state.weights_free, state.multiply_start)
         filled = begin = end = start
-        loaded, ready = look_weights(start), look(lane.free)
+        loaded, ready = look_weights(), look()
         at = state.next_bar
         for load, multiply in passes:
             cause, why = lane.last, LANE
@@ -169,7 +169,7 @@ def transfer(state: State, site: Site) -> Step:
     begins, completes = clock.ticks("DMA_START"), clock.ticks("DMA_COMPLETION")
     release, floor = clock.ticks("DMA_TO_CONSUMER"), clock.ticks("DMA_QUEUE_FLOOR")
     issue = clock.ticks("DMA_ISSUE")
-    wait, number = site.wait(records, 0 if state.reorders else None), site.number
+    wait, number = site.wait(0 if state.reorders else None), site.number
     fill, generator = state.bandwidth.fill, site.generator
     look, done = wait.look, wait.done
     queues = state.queues
@@ -181,7 +181,7 @@ def transfer(state: State, site: Site) -> Step:
     state.moved_bytes += site.trips * op.bytes
 
     def play() -> None:
-        ready = look(own.free if own else 0)
+        ready = look()
         lane = own or queues[state.turns[0][2]]
         trigger, cause, why = lane.free, lane.last, LANE
         if ready > trigger:

@@ -22,13 +22,13 @@ def loose_pass(state: State, site: Site) -> Step:
     assert isinstance(op, Pass) and isinstance(lane, LooseLane)
     interval, latency = clock.cycles(site.lane, op.interval), clock.latency(site.lane)
     semaphore = clock.ticks("SEMAPHORE")
-    wait, number, ports = site.wait(True, latency + semaphore), site.number, site.ports
+    wait, number, ports = site.wait(latency + semaphore), site.number, site.ports
     look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
     own, note, reason = lane.number, bars.append, state.reason
     state.num_ops += site.trips
 
     def play() -> None:
-        ready, behind, by = look(0), wait.bar, wait.why
+        ready, behind, by = look(), wait.bar, wait.why
         if table is not None:
             if state.table != table:
                 at = lane.free
@@ -69,14 +69,14 @@ def loose_matmul(state: State, site: Site) -> Step:
     passes, latency = matmul_passes(state, site), clock.latency(TENSOR)
     semaphore = clock.ticks("SEMAPHORE")
     lag = latency + semaphore
-    wait, number = site.wait(True, lag), site.number
+    wait, number = site.wait(lag), site.number
     look, done, note, reason = wait.look, wait.done, bars.append, state.reason
     warmth = state.warmth
     state.num_ops += site.trips * 2 * len(passes)
     state.flops += site.trips * site.flops
 
     def play() -> None:
-        ready, end, behind, by = look(0), 0, wait.bar, wait.why
+        ready, end, behind, by = look(), 0, wait.bar, wait.why
         for load, multiply in passes:
             free = lane.free
             interval = warmth.interval(max(ready, free), max(load, multiply))

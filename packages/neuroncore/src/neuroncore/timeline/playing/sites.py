@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from neuroncore.effects import Touch
 from neuroncore.program import Call
-from neuroncore.timeline.dependences.access import SilentWait, TrackedAccess, Wait
+from neuroncore.timeline.dependences.access import TrackedAccess, Wait
 from neuroncore.timeline.dependences.order import Gate, Loaded
 from neuroncore.timeline.dependences.release_times import Touches
 from neuroncore.timeline.resources.reservations import Gaps
@@ -57,24 +57,22 @@ class Site:
             case Touch.accumulate:
                 return self.adds
 
-    def wait(self, records: bool, lag: int | None = None) -> Gate:
-        """What holds it back as a whole, with the cause if `records`."""
-        return self.gate or self._wait(records, self.reads, self.writes, self.adds, lag)
+    def wait(self, lag: int | None = None) -> Gate:
+        """What holds it back as a whole."""
+        return self.gate or self._wait(self.reads, self.writes, self.adds, lag)
 
-    def matmul_waits(self, records: bool) -> tuple[Gate, Gate]:
+    def matmul_waits(self) -> tuple[Gate, Gate]:
         """What holds back a matmul's weights, the first operand that it reads, and its multiply."""
         if self.gate is not None:
             return Loaded(self.gate), self.gate
-        weights = self._wait(records, self.reads[:1], [], [])
-        return weights, self._wait(records, self.reads[1:], self.writes, self.adds)
+        weights = self._wait(self.reads[:1], [], [])
+        return weights, self._wait(self.reads[1:], self.writes, self.adds)
 
     def _wait(
         self,
-        records: bool,
         reads: list[TrackedAccess],
         writes: list[TrackedAccess],
         adds: list[TrackedAccess],
         lag: int | None = None,
     ) -> Wait:
-        kind = Wait if records else SilentWait
-        return kind(self.lane, reads, writes, adds, lag, touches=self.touches)
+        return Wait(self.lane, reads, writes, adds, lag, touches=self.touches)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from neuroncore.program import Call, Program, calls
+from neuroncore.program import Call, Program
 from neuroncore.source_location import Place
 from neuroncore.timeline.model.bars import CAUSES, KINDS, NO_BAR, Played
 from neuroncore.timeline.model.lanes import DMA, ENGINES, FIRST_QUEUE, lane_name
@@ -74,8 +74,6 @@ class Timeline:
         values: dict[str, float], peaks: dict[str, float],
     ) -> None:  # fmt: skip
         self.program, self.mode = program, mode
-        self._played = program
-        """The program that was played: this one, or one that differs in names and lines alone."""
         self._state, self._sites, self._clock = state, sites, state.clock
         self._values, self._peaks = values, peaks
         self.target = program.target
@@ -87,14 +85,6 @@ class Timeline:
         self.hbm_bytes, self.flops = state.hbm_bytes, state.flops
         self.repeats = [(a, b, n, self._ns(t)) for a, b, n, t in state.repeats]
 
-    def of(self, program: Program) -> Timeline:
-        """The timeline of a program that differs from this one's in names and lines alone."""
-        found = Timeline(
-            program, self.mode, self._state, self._sites, self._values, self._peaks
-        )  # fmt: skip
-        found._played = self._played
-        return found
-
     @property
     def num_bars(self) -> int:
         """The micro-ops that were played; repeats are not counted again."""
@@ -102,11 +92,6 @@ class Timeline:
 
     def _ns(self, ticks: float) -> float:
         return self._clock.ns(ticks)
-
-    @cached_property
-    def _calls(self) -> list[Call]:
-        """Of each site."""
-        return list(calls(self.program.body))
 
     # -- totals -----------------------------------------------------------------------------------
 
@@ -167,7 +152,7 @@ class Timeline:
 
     def _bar(self, number: int) -> Bar:
         played = Played(*self._state.bars[number])
-        site, call = self._sites[played.site], self._calls[played.site]
+        site, call = self._sites[played.site], self._sites[played.site].call
         queue = played.lane - FIRST_QUEUE if played.lane >= FIRST_QUEUE else None
         return Bar(
             number, lane_name(played.lane), queue, call.instruction, call.name,
@@ -203,7 +188,7 @@ class Timeline:
         A buffer is held from the first micro-op that touches it after its allocation to the end of
         the last. Periods that were carried forward are unfolded.
         """
-        found = occupancy(self._played, self._state, self._sites)
+        found = occupancy(self.program, self._state, self._sites)
         return {s.name: [(self._ns(t), held) for t, held in found[s]] for s in found}
 
     def __str__(self) -> str:
