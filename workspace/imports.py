@@ -21,6 +21,7 @@ REGISTRIES = (
     "neuroncore.findings.formats",
     "nki_migrate.rules",
     "nkigen_lite.ops",
+    "nkigen_lite.passes.decompositions",
     "nkigym.transforms",
     "tokenplan.rules",
 )

@@ -42,6 +42,10 @@ class Expr:
         return self.match.spec(self.value).dtype
 
     @property
+    def shape(self) -> Shape:
+        return self.match.spec(self.value).shape
+
+    @property
     def number(self) -> Any:
         """What a uniform constant is everywhere; None for another value."""
         return self.match.uniform(self.value)
@@ -62,6 +66,15 @@ class Expr:
     def bits(self, dtype: Any = int32) -> Expr:
         """The same bits as another dtype."""
         return self.call("bitcast", dtype=dtype)
+
+    def part(self, axis: int, start: int, count: int) -> Expr:
+        """`count` elements along an axis; nothing to do for all of them."""
+        sizes = list(self.shape)
+        if sizes[axis] == count:
+            return self
+        starts = [0] * len(sizes)
+        starts[axis], sizes[axis] = start, count
+        return self.call("slice", starts=starts, sizes=sizes, steps=[1] * len(sizes))
 
     def __add__(self, other: Any) -> Expr:
         return self.call("add", other)

@@ -37,7 +37,7 @@ def _softmax_formula(x: Expr, axis: int) -> Expr:
 
 def _rms_norm_formula(x: Expr, axis: int, epsilon: float) -> Expr:
     squares = x.call("square").call("sum", axes=(axis,), keepdims=True)
-    mean = squares * (1.0 / x.match.spec(x.value).shape[axis])
+    mean = squares * (1.0 / x.shape[axis])
     return x * (mean + epsilon).call("rsqrt")
 
 

@@ -86,9 +86,8 @@ def _reduction(
 
 
 def _mean(x: Expr, axes: Shape, keepdims: bool) -> Expr:
-    shape = x.match.spec(x.value).shape
     total = x.call("sum", axes=axes, keepdims=keepdims)
-    return total * (1.0 / prod(shape[a] for a in axes))
+    return total * (1.0 / prod(x.shape[a] for a in axes))
 
 
 def _any(x: Expr, **axes: Any) -> Expr:

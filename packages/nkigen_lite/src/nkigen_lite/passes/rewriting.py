@@ -10,6 +10,7 @@ from typing import Any
 from neuroncore.errors import Place
 from nki_dtypes import DType
 from nkigen_lite.ir import Builder, Graph, Node
+from nkigen_lite.ops import Expr
 from nkigen_lite.tensors.errors import RewriteError
 from nkigen_lite.tensors.spec import Spec
 
@@ -98,6 +99,19 @@ class Match:
         """The number of a uniform constant."""
         return self.uniform(self.values[name])
 
+    def expr(self, name: str, dtype: DType | None = None) -> Expr:
+        """The value that stands under this name, to compute with; in `dtype` if given."""
+        found = Expr(self, self.values[name])
+        return found if dtype is None else found.to(dtype)
+
+    def constant(self, number: Any, dtype: DType, shape: tuple[int, ...] = ()) -> Expr:
+        """One number, to compute with."""
+        return Expr(self, self.fill(number, dtype, shape))
+
+    def result(self, found: Expr) -> str:
+        """The formula's value in the dtype and shape of what it replaces."""
+        return self.shaped(found.to(self.dtype).value)
+
     def shaped(self, value: str) -> str:
         """The value in the result's shape: a replacement must not lose a broadcast."""
         shape = self.root.spec.shape
@@ -117,6 +131,22 @@ class RewriteRule:
     pattern: Of
     replacement: Callable[[Match], str | None]
     guard: Callable[[Match], bool] = lambda match: True
+
+
+def is_float(m: Match) -> bool:
+    """A guard: floats are computed."""
+    return m.dtype.is_float
+
+
+def is_integer(m: Match) -> bool:
+    """A guard: integers are computed (bool is none)."""
+    return m.dtype.is_integer
+
+
+def has_wide_integers(m: Match) -> bool:
+    """A guard: the operands are 32-bit integers."""
+    dtype = m.spec(m.root.operands[0]).dtype
+    return dtype.is_integer and dtype.bits == 32
 
 
 def rewrite(graph: Graph, rules: Sequence[RewriteRule]) -> Graph:

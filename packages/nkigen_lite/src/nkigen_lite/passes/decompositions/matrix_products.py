@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
 from math import prod
 
 from nki_dtypes import bfloat16, float32, int32, tfloat32, uint32
 from nkigen_lite.ops import Expr
-from nkigen_lite.passes.expression import result
-from nkigen_lite.passes.integer_arithmetic import add, bits_of, wrapped
-from nkigen_lite.passes.rewriting import Match, RewriteRule, of
+from nkigen_lite.passes.decompositions.integer_arithmetic import add, bits_of, wrapped
+from nkigen_lite.passes.rewriting import Match, RewriteRule, is_integer, of
 
 # ------------------------------------------------------------------------ matrices
 
@@ -45,21 +45,21 @@ def is_narrow_float(m: Match) -> bool:
 def of_narrow_floats(m: Match) -> str:
     """fp8 is exact in bfloat16; sums are float32."""
     wide = float32 if m.spec(m["a"]).dtype is tfloat32 else bfloat16
-    a, b = (Expr(m, m[v]).to(wide) for v in ("a", "b"))
-    return result(m, a.call("matmul", b, dtype=float32))
+    a, b = (m.expr(v).to(wide) for v in ("a", "b"))
+    return m.result(a.call("matmul", b, dtype=float32))
 
 
 def of_integers(m: Match) -> str:
     """Each product of two digits is exact, and so are the sums of a stretch of the terms."""
-    a, b = Expr(m, m["a"]), Expr(m, m["b"])
+    a, b = m.expr("a"), m.expr("b")
     if (narrow := _of_bytes(m, a, b)) is not None:
         most = _MOST_TERMS[7 if narrow[0].dtype.min < 0 else 8]
         one, other = (x.to(bfloat16) for x in narrow)
-        return result(m, wrapped(_in_stretches(one, other, most).bits(uint32), m.dtype))
+        return m.result(wrapped(_in_stretches(one, other, most).bits(uint32), m.dtype))
     digits_a, digits_b = _digits(a), _digits(b)
     if _is_worth_one_product(m, len(digits_a)):
-        return result(m, wrapped(_weights(_of_all_places(digits_a, digits_b)), m.dtype))
-    return result(m, wrapped(_weighted(digits_a, digits_b), m.dtype))
+        return m.result(wrapped(_weights(_of_all_places(digits_a, digits_b)), m.dtype))
+    return m.result(wrapped(_weighted(digits_a, digits_b), m.dtype))
 
 
 def _digits(x: Expr) -> list[Expr]:
@@ -78,7 +78,7 @@ def _digits(x: Expr) -> list[Expr]:
 def _of_place(a: list[Expr], b: list[Expr], place: int) -> Expr:
     """The sum of the products whose weight is 256^place; of less than 31 bits, or modulo 2³²."""
     parts = [_in_stretches(a[i], b[place - i], _MOST_TERMS[7]) for i in range(place + 1)]
-    is_small = a[0].match.spec(a[0].value).shape[-1] < _OVERFLOWING
+    is_small = a[0].shape[-1] < _OVERFLOWING
     total = parts[0]
     for part in parts[1:]:
         total = (
@@ -104,13 +104,13 @@ def _is_worth_one_product(m: Match, digits: int) -> bool:
 def _of_all_places(a: list[Expr], b: list[Expr]) -> list[Expr]:
     """The sums of the products of each weight, by one product: (a₀ a₁ …) times a matrix of blocks,
     of which those in column p are b's digits of the places p, p - 1, …; the last place first."""
-    m, shape = b[0].match, b[0].match.spec(b[0].value).shape
+    m, shape = b[0].match, b[0].shape
     last, columns = len(shape) - 1, shape[-1]
     none = Expr(m, m.fill(0, bfloat16, shape))
     lines = [_joined([*[none] * i, *b[: len(b) - i]], last) for i in range(len(b))]
-    along = len(m.spec(a[0].value).shape) - 1
+    along = len(a[0].shape) - 1
     made = _product(_joined(a, along), _joined(lines, last - 1))
-    return [_part(made, -1, p * columns, columns) for p in reversed(range(len(a)))]
+    return [made.part(-1, p * columns, columns) for p in reversed(range(len(a)))]
 
 
 def _joined(parts: list[Expr], axis: int) -> Expr:
@@ -124,16 +124,12 @@ def _weighted(a: list[Expr], b: list[Expr]) -> Expr:
 def _weights(places: Iterable[Expr]) -> Expr:
     """The sums of all places, the last first, times their weights modulo 2³²: of all but the low
     byte of each only 24 bits count, to which the next one's are added."""
-    found: Expr | None = None
-    for place in places:
-        bits = place.bits(uint32)
-        if found is None:
-            found = bits
-            continue
+
+    def with_next(found: Expr, bits: Expr) -> Expr:
         above = bits.call("right_shift", 8).call("exact_add", found & 0xFFFFFF)
-        found = above.call("left_shift", 8) | (bits & 0xFF)
-    assert found is not None
-    return found
+        return above.call("left_shift", 8) | (bits & 0xFF)
+
+    return reduce(with_next, (place.bits(uint32) for place in places))
 
 
 def _of_bytes(m: Match, a: Expr, b: Expr) -> tuple[Expr, Expr] | None:
@@ -147,7 +143,7 @@ def has_vector(m: Match) -> bool:
     """Whether integers of more than a byte are multiplied with a row or a column, and more of them
     than one sum holds."""
     left, right = m.spec(m["a"]).shape, m.spec(m["b"]).shape
-    if not is_of_integers(m) or _of_bytes(m, Expr(m, m["a"]), Expr(m, m["b"])) is not None:
+    if not is_integer(m) or _of_bytes(m, m.expr("a"), m.expr("b")) is not None:
         return False
     return 1 in (left[-2], right[-1]) and left[-1] > _MOST_TERMS[8]
 
@@ -155,11 +151,11 @@ def has_vector(m: Match) -> bool:
 def with_vector(m: Match) -> str:
     """Products of the rows of a with a row that was b's column, added up along the rows; or of b's
     columns with a column that was a's row."""
-    a, b = Expr(m, m["a"]), Expr(m, m["b"])
+    a, b = m.expr("a"), m.expr("b")
     last = len(m.root.spec.shape) - 1
     if m.spec(m["b"]).shape[-1] == 1:
-        return result(m, (a * _transposed(b)).call("sum", axes=(last,), keepdims=True))
-    return result(m, (_transposed(a) * b).call("sum", axes=(last - 1,), keepdims=True))
+        return m.result((a * _transposed(b)).call("sum", axes=(last,), keepdims=True))
+    return m.result((_transposed(a) * b).call("sum", axes=(last - 1,), keepdims=True))
 
 
 def has_vectors(m: Match) -> bool:
@@ -172,14 +168,14 @@ def has_vectors(m: Match) -> bool:
 
 def of_vectors(m: Match) -> str:
     """Products of the numbers, in float32, added up along the terms."""
-    a, b = (Expr(m, m[v]).to(float32) for v in ("a", "b"))
+    a, b = (m.expr(v).to(float32) for v in ("a", "b"))
     last = len(m.root.spec.shape) - 1
-    return result(m, (a * _transposed(b)).call("sum", axes=(last,), keepdims=True))
+    return m.result((a * _transposed(b)).call("sum", axes=(last,), keepdims=True))
 
 
 def _transposed(x: Expr) -> Expr:
     """The last two axes of a vector exchanged."""
-    *batch, rows, columns = x.match.spec(x.value).shape
+    *batch, rows, columns = x.shape
     return x.call("reshape", shape=(*batch, columns, rows))
 
 
@@ -192,28 +188,28 @@ def _narrower(m: Match, x: Expr) -> Expr:
 def _in_stretches(a: Expr, b: Expr, most: int) -> Expr:
     """a @ b as int32: `most` terms at a time as one more batch axis, whose matrices are added up,
     and what is left of the terms."""
-    terms = a.match.spec(a.value).shape[-1]
+    terms = a.shape[-1]
     count, rest = divmod(terms, most)
     if count < _FEW_STRETCHES:
         return _unrolled(a, b, most)
     lot = count * most
-    left, right = _part(a, -1, 0, lot), _part(b, -2, 0, lot)
+    left, right = a.part(-1, 0, lot), b.part(-2, 0, lot)
     found = _product(_stretches(left, -1, most), _stretches(right, -2, most))
-    shape = found.match.spec(found.value).shape
+    shape = found.shape
     total = found.call("sum", axes=(len(shape) - 3,), keepdims=True)
     total = total.call("reshape", shape=(*shape[:-3], *shape[-2:])).bits(uint32)
     if rest:
-        last = _product(_part(a, -1, lot, rest), _part(b, -2, lot, rest))
+        last = _product(a.part(-1, lot, rest), b.part(-2, lot, rest))
         total = add(total, last.bits(uint32))
     return total.bits(int32)
 
 
 def _unrolled(a: Expr, b: Expr, most: int) -> Expr:
     """The sums of a few stretches have 27 bits."""
-    terms = a.match.spec(a.value).shape[-1]
+    terms = a.shape[-1]
     starts = range(0, terms, most)
     parts = [
-        _product(_part(a, -1, n, min(most, terms - n)), _part(b, -2, n, min(most, terms - n)))
+        _product(a.part(-1, n, min(most, terms - n)), b.part(-2, n, min(most, terms - n)))
         for n in starts
     ]
     found = parts[0]
@@ -228,22 +224,12 @@ def _product(a: Expr, b: Expr) -> Expr:
 
 def _stretches(x: Expr, axis: int, most: int) -> Expr:
     """(…, S · most, …) with an axis S before the last two."""
-    *batch, rows, columns = x.match.spec(x.value).shape
+    *batch, rows, columns = x.shape
     if axis == -2:
         return x.call("reshape", shape=(*batch, rows // most, most, columns))
     cut = x.call("reshape", shape=(*batch, rows, columns // most, most))
     n = len(batch)
     return cut.call("transpose", axes=(*range(n), n + 1, n, n + 2))
-
-
-def _part(x: Expr, axis: int, start: int, count: int) -> Expr:
-    """`count` elements along an axis."""
-    shape = list(x.match.spec(x.value).shape)
-    if shape[axis] == count:
-        return x
-    starts = [0] * len(shape)
-    starts[axis], shape[axis] = start, count
-    return x.call("slice", starts=starts, sizes=shape, steps=[1] * len(shape))
 
 
 _MOST_NUMBERS = 64
@@ -264,9 +250,9 @@ def is_thin(m: Match) -> bool:
 
 def by_columns(m: Match) -> str:
     """Each column of the result: the sum of a's columns times the numbers of b's; in float32."""
-    a, b = Expr(m, m["a"]), Expr(m, m["b"])
-    terms, columns = m.spec(b.value).shape
-    left = [_part(a, -1, k, 1).to(float32) for k in range(terms)]
+    a, b = m.expr("a"), m.expr("b")
+    terms, columns = b.shape
+    left = [a.part(-1, k, 1).to(float32) for k in range(terms)]
     made = []
     for n in range(columns):
         total = left[0] * _number(m, b, 0, n)
@@ -283,13 +269,8 @@ def _number(m: Match, x: Expr, row: int, column: int) -> Expr:
     """One element of a matrix as float32: known, where the matrix is."""
     node = m.build.by_name.get(x.value)
     if node is None or node.op != "constant":
-        return _part(_part(x, -2, row, 1), -1, column, 1).to(float32)
-    return Expr(m, m.fill(node.attrs["value"].array[row, column], float32))
-
-
-def is_of_integers(m: Match) -> bool:
-    """Whether integers are added up."""
-    return m.dtype.is_integer
+        return x.part(-2, row, 1).part(-1, column, 1).to(float32)
+    return m.constant(node.attrs["value"].array[row, column], float32)
 
 
 # ------------------------------------------------------------------------- factors
@@ -297,20 +278,20 @@ def is_of_integers(m: Match) -> bool:
 
 def product(m: Match) -> str:
     """Along one axis after the other: one half times the other, until one is left."""
-    x = Expr(m, m["x"])
+    x = m.expr("x")
     for axis in m.root.attrs["axes"]:
         x = _along(x, axis)
-    return result(m, x)
+    return m.result(x)
 
 
 def _along(x: Expr, axis: int) -> Expr:
     odd: Expr | None = None
-    while (count := x.match.spec(x.value).shape[axis]) > 1:
+    while (count := x.shape[axis]) > 1:
         half = count // 2
         if count % 2:
-            last = _part(x, axis, count - 1, 1)
+            last = x.part(axis, count - 1, 1)
             odd = last if odd is None else odd * last
-        x = _part(x, axis, 0, half) * _part(x, axis, half, half)
+        x = x.part(axis, 0, half) * x.part(axis, half, half)
     return x if odd is None else x * odd
 
 
@@ -322,6 +303,6 @@ RULES = (
     RewriteRule("matmul_of_vectors", _MATMUL, of_vectors, has_vectors),
     RewriteRule("thin_matmul", _MATMUL, by_columns, is_thin),
     RewriteRule("integer_matmul_with_vector", _MATMUL, with_vector, has_vector),
-    RewriteRule("integer_matmul", _MATMUL, of_integers, is_of_integers),
-    RewriteRule("integer_prod", of("prod", "x"), product, is_of_integers),
+    RewriteRule("integer_matmul", _MATMUL, of_integers, is_integer),
+    RewriteRule("integer_prod", of("prod", "x"), product, is_integer),
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from math import inf
 
-from nki_dtypes import int32, uint32
+from nki_dtypes import float32, int32, uint32
 from nkigen_lite.ops import Expr, choose
 from nkigen_lite.ops.rounding import rint_formula
-from nkigen_lite.passes.expression import expr, result
-from nkigen_lite.passes.integer_arithmetic import bits_of, is_integer, magnitude, subtract, wrapped
-from nkigen_lite.passes.rewriting import Constant_, Match, RewriteRule, of
+from nkigen_lite.passes.decompositions.integer_arithmetic import (
+    bits_of,
+    magnitude,
+    subtract,
+    wrapped,
+)
+from nkigen_lite.passes.rewriting import Constant_, Match, RewriteRule, is_float, is_integer, of
 
 _HIGH_HALF = -(1 << 12)
 """A mask that keeps 12 of the 24 bits of a significand: products of two such are exact."""
@@ -53,21 +57,17 @@ def _special(a: Expr, b: Expr, finite: Expr, endless: Expr) -> Expr:
 
 def float_floor_divide(m: Match) -> str:
     """⌊a / b⌋: ±∞ or NaN for b = 0, 0 or -1 for b = ±∞."""
-    a, b = expr(m, "a"), expr(m, "b")
+    a, b = m.expr("a", float32), m.expr("b", float32)
     quotient, _ = _float_divided(a, b)
     quotient = choose(b == 0.0, a * b.call("reciprocal"), quotient)
-    return result(m, _special(a, b, quotient, -_signs_differ(a, b).to(a.dtype)))
+    return m.result(_special(a, b, quotient, -_signs_differ(a, b).to(a.dtype)))
 
 
 def float_mod(m: Match) -> str:
     """a - b ⌊a / b⌋, with the sign of b; NaN for b = 0; a or b for b = ±∞."""
-    a, b = expr(m, "a"), expr(m, "b")
+    a, b = m.expr("a", float32), m.expr("b", float32)
     _, rest = _float_divided(a, b)
-    return result(m, _special(a, b, rest, choose(_signs_differ(a, b), b, a)))
-
-
-def _is_float(m: Match) -> bool:
-    return m.dtype.is_float
+    return m.result(_special(a, b, rest, choose(_signs_differ(a, b), b, a)))
 
 
 # ------------------------------------------------------------------------ integers
@@ -114,7 +114,7 @@ def _integer_divided(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 def _sizes(m: Match) -> tuple[Expr, Expr, Expr, Expr]:
     """a and b, and their magnitudes in 32 bits; b = 0 counts as 1."""
-    a, b = Expr(m, m["a"]), Expr(m, m["b"])
+    a, b = m.expr("a"), m.expr("b")
     size_a, size_b = (_in_32_bits(magnitude(x)) for x in (a, b))
     return a, b, size_a, size_b.call("maximum", 1)
 
@@ -137,7 +137,7 @@ def _opposite(x: Expr) -> Expr:
 def _unless_zero(m: Match, b: Expr, bits: Expr) -> str:
     """NumPy's result of a division by zero is 0."""
     number = wrapped(bits, m.dtype)
-    return result(m, number if b.number else choose(b == 0, 0, number))
+    return m.result(number if b.number else choose(b == 0, 0, number))
 
 
 def integer_floor_divide(m: Match) -> str:
@@ -163,8 +163,8 @@ def integer_mod(m: Match) -> str:
 _BY_NUMBER = ("x", Constant_("n"))
 
 RULES = (
-    RewriteRule("floor_divide", of("floor_divide", "a", "b"), float_floor_divide, _is_float),
-    RewriteRule("mod", of("mod", "a", "b"), float_mod, _is_float),
+    RewriteRule("floor_divide", of("floor_divide", "a", "b"), float_floor_divide, is_float),
+    RewriteRule("mod", of("mod", "a", "b"), float_mod, is_float),
     RewriteRule(
         "quotient_by_shift", of("floor_divide", *_BY_NUMBER), shifted_quotient, is_by_power_of_two
     ),

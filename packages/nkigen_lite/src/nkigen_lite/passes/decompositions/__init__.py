@@ -1,0 +1,1 @@
+"""Rewrite rules of operations that engines lack: every module has its `RULES`."""
