@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuroncore.instructions._choose import choose
+from neuroncore.instructions._numerics import choose
 from nki_dtypes import resolve
 
 

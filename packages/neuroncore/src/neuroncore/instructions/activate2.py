@@ -17,8 +17,7 @@ from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
 from neuroncore.instructions._convert import flag, member, op_or_bypass, optional_op
 from neuroncore.instructions._cost import one_pass, with_read_out
-from neuroncore.instructions._lanes import lane_value, stage
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import common_shape, lane_value, like, reader, stage, writer
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -37,7 +36,6 @@ from neuroncore.instructions._rules import (
     same_free,
     same_partitions,
 )
-from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import DOCUMENTED, reject_invalid
 from neuroncore.memory import View
 from neuroncore.work import MicroOp

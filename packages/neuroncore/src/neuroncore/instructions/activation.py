@@ -17,7 +17,14 @@ from neuroncore.errors import AttributeValueError, DTypeError, UnsupportedError
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
 from neuroncore.instructions._convert import member, optional_op
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._numerics import reader, rounds, writer
+from neuroncore.instructions._numerics import (
+    common_shape,
+    like,
+    per_partition,
+    reader,
+    rounds,
+    writer,
+)
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -35,7 +42,6 @@ from neuroncore.instructions._rules import (
     same_free,
     same_partitions,
 )
-from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
 from neuroncore.options import Options
 from neuroncore.spec import Spec

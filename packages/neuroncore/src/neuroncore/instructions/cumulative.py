@@ -18,8 +18,16 @@ from neuroncore.errors import AttributeValueError, Violation
 from neuroncore.instructions._accumulators import VECTOR, lanes, registers
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value, stage
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import (
+    FLOATS,
+    ONLY_FLOAT32,
+    columns,
+    lane_value,
+    like,
+    reader,
+    stage,
+    writer,
+)
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import (
     arithmetic,
@@ -32,8 +40,6 @@ from neuroncore.instructions._rules import (
     same_partitions,
     ways,
 )
-from neuroncore.instructions._shapes import like
-from neuroncore.instructions._transposition import columns
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, constant
 from nki_dtypes import int8, int16, tfloat32, uint8, uint16
@@ -117,8 +123,8 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
     operands={
         "dst": Out("P F", ON_CHIP, dtypes=_NARROW),
         "src": In("P F", ON_CHIP, dtypes=_NARROW),
-        "imm0": In("P 1", ON_CHIP, number=True, dtypes=FLOAT32),
-        "imm1": In("P 1", ON_CHIP, number=True, optional=True, dtypes=FLOAT32),
+        "imm0": In("P 1", ON_CHIP, number=True, dtypes=ONLY_FLOAT32),
+        "imm1": In("P 1", ON_CHIP, number=True, optional=True, dtypes=ONLY_FLOAT32),
     },
     attrs={
         "op0": Attr(convert=alu_op),

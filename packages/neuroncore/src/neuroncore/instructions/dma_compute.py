@@ -16,10 +16,9 @@ from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Viol
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._example_operands import gathering, moving
-from neuroncore.instructions._numerics import reader, stored, wide, writer
+from neuroncore.instructions._numerics import like, reader, stored, wide, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View, dynamic_rows
 from neuroncore.memory.dynamic import reject_out_of_bounds
 from neuroncore.spec import Spec

@@ -24,9 +24,9 @@ from neuroncore.instructions._dma_transpose_limits import (
     transposed_shape,
 )
 from neuroncore.instructions._example_operands import gathering, make_operand, moving
+from neuroncore.instructions._numerics import Result
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule, ways
-from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.dma import contiguous_run
 from neuroncore.memory import View, dynamic_rows
 from neuroncore.memory.dynamic import reject_out_of_bounds

@@ -15,7 +15,15 @@ from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import AttributeValueError, EngineError, MemorySpaceError
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_pass
-from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
+from neuroncore.instructions._numerics import (
+    Result,
+    common_shape,
+    like,
+    raw_reader,
+    reader,
+    rounds,
+    writer,
+)
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._rules import (
     bitvec_on_vector,
@@ -27,7 +35,6 @@ from neuroncore.instructions._rules import (
     same_partitions,
     ways,
 )
-from neuroncore.instructions._shapes import Result, common_shape, like
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, constant
 from nki_dtypes import bfloat16, int32, promote, uint32

@@ -16,8 +16,15 @@ from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass, with_read_out
-from neuroncore.instructions._lanes import FLOAT32, FLOATS, lane_value
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import (
+    FLOATS,
+    ONLY_FLOAT32,
+    common_shape,
+    lane_value,
+    like,
+    reader,
+    writer,
+)
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -35,7 +42,6 @@ from neuroncore.instructions._rules import (
     same_free,
     same_partitions,
 )
-from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
 from nki_dtypes import ALL, float8_e4m3fn, tfloat32, uint32
@@ -109,9 +115,9 @@ EXPONENTIAL = Instruction(
     operands={
         "dst": Out("P F", ON_CHIP, dtypes=(_RESULTS | _INTEGERS) - {uint32}),
         "src": In("P F", ON_CHIP, dtypes=(_RESULTS | _INTEGERS) - {tfloat32}),
-        "max_value": In("P 1", ON_CHIP, number=True, dtypes=FLOAT32),
+        "max_value": In("P 1", ON_CHIP, number=True, dtypes=ONLY_FLOAT32),
         "reduce_res": Out("P 1", ON_CHIP, optional=True, dtypes=_RESULTS),
-        "reduce_init": In("P 1", ON_CHIP, number=True, dtypes=FLOAT32),
+        "reduce_init": In("P 1", ON_CHIP, number=True, dtypes=ONLY_FLOAT32),
     },
     attrs={"reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd"))},
     limits=[

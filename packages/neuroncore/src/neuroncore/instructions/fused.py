@@ -14,8 +14,15 @@ from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import scalar_stage, stage
-from neuroncore.instructions._numerics import reader, rounds, writer
+from neuroncore.instructions._numerics import (
+    common_shape,
+    like,
+    reader,
+    rounds,
+    scalar_stage,
+    stage,
+    writer,
+)
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._rules import (
     arithmetic,
@@ -28,7 +35,6 @@ from neuroncore.instructions._rules import (
     same_partitions,
     ways,
 )
-from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
 from nki_dtypes import bfloat16

@@ -18,8 +18,15 @@ from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import with_read_out
-from neuroncore.instructions._lanes import FLOAT32, lane_value, scalar_stage
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import (
+    ONLY_FLOAT32,
+    common_shape,
+    lane_value,
+    like,
+    reader,
+    scalar_stage,
+    writer,
+)
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -42,7 +49,6 @@ from neuroncore.instructions._rules import (
     same_partitions,
     ways,
 )
-from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.activation import ACTIVATION, LIMITS, activation
 from neuroncore.memory import View
 
@@ -105,7 +111,7 @@ TENSOR_SCALAR_REDUCE = Instruction(
         "data": In("P F", ON_CHIP),
         "operand0": In("P 1", ON_CHIP, number=True, optional=True),
         "reduce_res": Out("P 1", ON_CHIP, optional=True),
-        "reduce_init": In("P 1", ON_CHIP, number=True, optional=True, dtypes=FLOAT32),
+        "reduce_init": In("P 1", ON_CHIP, number=True, optional=True, dtypes=ONLY_FLOAT32),
     },
     attrs={
         "op0": Attr(convert=alu_op),

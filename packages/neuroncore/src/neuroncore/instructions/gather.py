@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ import numpy as np
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
-from neuroncore.instructions._numerics import raw_reader
+from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._numerics import Result, raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
-from neuroncore.instructions._rules import same_dtype, same_partitions
-from neuroncore.instructions._shapes import Result
+from neuroncore.instructions._rules import same_dtype, same_free, same_partitions
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, Pass, constant
-from nki_dtypes import uint16
+from nki_dtypes import uint16, uint32
 
 CORE_PARTITIONS = 16
 """Partitions that each of GpSimdE's eight processors is connected to."""
@@ -161,5 +162,49 @@ LOCAL_GATHER = Instruction(
         Example({"dst": "float32[16, 3, 2] sbuf", "src_buffer": _SRC,
                  "index": ("sbuf uint16", _INDEX), "num_elem_per_idx": 2, "num_valid_indices": 3},
                 {"dst": _LOCAL}, note="indices are element offsets: 2, 0, 1 of the 16 partitions"),
+    ],
+)  # fmt: skip
+
+
+def nc_n_gather(c: Call) -> Callable[..., None]:
+    """dst[p, i] = data[p, indices[p, i]], free dimensions flattened; raises AccessError outside."""
+    read = raw_reader(c.data, (c.data.partitions, c.data.free))
+    places = raw_reader(c.indices, (c.data.partitions, c.indices.free))
+
+    def gather(dst: View, data: View, indices: View) -> None:
+        found = places(indices)
+        reject_outside(c, "indices", int(found.max()), c.data.free - 1)
+        taken = np.take_along_axis(read(data), found.astype(np.intp), axis=1)
+        dst.array[...] = taken.reshape(dst.shape)
+
+    return gather
+
+
+def _n_work(c: Call) -> list[MicroOp]:
+    """ceil(F / 512) groups of instructions [NKI: nc_n_gather]; their cost is not published: N."""
+    return one_pass(c, c.dst.free) * ceil(c.dst.free / 512)
+
+
+NC_N_GATHER = Instruction(
+    name="nc_n_gather",
+    engines=(Engine.gpsimd,),
+    operands={
+        "dst": Out("P I", SBUF),
+        "data": In("P F", SBUF),
+        "indices": In("P I", SBUF, dtypes=frozenset({uint32})),
+    },
+    limits=[
+        same_partitions("dst", "data", "indices", data="float32[8, 4] sbuf"),
+        same_free("dst", "indices", indices="uint32[2, 4] sbuf"),
+        same_dtype("data", dst="bfloat16[2, 3] sbuf"),
+    ],
+    work=_n_work,
+    run=nc_n_gather,
+    result=lambda c: (c.indices.shape, c.data.dtype, MemorySpace.sbuf),
+    moves_bits=lambda c: True,
+    examples=[
+        Example({"dst": "float32[2, 3] sbuf", "data": np.arange(8.0).reshape(2, 4),
+                 "indices": ("sbuf uint32", np.array([[3, 3, 0], [1, 2, 0]]))},
+                {"dst": np.array([[3.0, 3, 0], [5, 6, 4]])}),
     ],
 )  # fmt: skip

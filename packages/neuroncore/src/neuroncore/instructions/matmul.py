@@ -14,7 +14,7 @@ import numpy as np
 from neuroncore.effects import Effect, reads, writes
 from neuroncore.enums import PSUM, SBUF, Engine, MaskBehaviour, MatmulPerfMode, MemorySpace
 from neuroncore.errors import AttributeValueError, CapacityError, DTypeError, UnsupportedError
-from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
+from neuroncore.instructions._accumulate import accumulated, accumulating, contraction, mark_written
 from neuroncore.instructions._convert import flag, member, optional_flag, optional_wholes
 from neuroncore.instructions._matmul_limits import (
     INPUTS,
@@ -30,11 +30,9 @@ from neuroncore.instructions._matmul_limits import (
     tiles_columns,
     transpose_is_legal,
 )
-from neuroncore.instructions._numerics import reader
-from neuroncore.instructions._psum import mark_written
+from neuroncore.instructions._numerics import Result, reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule, same_partitions
-from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.options import Options
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant

@@ -24,9 +24,9 @@ from neuroncore.instructions._mx import (
     scales_fit,
     whole_quadrants,
 )
+from neuroncore.instructions._numerics import Result
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import from_generation, same_partitions
-from neuroncore.instructions._shapes import Result
 from neuroncore.memory import Core, View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
 from nki_dtypes import bfloat16, float4_e2m1fn_x4, float8_e4m3fn_x4, float8_e5m2_x4, float32

@@ -10,10 +10,9 @@ from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.errors import AttributeValueError
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, one_pass
-from neuroncore.instructions._numerics import rounds
+from neuroncore.instructions._numerics import like, rounds
 from neuroncore.instructions._record import Attr, Call, Example, Instruction, Number, Out
 from neuroncore.instructions._rules import rule
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import DType, cast
 

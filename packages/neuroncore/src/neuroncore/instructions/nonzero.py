@@ -16,10 +16,9 @@ from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._convert import whole
 from neuroncore.instructions._cost import unpublished
-from neuroncore.instructions._numerics import raw_reader
+from neuroncore.instructions._numerics import Result, raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import from_generation, rule, same_partitions
-from neuroncore.instructions._shapes import Result
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
 from nki_dtypes import float32, int32

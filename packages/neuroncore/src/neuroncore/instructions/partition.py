@@ -12,7 +12,7 @@ from neuroncore.enums import ON_CHIP, SBUF, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._limits import start_partition
-from neuroncore.instructions._numerics import raw_reader, reader, writer
+from neuroncore.instructions._numerics import like, raw_reader, reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import (
     integers_only,
@@ -22,7 +22,6 @@ from neuroncore.instructions._rules import (
     same_dtype,
     same_free,
 )
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from neuroncore.options import Options
 

@@ -16,11 +16,18 @@ from neuroncore.effects import reads
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace, ReduceCmd
 from neuroncore.errors import DTypeError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
-from neuroncore.instructions._choose import choose
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import FLOATS, lane_value
-from neuroncore.instructions._numerics import raw_reader, reader, writer
+from neuroncore.instructions._numerics import (
+    FLOATS,
+    choose,
+    common_shape,
+    lane_value,
+    like,
+    raw_reader,
+    reader,
+    writer,
+)
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -38,7 +45,6 @@ from neuroncore.instructions._rules import (
     same_free,
     same_partitions,
 )
-from neuroncore.instructions._shapes import common_shape, like
 from neuroncore.instructions.memset import constant_in
 from neuroncore.memory import View
 from neuroncore.spec import Spec

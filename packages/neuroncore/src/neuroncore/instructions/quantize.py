@@ -23,10 +23,9 @@ from neuroncore.instructions._mx import (
     scales_fit,
     whole_quadrants,
 )
-from neuroncore.instructions._numerics import reader
+from neuroncore.instructions._numerics import like, reader
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import from_generation, same_partitions
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import bfloat16, finfo, float8_e4m3fn_x4, float8_e5m2_x4, float16, pack_x4
 

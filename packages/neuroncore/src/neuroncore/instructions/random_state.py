@@ -16,6 +16,7 @@ from neuroncore.errors import EngineError, MemorySpaceError, ShapeError, Unsuppo
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import STATES, WORDS, generator_name, restart, state
+from neuroncore.instructions._numerics import like
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -27,7 +28,6 @@ from neuroncore.instructions._record import (
     operand_effects,
 )
 from neuroncore.instructions._rules import rule
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import ALL, uint32
 

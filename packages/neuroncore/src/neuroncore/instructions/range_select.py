@@ -14,11 +14,18 @@ from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
 from neuroncore.errors import AttributeValueError, ShapeError, UnsupportedError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
-from neuroncore.instructions._choose import choose
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import FLOAT32, FLOATS
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import (
+    FLOATS,
+    ONLY_FLOAT32,
+    choose,
+    common_shape,
+    like,
+    per_partition,
+    reader,
+    writer,
+)
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -36,7 +43,6 @@ from neuroncore.instructions._rules import (
     same_free,
     same_partitions,
 )
-from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.memory import View
 
 FLOAT32_MIN = np.finfo(np.float32).min
@@ -105,8 +111,8 @@ RANGE_SELECT = Instruction(
     operands={
         "dst": Out("P F", ON_CHIP),
         "on_true_tile": In("P F", ON_CHIP, dtypes=FLOATS),
-        "bound0": In("P 1", ON_CHIP, dtypes=FLOAT32),
-        "bound1": In("P 1", ON_CHIP, dtypes=FLOAT32),
+        "bound0": In("P 1", ON_CHIP, dtypes=ONLY_FLOAT32),
+        "bound1": In("P 1", ON_CHIP, dtypes=ONLY_FLOAT32),
         "reduce_res": Out("P 1", ON_CHIP, optional=True),
     },
     attrs={

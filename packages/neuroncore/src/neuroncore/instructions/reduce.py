@@ -16,10 +16,9 @@ from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._convert import axes, flag
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
+from neuroncore.instructions._numerics import Result, raw_reader, reader, rounds, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._rules import integers_only, rule, same_partitions
-from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
 from nki_dtypes import bfloat16

@@ -14,10 +14,9 @@ import numpy as np
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, DTypeError, ShapeError, Violation
 from neuroncore.instructions._cost import unpublished
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import ALL, DType, float32, int32, uint32
 

@@ -15,8 +15,15 @@ from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.instructions._convert import flag
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._lanes import lane_value, stage
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import (
+    BLOCK,
+    Result,
+    lane_value,
+    reader,
+    stage,
+    transpose_into,
+    writer,
+)
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._rules import (
     arithmetic,
@@ -29,8 +36,6 @@ from neuroncore.instructions._rules import (
     same_partitions,
     ways,
 )
-from neuroncore.instructions._shapes import Result
-from neuroncore.instructions._transposition import BLOCK, transpose_into
 from neuroncore.memory import View
 from nki_dtypes import promote
 

@@ -14,10 +14,9 @@ import numpy as np
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import ShapeError, Violation
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Number, Out
 from neuroncore.instructions._rules import rule, same_free, same_partitions
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from neuroncore.spec import Spec
 from nki_dtypes import uint16, uint32

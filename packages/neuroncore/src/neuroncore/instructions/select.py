@@ -17,10 +17,9 @@ from neuroncore.enums import SBUF, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._convert import pairs, whole
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._numerics import raw_reader, reader, writer
+from neuroncore.instructions._numerics import like, raw_reader, reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Number, Out
 from neuroncore.instructions._rules import rule, same_free, same_partitions
-from neuroncore.instructions._shapes import like
 from neuroncore.memory import View
 from nki_dtypes import cast, int32
 

@@ -15,10 +15,9 @@ import numpy as np
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import ShapeError, UndefinedError
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import Result, reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule, same_partitions
-from neuroncore.instructions._shapes import Result
 from neuroncore.memory import View
 
 BN_STATS_FMAX = 512

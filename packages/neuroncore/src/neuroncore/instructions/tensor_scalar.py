@@ -15,7 +15,15 @@ from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError, Violation
 from neuroncore.instructions._convert import as_engine, flag, optional_op
 from neuroncore.instructions._cost import copy_rate, one_pass
-from neuroncore.instructions._numerics import raw_reader, reader, rounds, writer
+from neuroncore.instructions._numerics import (
+    common_shape,
+    like,
+    per_partition,
+    raw_reader,
+    reader,
+    rounds,
+    writer,
+)
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import (
     NOT_ON_VECTOR,
@@ -30,7 +38,6 @@ from neuroncore.instructions._rules import (
     same_partitions,
     ways,
 )
-from neuroncore.instructions._shapes import common_shape, like, per_partition
 from neuroncore.spec import Spec
 from neuroncore.work import MicroOp
 from nki_dtypes import float32

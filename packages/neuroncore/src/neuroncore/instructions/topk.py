@@ -14,10 +14,9 @@ import numpy as np
 from neuroncore.enums import SBUF, Engine
 from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
 from neuroncore.instructions._convert import whole
-from neuroncore.instructions._numerics import reader, writer
+from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule, same_free, same_partitions
-from neuroncore.instructions._shapes import like
 from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
 from neuroncore.work import MicroOp, Pass

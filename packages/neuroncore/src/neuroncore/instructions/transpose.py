@@ -8,13 +8,12 @@ import numpy as np
 
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
 from neuroncore.errors import DTypeError, EngineError, ShapeError, Violation
+from neuroncore.instructions._accumulate import mark_written
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
-from neuroncore.instructions._psum import mark_written
+from neuroncore.instructions._numerics import Result, transpose_into
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule
-from neuroncore.instructions._shapes import Result
-from neuroncore.instructions._transposition import transpose_into
 from neuroncore.memory import View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import UnsupportedError
-from neuroncore.instructions._psum import mark_written, written_part
+from neuroncore.instructions._accumulate import mark_written, written_part
 from neuroncore.machine.kernels import name_of
 from neuroncore.machine.launch import running, tensors_by_name, tensors_in
 from neuroncore.machine.observe import Event, Watcher

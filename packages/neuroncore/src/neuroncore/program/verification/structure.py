@@ -18,7 +18,7 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.instructions import INSTRUCTIONS, Operand
-from neuroncore.instructions._immediate import is_beyond, too_large
+from neuroncore.instructions._execute import is_beyond, too_large
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program.ir.binding import RULE, seen_as
 from neuroncore.program.ir.constants import is_turn
