@@ -31,7 +31,7 @@ _LANGUAGE_NAMES: dict[str, Any] = {
     },
     "ds": axes.ds,
     "mgrid": axes.mgrid,
-    "tile_size": constants.TileSize(),
+    "tile_size": constants.TILE_SIZE,
     "fp32": constants.Limits("float32"),
     "bfp16": constants.Limits("bfloat16"),
     "finfo": constants.number_info,

@@ -14,11 +14,11 @@ from neuroncore.machine.backend import Choice
 from neuroncore.machine.registers import VirtualRegister
 from neuroncore.options import Options, make_options
 from neuroncore.surface import VERSIONS, span
-from nki_beta2.isa import ENUMS, fill, isa_contents
+from nki_beta2.isa.instructions import ENUMS, fill, isa_contents
 from nki_beta2.kernel.jit import Kernel, Language, make_jit
 from nki_beta2.kernel.tensor import tensor_class
 from nki_beta2.kernel.unsupported import unsupported
-from nki_beta2.nl import NKIObject, language_contents
+from nki_beta2.nl.names import NKIObject, language_contents
 from nki_dtypes import DType
 
 

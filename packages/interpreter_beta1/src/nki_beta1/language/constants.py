@@ -11,10 +11,9 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import UnsupportedError
-from neuroncore.machine.backend import CURRENT
-from neuroncore.machine.launch import RUNNING
+from neuroncore.machine.backend import Choice
+from neuroncore.machine.tile_size import TileSize
 from neuroncore.spec import as_dtype
-from neuroncore.targets import Target, resolve_target
 from nki_beta1.language.private_modules import reject_module
 from nki_beta1.values.attributes import unknown_name
 from nki_dtypes import NumberInfo, finfo, tfloat32
@@ -53,52 +52,16 @@ def number_info(dtype: Any) -> NumberInfo:
     return finfo(as_dtype(dtype))
 
 
-class TileSize:
-    """Hardware sizes of the target in force [NKI 0.1: nl.tile_size]."""
-
-    @property
-    def pmax(self) -> int:
-        """Partitions of an on-chip tensor."""
-        return _target().partitions
-
-    @property
-    def psum_fmax(self) -> int:
-        """float32 elements of a PSUM bank, per partition."""
-        return _target().psum_bank_bytes // 4
-
-    @property
-    def gemm_stationary_fmax(self) -> int:
-        return _target().stationary_free_max
-
-    @property
-    def gemm_moving_fmax(self) -> int:
-        return _target().psum_bank_bytes // 4
-
-    @property
-    def bn_stats_fmax(self) -> int:
-        return 512
-
-    @property
-    def total_available_sbuf_size(self) -> int:
-        """Usable SBUF bytes per partition (no document prints it: the target's table)."""
-        return _target().usable_sbuf_bytes
-
-    def __getattr__(self, name: str) -> Any:
-        raise UnsupportedError(
-            f"nl.tile_size.{name} (NKI 0.1) is not modelled",
-            hint="its value is not printed in the documents"
-            if name.endswith("_min_align")
-            else None,
-        )
+def _no_size(_: TileSize, name: str) -> UnsupportedError:
+    is_named = name.endswith("_min_align")
+    return UnsupportedError(
+        f"nl.tile_size.{name} (NKI 0.1) is not modelled",
+        hint="its value is not printed in the documents" if is_named else None,
+    )
 
 
-def _target() -> Target:
-    launch = RUNNING.get()
-    if launch is not None:
-        return launch.core.target
-    choice = CURRENT.get()
-    return resolve_target(choice.target if choice else "trn2")
-
+TILE_SIZE = TileSize(Choice("beta1", "0.1"), _no_size)
+"""Hardware sizes of the target in force [NKI 0.1: nl.tile_size]."""
 
 REASONS: dict[str, dict[str, str]] = {
     "neuronxcc.nki.language": {

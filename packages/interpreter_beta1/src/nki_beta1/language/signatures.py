@@ -13,6 +13,7 @@ from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.surface import Param, Signature
 from nki_beta1.call.call_plans import call_key, record_call, replay_call
 from nki_beta1.execution.core import core_of
+from nki_beta1.values.attributes import open_ended
 
 Body = Callable[[dict[str, Any]], Any]
 """What a function does with its arguments, by the names that the record has for them."""
@@ -60,7 +61,7 @@ def function_of(
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = body.__doc__ or INSTRUCTIONS[name].run.__doc__
-    function.__signature__ = _open_ended(shape) if known.swallows else shape  # type: ignore[attr-defined]
+    function.__signature__ = open_ended(shape) if known.swallows else shape  # type: ignore[attr-defined]
     return function
 
 
@@ -76,12 +77,6 @@ _ANYWHERE = inspect.Parameter.POSITIONAL_OR_KEYWORD
 def _as_written(param: Param) -> Any:
     """A default as 0.1 shows it: np.amax, where the record has the operation's name."""
     return getattr(np, param.default) if param.text.startswith("np.") else param.default
-
-
-def _open_ended(shape: inspect.Signature) -> inspect.Signature:
-    """With the **kwargs of the documents; an argument for it raises SignatureError."""
-    rest = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
-    return shape.replace(parameters=[*shape.parameters.values(), rest])
 
 
 def _mismatch(

@@ -28,7 +28,8 @@ def nl_function(function: Callable[..., Any], name: str = "", meaning: str | Non
     """
     name = function.__name__ = name or function.__name__
     function.__doc__ = meaning or function.__doc__
-    known = frozenset(inspect.signature(function).parameters)
+    shape = inspect.signature(function)
+    known = frozenset(shape.parameters)
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -38,8 +39,15 @@ def nl_function(function: Callable[..., Any], name: str = "", meaning: str | Non
             _reject_unknown(name, {k: v for k, v in kwargs.items() if k not in known})
         return function(*args, **kwargs)
 
+    checked.__signature__ = open_ended(shape)  # type: ignore[attr-defined]
     NL[name] = checked
     return checked
+
+
+def open_ended(shape: inspect.Signature) -> inspect.Signature:
+    """With the **kwargs of the documents; an argument for it raises an error."""
+    rest = inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
+    return shape.replace(parameters=[*shape.parameters.values(), rest])
 
 
 def _reject_unknown(what: str, unknown: dict[str, Any]) -> None:

@@ -19,12 +19,11 @@ from neuroncore.enums import (
 from neuroncore.errors import AttributeValueError, KernelError, SignatureError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.isa.functions import Handle, handle_of, make_function
-from neuroncore.machine.backend import CURRENT
-from neuroncore.machine.launch import RUNNING, running
+from neuroncore.machine.launch import running
 from neuroncore.machine.registers import RULE, VirtualRegister
+from neuroncore.machine.tile_size import machine_in_force
 from neuroncore.memory import View
 from neuroncore.surface import instruction_names, signature
-from neuroncore.targets import resolve_target
 from nki_beta2.isa.sendrecv import sendrecv
 from nki_beta2.kernel.jit import Language
 from nki_beta2.kernel.unsupported import unsupported
@@ -64,11 +63,7 @@ def isa_contents(language: Language) -> dict[str, Any]:
 def _nc_version(language: Language) -> Callable[[], NcVersion]:
     def get_nc_version() -> NcVersion:
         """The generation of the core that runs the kernel."""
-        launch = RUNNING.get()
-        if launch is not None:
-            return NcVersion[launch.core.target.nc_version]
-        current = CURRENT.get() or language.choice
-        return NcVersion[resolve_target(current.target).nc_version]
+        return NcVersion[machine_in_force(language.choice)[0].nc_version]
 
     get_nc_version.__qualname__ = "nisa.get_nc_version"  # how Python's complaints call it
     return get_nc_version
@@ -77,10 +72,7 @@ def _nc_version(language: Language) -> Callable[[], NcVersion]:
 def _nc_sub_version(language: Language) -> Callable[[], int]:
     def get_nc_sub_version() -> int:
         """The silicon revision of the core's generation: 0 for the first, 1 for the second."""
-        launch = RUNNING.get()
-        if launch is not None:
-            return launch.core.options.nc_sub_version
-        return (CURRENT.get() or language.choice).options.nc_sub_version
+        return machine_in_force(language.choice)[1].nc_sub_version
 
     get_nc_sub_version.__qualname__ = "nisa.get_nc_sub_version"
     return get_nc_sub_version

@@ -21,6 +21,7 @@ _OPERATORS = {
     "__xor__": "^", "__lshift__": "<<", "__rshift__": ">>", "__lt__": "<", "__le__": "<=",
     "__gt__": ">", "__ge__": ">=", "__neg__": "-", "__invert__": "~",
 }  # fmt: skip
+_NOT_REFLECTED = ("__rlt__", "__rle__", "__rgt__", "__rge__", "__rneg__", "__rinvert__")
 
 
 class NkiTensor(View):
@@ -57,24 +58,6 @@ class NkiTensor(View):
     def __str__(self) -> str:
         return described(self)
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        raise UnsupportedError(
-            "assignment to tensor elements",
-            expected="an instruction that writes them",
-            got=repr(self),
-            hint="nisa.tensor_copy(dst=t[…], src=…) or nisa.memset(dst=t[…], value=…)",
-            rule="NKI language guide: tensors are written by instructions",
-        )
-
-    def __bool__(self) -> NoReturn:
-        raise UnsupportedError(
-            "the truth value of a tensor",
-            expected="a compile-time value",
-            got=repr(self),
-            hint="its elements are known only on the device; branch on compile-time values",
-            rule="NKI language guide: control flow",
-        )
-
     def __getattr__(self, name: str) -> NoReturn:
         absent = vars(type(self)).get(name)
         if isinstance(absent, _NotYet):  # called again after an AttributeError
@@ -85,66 +68,58 @@ class NkiTensor(View):
         having = [n for n in dir(View) if not n.startswith("_")]
         raise absent_name("NkiTensor", name, having, hint)
 
-    def __len__(self) -> NoReturn:
-        raise UnsupportedError(
-            "len() of a tensor",
-            expected="t.shape[0]",
-            got=repr(self),
-            rule="NKI language guide: tensors",
+
+def _rejected(what: str, expected: str, hint: str | None, rule: str) -> Any:
+    def method(self: NkiTensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(what, expected=expected, got=repr(self), hint=hint, rule=rule)
+
+    return method
+
+
+_GUIDE = "NKI language guide"
+_ON_DEVICE = "its elements are known only on the device"
+_SPECIAL: dict[str, tuple[str, str, str | None, str]] = {
+    "__setitem__": (
+        "assignment to tensor elements", "an instruction that writes them",
+        "nisa.tensor_copy(dst=t[…], src=…) or nisa.memset(dst=t[…], value=…)",
+        f"{_GUIDE}: tensors are written by instructions",
+    ),
+    "__bool__": (
+        "the truth value of a tensor", "a compile-time value",
+        f"{_ON_DEVICE}; branch on compile-time values", f"{_GUIDE}: control flow",
+    ),
+    "__len__": ("len() of a tensor", "t.shape[0]", None, f"{_GUIDE}: tensors"),
+    "__iter__": (
+        "iteration over a tensor", "a range, tuple or list",
+        "loop over range(t.shape[0]) and index", f"{_GUIDE}: control flow",
+    ),
+    **{
+        name: (
+            f"{what} of a tensor", "an nki.isa instruction, or a compile-time number",
+            _ON_DEVICE, f"{_GUIDE}: tensors",
         )
-
-    def __iter__(self) -> NoReturn:
-        raise UnsupportedError(
-            "iteration over a tensor",
-            expected="a range, tuple or list",
-            got=repr(self),
-            hint="loop over range(t.shape[0]) and index",
-            rule="NKI language guide: control flow",
+        for what, names in {
+            "the number": ("__float__", "__int__", "__index__"),
+            "the NumPy array": ("__array__",),
+            "a NumPy function": ("__array_ufunc__", "__array_function__"),
+        }.items()
+        for name in names
+    },
+    **{
+        name: (
+            f"the operator {symbol} on tensors", "an instruction with a destination",
+            "nisa.tensor_tensor for two tiles, nisa.tensor_scalar for a number or (P, 1)",
+            f"{_GUIDE}: no tensor arithmetic",
         )
+        for method, symbol in _OPERATORS.items()
+        for name in (method, f"__r{method[2:]}")
+        if name not in _NOT_REFLECTED
+    },
+}  # fmt: skip
+"""Special methods that tensors do not support: what, the expected alternative, hint and rule."""
 
-
-def _unsupported_value(what: str) -> Any:
-    def value(self: NkiTensor, *args: Any, **kwargs: Any) -> NoReturn:
-        raise UnsupportedError(
-            f"{what} of a tensor",
-            expected="an nki.isa instruction, or a compile-time number",
-            got=repr(self),
-            hint="its elements are known only on the device",
-            rule="NKI language guide: tensors",
-        )
-
-    return value
-
-
-for _name, _what in {
-    "__float__": "the number",
-    "__int__": "the number",
-    "__index__": "the number",
-    "__array__": "the NumPy array",
-    "__array_ufunc__": "a NumPy function",
-    "__array_function__": "a NumPy function",
-}.items():
-    setattr(NkiTensor, _name, _unsupported_value(_what))
-
-
-def _unsupported_operator(symbol: str) -> Any:
-    def operator(self: NkiTensor, *others: Any) -> NoReturn:
-        raise UnsupportedError(
-            f"the operator {symbol} on tensors",
-            expected="an instruction with a destination",
-            got=repr(self),
-            hint="nisa.tensor_tensor for two tiles, nisa.tensor_scalar for a number or (P, 1)",
-            rule="NKI language guide: no tensor arithmetic",
-        )
-
-    return operator
-
-
-for _name, _symbol in _OPERATORS.items():
-    setattr(NkiTensor, _name, _unsupported_operator(_symbol))
-    _reflected = f"__r{_name[2:]}"
-    if _name not in ("__lt__", "__le__", "__gt__", "__ge__", "__neg__", "__invert__"):
-        setattr(NkiTensor, _reflected, _unsupported_operator(_symbol))
+for _name, _error in _SPECIAL.items():
+    setattr(NkiTensor, _name, _rejected(*_error))
 
 
 class _NotYet:

@@ -13,27 +13,21 @@ _ONE_AFTER_THE_OTHER = (
 )
 _NO_OTHER_RANK = "one rank runs here, without another to exchange data with"
 
-# module, name, first and last version that have it
-_NAMES = (
-    ("nki.isa", "core_barrier", "0.2", "0.6"),
-    ("nki.collectives", "ReplicaGroup", "0.2", "0.6"),
-    ("nki.collectives", "all_gather", "0.2", "0.6"),
-    ("nki.collectives", "all_gather_v", "0.6", "0.6"),
-    ("nki.collectives", "all_reduce", "0.2", "0.6"),
-    ("nki.collectives", "all_to_all", "0.2", "0.6"),
-    ("nki.collectives", "all_to_all_v", "0.3", "0.6"),
-    ("nki.collectives", "collective_permute", "0.2", "0.6"),
-    ("nki.collectives", "collective_permute_implicit", "0.2", "0.6"),
-    (
-        "nki.collectives",
-        "collective_permute_implicit_current_processing_rank_id",
-        "0.2",
-        "0.6",
-    ),
-    ("nki.collectives", "collective_permute_implicit_reduce", "0.2", "0.6"),
-    ("nki.collectives", "rank_id", "0.2", "0.6"),
-    ("nki.collectives", "reduce_scatter", "0.2", "0.6"),
-)
+_SINCE = {
+    "nki.isa": {"core_barrier": "0.2"},
+    "nki.collectives": {
+        **dict.fromkeys(
+            ("ReplicaGroup", "all_gather", "all_reduce", "all_to_all", "collective_permute",
+             "collective_permute_implicit", "collective_permute_implicit_reduce",
+             "collective_permute_implicit_current_processing_rank_id", "rank_id",
+             "reduce_scatter"),
+            "0.2",
+        ),
+        "all_gather_v": "0.6",
+        "all_to_all_v": "0.3",
+    },
+}  # fmt: skip
+"""The names of a module, and the first version that has each."""
 
 
 class Unsupported:
@@ -66,6 +60,6 @@ def unsupported(module: str, version: str) -> dict[str, Unsupported]:
     """The names of a module that are not supported in this version."""
     return {
         name: Unsupported(module, name, version)
-        for owner, name, first, last in _NAMES
-        if owner == module and version_tuple(first) <= version_tuple(version) <= version_tuple(last)
+        for name, first in _SINCE[module].items()
+        if version_tuple(first) <= version_tuple(version)
     }

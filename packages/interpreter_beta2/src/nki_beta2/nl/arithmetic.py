@@ -29,24 +29,16 @@ _KEEPS_DTYPE = (AluKind.compare, AluKind.logical)
 
 
 @cache
-def isa(name: str) -> Callable[..., Any]:
-    """An instruction as the newest version calls it."""
+def isa(name: str, op: str = "") -> Callable[..., Any]:
+    """An instruction as the newest version calls it, for an operation `op`.
+
+    nl.mod and nl.fmod work in simulation and fail on hardware [NKI 0.3: known issues].
+    """
     found = signature(name, VERSIONS[-1])
     assert found is not None
+    if op == "mod":
+        found = replace(found, version=VERSIONS[0])
     return make_function(INSTRUCTIONS[name], found, returns_handle=False)
-
-
-@cache
-def _simulated(name: str) -> Callable[..., Any]:
-    """An instruction that takes the operations that documents call unsupported on hardware."""
-    found = signature(name, VERSIONS[-1])
-    assert found is not None
-    return make_function(INSTRUCTIONS[name], replace(found, version=VERSIONS[0]), False)
-
-
-def _with(op: str) -> Callable[[str], Callable[..., Any]]:
-    """nl.mod and nl.fmod work in simulation and fail on hardware [NKI 0.3: known issues]."""
-    return _simulated if op == "mod" else isa
 
 
 def new(shape: tuple[int, ...], dtype: Any, space: MemorySpace = MemorySpace.sbuf) -> View:
@@ -68,7 +60,7 @@ def unary(name: str, x: View, dtype: Any = None) -> View:
 def scalar(x: View, op: str, operand: Any, dtype: Any = None, **more: Any) -> View:
     """tensor_scalar by name: `op1=`, `operand1=`, `reverse0=` as there."""
     out = new(x.shape, dtype or x.dtype)
-    _with(op)("tensor_scalar")(out, x, op, operand, **more)
+    isa("tensor_scalar", op)(out, x, op, operand, **more)
     return out
 
 
@@ -123,7 +115,7 @@ def binary(name: str, x: Any, y: Any, dtype: Any = None) -> View:
         return scalar(y, name, x, kind, reverse0=True)
     shape = common_shape(x, y)
     out = new(shape, kind)
-    _with(name)("tensor_tensor")(out, repeat(x, shape), repeat(y, shape), name)
+    isa("tensor_tensor", name)(out, repeat(x, shape), repeat(y, shape), name)
     return out
 
 
