@@ -53,7 +53,7 @@ SIZES: dict[str, Size] = {
     "bn_stats_fmax": Size(lambda target, _: 512),
     "sbuf_fmax_bytes": Size(_usable_sbuf_bytes, _FROM_0_4),
     "total_available_sbuf_size": Size(_usable_sbuf_bytes),
-    "sbuf_fmax": Size(lambda *machine: _usable_sbuf_bytes(*machine) // 4, _FROM_0_4),
+    "sbuf_fmax": Size(lambda target, given: _usable_sbuf_bytes(target, given) // 4, _FROM_0_4),
     "sbuf_size_bytes": Size(lambda target, _: target.sbuf_bytes * target.partitions, _FROM_0_4),
 }
 """The sizes by name; a bank is a PSUM bank, in bytes or float32 elements per partition."""
