@@ -82,7 +82,7 @@ class TileSize:
 
 
 def machine_in_force(otherwise: Choice) -> tuple[Target, Options]:
-    """Target and options of the running kernel's core; else those of the switch, or `otherwise`."""
+    """Target and options of the running kernel's core, else of the switch, else of `otherwise`."""
     launch = RUNNING.get()
     if launch is not None:
         return launch.core.target, launch.core.options
