@@ -25,6 +25,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from packages.tokenplan.tests.neuroncore.random_times import (
+    durations,
+    instances,
+    races_without,
+    violations,
+)
 from straight_programs import INSTRUCTIONS, straight_programs
 
 import nki_runtime
@@ -32,16 +40,7 @@ from neuroncore.errors import KernelError
 from neuroncore.program import Program
 from nki_migrate.verify.cases import read_cases
 from tokenplan import TokenGraph, analyse
-from tokenplan.neuroncore import (
-    AsyncPlan,
-    Comparison,
-    compare,
-    durations,
-    instances,
-    races_without,
-    schedule,
-    violations,
-)
+from tokenplan.neuroncore import AsyncPlan, Comparison, compare, schedule
 from tokenplan.report import plan_file
 
 FOLDER = Path(__file__).parents[1] / "examples" / "tokenplan"

@@ -1,7 +1,7 @@
 """Programs without names, order and numbering of tiles, from their statements: slow, on its own.
 
 What is stored is walked from the stores, whose places are names that everybody shares; what is met
-first is number 0. Loads that nobody reads are counted by what they load.
+first is number 0. Loads without readers are counted by what they load.
 """
 
 from itertools import permutations, product

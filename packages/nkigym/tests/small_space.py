@@ -1,6 +1,6 @@
 """A space that can be checked by eye: words that letters are taken from, one at a time.
 
-The price of a word is the sum of its letters (a is 1), so the empty word is best; a letter cannot
+The latency of a word is the sum of its letters (a is 1), so the empty word is best; a letter cannot
 be taken from in front of its equal, `illegal` words and `large` ones are rejected.
 """
 

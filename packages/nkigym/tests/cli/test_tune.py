@@ -142,7 +142,7 @@ def test_a_tile_program_is_tuned_stored_replayed_and_exported(tmp_path, capsys):
         assert (runpy.run_path(str(out))["f"](a, b) == a.T @ b).all()
 
 
-def test_a_search_of_tile_programs_remembers_prices(tmp_path):
+def test_a_search_of_tile_programs_stores_latencies(tmp_path):
     root, store = matmul_root(1, 2, 2), tmp_path / "found.db"
 
     first = nkigym.tune(root, budget=40, store=store)

@@ -122,7 +122,7 @@ def test_a_search_that_time_has_stopped_is_replayed_by_its_count(strategy):
 
 
 @EVERY
-def test_what_is_known_of_prices_changes_nothing_but_the_asking(strategy):
+def test_known_latencies_change_only_how_many_are_estimated(strategy):
     plan = Plan(strategy, Budget(candidates=60), seed=1)
     first, second = Words("bacabad"), Words("bacabad")
     latencies = {}
@@ -198,7 +198,7 @@ def test_refusals_are_counted_with_their_reasons_in_order():
     assert {"abc", "aab"}.isdisjoint(space.asked)
 
 
-def test_what_its_bound_keeps_from_winning_is_not_priced_and_still_leads_on():
+def test_a_program_that_cannot_win_by_its_bound_is_not_estimated_and_still_expanded():
     space = Words("ba")
 
     report = search(space, Plan("exhaustive")).report

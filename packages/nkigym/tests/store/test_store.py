@@ -43,7 +43,7 @@ def test_results_come_back_fastest_first_with_schedule_and_root(tmp_path):
         assert store.latencies(PROBLEM.key)["d3"] == 997
 
 
-def test_of_equal_prices_the_shortest_schedule_is_best(tmp_path):
+def test_of_equal_latencies_the_shortest_schedule_is_best(tmp_path):
     with Store(tmp_path / "found") as store:
         long, short = Result("a", 7, 1, (1, 2)), Result("b", 7, 1, (3,))
         store.add(PROBLEM, [long, short])
@@ -177,7 +177,7 @@ def test_a_store_of_another_version_is_refused_and_left_as_it_is(tmp_path):
 
 
 def a_text(path):
-    path.write_text("price,schedule\n" * 400)
+    path.write_text("latency,schedule\n" * 400)
 
 
 def another_database(path):

@@ -78,7 +78,7 @@ def test_a_root_of_1601_statements_rolls_into_the_same_loops():
     assert rolled == as_eight.replace("[256", "[1024").replace("s5", "s23")
 
 
-def test_loads_that_nobody_reads_are_no_code():
+def test_loads_without_readers_are_not_lowered():
     programs = some_programs((2, 2, 2), 200)
     dead = [program for program in programs if live(program) != program]
 

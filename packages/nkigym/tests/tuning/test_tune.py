@@ -139,7 +139,7 @@ def test_a_full_disk_ends_the_store_and_not_the_search(tmp_path, monkeypatch):
     assert winner.report.best_ns < winner.report.root_ns
 
 
-def test_a_price_that_the_timeline_does_not_have_is_refused(tmp_path):
+def test_a_latency_that_the_timeline_does_not_have_is_rejected(tmp_path):
     tune(two, *TWO, budget=30, store=tmp_path / "found")
     with sqlite3.connect(tmp_path / "found") as opened:
         opened.execute("UPDATE results SET price_ns = 1.0 WHERE schedule != '[]'")
@@ -224,7 +224,7 @@ def test_a_missing_turn_of_a_maximum_is_found_at_the_real_size(turns):
 
 def test_a_winner_that_is_no_legal_program_is_rejected_and_not_executed(tuned):
     winner = tuned["two"]
-    wrong = replace(winner.root, results=(*winner.root.results, "nobody_makes_it"))
+    wrong = replace(winner.root, results=(*winner.root.results, "never_allocated"))
 
     with pytest.raises(VerificationError, match="verifier: FAILED") as raised:
         verify_winner(winner.root, wrong, (), lambda: iter(()))

@@ -12,24 +12,12 @@ from packages.tokenplan.tests.brute_force import random_kernel
 from neuroncore.errors import AttributeValueError
 from neuroncore.timeline import estimate
 from tokenplan import analyse
-from tokenplan.neuroncore import (
-    all_pairs,
-    by_direction,
-    compare,
-    deal,
-    durations,
-    instances,
-    orders_everything,
-    plan_with,
-    play,
-    races_without,
-    schedule,
-    violations,
-)
+from tokenplan.neuroncore import all_pairs, by_direction, compare, deal, plan_with, play, schedule
 from tokenplan.neuroncore.capacity import held
 from tokenplan.neuroncore.search import LONG_RUN
 
 from .kernels import gemm
+from .random_times import durations, instances, orders_everything, races_without, violations
 from .replayed import conflicts, on_engines
 
 TIMINGS = 10_000

@@ -1,4 +1,4 @@
-"""The waits of a plan: they order every conflict, none of them is idle, nobody waits for ever."""
+"""The waits of a plan: they order every conflict, none of them is idle, none is without end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from packages.tokenplan.tests.brute_force import random_kernel
 from neuroncore.program import Affine
 from tokenplan import analyse
 from tokenplan.kernel.model import Kernel
-from tokenplan.neuroncore import all_pairs, deal, orders_everything, plan_with
+from tokenplan.neuroncore import all_pairs, deal, plan_with
 from tokenplan.neuroncore.clocks import Run, repeats
 from tokenplan.neuroncore.counters import counted
 from tokenplan.neuroncore.needs import all_needs
@@ -21,6 +21,7 @@ from tokenplan.neuroncore.nests import Nests, least_linear, with_trips
 from tokenplan.neuroncore.play import executed
 
 from .kernels import gemm
+from .random_times import orders_everything
 from .replayed import before, conflicts, instances, on_engines, races, repeated
 
 TINY = gemm(512, 32, 256, tile_n=16)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-
-import numpy as np
 
 from nkigym.tiles.program import Attribute
 
@@ -21,7 +19,7 @@ PARTITIONS = 128
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What an operator takes, how large a tile may be, and what it means.
+    """The operands of an operator and how large a tile may be.
 
     `grows` names the operand and the axis along which two calls can become one: the axis of no
     other operand, so that everything else is shared. `widens` is the axis along which two calls can
@@ -34,7 +32,6 @@ class Operator:
     operands: Mapping[str, Axes]
     result: Axes
     limits: Mapping[str, int]
-    meaning: Callable[..., np.ndarray]
     source: str
     grows: tuple[str, str] | None = None
     widens: str | None = None
@@ -46,51 +43,11 @@ class Operator:
         return self.limits.get(axis, inf)
 
 
-def _matmul(
-    stationary: np.ndarray, moving: np.ndarray, accumulator: np.ndarray | None = None
-) -> np.ndarray:
-    product = stationary.T @ moving
-    return product if accumulator is None else accumulator + product
-
-
-def _transpose(data: np.ndarray) -> np.ndarray:
-    return data.T
-
-
-def _activation(data: np.ndarray, op: str, scale: float, bias: float) -> np.ndarray:
-    return FUNCTIONS[op](data * np.float32(scale) + np.float32(bias))
-
-
-def _tensor_scalar(data: np.ndarray, operand0: np.ndarray, op: str) -> np.ndarray:
-    return BINARY[op](data, operand0)
-
-
-def _tensor_tensor(data1: np.ndarray, data2: np.ndarray, op: str) -> np.ndarray:
-    return BINARY[op](data1, data2)
-
-
-def _tensor_reduce(data: np.ndarray, op: str) -> np.ndarray:
-    return BINARY[op].reduce(data, axis=1, keepdims=True)
-
-
-BINARY: Mapping[str, np.ufunc] = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
-    "minimum": np.minimum,
-}  # fmt: skip
-"""What tensor_scalar, tensor_tensor and tensor_reduce may do."""
-
-FUNCTIONS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
-    "copy": np.array, "square": np.square, "exp": np.exp, "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-}  # fmt: skip
-"""What activation may do, to data · scale + bias."""
-
 MATMUL = Operator(
     "nc_matmul",
     operands={"stationary": ("K", "M"), "moving": ("K", "N"), "accumulator": ("M", "N")},
     result=("M", "N"),
     limits={"K": PARTITIONS, "M": PARTITIONS, "N": 512},
-    meaning=_matmul,
     grows=("moving", "N"),
     widens="N",
     accumulates="accumulator",
@@ -102,7 +59,6 @@ TRANSPOSE = Operator(
     operands={"data": ("P", "F")},
     result=("F", "P"),
     limits={"P": PARTITIONS, "F": PARTITIONS},
-    meaning=_transpose,
     source="NKI: nc_transpose on TensorE, 128 x 128",
 )
 
@@ -111,7 +67,6 @@ ACTIVATION = Operator(
     operands={"data": ("P", "F")},
     result=("P", "F"),
     limits={"P": PARTITIONS},
-    meaning=_activation,
     grows=("data", "F"),
     attributes={"op": "copy", "scale": 1.0, "bias": 0.0},
     source="NKI: activation, op(data * scale + bias)",
@@ -122,7 +77,6 @@ TENSOR_SCALAR = Operator(
     operands={"data": ("P", "F"), "operand0": ("P", ONE)},
     result=("P", "F"),
     limits={"P": PARTITIONS},
-    meaning=_tensor_scalar,
     grows=("data", "F"),
     attributes={"op": "multiply"},
     source="NKI: tensor_scalar, a vector operand has one element for each partition",
@@ -133,7 +87,6 @@ TENSOR_TENSOR = Operator(
     operands={"data1": ("P", "F"), "data2": ("P", "F")},
     result=("P", "F"),
     limits={"P": PARTITIONS},
-    meaning=_tensor_tensor,
     widens="F",
     attributes={"op": "add"},
     source="NKI: tensor_tensor, operands of the same partitions and elements in each",
@@ -144,7 +97,6 @@ TENSOR_REDUCE = Operator(
     operands={"data": ("P", "F")},
     result=("P", ONE),
     limits={"P": PARTITIONS},
-    meaning=_tensor_reduce,
     attributes={"op": "add"},
     source="NKI: tensor_reduce along the free axis",
 )

@@ -2,9 +2,8 @@
 
 from tokenplan.neuroncore.listing import listing, schedule_text, suggestions
 from tokenplan.neuroncore.machine import facts_table, machine
-from tokenplan.neuroncore.plan import AsyncPlan, Wait, all_pairs, deal, orders_everything, plan_with
+from tokenplan.neuroncore.plan import AsyncPlan, Wait, all_pairs, deal, plan_with
 from tokenplan.neuroncore.play import Comparison, Played, compare, play
-from tokenplan.neuroncore.random_times import durations, instances, races_without, violations
 from tokenplan.neuroncore.report import scheduled
 from tokenplan.neuroncore.search import by_direction, schedule
 from tokenplan.neuroncore.trace import trace_json
@@ -18,19 +17,14 @@ __all__ = [
     "by_direction",
     "compare",
     "deal",
-    "durations",
     "facts_table",
-    "instances",
     "listing",
     "machine",
-    "orders_everything",
     "plan_with",
     "play",
-    "races_without",
     "schedule",
     "schedule_text",
     "scheduled",
     "suggestions",
     "trace_json",
-    "violations",
 ]

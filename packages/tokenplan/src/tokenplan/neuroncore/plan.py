@@ -12,8 +12,7 @@ from neuroncore.targets import resolve_target
 from tokenplan.graph.token_graph import IMPLIED, KEPT, TokenGraph
 from tokenplan.kernel.model import Kernel, Mode, shared_loops
 from tokenplan.neuroncore.capacity import held, rotating
-from tokenplan.neuroncore.clocks import Run, minimal
-from tokenplan.neuroncore.counters import Counted, counted, values_of
+from tokenplan.neuroncore.clocks import minimal
 from tokenplan.neuroncore.machine import DMA, machine
 from tokenplan.neuroncore.needs import Need, all_needs, of_edges
 from tokenplan.neuroncore.nests import Nests
@@ -156,25 +155,6 @@ def stages(graph: TokenGraph, queues: Mapping[str, str]) -> tuple[tuple[str, ...
     for op, number in level.items():
         found.setdefault(number, []).append(op)
     return tuple(tuple(found[number]) for number in sorted(found))
-
-
-def orders_everything(graph: TokenGraph, plan: AsyncPlan) -> bool:
-    """Whether the waits of the plan order every kept edge and every reuse, and none waits for ever.
-
-    Every instance is followed; what the plan's own proof may have shown for further iterations by
-    repetition is looked at one by one here.
-    """
-    nests = Nests(graph.kernel, plan.queues)
-    run = Run(nests)
-    needs = counted(nests, all_needs(graph.kernel, graph.edges, plan.slots))
-    waits = [
-        Counted(
-            Need(wait.op, wait.after, wait.distance, "", ""), wait.queue, wait.count,
-            values_of(nests, wait.op, wait.distance, wait.count),
-        )
-        for wait in plan.waits
-    ]  # fmt: skip
-    return not run.waits_for_itself(waits) and run.is_covered(needs, waits)
 
 
 def _check_fits(kernel: Kernel, slots: Mapping[str, int]) -> None:

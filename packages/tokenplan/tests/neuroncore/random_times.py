@@ -1,4 +1,4 @@
-"""A plan under random latencies: does anybody ever start before who it needs has completed?"""
+"""A plan under random latencies, and whether its waits order everything, instance by instance."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tokenplan.graph.token_graph import TokenGraph
-from tokenplan.neuroncore.counters import counted, values_of
-from tokenplan.neuroncore.needs import all_needs
+from tokenplan.neuroncore import AsyncPlan, Played
+from tokenplan.neuroncore.clocks import Run
+from tokenplan.neuroncore.counters import Counted, counted, values_of
+from tokenplan.neuroncore.needs import Need, all_needs
 from tokenplan.neuroncore.nests import Nests
-from tokenplan.neuroncore.plan import AsyncPlan
-from tokenplan.neuroncore.play import Played
 
 SPREAD = 16.0
 """Durations are multiplied with 1/SPREAD to SPREAD, evenly distributed in the logarithm."""
@@ -159,3 +159,22 @@ def exposed_by(run: Instances, takes: Durations) -> Mapping[tuple[int, int], flo
             worst = int(early.argmax())
             return {(source, int(sinks[worst])): float(early[worst])}
     return {}
+
+
+def orders_everything(graph: TokenGraph, plan: AsyncPlan) -> bool:
+    """Whether the waits of the plan order every kept edge and every reuse, and none waits for ever.
+
+    Every instance is followed; what the plan's own proof may have shown for further iterations by
+    repetition is looked at one by one here.
+    """
+    nests = Nests(graph.kernel, plan.queues)
+    run = Run(nests)
+    needs = counted(nests, all_needs(graph.kernel, graph.edges, plan.slots))
+    waits = [
+        Counted(
+            Need(wait.op, wait.after, wait.distance, "", ""), wait.queue, wait.count,
+            values_of(nests, wait.op, wait.distance, wait.count),
+        )
+        for wait in plan.waits
+    ]  # fmt: skip
+    return not run.waits_for_itself(waits) and run.is_covered(needs, waits)
