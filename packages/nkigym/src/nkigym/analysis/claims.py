@@ -9,7 +9,7 @@ from neuroncore.program import Loop, Program, Statement
 from nkigym.analysis.accesses import CallAccess, Range, Reader, range_of
 from nkigym.analysis.disjointness import Disjoint, Shared, conflicts, is_disjoint
 from nkigym.kernels.step import Path, TransformError
-from nkigym.kernels.tree import VisibleBuffers, loops_around
+from nkigym.kernels.tree import buffers_of, loops_around
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Claims:
 
     def __post_init__(self) -> None:
         program = self.program
-        self.reader = Reader(VisibleBuffers(program, self.at), program.target, program.nki)
+        self.reader = Reader(buffers_of(program), program.target, program.nki)
         self.loops = loops_around(program, self.at)
         self.around = [range_of(loop) for loop in self.loops]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from neuroncore.program import Allocate, Buffer, Loop, Statement
 
 MAX_CACHED = 1 << 14
-"""Loops and blocks of which it is kept; beyond it they are looked at anew."""
+"""Loops whose contents are kept; beyond it the cache is cleared."""
 
 
 class Contents(NamedTuple):
@@ -22,18 +22,6 @@ class Contents(NamedTuple):
 
 
 _loops: dict[int, tuple[Loop, Contents]] = {}
-_blocks: dict[int, tuple[tuple[Statement, ...], dict[str, Buffer]]] = {}
-
-
-def allocated_buffers(body: tuple[Statement, ...]) -> dict[str, Buffer]:
-    """The buffers that the statements of a block make themselves, by name."""
-    known = _blocks.get(id(body))
-    if known is None:
-        if len(_blocks) >= MAX_CACHED:
-            _blocks.clear()
-        found = {s.buffer.name: s.buffer for s in body if isinstance(s, Allocate)}
-        known = _blocks[id(body)] = body, found
-    return known[1]
 
 
 def contents_of(body: tuple[Statement, ...]) -> Contents:

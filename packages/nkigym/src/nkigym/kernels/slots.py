@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from neuroncore.program import Access, Affine, Allocate, Buffer, Loop
 from neuroncore.program.ir.binding import in_elements
 from nki_dtypes import DType
-from nkigym.kernels.construction import new_access, new_affine, new_allocate, new_buffer
 from nkigym.kernels.step import TransformError
 from nkigym.kernels.tree import Body, Scope, changed_body, with_body, with_offset
 
@@ -16,7 +16,7 @@ def with_slots(buffer: Buffer, slots: int) -> Buffer:
     """The buffer `slots` times: on chip side by side in each partition."""
     head, tail = buffer.shape[:1], buffer.shape[1:]
     shape = (*head, slots, *tail) if buffer.space.on_chip else (slots, *head, *tail)
-    return new_buffer(buffer, buffer.name, shape)
+    return replace(buffer, shape=shape)
 
 
 def slot_rewriter(
@@ -64,7 +64,7 @@ def slot_rewriter(
         if found is None or (found[2] and not _is_same(found[2], scope)):
             found = known[place] = _among(access, offset, buffer, loop.trips, spacing, scope)
         moved, strides, _ = found
-        return new_access(access, access.buffer, moved, strides)
+        return Access(access.buffer, moved, access.shape, strides, access.dtype, access.indirect)
 
     return change
 
@@ -129,7 +129,7 @@ def _among(
     constant = offset.constant + partition * row * (slots - 1)
     if not -row < strides[0] < row:
         strides = (_wider(strides[0], row, slots, buffer), *strides[1:])
-    return new_affine(constant, terms) + slot, strides, loops
+    return Affine(constant, terms) + slot, strides, loops
 
 
 def _unit(access: Access, buffer: Buffer) -> int:
@@ -169,5 +169,5 @@ def expand_body(
     rest = tuple([s for s in loop.body if not (isinstance(s, Allocate) and s.buffer.name in old)])
     scope = {each.variable: each for each in (*around, loop)}
     body = changed_body(rest, slot_rewriter(old, loop, scope, values), scope=scope)
-    front = tuple([new_allocate(s, with_slots(s.buffer, loop.trips)) for s in made])
+    front = tuple([Allocate(with_slots(s.buffer, loop.trips), s.origin) for s in made])
     return front, with_body(loop, body)

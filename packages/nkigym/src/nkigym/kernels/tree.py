@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from neuroncore.program import (
     Access,
@@ -15,8 +16,7 @@ from neuroncore.program import (
     Statement,
     map_accesses,
 )
-from nkigym.kernels.construction import new_access, new_allocate, new_buffer, new_call, new_loop
-from nkigym.kernels.contents import allocated_buffers, contents_of
+from nkigym.kernels.contents import contents_of
 from nkigym.kernels.step import Path, TransformError
 
 Body = tuple[Statement, ...]
@@ -80,7 +80,7 @@ def following(block: Body, n: int) -> int | None:
 
 def replaced(program: Program, at: Path, new: Body) -> Program:
     """The program with other statements in the place of one."""
-    return with_statements(program, _spliced(program.body, at, new, 1))
+    return with_statements(program, _spliced(program.body, at, new))
 
 
 def with_block(program: Program, at: Path, body: Body) -> Program:
@@ -93,53 +93,22 @@ def with_block(program: Program, at: Path, body: Body) -> Program:
 
 def with_statements(program: Program, body: Body) -> Program:
     """The program with other statements."""
-    return Program(
-        program.name, program.parameters, body, program.results, program.target, program.nki,
-        program.places,
-    )  # fmt: skip
+    return replace(program, body=body)
 
 
 def with_body(loop: Loop, body: Body) -> Loop:
     """The loop around other statements."""
-    return new_loop(loop, body)
+    return Loop(loop.variable, loop.start, loop.stop, body, loop.step, loop.origin)
 
 
-def _spliced(body: Body, at: Path, new: Body, count: int) -> Body:
+def _spliced(body: Body, at: Path, new: Body) -> Body:
     n = at[0]
     if len(at) == 1:
-        return (*body[:n], *new, *body[n + count :])
+        return (*body[:n], *new, *body[n + 1 :])
     loop = body[n]
     assert isinstance(loop, Loop)
-    inner = with_body(loop, _spliced(loop.body, at[1:], new, count))
+    inner = with_body(loop, _spliced(loop.body, at[1:], new))
     return (*body[:n], inner, *body[n + 1 :])
-
-
-class VisibleBuffers(Mapping[str, Buffer]):
-    """The buffers of a program by name; buffers visible at a place are found without a walk."""
-
-    __slots__ = ("near", "program")
-
-    def __init__(self, program: Program, at: Path) -> None:
-        self.program = program
-        self.near: list[Mapping[str, Buffer]] = []
-        """What is made in the blocks around it, outermost first."""
-        body = program.body
-        for n in at:
-            self.near.append(allocated_buffers(body))
-            inner = body[n]
-            body = inner.body if isinstance(inner, Loop) else ()
-
-    def __getitem__(self, name: str) -> Buffer:
-        for made in reversed(self.near):
-            if name in made:
-                return made[name]
-        return buffers_of(self.program)[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(buffers_of(self.program))
-
-    def __len__(self) -> int:
-        return len(buffers_of(self.program))
 
 
 def check_size(program: Program) -> Program:
@@ -232,7 +201,7 @@ def rewritten(body: Body, values: Mapping[str, Affine], names: Mapping[str, str]
             if offset is access.offset:
                 return access
             name = access.buffer
-        return new_access(access, name, offset, access.strides)
+        return _access_like(access, name, offset)
 
     return changed_body(body, change, names)
 
@@ -249,7 +218,11 @@ def renamed(body: Body, names: Mapping[str, str]) -> Body:
 
 def with_offset(access: Access, offset: Affine) -> Access:
     """The same elements from another first one."""
-    return new_access(access, access.buffer, offset, access.strides)
+    return _access_like(access, access.buffer, offset)
+
+
+def _access_like(access: Access, buffer: str, offset: Affine) -> Access:
+    return Access(buffer, offset, access.shape, access.strides, access.dtype, access.indirect)
 
 
 def changed_body(
@@ -281,7 +254,7 @@ def changed_body(
 
 def renamed_allocation(made: Allocate, name: str) -> Allocate:
     """The same buffer under another name."""
-    return new_allocate(made, new_buffer(made.buffer, name, made.buffer.shape))
+    return Allocate(replace(made.buffer, name=name), made.origin)
 
 
 def _changed_call(call: Call, change: Callable[[Access], Access]) -> Call:
@@ -303,7 +276,7 @@ def _changed_call(call: Call, change: Callable[[Access], Access]) -> Call:
 
 def with_operands(call: Call, operands: Mapping[str, Access | float | int | None]) -> Call:
     """The call on other operands."""
-    return new_call(call, operands)
+    return Call(call.instruction, operands, call.attrs, call.name, call.origin)
 
 
 def allocated(body: Body) -> dict[str, int]:

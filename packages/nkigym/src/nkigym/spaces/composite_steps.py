@@ -12,19 +12,25 @@
 leaves the first iteration of a loop of transfers where it is and takes the others behind the next
 `levels` statements; `lead` takes the first in front of those before: what is needed first comes
 first. A move is not a step: a schedule lists the steps of which it consists.
+
+There are hundreds of ways to cut a long body into parts that overlap, which take as long as the
+longest of them. A balanced pipeline is the `pipeline` step whose longest part is shortest, of the
+legal ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, islice, pairwise
 
 from neuroncore.program import Allocate, Call, Loop, Program, Statement, walk
 from nkigym import transforms
-from nkigym.kernels.tree import block_of, following, places
+from nkigym.analysis.roofline import Rooflines
+from nkigym.kernels.step import Path
+from nkigym.kernels.tree import block_of, following, places, statement_at
 from nkigym.transforms import TransformError, TransformStep
 
-Path = tuple[int, ...]
 WIDEST = 2
 """Loops that one move makes one instruction of."""
 PASSED = 2
@@ -59,8 +65,9 @@ class StepSequence:
 
 def composite_steps(program: Program) -> Iterator[CompositeStep]:
     """Every composite step whose form fits, by place."""
-    for at, statement in _inside(program.body, ()):
-        yield from _out_of_loops(at, statement)
+    for at, statement in places(program):
+        if len(at) > 1 and not isinstance(statement, Allocate):
+            yield from _out_of_loops(at, statement)
     for at, loop in places(program):
         if isinstance(loop, Loop) and loop.trips > 1 and _transfers(loop):
             yield from _past_neighbours(at, block_of(program, at))
@@ -89,9 +96,9 @@ def apply_composite(
     if move.kind in ("lead", "trail"):
         return _peeled(program, move)
     taking, at = StepSequence(program), move.at
-    out = {"stage": _hoisted, "drain": _sunk}[move.kind]
+    transform = {"stage": "hoist", "drain": "sink"}[move.kind]
     for _ in range(move.levels):
-        at = out(taking, at)
+        at = _moved_out(taking, at, transform)
     for _ in range(move.wide):
         _widen(taking, at)
     return taking.program, tuple(taking.steps)
@@ -119,22 +126,13 @@ def _previous(block: tuple[Statement, ...], number: int) -> int:
     return max(n for n in range(number) if not isinstance(block[n], Allocate))
 
 
-def _hoisted(taking: StepSequence, at: Path) -> Path:
-    """The statement in front of its loop; where it is then."""
-    taking.take("hoist", at)
-    block, number = _block(taking.program, at[:-1]), at[-2]
+def _moved_out(taking: StepSequence, at: Path, transform: str) -> Path:
+    """The statement in front of its loop (hoist) or behind it (sink); where it is then."""
+    taking.take(transform, at)
+    block, number = block_of(taking.program, at[:-1]), at[-2]
     while isinstance(block[number], Allocate):
         number += 1
-    return (*at[:-2], number)
-
-
-def _sunk(taking: StepSequence, at: Path) -> Path:
-    """The statement behind its loop; where it is then."""
-    taking.take("sink", at)
-    block, number = _block(taking.program, at[:-1]), at[-2]
-    while isinstance(block[number], Allocate):
-        number += 1
-    return (*at[:-2], number + 1)
+    return (*at[:-2], number + (transform == "sink"))
 
 
 def _widen(taking: StepSequence, at: Path) -> None:
@@ -142,7 +140,7 @@ def _widen(taking: StepSequence, at: Path) -> None:
 
     Raises TransformError where none can.
     """
-    depth = _nest(_at(taking.program, at))
+    depth = _nest(statement_at(taking.program, at))
     why: TransformError | None = None
     for chosen in reversed(range(depth)):
         tried = StepSequence(taking.program)
@@ -159,37 +157,10 @@ def _widen(taking: StepSequence, at: Path) -> None:
     raise why or TransformError("no loop is around the instruction")
 
 
-# -- places ----------------------------------------------------------------------------------------
-
-
-def _inside(body: tuple[Statement, ...], at: Path) -> Iterator[tuple[Path, Statement]]:
-    """Calls and loops that are in a loop, with their places."""
-    for number, statement in enumerate(body):
-        here = (*at, number)
-        if at and not isinstance(statement, Allocate):
-            yield here, statement
-        if isinstance(statement, Loop):
-            yield from _inside(statement.body, here)
-
-
 def _transfers(loop: Loop) -> bool:
     """Whether a loop does nothing but move data between memories."""
     calls = [s for s in walk(loop.body) if isinstance(s, Call)]
     return bool(calls) and all(call.is_dma for call in calls)
-
-
-def _block(program: Program, at: Path) -> tuple[Statement, ...]:
-    """The body in which a place is."""
-    body = program.body
-    for number in at[:-1]:
-        statement = body[number]
-        assert isinstance(statement, Loop)
-        body = statement.body
-    return body
-
-
-def _at(program: Program, at: Path) -> Statement:
-    return _block(program, at)[at[-1]]
 
 
 def _depth(statement: Statement) -> int:
@@ -205,3 +176,63 @@ def _nest(statement: Statement) -> int:
             return 0
         statement, depth = statement.body[0], depth + 1
     return depth
+
+
+# -- parts of a loop that overlap ---------------------------------------------------------------
+
+ORDERS: Mapping[int, tuple[str, ...]] = {
+    2: ("0,1", "1,0"),
+    3: ("0,1,2", "1,0,2", "0,2,1", "1,2,0", "2,1,0"),
+    4: ("0,1,2,3", "1,0,2,3", "1,2,0,3", "1,2,3,0", "3,2,1,0"),
+}
+"""In which order the parts come that overlap, by how many there are."""
+TRIED = 4
+"""Ways to cut that are tried, the best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BalancedPipeline:
+    """The parts of the loop at a place overlap, in this order."""
+
+    at: Path
+    parts: int
+    order: str
+
+    kind = "overlap"
+
+
+def balanced_pipelines(program: Program) -> Iterator[BalancedPipeline]:
+    """Every overlap whose form fits, by place."""
+    for at, loop in places(program):
+        if not isinstance(loop, Loop):
+            continue
+        count = sum(not isinstance(s, Allocate) for s in loop.body)
+        for parts, orders in ORDERS.items():
+            if parts <= min(count, loop.trips):
+                yield from (BalancedPipeline(at, parts, order) for order in orders)
+
+
+def apply_balanced_pipeline(
+    program: Program, overlap: BalancedPipeline, rooflines: Rooflines
+) -> tuple[Program, tuple[TransformStep]]:
+    """The program after it, and its step. Raises TransformError where no cut can be taken."""
+    why: TransformError | None = None
+    work = rooflines.work(program, overlap.at)
+    for cuts in islice(_cuts(work, overlap.parts), TRIED):
+        options = (("cuts", ",".join(map(str, cuts))), ("order", overlap.order))
+        step = TransformStep("pipeline", overlap.at, options)
+        try:
+            return transforms.apply(program, step), (step,)
+        except TransformError as rejected:
+            why = why or rejected
+    raise why or TransformError("there are not as many statements")
+
+
+def _cuts(work: Sequence[tuple[int, float]], parts: int) -> list[tuple[int, ...]]:
+    """Where to cut, by number of statement; the shortest longest part first."""
+    ways = []
+    for chosen in combinations(range(1, len(work)), parts - 1):
+        ends = pairwise((0, *chosen, len(work)))
+        longest = max(sum(ns for _, ns in work[a:b]) for a, b in ends)
+        ways.append((longest, tuple(work[n][0] for n in chosen)))
+    return [cuts for _, cuts in sorted(ways)]

@@ -1,53 +1,57 @@
-"""Legality, capacity, roofline bound and estimated latency of kernel programs."""
+"""Legality, capacity, roofline bound and estimated latency of the kernels of a search space."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
+from typing import Generic
 
 from neuroncore.errors import CapacityError
-from neuroncore.program import Finding, Program, print_program
-from neuroncore.timeline import latency_ns
+from neuroncore.program import Finding, Program
+from neuroncore.timeline import latency_ns as timeline_ns
 from nkigym.analysis.legality import Verifier
 from nkigym.analysis.roofline import Rooflines
+from nkigym.search.protocol import State
 
 
-class CostModel:
-    """Judges programs of one target and NKI version, `as_written`: in the order of the kernel."""
+class KernelCosts(ABC, Generic[State]):
+    """The part of a search space that judges the kernel of a state, of one target and NKI version,
+    `as_written`: in the order of the kernel.
+    """
 
     def __init__(self, target: str, nki: str) -> None:
         self.rooflines = Rooflines(target, nki)
         self._verifier = Verifier(target, nki)
         self._judged: tuple[Program, Sequence[Finding]] | None = None
 
-    def illegal(self, program: Program) -> str | None:
+    @abstractmethod
+    def kernel(self, state: State) -> Program:
+        """The kernel program of a state."""
+
+    def illegal(self, state: State) -> str | None:
         """The first rule that it breaks, capacity aside."""
-        return _first(f for f in self._findings(program) if not _is_capacity(f))
+        return _first(f for f in self._findings(state) if not _is_capacity(f))
 
-    def over_capacity(self, program: Program) -> str | None:
+    def over_capacity(self, state: State) -> str | None:
         """The first memory that is too small."""
-        return _first(f for f in self._findings(program) if _is_capacity(f))
+        return _first(f for f in self._findings(state) if _is_capacity(f))
 
-    def _findings(self, program: Program) -> Sequence[Finding]:
+    def _findings(self, state: State) -> Sequence[Finding]:
         """Structure, limits, capacity. That everything is written before it is read is proved by
         steps; a winner is verified once more.
         """
+        program = self.kernel(state)
         if self._judged is None or self._judged[0] is not program:
             self._judged = program, self._verifier.findings(program)
         return self._judged[1]
 
-    def bound_ns(self, program: Program) -> float:
+    def bound_ns(self, state: State) -> float:
         """The longest that a resource is needed."""
-        return self.rooflines.bound_ns(program)
+        return self.rooflines.bound_ns(self.kernel(state))
 
-    def latency_ns(self, program: Program) -> float:
+    def latency_ns(self, state: State) -> float:
         """The timeline's total. Raises ProgramError where an instruction's cost is unknown."""
-        return latency_ns(program, verified=True)
-
-
-def digest(program: Program) -> str:
-    """The digest of the text: equal for programs that print alike, also from different sources."""
-    return sha256(print_program(program).encode()).hexdigest()
+        return timeline_ns(self.kernel(state), verified=True)
 
 
 def _is_capacity(finding: Finding) -> bool:

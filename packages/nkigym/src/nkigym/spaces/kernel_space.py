@@ -11,13 +11,15 @@ from nkigym import transforms
 from nkigym.analysis.roofline import WEIGHTS
 from nkigym.kernels.digest import structural_digest
 from nkigym.search.protocol import Applied, RejectedStepError, StepKinds
-from nkigym.spaces.balanced_pipeline import (
+from nkigym.spaces.composite_steps import (
     BalancedPipeline,
+    CompositeStep,
     apply_balanced_pipeline,
+    apply_composite,
     balanced_pipelines,
+    composite_steps,
 )
-from nkigym.spaces.composite_steps import CompositeStep, apply_composite, composite_steps
-from nkigym.spaces.cost_model import CostModel
+from nkigym.spaces.cost_model import KernelCosts
 from nkigym.transforms import TransformError, TransformStep
 
 LONGER, LONGEST = 4, 64
@@ -42,16 +44,16 @@ KINDS = StepKinds(
 Offer = TransformStep | CompositeStep | BalancedPipeline
 
 
-class LoopSpace:
+class LoopSpace(KernelCosts[Program]):
     """The programs that certified steps reach from a kernel program.
 
     engines: the engines that a program may use; None for all.
     """
 
     def __init__(self, program: Program, engines: frozenset[str] | None = None) -> None:
+        super().__init__(program.target, program.nki)
         self._root, self._engines = program, engines
         self._most = LONGER * self.statements(program) + LONGEST
-        self._machine = CostModel(program.target, program.nki)
         self._digest: tuple[Program, str] | None = None
 
     @property
@@ -65,6 +67,9 @@ class LoopSpace:
     @property
     def kinds(self) -> StepKinds:
         return KINDS
+
+    def kernel(self, state: Program) -> Program:
+        return state
 
     def statements(self, state: Program) -> int:
         return sum(1 for _ in walk(state.body))
@@ -82,7 +87,7 @@ class LoopSpace:
             if isinstance(step, CompositeStep):
                 applied = Applied(*apply_composite(state, step))
             elif isinstance(step, BalancedPipeline):
-                applied = Applied(*apply_balanced_pipeline(state, step, self._machine.rooflines))
+                applied = Applied(*apply_balanced_pipeline(state, step, self.rooflines))
             else:
                 applied = Applied(transforms.apply(state, step), (step,))
         except TransformError as rejected:
@@ -102,19 +107,10 @@ class LoopSpace:
 
     def illegal(self, state: Program) -> str | None:
         if self._engines is not None:
-            used = self._machine.rooflines.of(state).keys() - ALWAYS
+            used = self.rooflines.of(state).keys() - ALWAYS
             if not used <= self._engines:
                 return f"uses {', '.join(sorted(used - self._engines))}, which is not allowed"
-        return self._machine.illegal(state)
-
-    def over_capacity(self, state: Program) -> str | None:
-        return self._machine.over_capacity(state)
-
-    def bound_ns(self, state: Program) -> float:
-        return self._machine.bound_ns(state)
-
-    def latency_ns(self, state: Program) -> float:
-        return self._machine.latency_ns(state)
+        return super().illegal(state)
 
     def digest(self, state: Program) -> str:
         if self._digest is None or self._digest[0] is not state:

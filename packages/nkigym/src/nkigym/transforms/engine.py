@@ -11,7 +11,7 @@ from nki_dtypes import int32, uint32
 from nkigym.analysis.claims import StepResult
 from nkigym.analysis.legality import check_legal
 from nkigym.kernels.step import Path, TransformError, TransformStep
-from nkigym.kernels.tree import VisibleBuffers, loops_around, replaced, statement_at
+from nkigym.kernels.tree import buffers_of, loops_around, replaced, statement_at
 from nkigym.transforms._transform import Transform
 
 
@@ -49,10 +49,10 @@ def _place(program: Program, step: TransformStep) -> StepResult:
         raise TransformError(f"no instruction there that {name} can execute")
     if call.attrs["engine"] is Engine[name]:
         raise TransformError(f"{call.instruction} is on {name} already")
-    _check_exact(call, VisibleBuffers(program, step.at))
+    _check_exact(call, buffers_of(program))
     placed = Call(call.instruction, call.operands, _on(call.attrs, name), call.name, call.origin)
     ranges = {loop.variable: loop.values for loop in loops_around(program, step.at)}
-    check_legal(placed, ranges, VisibleBuffers(program, step.at), program)
+    check_legal(placed, ranges, buffers_of(program), program)
     return StepResult(replaced(program, step.at, (placed,)))
 
 

@@ -19,11 +19,9 @@ from neuroncore.program import Affine, Allocate, Loop, Program, Statement
 from nkigym.analysis.accesses import ADD
 from nkigym.analysis.claims import Claims, StepResult
 from nkigym.analysis.disjointness import LATER
-from nkigym.kernels.construction import new_allocate
 from nkigym.kernels.contents import contents_of
 from nkigym.kernels.slots import slot_rewriter, with_slots
 from nkigym.kernels.step import Path, TransformError, TransformStep
-from nkigym.kernels.template import Template
 from nkigym.kernels.tree import (
     Body,
     Names,
@@ -32,6 +30,7 @@ from nkigym.kernels.tree import (
     check_count,
     loop_at,
     replaced,
+    rewritten,
     used_names,
 )
 from nkigym.transforms._transform import Transform
@@ -124,7 +123,7 @@ def _with_places(
 
     scope = {each.variable: each for each in (*around, loop, turns)}
     change = slot_rewriter(old, turns, scope)
-    front = tuple([new_allocate(s, with_slots(s.buffer, turns.trips)) for s in made])
+    front = tuple([Allocate(with_slots(s.buffer, turns.trips), s.origin) for s in made])
     return front, [changed_body(part, change, scope=scope) for part in parts]
 
 
@@ -145,8 +144,7 @@ class _Writer:
         self.used = Names(used_names(program))
         self.made = [contents_of(part).buffers for part in parts]
         self.slots = [Affine(slot) for slot in range(len(parts))]
-        variables = (loop.variable, SLOT)
-        self.parts = [Template(p, variables, m) for p, m in zip(parts, self.made, strict=True)]
+        self.parts = parts
 
     def body(self) -> Body:
         """What fills the pipeline, the loop, what is left of it, what empties it."""
@@ -177,7 +175,7 @@ class _Writer:
             value = first + -n * loop.step
             values = {loop.variable: value, SLOT: self.slots[(number - n) % count]}
             made = {name: self.used.unused(name) for name in self.made[n]}
-            found += self.parts[n].written(values, made)
+            found += rewritten(self.parts[n], values, made)
         return tuple(found)
 
 

@@ -15,8 +15,16 @@ from neuroncore.program import Affine, Loop, Program
 from nkigym.analysis.claims import StepResult
 from nkigym.kernels.contents import contents_of
 from nkigym.kernels.step import Path, TransformError, TransformStep
-from nkigym.kernels.template import Template
-from nkigym.kernels.tree import Body, Names, check_size, loop_at, renamed, replaced, used_names
+from nkigym.kernels.tree import (
+    Body,
+    Names,
+    check_size,
+    loop_at,
+    renamed,
+    replaced,
+    rewritten,
+    used_names,
+)
 from nkigym.transforms._transform import Transform
 
 WRITTEN_OUT = 8
@@ -27,11 +35,10 @@ def _copies(program: Program, loop: Loop, count: int) -> Iterator[Body]:
     """The first iterations; the first of all keeps the names of its buffers."""
     used = Names(used_names(program))
     made = contents_of(loop.body).buffers
-    template = Template(loop.body, (loop.variable,), made)
     for value in loop.values[:count]:
         is_first = value == loop.start
         names = {name: name if is_first else used.unused(name) for name in made}
-        yield template.written({loop.variable: Affine(value)}, names)
+        yield rewritten(loop.body, {loop.variable: Affine(value)}, names)
 
 
 def _unroll(program: Program, step: TransformStep) -> StepResult:
