@@ -12,12 +12,14 @@ from nkigym.analysis.roofline import Rooflines
 from nkigym.baseline import baseline_kernel
 from nkigym.kernels.digest import structural_digest
 from nkigym.search.protocol import RejectedStepError
-from nkigym.spaces.balanced_pipeline import (
+from nkigym.spaces.composite_steps import (
     BalancedPipeline,
+    CompositeStep,
     apply_balanced_pipeline,
+    apply_composite,
     balanced_pipelines,
+    composite_steps,
 )
-from nkigym.spaces.composite_steps import CompositeStep, apply_composite, composite_steps
 from nkigym.spaces.kernel_space import LoopSpace
 from nkigym.transforms import TransformError, TransformStep, replay
 from nkigym.tuning.execution import difference, integers, run_program
