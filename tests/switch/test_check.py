@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
 import subprocess
@@ -73,6 +74,21 @@ def test_findings_are_printed_after_the_run_and_exit_with_1(nki_run):
     assert source == "    nisa.dma_copy(dst=out, src=tile)"
     assert source[caret.index("^") :] == "tile)"
     assert last == "nki-run: 1 finding (memory 1)"
+
+
+def test_findings_are_printed_in_the_chosen_output_format(nki_run):
+    done = nki_run(UNWRITTEN, "--check", "memory", "--output-format", "json")
+
+    document = json.loads(done.stderr)
+    (file,) = document["files"]
+    assert (done.returncode, document["tool"], document["summary"]) == (1, "nki-run", {"memory": 1})
+    assert file["findings"][0]["instruction"] == "dma_copy"
+
+
+def test_a_document_is_printed_without_findings_too(nki_run):
+    done = nki_run(CLEAN, "--check", "memory", "--output-format", "json")
+
+    assert (done.returncode, json.loads(done.stderr)["files"]) == (0, [])
 
 
 def test_what_no_check_was_asked_for_is_not_looked_at(nki_run):

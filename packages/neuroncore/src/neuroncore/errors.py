@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuroncore.findings.finding import rendered
+from neuroncore.findings.finding import Finding, rendered
 from neuroncore.source_location import OUR_PACKAGES as OUR_PACKAGES
 from neuroncore.source_location import Place, find_place
 from neuroncore.source_location import place_of as place_of
@@ -176,6 +176,19 @@ class Violation:
     got: str | None = None
     hint: str | None = None
     rule: str | None = None
+
+    def finding(
+        self,
+        rule: str,
+        place: Place | None,
+        instruction: str | None = None,
+        code: str | None = None,
+    ) -> Finding:
+        """The broken limit as a finding of the check, or the kind of mistake, called `rule`."""
+        return Finding(
+            rule, self.what, place, expected=self.expected, got=self.got, cure=self.hint,
+            source=self.rule, code=code, instruction=instruction, operand=self.operand,
+        )  # fmt: skip
 
 
 def raise_violations(instruction: str, violations: list[Violation]) -> None:

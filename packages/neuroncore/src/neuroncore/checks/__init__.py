@@ -2,7 +2,7 @@
 
 from neuroncore.checks._check import Check
 from neuroncore.checks._registry import CHECKS, check, resolve_checks, watching
-from neuroncore.checks.report import Report, from_violation
+from neuroncore.checks.report import Report
 from neuroncore.findings import Finding
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Finding",
     "Report",
     "check",
-    "from_violation",
     "resolve_checks",
     "watching",
 ]

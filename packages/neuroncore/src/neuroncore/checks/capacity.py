@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.checks._check import Check
-from neuroncore.checks.report import Report, from_violation
+from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import label
 from neuroncore.enums import MemorySpace
 from neuroncore.machine.core import NeuronCore
@@ -127,7 +127,7 @@ class Capacity(LivesWatcher):
         usable = core.free_bytes_of(MemorySpace.sbuf)
         violation = over_capacity(space, core.target, held, usable, holders)
         if violation is not None:
-            self.report.add(from_violation("capacity", violation, at.place))
+            self.report.add(violation.finding("capacity", at.place))
 
 
 def _peak(space: MemorySpace, lives: list[Life], target: Target) -> tuple[int, Life, list[Life]]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from neuroncore.activations import Activation
 from neuroncore.checks._check import Check
-from neuroncore.checks.report import Report, from_violation
+from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import described, tensors_in
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import AccessError, Violation
@@ -66,12 +66,12 @@ class Device(Watcher):
         if found is None:
             found = self._known[call] = [*_limits(call), *_patterns(call)]
         for code, wrong in found:
-            self.report.add(from_violation("device", wrong, event.place, call.record.name, code))
+            self.report.add(wrong.finding("device", event.place, call.record.name, code))
         if call.record.table_input is not None and np.isfinite(call.op.valid).any():
             self._range(event, call.record.table_input, call.op)
 
     def unsupported(self, function: str, why: Violation, place: Place | None, sure: bool) -> None:
-        found = from_violation("device", why, place, function, "function")
+        found = why.finding("device", place, function, "function")
         self.report.add(
             found if sure else replace(found, code="assumption", severity=Severity.WARNING)
         )

@@ -5,24 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from neuroncore.errors import Violation
 from neuroncore.findings import Finding
-from neuroncore.source_location import Place
-
-
-def from_violation(
-    check: str,
-    violation: Violation,
-    place: Place | None,
-    instruction: str | None = None,
-    code: str | None = None,
-) -> Finding:
-    """A broken limit of an instruction as a finding."""
-    v = violation
-    return Finding(
-        check, v.what, place, expected=v.expected, got=v.got, cure=v.hint, source=v.rule,
-        code=code, instruction=instruction, operand=v.operand,
-    )  # fmt: skip
 
 
 class Report:

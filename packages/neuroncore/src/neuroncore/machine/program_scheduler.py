@@ -119,7 +119,7 @@ class Turns:
             with np.errstate(all="ignore"):
                 self._results[number] = self._run(number, True)
         except _AbandonedError:
-            pass
+            pass  # the failure that ended the launch is raised by `run_all`
         except BaseException as wrong:
             self._failed = wrong
         with self._changed:

@@ -1,5 +1,6 @@
 """Kernel programs: a kernel as data that prints, parses and runs without a language."""
 
+from neuroncore.findings import Finding
 from neuroncore.integers.affine import Affine
 from neuroncore.program.emission.emit import emit
 from neuroncore.program.emission.legalization import without_division
@@ -25,7 +26,6 @@ from neuroncore.program.loop_rerolling.reroll import reroll
 from neuroncore.program.parsing.parser import parse_program
 from neuroncore.program.recording.capture import capture
 from neuroncore.program.recording.recorder import Recorder
-from neuroncore.program.verification.findings import Finding
 from neuroncore.program.verification.liveness import Life, Peak, lives, peaks
 from neuroncore.program.verification.verify import check, verify
 

@@ -166,7 +166,7 @@ def test_deflated_data_are_not_unpacked_beyond_the_constant():
 
 
 def said(*body, results=()) -> list[str]:
-    return [f.violation.what for f in verify(Program("p", (), (Allocate(TILE), *body), results))]
+    return [f.message for f in verify(Program("p", (), (Allocate(TILE), *body), results))]
 
 
 def test_a_constant_is_initialised_and_takes_no_room_on_chip():
@@ -185,7 +185,7 @@ def test_writing_a_constant_is_found():
     store = make_call("dma_copy", dst=whole(TABLE), src=whole(TILE))
     program = Program("p", (), (Allocate(TABLE), Allocate(TILE), fill, store), ())
 
-    assert [f.violation.what for f in verify(program)] == ["dst is read-only"]
+    assert [f.message for f in verify(program)] == ["dst is read-only"]
     with pytest.raises(ImmutableError):
         execute_program(program, [])
 
@@ -209,7 +209,7 @@ def test_a_constant_that_does_not_fit_is_found(body, results, what):
 def test_a_parameter_is_no_constant():
     findings = verify(Program("p", (TABLE,), (), ()))
 
-    assert [f.violation.what for f in findings] == ["parameter table is a constant"]
+    assert [f.message for f in findings] == ["parameter table is a constant"]
 
 
 # -- running --------------------------------------------------------------------------------------

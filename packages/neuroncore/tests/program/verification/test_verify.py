@@ -42,7 +42,7 @@ def program(body: str, result: str = "x") -> Program:
 def said(body: str, **options) -> list[str]:
     """What is wrong with a program of these statements."""
     found = verify(program(body), Options(**options) if options else None)
-    return [f.violation.what for f in found]
+    return [f.message for f in found]
 
 
 T = "t = buffer(float32[128, 512], sbuf)\n"
@@ -179,7 +179,7 @@ X = Buffer("x", (128, 8), float32, MemorySpace.hbm)
 
 def wrong(*body, results=(), **changes) -> list[str]:
     made = replace(Program("p", (X,), tuple(body), results), **changes)
-    return [f.violation.what for f in verify(made)]
+    return [f.message for f in verify(made)]
 
 
 FILL = make_call("memset", dst=whole(A), value=0.0)
@@ -281,8 +281,8 @@ tensor_scalar(dst=s[:, :], data=t[:, :], operand0=2.0, op0=multiply)
 def test_0_1_carries_undefined_elements_to_where_they_leave_their_row(end, what):
     text = str(program(RAGGED.format(end=end)))
 
-    found = [f.violation.what for f in verify(parse_program(text.replace("0.6", "0.1")))]
-    newer = [f.violation.what for f in verify(parse_program(text))]
+    found = [f.message for f in verify(parse_program(text.replace("0.6", "0.1")))]
+    newer = [f.message for f in verify(parse_program(text))]
 
     assert found == ([] if what is None else [f"{what} that nothing has written"])
     assert newer[0] == "data reads 14336 of 65536 elements of t that nothing has written"
@@ -301,7 +301,7 @@ def test_boxes_take_as_written_what_0_1_makes_of_undefined_elements(monkeypatch,
 def test_content_is_judged_although_the_version_is_none():
     text = str(program(T + "dma_copy(dst=x[:, :], src=t[:, :])")).replace('"0.6"', '"seven"')
 
-    assert [f.violation.what for f in verify(parse_program(text))] == [
+    assert [f.message for f in verify(parse_program(text))] == [
         "NKI seven is unknown",
         "src reads 65536 of 65536 elements of t that nothing has written",
     ]
@@ -401,8 +401,8 @@ def test_psum_counts_whole_banks_and_says_who_holds_them():
 
     (finding,) = verify(program(tiles(9, 16, "psum")))
 
-    assert finding.violation.what == "9 banks of PSUM are held at once"
-    assert finding.violation.got == "t0 1, t1 1, t2 1, t3 1, t4 1, t5 1 and 3 more"
+    assert finding.message == "9 banks of PSUM are held at once"
+    assert finding.got == "t0 1, t1 1, t2 1, t3 1, t4 1, t5 1 and 3 more"
 
 
 def test_tensors_at_the_same_address_count_once():

@@ -92,7 +92,7 @@ def check_legal(
         wrong = next(iter(limits(call, dict(ranges), buffers, core, program.nki)), None)
         if len(_known) >= MAX_CACHED:
             _known.clear()
-        known = _known[form] = (call.attrs, None if wrong is None else wrong.violation.what)
+        known = _known[form] = (call.attrs, None if wrong is None else wrong.message)
     if known[1] is not None:
         raise TransformError(f"{call.instruction}: {known[1]}")
 

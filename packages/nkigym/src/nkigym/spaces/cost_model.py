@@ -55,14 +55,14 @@ class KernelCosts(ABC, Generic[State]):
 
 
 def _is_capacity(finding: Finding) -> bool:
-    return issubclass(finding.violation.error, CapacityError)
+    return finding.rule == CapacityError.__name__
 
 
 def _first(findings: Iterable[Finding]) -> str | None:
     """Its kind, and the rule where one is named: few of them, so that they can be counted."""
     for finding in findings:
-        kind = finding.violation.error.__name__.removesuffix("Error")
+        kind = finding.rule.removesuffix("Error")
         where = f" in {finding.instruction}" if finding.instruction else ""
-        rule = f" [{finding.violation.rule}]" if finding.violation.rule else ""
+        rule = f" [{finding.source}]" if finding.source else ""
         return f"{kind}{where}{rule}"
     return None

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
+from neuroncore import findings
 from neuroncore.checks import CHECKS, Report, resolve_checks
+from neuroncore.findings import Finding
+from neuroncore.findings.formats import FORMATS
 from neuroncore.machine.backend import Choice
 from neuroncore.machine.observe import watch_everywhere
 
 
 class Checker:
-    """The checks that `--check` names: they watch the run, or read the program before it.
+    """The checks that `--check` names: they watch the run, or read the program before it. Their
+    findings are printed in a format of `--output-format`.
 
     Raises LaunchError for an unknown name.
     """
 
-    def __init__(self, names: str | None) -> None:
-        given = [name.strip() for name in (names or "").split(",")]
-        self._checks = [] if names is None else resolve_checks(given)
-        self._report = Report()
+    def __init__(self, names: str, output_format: str) -> None:
+        self._checks = resolve_checks([name.strip() for name in names.split(",")])
+        self._report, self._format = Report(), output_format
 
     def begin(self, source: Path | None, choice: Choice) -> None:
         """Watch all kernels of the process from now on; read the program's source as the compiler
@@ -34,9 +38,31 @@ class Checker:
 
     def finish(self) -> bool:
         """Print what was found on stderr; whether any of it is an error."""
-        if len(self._report):
-            found = Counter(finding.rule for finding in self._report)
-            counts = ", ".join(f"{name} {found[name]}" for name in CHECKS if found[name])
-            noun = "finding" if len(self._report) == 1 else "findings"
-            sys.stderr.write(f"{self._report}\n\nnki-run: {len(self._report)} {noun} ({counts})\n")
-        return any(finding.severity == "error" for finding in self._report)
+        found = self._report.findings
+        has_errors = any(finding.severity == "error" for finding in found)
+        if self._format != "text":
+            sys.stderr.write(FORMATS[self._format](_document(found, has_errors)))
+        elif found:
+            sys.stderr.write(f"{self._report}\n\n{_conclusion(found)}\n")
+        return has_errors
+
+
+def _conclusion(found: Sequence[Finding]) -> str:
+    counted = Counter(finding.rule for finding in found)
+    counts = ", ".join(f"{name} {counted[name]}" for name in CHECKS if counted[name])
+    noun = "finding" if len(found) == 1 else "findings"
+    return f"nki-run: {len(found)} {noun}" + (f" ({counts})" if counts else "")
+
+
+def _document(found: Sequence[Finding], has_errors: bool) -> findings.Report:
+    """The findings by file, as the output formats receive them."""
+    files: dict[str, list[Finding]] = {}
+    for finding in found:
+        files.setdefault(finding.region.path, []).append(finding)
+    return findings.Report(
+        "nki-run",
+        [findings.FileReport(path, tuple(own)) for path, own in files.items()],
+        summary=Counter(finding.rule for finding in found),
+        conclusion=_conclusion(found),
+        exit_code=int(has_errors),
+    )

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import NoReturn, get_type_hints
 
 from neuroncore.checks import CHECKS
+from neuroncore.commands.parser import add_output_format
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.running import INTERRUPTED
 from neuroncore.errors import KernelError, LaunchError
+from neuroncore.findings.formats import FORMATS
 from neuroncore.machine.observe import watched_by
 from neuroncore.options import Options
 from nki_runtime.cli.check import Checker
@@ -112,6 +114,7 @@ def make_parser() -> argparse.ArgumentParser:
         help="look for what runs here and fails elsewhere: "
         + "; ".join(f"{check.name} ({check.proves})" for check in CHECKS.values()),
     )
+    add_output_format(parser, tuple(FORMATS), help="of the findings of --check (default: text)")
     parser.add_argument(
         "--trace",
         metavar="FILE.pftrace",
@@ -173,7 +176,7 @@ class _Watching:
     def __init__(self, parser: argparse.ArgumentParser, given: argparse.Namespace) -> None:
         if given.bound is not None:
             parser.error("--bound is what --compare allows: name what to compare with")
-        self.checker = Checker(given.check) if given.check is not None else None
+        self.checker = None if given.check is None else Checker(given.check, given.output_format)
         self.tracer = None if given.trace is None else Tracer(given.trace)
         self.dumper = None if given.dump is None else Dumper(given.dump)
         self.role = role_here()

@@ -44,7 +44,7 @@ class Expressions:
         try:
             yield
         except ConsequenceError:
-            pass
+            pass  # the mistake that it follows from is listed
         except KernelError as wrong:
             self.errors.append(wrong)
         else:

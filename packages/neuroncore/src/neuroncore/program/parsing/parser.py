@@ -14,6 +14,7 @@ from neuroncore.instructions import INSTRUCTIONS, Attr, Instruction
 from neuroncore.program.ir.nodes import Allocate, Buffer, Call, Loop, Statement, make_call
 from neuroncore.program.ir.program import Program
 from neuroncore.program.parsing.expressions import Constants
+from neuroncore.program.verification.findings import as_error
 from neuroncore.program.verification.verify import LARGEST, verify
 from neuroncore.source_location import Place
 from neuroncore.surface import VERSIONS
@@ -93,7 +94,7 @@ class _Reader(Constants):
         """The mistakes of the text, and what is wrong with that part of the program that could be
         read; what only follows from a statement that could not is left out.
         """
-        violations = [finding.as_error() for finding in verify(program, content=False)]
+        violations = map(as_error, verify(program, content=False))
         errors = sorted([*self.errors, *violations], key=_position)
         return errors[0] if len(errors) == 1 else ProgramMistakesError(errors)
 

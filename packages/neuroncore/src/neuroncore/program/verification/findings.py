@@ -1,32 +1,13 @@
-"""What a verifier finds: violations with the statement that they belong to."""
+"""The findings of the verifier, and the errors that they are raised as."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from neuroncore import errors
 from neuroncore.errors import KernelError, LaunchError, ProgramError, Violation
+from neuroncore.findings import Finding
 from neuroncore.program.ir.nodes import Call, Statement
 from neuroncore.program.ir.program import Program
 from neuroncore.source_location import Place
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One broken rule: what is wrong, in which instruction, and the line it came from."""
-
-    violation: Violation
-    origin: Place | None = None
-    instruction: str | None = None
-
-    def as_error(self) -> KernelError:
-        """The finding as the error that running the program would raise."""
-        v = self.violation
-        error = v.error(
-            v.what, expected=v.expected, got=v.got, hint=v.hint, rule=v.rule, operand=v.operand,
-            instruction=self.instruction, place=self.origin,
-        )  # fmt: skip
-        error.place = self.origin  # without one: nowhere, not where it was asked for
-        return error
 
 
 def need_program(given: object) -> None:
@@ -40,9 +21,23 @@ def need_program(given: object) -> None:
 
 
 def found(statement: Statement | None, violation: Violation, place: Place | None = None) -> Finding:
-    """A finding at a statement, or at a place of the text that is none."""
+    """A finding at a statement, or at a place of the text that is none; its rule is the class of
+    the error.
+    """
     name = statement.instruction if isinstance(statement, Call) else None
-    return Finding(violation, statement.origin if statement else place, name)
+    origin = statement.origin if statement else place
+    return violation.finding(violation.error.__name__, origin, name)
+
+
+def as_error(finding: Finding) -> KernelError:
+    """The finding of a verifier as the error that running the program would raise."""
+    f, kind = finding, getattr(errors, finding.rule)
+    error = kind(
+        f.message, expected=f.expected, got=f.got, hint=f.cure, rule=f.source, operand=f.operand,
+        instruction=f.instruction, place=f.place,
+    )  # fmt: skip
+    error.place = f.place  # without one: nowhere, not where it was asked for
+    return error
 
 
 def as_violation(wrong: KernelError) -> Violation:
@@ -56,5 +51,4 @@ def raise_findings(program: Program, findings: list[Finding]) -> None:
     """Raise ProgramError with all of them; nothing where there are none."""
     if findings:
         count = f"{len(findings)} violation" + "s" * (len(findings) > 1)
-        errors = [finding.as_error() for finding in findings]
-        raise ProgramError(f"program {program.name}: {count}", errors)
+        raise ProgramError(f"program {program.name}: {count}", [*map(as_error, findings)])

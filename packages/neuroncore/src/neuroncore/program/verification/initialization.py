@@ -17,6 +17,7 @@ import numpy as np
 from neuroncore.effects import Touch
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import UndefinedError, Violation
+from neuroncore.findings import Finding
 from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.undefined import carries, comes_by_element, defined
 from neuroncore.memory import window
@@ -24,7 +25,7 @@ from neuroncore.program.ir.binding import in_elements, machine_call, seen_as, sp
 from neuroncore.program.ir.nodes import Access, Allocate, Buffer, Call, Loop, Statement
 from neuroncore.program.ir.program import Program
 from neuroncore.program.ir.traversal import Ranges
-from neuroncore.program.verification.findings import Finding, found
+from neuroncore.program.verification.findings import found
 
 PLAYED_CALLS = 100_000
 PLAYED_BYTES = 1 << 28

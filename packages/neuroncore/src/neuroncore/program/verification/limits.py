@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 
 from neuroncore.errors import AccessError
+from neuroncore.findings import Finding
 from neuroncore.instructions import check
 from neuroncore.integers.affine import Affine
 from neuroncore.machine.core import NeuronCore
@@ -24,7 +25,7 @@ from neuroncore.program.ir.binding import (
 )
 from neuroncore.program.ir.nodes import Access, Buffer, Call
 from neuroncore.program.ir.traversal import Ranges
-from neuroncore.program.verification.findings import Finding, as_violation, found
+from neuroncore.program.verification.findings import as_violation, found
 from neuroncore.spec import Spec
 
 TRIED = 1 << 16

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from neuroncore.enums import MemorySpace
+from neuroncore.findings import Finding
 from neuroncore.memory import occupancy
 from neuroncore.memory.occupancy import covered, units_between, units_held
 from neuroncore.program.ir.nodes import Allocate, Buffer, Call, Loop, Statement
 from neuroncore.program.ir.program import Program
 from neuroncore.program.ir.traversal import accesses
-from neuroncore.program.verification.findings import Finding, found
+from neuroncore.program.verification.findings import found
 from neuroncore.targets import Target
 
 

@@ -17,6 +17,7 @@ from neuroncore.errors import (
     SignatureError,
     Violation,
 )
+from neuroncore.findings import Finding
 from neuroncore.instructions import INSTRUCTIONS, Operand
 from neuroncore.instructions._execute import is_beyond, too_large
 from neuroncore.machine.core import NeuronCore
@@ -24,7 +25,7 @@ from neuroncore.program.ir.binding import RULE, seen_as
 from neuroncore.program.ir.constants import is_turn
 from neuroncore.program.ir.nodes import Access, Allocate, Buffer, Call, Loop, Statement
 from neuroncore.program.ir.program import Program
-from neuroncore.program.verification.findings import Finding, as_violation, found
+from neuroncore.program.verification.findings import as_violation, found
 from neuroncore.source_location import Place
 from neuroncore.surface import VERSIONS
 from nki_dtypes import int32, uint32

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import LaunchError
+from neuroncore.findings import Finding
 from neuroncore.machine.core import NeuronCore
 from neuroncore.options import Options
 from neuroncore.program.ir.nodes import Call
 from neuroncore.program.ir.program import Program
 from neuroncore.program.ir.traversal import visit
 from neuroncore.program.verification.findings import (
-    Finding,
     as_violation,
     found,
     need_program,

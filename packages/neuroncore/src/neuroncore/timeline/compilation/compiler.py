@@ -9,6 +9,7 @@ import numpy as np
 from neuroncore.effects import Footprint, absolute
 from neuroncore.enums import DgeMode, Engine
 from neuroncore.errors import UnsupportedError, Violation
+from neuroncore.findings import Finding
 from neuroncore.instructions import Call as MachineCall
 from neuroncore.memory import Storage
 from neuroncore.program import (
@@ -21,7 +22,7 @@ from neuroncore.program import (
     calls,
 )
 from neuroncore.program.ir.effects import BoundEffect
-from neuroncore.program.verification.findings import Finding, found
+from neuroncore.program.verification.findings import found
 from neuroncore.timeline.compilation.call_demands import Described
 from neuroncore.timeline.compilation.loops import Body, as_one
 from neuroncore.timeline.compilation.optimizations import copies, dealt_out
