@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nki_migrate.facts.dialects import DEVICE_FUNCTIONS, ONLY_01, returns_its_result
 from nki_migrate.index import FileIndex, walk
 from nki_migrate.index.file import FunctionNode
-from nki_migrate.rewriting.operations.retained_calls import STAYING
+from nki_migrate.rewriting.operations.calls import STAYING
 from nki_migrate.rules import rewriting_rules
 from nki_migrate.settings.request import Request
 

@@ -6,18 +6,19 @@ import ast
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Index, Mask, Sym, Tensor, is_none
-from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
 from nki_migrate.rewriting.destinations.destination import (
+    Operand,
+    Result,
     destination,
     emit,
     temporary,
-    valid_limits,
+    valid_region,
 )
-from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.index_tensors import Region
+from nki_migrate.rewriting.operations.operators import copied
 from nki_migrate.rewriting.views.tensors import as_tensor
 from nki_migrate.rewriting.views.view_text import own_dtype
 from nki_migrate.rules.rule import Hooks
@@ -25,17 +26,17 @@ from nki_migrate.rules.rule import Hooks
 _ZERO = Sym.number(0)
 
 
-def rewrite_iota(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_iota(ctx: Context, site: CallSite) -> Tensor:
     """`nisa.iota(expr, dtype)`: the numbers of an index expression as a tile."""
-    without_mask(ctx, site)
+    _reject_mask(ctx, site)
     index = ctx.value_of(site.arguments["expr"])
     if not isinstance(index, Index) or len(index.extents) < 2:
         raise Cannot("NKI1191", "the numbers are not affine in index tensors", site.node)
     ctx.report("NKI1191", site.node, "`nisa.iota` takes a destination and a pattern")
     dtype = as_dtype(ctx, site.get("dtype"))
-    dst = destination(ctx, target, index.extents, dtype, "sbuf", site.node, hint="numbers")
-    arguments = affine_pattern(ctx, index, index.extents)
-    emit(ctx, "iota", dst, arguments, None, rank=len(index.extents))
+    result = Result(site.node, site.target, dtype, hint="numbers")
+    dst = destination(ctx, result, index.extents)
+    emit(ctx, "iota", dst, _affine_pattern(ctx, index, index.extents))
     return dst
 
 
@@ -46,19 +47,19 @@ def tile_of_numbers(ctx: Context, node: ast.AST, index: Index) -> Tensor:
     ctx.report("NKI1191", node, "an index expression as an operand is a tile of its numbers")
     whole = DType(f"{ctx.alias('nl')}.int32", "int32")
     dst = temporary(ctx, "numbers", index.extents, whole, "sbuf", node)
-    emit(ctx, "iota", dst, affine_pattern(ctx, index, index.extents), None, rank=len(index.extents))
+    emit(ctx, "iota", dst, _affine_pattern(ctx, index, index.extents))
     return dst
 
 
-def without_mask(ctx: Context, site: CallSite) -> None:
+def _reject_mask(ctx: Context, site: CallSite) -> None:
     node = site.get("mask")
     if node is not None and not is_none(ctx.value_of(node)):
         raise Cannot(Reason.OTHER_MASK, f"a mask on `{site.name}`", node)
 
 
-def affine_pattern(
+def _affine_pattern(
     ctx: Context, index: Index, shape: tuple[Sym, ...]
-) -> list[tuple[str, Tensor | str]]:
+) -> list[tuple[str, Operand]]:
     steps = dict(index.terms)
     pairs = [
         f"[{ctx.spell(steps.get(axis, _ZERO))}, {ctx.spell(size)}]"
@@ -78,9 +79,9 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-def rewrite_affine_select(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_affine_select(ctx: Context, site: CallSite) -> Tensor:
     """`nisa.affine_select(pred, tile, number)`: `L < R` is `L - R` compared with zero."""
-    without_mask(ctx, site)
+    _reject_mask(ctx, site)
     predicate = ctx.value_of(site.arguments["pred"])
     if not isinstance(predicate, Mask) or predicate.relation is None:
         raise Cannot("NKI1192", "the predicate is not one comparison of index tensors", site.node)
@@ -92,23 +93,23 @@ def rewrite_affine_select(ctx: Context, site: CallSite, target: Target | None) -
     if len(difference.extents) != len(tile.shape):
         raise Cannot("NKI1192", "predicate and tile have different numbers of axes", site.node)
     _check_extents(ctx, difference, tile, site)
-    limits = valid_limits(ctx, tile)
-    if any(axis > 0 for axis in limits):
+    region = valid_region(ctx, tile)
+    if any(axis > 0 for axis in region.limits):
         raise Cannot("NKI1192", "a tile that is filled in part along a free axis", site.node)
     ctx.report("NKI1192", site.node, "`nisa.affine_select` takes a destination and a pattern")
     dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, tile)
     if tile.buffer == "psum":  # 0.1 copied it first
-        tile = copy_into(ctx, site.node, tile, tile.dtype, None, None)
+        tile = copied(ctx, site.node, tile)
     assert tile.shape is not None
     other = text_of(ctx, _number(ctx, site))
-    dst = destination(ctx, target, tile.shape, dtype, "sbuf", site.node, hint="selected")
-    arguments: list[tuple[str, Tensor | str]] = [
-        *affine_pattern(ctx, difference, tile.shape),
+    dst = destination(ctx, Result(site.node, site.target, dtype, hint="selected"), tile.shape)
+    arguments = [
+        *_affine_pattern(ctx, difference, tile.shape),
         ("on_true_tile", tile),
         ("on_false_value", other),
         ("cmp_op", f"{ctx.alias('nl')}.{_COMPARISONS[operator]}"),
     ]
-    emit(ctx, "affine_select", dst, arguments, Region(limits, []), rank=len(tile.shape))
+    emit(ctx, "affine_select", dst, arguments, region)
     return dst
 
 
@@ -128,6 +129,6 @@ def _check_extents(ctx: Context, index: Index, tile: Tensor, site: CallSite) -> 
 
 
 HOOKS = {
-    "NKI1191": Hooks(calls={"nisa.iota": rewrite_iota}),
-    "NKI1192": Hooks(calls={"nisa.affine_select": rewrite_affine_select}),
+    "NKI1191": Hooks(calls={"nisa.iota": _rewrite_iota}),
+    "NKI1192": Hooks(calls={"nisa.affine_select": _rewrite_affine_select}),
 }

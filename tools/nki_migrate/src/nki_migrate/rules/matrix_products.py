@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
-from nki_migrate.facts.values import Tensor
+from nki_migrate.facts.values import Sym, Tensor
 from nki_migrate.rewriting.context.call_site import CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
+from nki_migrate.rewriting.destinations.destination import (
+    Result,
+    destination,
+    emit,
+    note_write,
+    temporary,
+    valid_limits,
+)
+from nki_migrate.rewriting.destinations.psum_accumulation import first_kind, is_sum
 from nki_migrate.rewriting.inference.observations import unlike_dtypes
-from nki_migrate.rewriting.operations.matmul import product_of, tile_operand, transpose
-from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rewriting.inference.promotion import float32
+from nki_migrate.rewriting.operations.instructions import flat_size
+from nki_migrate.rewriting.operations.operators import copied, copy_into
+from nki_migrate.rewriting.views.tensors import hint_of, tile_of
+from nki_migrate.rewriting.views.view_text import covers_tile, own_dtype, spell
 from nki_migrate.rules.rule import Hooks
 
+_Arguments = list[tuple[str, str]]
 # The one mode that kernels of 0.1 name (nki-samples, double_row_matmul), as 0.2 spells it
 _MODES = {"double_row_gen3": "double_row"}
 
 
-def rewrite_nc_matmul(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_nc_matmul(ctx: Context, site: CallSite) -> Tensor:
     """`nisa.nc_matmul(stationary, moving)` → `nisa.nc_matmul(dst, stationary, moving)`."""
-    stationary = tile_operand(ctx, site.get("stationary"), site)
-    moving = tile_operand(ctx, site.get("moving"), site)
-    if site.get("mask") is not None:
-        raise Cannot(Reason.PRODUCT_MASK, "a mask on a matrix product", site.node)
+    stationary, moving = _operand(ctx, site, "stationary"), _operand(ctx, site, "moving")
+    _reject_mask(site, "matrix product")
     extra = [
         (k, _mode(ctx, v) if k == "perf_mode" else text_of(ctx, v))
         for k, v in site.arguments.items()
         if k not in {"stationary", "moving", "mask"}
     ]
-    if site.get("perf_mode") is not None and (target is None or target.view is None):
-        raise Cannot(
-            Reason.RETURNED_VALUE, "a product in a mode of its own that gets no tile", site.node
-        )
-    return product_of(ctx, site, stationary, moving, target, extra)
+    if site.get("perf_mode") is not None and site.target.view is None:
+        text = "a product in a mode of its own that gets no tile"
+        raise Cannot(Reason.RETURNED_VALUE, text, site.node)
+    return _product(ctx, site, stationary, moving, extra)
 
 
 def _mode(ctx: Context, node: ast.expr) -> str:
@@ -47,56 +57,146 @@ def _mode(ctx: Context, node: ast.expr) -> str:
     return f"{ctx.alias('nisa')}.matmul_perf_mode.{mode}"
 
 
-def rewrite_nc_transpose(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_nl_matmul(ctx: Context, site: CallSite) -> Tensor:
+    """`nl.matmul(x, y, transpose_x)`: without `transpose_x` a transpose comes first."""
+    ctx.report("NKI1230", site.node, "`nl.matmul` is nc_matmul, which takes x transposed")
+    x, y = _operand(ctx, site, "x"), _operand(ctx, site, "y")
+    _reject_mask(site, "matrix product")
+    flag = site.get("transpose_x")
+    if flag is not None and not isinstance(flag, ast.Constant):
+        raise Cannot("NKI1230", "`transpose_x` is not a literal", flag)
+    if not site.is_set("transpose_x"):
+        transposed = _transposed(ctx, x, Result(site.node), [])
+        x = copy_into(ctx, transposed, Result(site.node, dtype=x.dtype, hint="sbuf"))
+    return _product(ctx, site, x, y, [])
+
+
+def _rewrite_nl_transpose(ctx: Context, site: CallSite) -> Tensor:
+    """`nl.transpose(x)`: through PSUM into SBUF."""
+    ctx.report("NKI1231", site.node, "`nl.transpose` is nc_transpose into PSUM and a copy")
+    data = _operand(ctx, site, "x")
+    dtype = as_dtype(ctx, site.get("dtype")) or data.dtype
+    transposed = _transposed(ctx, data, Result(site.node), [])
+    return copy_into(ctx, transposed, Result(site.node, site.target, dtype))
+
+
+def _rewrite_nc_transpose(ctx: Context, site: CallSite) -> Tensor:
     """`nisa.nc_transpose(data)`: the tensor engine writes PSUM, in the dtype of its input."""
-    data = tile_operand(ctx, site.get("data"), site)
-    if site.get("mask") is not None:
-        raise Cannot(Reason.PRODUCT_MASK, "a mask on a transpose", site.node)
+    data = _operand(ctx, site, "data")
+    _reject_mask(site, "transpose")
     ctx.report("NKI1195", site.node, "`nisa.nc_transpose` writes to a destination in PSUM")
     extra = [(k, text_of(ctx, v)) for k, v in site.arguments.items() if k == "engine"]
     dtype = as_dtype(ctx, site.get("dtype"))
     same = dtype is None or data.dtype is None or dtype.key == data.dtype.key
-    direct = target is None or target.view is None or target.view.buffer == "psum"
-    if target is not None and target.view is not None and direct:
-        direct = not unlike_dtypes(ctx, own_dtype(ctx, target.view), own_dtype(ctx, data))
-    if same and direct:
-        return transpose(ctx, site, data, target, extra)
-    transposed = transpose(ctx, site, data, None, extra)
-    return copy_into(ctx, site.node, transposed, dtype or data.dtype, None, target)
+    if same and _takes_transpose(ctx, site.target, data):
+        return _transposed(ctx, data, Result(site.node, site.target), extra)
+    transposed = _transposed(ctx, data, Result(site.node), extra)
+    return copy_into(ctx, transposed, Result(site.node, site.target, dtype or data.dtype))
 
 
-def rewrite_nl_matmul(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
-    """`nl.matmul(x, y, transpose_x)`: without `transpose_x` a transpose comes first."""
-    ctx.report("NKI1230", site.node, "`nl.matmul` is nc_matmul, which takes x transposed")
-    x, y = tile_operand(ctx, site.get("x"), site), tile_operand(ctx, site.get("y"), site)
+def _takes_transpose(ctx: Context, target: Target, data: Tensor) -> bool:
+    view = target.view
+    if view is None:
+        return True
+    is_psum = view.buffer == "psum"
+    return is_psum and not unlike_dtypes(ctx, own_dtype(ctx, view), own_dtype(ctx, data))
+
+
+def _operand(ctx: Context, site: CallSite, name: str) -> Tensor:
+    tensor = tile_of(ctx, site, name)
+    if tensor is None:
+        text = "an operand of the product is not known to be a tile"
+        raise Cannot(Reason.RETURNED_VALUE, text, site.get(name) or site.node)
+    return tensor
+
+
+def _reject_mask(site: CallSite, what: str) -> None:
     if site.get("mask") is not None:
-        raise Cannot(Reason.PRODUCT_MASK, "a mask on a matrix product", site.node)
-    flag = site.get("transpose_x")
-    if flag is not None and not isinstance(flag, ast.Constant):
-        raise Cannot("NKI1230", "`transpose_x` is not a literal", flag)
-    if flag is None or not flag.value:  # type: ignore[union-attr]
-        x = _transpose_to_sbuf(ctx, site, x)
-    return product_of(ctx, site, x, y, target, [])
+        raise Cannot(Reason.PRODUCT_MASK, f"a mask on a {what}", site.node)
 
 
-def _transpose_to_sbuf(ctx: Context, site: CallSite, data: Tensor) -> Tensor:
-    """The transposed tile as a matmul operand."""
-    transposed = transpose(ctx, site, data, None, [])
-    return copy_into(ctx, site.node, transposed, data.dtype, None, None, hint="sbuf")
+def _on_sbuf(ctx: Context, tile: Tensor, node: ast.AST) -> Tensor:
+    return copied(ctx, node, tile) if tile.buffer == "psum" else tile
 
 
-def rewrite_nl_transpose(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
-    """`nl.transpose(x)`: through PSUM into SBUF."""
-    ctx.report("NKI1231", site.node, "`nl.transpose` is nc_transpose into PSUM and a copy")
-    data = tile_operand(ctx, site.get("x"), site)
-    dtype = as_dtype(ctx, site.get("dtype")) or data.dtype
-    transposed = transpose(ctx, site, data, None, [])
-    return copy_into(ctx, site.node, transposed, dtype, None, target)
+def _product(
+    ctx: Context, site: CallSite, stationary: Tensor, moving: Tensor, extra: _Arguments
+) -> Tensor:
+    node, view = site.node, site.target.view
+    stationary, moving = (_on_sbuf(ctx, t, node) for t in (stationary, moving))
+    shape = (flat_size(stationary), flat_size(moving))
+    if view is not None and not _writes_directly(ctx, view, site.target):
+        text = "a product that replaces what its tile holds gets a tile of its own"
+        ctx.report(Reason.ASSIGNED_PRODUCT, node, text)
+        dtype = own_dtype(ctx, view) if view.buffer == "psum" else float32(ctx)
+        dst = temporary(ctx, "product", shape, dtype, "psum", node)
+        _emit(ctx, dst, stationary, moving, extra)
+        emit(ctx, "tensor_copy", view, [("src", dst)])
+        return view
+    if view is None:
+        text = "`nisa.nc_matmul` writes to a destination in PSUM"
+        ctx.report(Reason.RETURNED_VALUE, node, text)
+    result = Result(node, site.target, float32(ctx), hint="product")
+    dst = destination(ctx, result, shape, "psum")
+    _emit(ctx, dst, stationary, moving, extra)
+    return dst
+
+
+def _writes_directly(ctx: Context, view: Tensor, target: Target) -> bool:
+    """Whether the product may go straight to the view (trap T4).
+
+    Adding may; assigning may to PSUM that is fresh in this iteration and has not been written.
+    """
+    storage = view.storage
+    is_fresh = storage.loops == ctx.loops and not storage.written
+    return view.buffer == "psum" and (target.accumulate or (is_fresh and is_sum(ctx, storage)))
+
+
+def _emit(ctx: Context, dst: Tensor, stationary: Tensor, moving: Tensor, extra: _Arguments) -> None:
+    """The call; a partly filled contraction axis is cut on both operands (trap T5)."""
+    left, right = valid_limits(ctx, stationary), valid_limits(ctx, moving)
+    rows = {k: v for k, v in (left | right).items() if k == 0}
+    cuts = {0: left[1]} if 1 in left and len(stationary.shape or ()) == 2 else {}
+    cuts |= {1: right[1]} if 1 in right and len(moving.shape or ()) == 2 else {}
+    ctx.use(stationary, "op")
+    ctx.use(moving, "op")
+    ctx.use(dst, "product")
+    is_whole = not cuts and covers_tile(ctx, dst)
+    ctx.wrote(dst.storage, first_kind(ctx, dst.storage, is_whole=is_whole))
+    arguments = [
+        ("dst", spell(ctx, dst, cuts)),
+        ("stationary", spell(ctx, stationary, {**rows, **_free(left)})),
+        ("moving", spell(ctx, moving, {**rows, **_free(right)})),
+        *extra,
+    ]
+    ctx.emit_call("nc_matmul", arguments)
+    note_write(ctx, dst, cuts, "product")
+
+
+def _free(limits: dict[int, Sym]) -> dict[int, Sym]:
+    return {k: v for k, v in limits.items() if k > 0}
+
+
+def _transposed(ctx: Context, data: Tensor, result: Result, extra: _Arguments) -> Tensor:
+    """`nisa.nc_transpose(dst, data)`."""
+    data = _on_sbuf(ctx, data, result.node)
+    if data.shape is None:
+        raise Cannot(Reason.TRANSPOSE, "a transpose of a tile of unknown shape", result.node)
+    hint = hint_of(data, "T") if data.dims is None else "transposed"
+    result = replace(result, dtype=data.dtype, hint=hint)
+    dst = destination(ctx, result, (flat_size(data), data.shape[0]), "psum")
+    limits = valid_limits(ctx, data)
+    swapped = {1 - a: n for a, n in limits.items() if a < 2} if len(data.shape) == 2 else {}
+    ctx.use(data, "op")
+    arguments = [("dst", spell(ctx, dst, swapped)), ("data", spell(ctx, data, limits)), *extra]
+    ctx.emit_call("nc_transpose", arguments)
+    note_write(ctx, dst, swapped, "other")
+    return dst
 
 
 HOOKS = {
-    "NKI1182": Hooks(calls={"nisa.nc_matmul": rewrite_nc_matmul}),
-    "NKI1195": Hooks(calls={"nisa.nc_transpose": rewrite_nc_transpose}),
-    "NKI1230": Hooks(calls={"nl.matmul": rewrite_nl_matmul}),
-    "NKI1231": Hooks(calls={"nl.transpose": rewrite_nl_transpose}),
+    "NKI1182": Hooks(calls={"nisa.nc_matmul": _rewrite_nc_matmul}),
+    "NKI1195": Hooks(calls={"nisa.nc_transpose": _rewrite_nc_transpose}),
+    "NKI1230": Hooks(calls={"nl.matmul": _rewrite_nl_matmul}),
+    "NKI1231": Hooks(calls={"nl.transpose": _rewrite_nl_transpose}),
 }

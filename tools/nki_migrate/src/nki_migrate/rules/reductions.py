@@ -3,95 +3,83 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import replace
 
-from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Sym, Tensor
 from nki_migrate.rewriting.context.call_site import CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import as_dtype, text_of
 from nki_migrate.rewriting.destinations.destination import (
+    Result,
     cut,
     destination,
     mask_region,
     note_write,
+    result_of,
     valid_limits,
+    valid_region,
 )
 from nki_migrate.rewriting.inference.promotion import float32, is_truth, reject_truth_values
 from nki_migrate.rewriting.operations.instructions import axes_of, product, reduced_shape
 from nki_migrate.rewriting.operations.operator_names import operator_text
 from nki_migrate.rewriting.operations.operators import binary, two_tiles
-from nki_migrate.rewriting.views.index_tensors import Region
-from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.tensors import as_tensor, hint_of, rank_of, tile_of
 from nki_migrate.rewriting.views.view_text import own_dtype, spell, storage_dims
 from nki_migrate.rules.rule import Hooks
 
-_OPERATORS = {"sum": "add", "max": "maximum", "min": "minimum", "prod": "multiply"}
+_OPERATORS = {
+    "nl.sum": "add", "nl.max": "maximum", "nl.min": "minimum", "nl.prod": "multiply",
+}  # fmt: skip
 
 
-def _rewrite(op: str) -> Callable[[Context, CallSite, Target | None], Tensor]:
+def _rewrite(ctx: Context, site: CallSite) -> Tensor:
     """NKI1228: `nl` reductions are `nisa.tensor_reduce`."""
+    op = _OPERATORS[site.name]
+    ctx.report("NKI1228", site.node, f"`{site.name}` is tensor_reduce with `nl.{op}`")
+    data = _operand(ctx, site)
+    result = result_of(ctx, site, data.shape)
+    return _reduced(ctx, site, op, data, replace(result, dtype=result.dtype or data.dtype))
 
-    def rewrite(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
-        ctx.report("NKI1228", site.node, f"`{site.name}` is tensor_reduce with `nl.{op}`")
-        return reduce_tile(ctx, site, op, target)
 
-    return rewrite
-
-
-def reduce_tile(
-    ctx: Context, site: CallSite, op: str, target: Target | None, dtype: DType | None = None
-) -> Tensor:
+def _reduced(ctx: Context, site: CallSite, op: str, data: Tensor, result: Result) -> Tensor:
     """`nisa.tensor_reduce(dst, op, data, axis)`; a mask cuts the data, its rows also the result."""
-    data = reduced_operand(ctx, site)
-    region = mask_region(ctx, site, data.shape) or Region(valid_limits(ctx, data), [])
+    region = result.region or valid_region(ctx, data)
     shown, place = _reduced_axes_last(ctx, site, data)
-    keepdims = _flag(site, "keepdims")
-    axis = site.get("axis")
+    keepdims, axis = site.is_set("keepdims"), site.get("axis")
     shape = reduced_shape(ctx, data, axis, keepdims, site.node)
-    dtype = dtype or as_dtype(ctx, site.get("dtype")) or data.dtype
-    if op == "add" and is_truth(data.dtype) and is_truth(dtype):
+    if op == "add" and is_truth(data.dtype) and is_truth(result.dtype):
         op = "maximum"  # a sum of truth values is a truth value in 0.1: whether any holds
-    hint = f"{data.storage.name}_{site.name[3:]}" if data.dims is None else site.name[3:]
-    whole = not region.guards and not region.limits
-    dst = destination(ctx, target, shape, dtype, "sbuf", site.node, hint=hint, computes=whole)
-    rank = len(data.shape) if data.shape is not None else 2
-    rows = {a: n for a, n in region.limits.items() if a == 0}
-    limits = cut(data, region.limits, rank)
+    result = replace(result, hint=hint_of(data, site.name[3:]))
+    dst = destination(ctx, result, shape, computes=region.is_everywhere)
+    limits = cut(data, region.limits, rank_of(data))
     ctx.use(data, "op")
     assert axis is not None
     arguments = [
-        ("dst", spell(ctx, dst, rows)),
+        ("dst", spell(ctx, dst, region.rows)),
         ("op", f"{ctx.alias('nl')}.{op}"),
         ("data", spell(ctx, shown, {place[a]: n for a, n in limits.items()})),
         ("axis", text_of(ctx, axis) if shown is data else _last_axes(ctx, axis, data, site.node)),
     ]
     if keepdims and shown is data:
         arguments.append(("keepdims", "True"))
-    ctx.emit_call(f"{ctx.alias('nisa')}.tensor_reduce", arguments, region.guards)
-    note_write(ctx, dst, rows, "other")
+    ctx.emit_call("tensor_reduce", arguments, region.guards)
+    note_write(ctx, dst, region.rows, "other")
     return dst
 
 
-def reduced_operand(ctx: Context, site: CallSite) -> Tensor:
-    node = site.get("x")
-    data = as_tensor(ctx, ctx.value_of(node)) if node is not None else None
+def _operand(ctx: Context, site: CallSite) -> Tensor:
+    data = tile_of(ctx, site, "x")
     if data is None:
-        raise Cannot("NKI1228", "what is reduced is not known to be a tile", node or site.node)
+        node = site.get("x") or site.node
+        raise Cannot("NKI1228", "what is reduced is not known to be a tile", node)
     return data
-
-
-def _flag(site: CallSite, name: str) -> bool:
-    node = site.get(name)
-    return isinstance(node, ast.Constant) and bool(node.value)
 
 
 def _reduced_axes_last(ctx: Context, site: CallSite, data: Tensor) -> tuple[Tensor, dict[int, int]]:
     """The machine reduces the last free axes only: others are moved there by the access pattern."""
     axes = axes_of(ctx, site.get("axis"), data, site.node)
-    rank = len(data.shape) if data.shape is not None else 2
+    rank = rank_of(data)
     order = [*(a for a in range(rank) if a not in axes), *sorted(axes)]
     place = {a: i for i, a in enumerate(order)}
     if order == list(range(rank)):
@@ -110,20 +98,20 @@ def _last_axes(ctx: Context, axis: ast.expr, data: Tensor, node: ast.AST) -> str
     return f"[{', '.join(str(a) for a in range(rank - count, rank))}]"
 
 
-def rewrite_mean(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_mean(ctx: Context, site: CallSite) -> Tensor:
     """`nl.mean(x, axis)`: the sum in float32, then 1 / n."""
     ctx.report("NKI1229", site.node, "`nl.mean` is a sum and a multiplication")
-    data = reduced_operand(ctx, site)
+    data = _operand(ctx, site)
     if data.shape is None or mask_region(ctx, site, data.shape) or valid_limits(ctx, data):
         raise Cannot("NKI1229", "a mean over a tile of unknown or partly filled shape", site.node)
     axes = axes_of(ctx, site.get("axis"), data, site.node)
     count = product(tuple(s for i, s in enumerate(data.shape) if i in axes))
-    total = reduce_tile(ctx, site, "add", None, dtype=float32(ctx))
+    total = _reduced(ctx, site, "add", data, Result(site.node, dtype=float32(ctx)))
     dtype = as_dtype(ctx, site.get("dtype"))
     reject_truth_values(own_dtype(ctx, data), dtype, "the mean", site.node, "NKI1229")
-    dtype = dtype or data.dtype
+    result = Result(site.node, site.target, dtype or data.dtype)
     factor = Sym(count.poly, f"1.0 / {ctx.spell(count, 3)}", 2, is_float=True)
-    return binary(ctx, site.node, "multiply", total, factor, dtype, None, target)
+    return binary(ctx, "multiply", total, factor, result)
 
 
 def _message(canonical: str) -> str:
@@ -134,9 +122,9 @@ _KNOWN = {"x", "op", "loop_indices", "dtype", "mask", "name"}
 _RULE = "NKI1253"
 
 
-def rewrite_loop_reduce(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_loop_reduce(ctx: Context, site: CallSite) -> Tensor:
     """`t[…] = nl.loop_reduce(x, np.add, loop_indices=[i])` → `t[…] = x + t[…]`."""
-    view = target.view if target is not None else None
+    view = site.target.view
     x = as_tensor(ctx, ctx.value_of(site.arguments["x"]))
     op = site.get("op")
     if view is None or x is None or op is None:
@@ -153,7 +141,7 @@ def rewrite_loop_reduce(ctx: Context, site: CallSite, target: Target | None) -> 
     name = operator_text(ctx, op).rpartition(".")[2]
     ctx.report(_RULE, site.node, f"the destination is the other operand: `{name}` in place")
     ctx.use(x, "op")
-    return two_tiles(ctx, site.node, name, x, view, own, None, Target(view=view))
+    return two_tiles(ctx, name, x, view, Result(site.node, Target(view=view), own))
 
 
 def _is_set_before(ctx: Context, node: ast.expr) -> bool:
@@ -178,7 +166,7 @@ def _is_set_before(ctx: Context, node: ast.expr) -> bool:
 
 
 HOOKS = {
-    "NKI1228": Hooks(calls={f"nl.{name}": _rewrite(op) for name, op in _OPERATORS.items()}),
-    "NKI1229": Hooks(calls={"nl.mean": rewrite_mean}, message=_message),
-    "NKI1253": Hooks(calls={"nl.loop_reduce": rewrite_loop_reduce}),
+    "NKI1228": Hooks(calls=dict.fromkeys(_OPERATORS, _rewrite)),
+    "NKI1229": Hooks(calls={"nl.mean": _rewrite_mean}, message=_message),
+    "NKI1253": Hooks(calls={"nl.loop_reduce": _rewrite_loop_reduce}),
 }

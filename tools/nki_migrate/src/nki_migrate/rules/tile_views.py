@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
-from nki_migrate.rewriting.destinations.destination import mask_region
+from nki_migrate.rewriting.destinations.destination import Result, result_of
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.inference.observations import guard, seen_one, seen_same
 from nki_migrate.rewriting.operations.broadcasting import broadcast_partitions
@@ -77,7 +78,7 @@ def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym,
     return Tensor(tile.storage, shape, kept)
 
 
-def rewrite_broadcast_to(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_broadcast_to(ctx: Context, site: CallSite) -> Tensor:
     """`nl.broadcast_to(x, shape=…)`: a tile of its own (NKI1235)."""
     tile = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
     shape_node = site.get("shape")
@@ -91,20 +92,20 @@ def rewrite_broadcast_to(ctx: Context, site: CallSite, target: Target | None) ->
     ctx.report("NKI1235", site.node, "a broadcast is a copy of a view")
     wide = broadcast_to(ctx, site.node, tile, sizes if len(sizes) == len(items) else None)
     dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, tile)
-    return copy_into(ctx, site.node, wide, dtype, None, target, hint="broadcast")
+    return copy_into(ctx, wide, Result(site.node, site.target, dtype, hint="broadcast"))
 
 
-def _broadcast(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+def _broadcast(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value:
     return broadcast_to(ctx, node, _tensor(ctx, base, node), _shape(ctx, node))
 
 
-def _astype(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+def _astype(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value:
     ctx.report("NKI1162", node, "`.astype` is a copy into a tile of that dtype")
     dtype = as_dtype(ctx, node.args[0] if node.args else None)
-    return copy_into(ctx, node, _tensor(ctx, base, node), dtype, None, target, hint="cast")
+    return copy_into(ctx, _tensor(ctx, base, node), Result(node, target, dtype, hint="cast"))
 
 
-def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -> Value:
+def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target) -> Value:
     """0.2 has `.reshape`; in HBM the storage under it stays the same."""
     tensor = _tensor(ctx, base, node)
     shape = _shape(ctx, node)
@@ -124,15 +125,14 @@ def _reshape(ctx: Context, node: ast.Call, base: Value, target: Target | None) -
     return Tensor(storage, shape)
 
 
-def rewrite_copy(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_copy(ctx: Context, site: CallSite) -> Tensor:
     """`nl.copy(x, dtype)` → `nisa.tensor_copy`; no copy of a copy into the same place."""
     source = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
     if source is None:
         raise Cannot("NKI1232", "what is copied is not known to be a tile", site.node)
     ctx.report("NKI1232", site.node, "`nl.copy` is tensor_copy")
-    region = mask_region(ctx, site, source.shape)
-    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
-    return copy_into(ctx, site.node, source, dtype, region, target)
+    result = result_of(ctx, site, source.shape)
+    return copy_into(ctx, source, replace(result, dtype=result.dtype or own_dtype(ctx, source)))
 
 
 HOOKS = {
@@ -143,6 +143,6 @@ HOOKS = {
             "reshape": _reshape,
         }
     ),
-    "NKI1232": Hooks(calls={"nl.copy": rewrite_copy}),
-    "NKI1235": Hooks(calls={"nl.broadcast_to": rewrite_broadcast_to}),
+    "NKI1232": Hooks(calls={"nl.copy": _rewrite_copy}),
+    "NKI1235": Hooks(calls={"nl.broadcast_to": _rewrite_broadcast_to}),
 }

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.values import Const, Parameter, Storage, Sym, Tensor, Unknown, Value
-from nki_migrate.rewriting.context.call_site import DONE, CallSite, Target
+from nki_migrate.rewriting.context.call_site import DONE, NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.mutable_parameters import is_in_out
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import (
+    Result,
     cut,
     destination,
     emit,
     mask_region,
     note_write,
+    result_of,
     temporary,
     valid_limits,
     whole_shape,
@@ -25,18 +28,20 @@ from nki_migrate.rewriting.destinations.destination import (
 from nki_migrate.rewriting.expressions.results import makes_tile, value_into
 from nki_migrate.rewriting.operations.operator_names import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into
-from nki_migrate.rewriting.views.index_tensors import Region
-from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region
+from nki_migrate.rewriting.views.tensors import as_tensor, rank_of, tile_of
 from nki_migrate.rewriting.views.view_text import own_dtype, spell
 from nki_migrate.rules.rule import Hooks
 
+_ONE = Sym.number(1)
 
-def _rewrite(ctx: Context, site: CallSite, target: Target | None) -> Value:
+
+def _rewrite_identity(ctx: Context, site: CallSite) -> Value:
     """The statement stays; what 0.1 had in HBM and loaded is on chip already."""
     node = site.get("n")
     size = as_number(ctx, ctx.value_of(node)) if node is not None else None
     dtype = as_dtype(ctx, site.get("dtype")) or DType(f"{ctx.alias('nl')}.uint8", "uint8")
-    named = target.name if target is not None and target.view is None else None
+    named = site.target.name if site.target.view is None else None
     if size is None or named is None or not isinstance(ctx.index.parent(site.node), ast.Assign):
         return Unknown(text_of(ctx, site.node))
     ctx.kept.add(site.node)
@@ -47,17 +52,16 @@ def _rewrite(ctx: Context, site: CallSite, target: Target | None) -> Value:
     return Tensor(storage, storage.shape)
 
 
-def use_resident(ctx: Context, site: CallSite, source: Tensor, target: Target | None) -> Tensor:
+def _use_resident(ctx: Context, site: CallSite, source: Tensor) -> Tensor:
     """A constant that is on chip from 0.2 on needs no load; a tile that changes is a copy."""
     ctx.report("NKI1146", site.node, f"`{source.storage.name}` is on chip: no load")
-    region = mask_region(ctx, site, source.shape)
-    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
-    name = target.name if target is not None else None
-    plain = region is None and dtype.key == own_dtype(ctx, source).key
+    result, own = result_of(ctx, site, source.shape), own_dtype(ctx, source)
+    name = site.target.name
+    plain = result.region is None and (result.dtype or own).key == own.key
     if plain and name is not None and not _changes(ctx, {name, source.storage.name}):
         ctx.aliased.add(source.storage.site)
         return source
-    return copy_into(ctx, site.node, source, dtype, region, target)
+    return copy_into(ctx, source, replace(result, dtype=result.dtype or own))
 
 
 def _changes(ctx: Context, names: set[str]) -> bool:
@@ -83,37 +87,33 @@ def _changes(ctx: Context, names: set[str]) -> bool:
     return False
 
 
-_ONE = Sym.number(1)
-
-
-def rewrite_load(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_load(ctx: Context, site: CallSite) -> Tensor:
     """`x = nl.load(src)` → an SBUF tile of the access's shape and `nisa.dma_copy`."""
     source = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
     if source is None:
         raise Cannot("NKI1133", "the source of the load is not known to be a tensor", site.node)
     if source.storage.is_resident:
-        return use_resident(ctx, site, source, target)
+        return _use_resident(ctx, site, source)
     if source.buffer in {"sbuf", "psum"}:
         raise Cannot("NKI1133", f"`{source.storage.name}` is not in HBM", site.node)
-    if source.shape is not None and len(source.shape) == 1:
-        source = replace(source, shape=(*source.shape, _ONE)) if source.dims else source
+    if source.shape is not None and len(source.shape) == 1 and source.dims:
+        source = replace(source, shape=(*source.shape, _ONE))
     region = mask_region(ctx, site, source.shape)
     ctx.report("NKI1133", site.node, "a load is an allocation and a DMA")
     dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
-    hint = f"{source.storage.name}_tile"
-    view = target.view if target else None
+    hint, view = f"{source.storage.name}_tile", site.target.view
+    result = Result(site.node, site.target, dtype, region, hint=hint)
     if view is not None and view.buffer == "psum":
         staged = temporary(ctx, hint, whole_shape(ctx, source), dtype, "sbuf", site.node)
-        _dma(ctx, staged, source, region)
-        return copy_into(ctx, site.node, staged, dtype, region, target)
-    shape = "" if view is not None else _tile_shape(ctx, source)
-    dst = destination(ctx, target, shape, dtype, "sbuf", site.node, hint=hint)
+        _fill(ctx, staged, source, region)
+        return copy_into(ctx, staged, replace(result, hint=""))
+    dst = destination(ctx, result, "" if view is not None else _tile_shape(ctx, source))
     if dst.dims is None and region is None and view is None:
         dst.storage.loaded_from = source
         if ctx.before.uses.get(ctx.site(site.node)) == {"broadcast"}:
             ctx.out.pop()  # every use reads the row from HBM again
             return dst
-    _dma(ctx, dst, source, region)
+    _fill(ctx, dst, source, region)
     return dst
 
 
@@ -123,58 +123,54 @@ def _tile_shape(ctx: Context, source: Tensor) -> tuple[Sym, ...] | str:
     return (*shape, _ONE) if isinstance(shape, tuple) and len(shape) == 1 else shape
 
 
-def _dma(ctx: Context, dst: Tensor, source: Tensor, region: Region | None) -> None:
-    limits = region.limits if region else {}
-    rank = len(source.shape) if source.shape is not None else 2
+def _fill(ctx: Context, dst: Tensor, source: Tensor, region: Region | None) -> None:
+    region = region or EVERYWHERE
     ctx.use(source, "op")
-    arguments = [
-        ("dst", spell(ctx, dst, cut(dst, limits, rank))),
-        ("src", spell(ctx, source, cut(source, limits, rank))),
-    ]
-    ctx.emit_call(f"{ctx.alias('nisa')}.dma_copy", arguments, region.guards if region else [])
-    note_write(ctx, dst, limits, "other")
+    text = spell(ctx, dst, cut(dst, region.limits, region.rank))
+    _dma(ctx, dst, text, source, region)
 
 
-def rewrite_store(ctx: Context, site: CallSite, target: Target | None) -> Value:
+def _dma(
+    ctx: Context,
+    dst: Tensor,
+    text: str,
+    source: Tensor,
+    region: Region,
+    others: Sequence[tuple[str, str]] = (),
+) -> None:
+    """`nisa.dma_copy(dst, src)`."""
+    limits = cut(source, region.limits, region.rank)
+    arguments = [("dst", text), ("src", spell(ctx, source, limits)), *others]
+    ctx.emit_call("dma_copy", arguments, region.guards)
+    note_write(ctx, dst, region.limits, "other")
+
+
+def _rewrite_store(ctx: Context, site: CallSite) -> Value:
     """`nl.store(dst, value)` → `nisa.dma_copy`; a PSUM value goes through SBUF."""
-    destination_node = site.get("dst")
-    value_node = site.get("value")
-    if destination_node is None or value_node is None:
-        raise Cannot("NKI1134", "a store without destination or value", site.node)
-    dst = as_tensor(ctx, ctx.value_of(destination_node))
+    node, value_node = site.node, site.get("value")
+    if site.get("dst") is None or value_node is None:
+        raise Cannot("NKI1134", "a store without destination or value", node)
+    dst = tile_of(ctx, site, "dst")
     if dst is None:
-        raise Cannot(
-            "NKI1134", "the destination of the store is not known to be a tensor", site.node
-        )
+        raise Cannot("NKI1134", "the destination of the store is not known to be a tensor", node)
     _reject_parameters(ctx, dst, site)
     dtype = own_dtype(ctx, dst)
     value = _stored_value(ctx, site, value_node, dst, dtype)
     region = mask_region(ctx, site, dst.shape)
-    ctx.report("NKI1134", site.node, "a store is a DMA")
+    ctx.report("NKI1134", node, "a store is a DMA")
     if value.buffer == "psum":
-        ctx.report(
-            "NKI1134", site.node, "DMA does not read PSUM: the value is copied to SBUF first"
-        )
-        value = copy_into(
-            ctx, site.node, value, dtype, _value_region(ctx, value, region), None, "sbuf"
-        )
+        message = "DMA does not read PSUM: the value is copied to SBUF first"
+        ctx.report("NKI1134", node, message)
+        part = _value_region(ctx, value, region)
+        value = copy_into(ctx, value, Result(node, dtype=dtype, region=part, hint="sbuf"))
     use = f"store:{dtype.key}:{dtype.text}"
     ctx.use(value, use)
     ctx.seen.stored[use] = dtype
-    limits = region.limits if region else {}
-    rank = len(dst.shape) if dst.shape is not None else 2
-    if limits and value.shape is not None and dst.shape is not None and len(value.shape) != rank:
-        raise Cannot(
-            Reason.RECTANGULAR_MASK,
-            "a masked store whose two sides have different ranks",
-            site.node,
-        )
-    arguments = [
-        ("dst", spell(ctx, dst, limits)),
-        ("src", spell(ctx, value, cut(value, limits, rank))),
-    ]
-    ctx.emit_call(f"{ctx.alias('nisa')}.dma_copy", arguments, region.guards if region else [])
-    note_write(ctx, dst, limits, "other")
+    region = region or EVERYWHERE
+    if region.limits and value.shape is not None and len(value.shape) != region.rank:
+        text = "a masked store whose two sides have different ranks"
+        raise Cannot(Reason.RECTANGULAR_MASK, text, node)
+    _dma(ctx, dst, spell(ctx, dst, region.limits), value, region)
     return DONE
 
 
@@ -196,10 +192,7 @@ def _stored_value(
     ctx: Context, site: CallSite, node: ast.expr, dst: Tensor, dtype: DType
 ) -> Tensor:
     """The value as a tile; an expression gets a temporary named after the destination."""
-
-    name = None
-    if makes_tile(ctx, node):
-        name = ctx.fresh_name(f"{dst.storage.name}_tile")
+    name = ctx.fresh_name(f"{dst.storage.name}_tile") if makes_tile(ctx, node) else None
     value = value_into(ctx, node, Target(name=name)) if name else ctx.value_of(node)
     tensor = as_tensor(ctx, value)
     if tensor is not None:
@@ -209,55 +202,47 @@ def _stored_value(
     if number is None or dst.shape is None or left:
         raise Cannot("NKI1134", "the stored value is not known to be a tile", node)
     tile = temporary(ctx, f"{dst.storage.name}_tile", dst.shape, dtype, "sbuf", site.node)
-    emit(ctx, "memset", tile, [("value", text_of(ctx, node))], None, rank=2)
+    emit(ctx, "memset", tile, [("value", text_of(ctx, node))])
     return tile
 
 
 def _value_region(ctx: Context, value: Tensor, region: Region | None) -> Region | None:
     if region is None:
         return None
-    return Region(region.limits or valid_limits(ctx, value), region.guards)
+    return replace(region, limits=region.limits or valid_limits(ctx, value), rank=rank_of(value))
 
 
-def rewrite_dma_copy(ctx: Context, site: CallSite, target: Target | None) -> Value:
+def _rewrite_dma_copy(ctx: Context, site: CallSite) -> Value:
     """`nisa.dma_copy(dst=…, src=…)`: only its operands' subscripts and mask change."""
     if site.node.args:
         text = "operands by position: 0.1 took the source first, later versions the destination"
         raise Cannot("NKI1276", f"{text}; name them", site.node)
-    dst_node, src_node = site.get("dst"), site.get("src")
-    if dst_node is None or src_node is None:
+    if site.get("dst") is None or site.get("src") is None:
         raise Cannot("NKI1276", "a dma_copy without dst or src", site.node)
-    dst, src = (as_tensor(ctx, ctx.value_of(n)) for n in (dst_node, src_node))
-    if (dst is None or src is None) and "mask" not in site.arguments:
-        return Const(None, "as it is")  # already 0.2's form
+    dst, src = tile_of(ctx, site, "dst"), tile_of(ctx, site, "src")
     if dst is None or src is None:
+        if "mask" not in site.arguments:
+            return Const(None, "as it is")  # already 0.2's form
         raise Cannot("NKI1276", "an operand of dma_copy is not known to be a tensor", site.node)
-    region = mask_region(ctx, site, dst.shape)
+    region = mask_region(ctx, site, dst.shape) or EVERYWHERE
     ctx.report("NKI1276", site.node, "the operands of dma_copy are slices, without a mask")
-    limits = region.limits if region else {}
-    rank = len(dst.shape) if dst.shape is not None else 2
     ctx.use(src, "op")
-    arguments = [
-        ("dst", spell(ctx, dst, limits)),
-        ("src", spell(ctx, src, cut(src, limits, rank))),
-    ]
-    others = {k: v for k, v in site.arguments.items() if k not in {"dst", "src", "mask"}}
-    arguments += [
+    text = spell(ctx, dst, region.limits)
+    others = [
         (k, operator_text(ctx, v) if k == "dst_rmw_op" else text_of(ctx, v))
-        for k, v in others.items()
+        for k, v in site.arguments.items()
+        if k not in {"dst", "src", "mask"}
     ]  # an operator stays for 0.2 (NKI2003)
-    ctx.emit_call(f"{ctx.alias('nisa')}.dma_copy", arguments, region.guards if region else [])
-    note_write(ctx, dst, limits, "other")
+    _dma(ctx, dst, text, src, region, others)
     return DONE
 
 
 _AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # rank → axes, the only ones there are
 
 
-def _rewrite_dma_transpose(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def _rewrite_dma_transpose(ctx: Context, site: CallSite) -> Tensor:
     """NKI1196: `nisa.dma_transpose` takes a destination."""
-    node = site.get("src")
-    source = as_tensor(ctx, ctx.value_of(node)) if node is not None else None
+    source = tile_of(ctx, site, "src")
     if source is None or source.shape is None:
         raise Cannot("NKI1196", "the shape of what is transposed is not known", site.node)
     axes = _AXES.get(len(source.shape))
@@ -271,19 +256,22 @@ def _rewrite_dma_transpose(ctx: Context, site: CallSite, target: Target | None) 
     shape = tuple(source.shape[axis] for axis in axes)
     own = own_dtype(ctx, source)
     dtype = as_dtype(ctx, site.get("dtype")) or own
-    view = target.view if target is not None else None
-    fits = dtype.key == own.key and (
-        view is None
-        or (view.buffer == "sbuf" and view.dtype is not None and view.dtype.key == own.key)
-    )
-    dst = destination(
-        ctx, target if fits else None, shape, own, "sbuf", site.node, hint="transposed"
-    )
+    fits = dtype.key == own.key and _takes(site.target, own)
+    target = site.target if fits else NOWHERE
+    dst = destination(ctx, Result(site.node, target, own, hint="transposed"), shape)
     rest = [
         (k, text_of(ctx, v)) for k, v in site.arguments.items() if k not in {"src", "mask", "dtype"}
     ]
-    emit(ctx, "dma_transpose", dst, [("src", source), *rest], None, rank=len(shape))
-    return dst if fits else copy_into(ctx, site.node, dst, dtype, None, target)
+    emit(ctx, "dma_transpose", dst, [("src", source), *rest])
+    return dst if fits else copy_into(ctx, dst, Result(site.node, site.target, dtype))
+
+
+def _takes(target: Target, dtype: DType) -> bool:
+    """Whether a DMA may write values of this dtype to the place."""
+    view = target.view
+    if view is None:
+        return True
+    return view.buffer == "sbuf" and view.dtype is not None and view.dtype.key == dtype.key
 
 
 def _names(node: ast.expr | None, axes: tuple[int, ...]) -> bool:
@@ -294,9 +282,9 @@ def _names(node: ast.expr | None, axes: tuple[int, ...]) -> bool:
 
 
 HOOKS = {
-    "NKI1133": Hooks(calls={"nl.load": rewrite_load}),
-    "NKI1134": Hooks(calls={"nl.store": rewrite_store}),
-    "NKI1146": Hooks(calls={"nl.shared_identity_matrix": _rewrite}),
+    "NKI1133": Hooks(calls={"nl.load": _rewrite_load}),
+    "NKI1134": Hooks(calls={"nl.store": _rewrite_store}),
+    "NKI1146": Hooks(calls={"nl.shared_identity_matrix": _rewrite_identity}),
     "NKI1196": Hooks(calls={"nisa.dma_transpose": _rewrite_dma_transpose}),
-    "NKI1276": Hooks(calls={"nisa.dma_copy": rewrite_dma_copy}),
+    "NKI1276": Hooks(calls={"nisa.dma_copy": _rewrite_dma_copy}),
 }

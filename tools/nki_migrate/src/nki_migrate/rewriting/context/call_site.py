@@ -43,12 +43,26 @@ def _parameters(name: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """The place of a statement's value: `name`, or (added to) `view`."""
+
+    name: str | None = None
+    view: Tensor | None = None
+    accumulate: bool = False
+    reads: frozenset[str] = frozenset()  # names that the right-hand side mentions
+
+
+NOWHERE = Target()  # of a value that a larger expression takes
+
+
+@dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call with its arguments by parameter name, in the order written."""
+    """A call with its arguments by parameter name, in the order written, and the value's place."""
 
     name: str
     node: ast.Call
     arguments: dict[str, ast.expr]
+    target: Target = NOWHERE
 
     def get(self, name: str) -> ast.expr | None:
         """An argument, or None if it was not given or is the literal None."""
@@ -57,8 +71,13 @@ class CallSite:
             return None
         return node
 
+    def is_set(self, name: str) -> bool:
+        """Whether an argument is a literal that counts as true."""
+        node = self.arguments.get(name)
+        return isinstance(node, ast.Constant) and bool(node.value)
 
-def bind(name: str, node: ast.Call) -> CallSite | None:
+
+def bind(name: str, node: ast.Call, target: Target) -> CallSite | None:
     """The call's arguments by name; None if that is not known (`*args`, too many)."""
     positional = _parameters(name)
     if any(isinstance(a, ast.Starred) for a in node.args) or len(node.args) > len(positional):
@@ -67,17 +86,7 @@ def bind(name: str, node: ast.Call) -> CallSite | None:
         return None
     bound = dict(zip(positional, node.args, strict=False))
     bound |= {k.arg: k.value for k in node.keywords if k.arg}
-    return CallSite(name, node, bound)
-
-
-@dataclass(slots=True)
-class Target:
-    """The place of a statement's value: `name`, or (added to) `view`."""
-
-    name: str | None = None
-    view: Tensor | None = None
-    accumulate: bool = False
-    reads: frozenset[str] = frozenset()  # names that the right-hand side mentions
+    return CallSite(name, node, bound, target)
 
 
 DONE = Const(None, "done")  # the value of a statement that was rewritten as a whole

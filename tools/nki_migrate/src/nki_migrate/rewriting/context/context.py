@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.comments.todos import has_open_mark
 from nki_migrate.facts.dtypes import DType
-from nki_migrate.facts.observed import FileFacts
+from nki_migrate.facts.observed import FileFacts, Observation
 from nki_migrate.facts.symbols import Facts, Poly
 from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.index import FileIndex, Function, walk
@@ -96,6 +96,12 @@ class Context:
     def rewrite_body(self, body: list[ast.stmt]) -> None:
         """Rewrite the statements of a block in order."""
         self.handlers.rewrite_body(self, body)
+
+    def seen_at(self, node: ast.AST) -> Observation | None:
+        """What the runs showed of a node."""
+        if self.observed is None:
+            return None
+        return self.observed.at(self.index.source.span(node))
 
     # -- names and spelling
 
@@ -207,17 +213,19 @@ class Context:
         column = getattr(self.statement, "col_offset", 0)
         return 96 - column
 
-    def emit(self, line: str) -> None:
-        """A new statement in front of (or instead of) the current one."""
-        self.out.append(line)
+    def emit(self, line: str, depth: int = 0) -> None:
+        """A new statement in front of (or instead of) the current one, inside `depth` blocks."""
+        pad = "    " * depth
+        self.out.append(pad + line.replace("\n", "\n" + pad))
 
-    def emit_call(self, name: str, arguments: list[tuple[str, str]], guards: list[str]) -> None:
-        """An instruction with keyword arguments, broken over lines if long, inside its guards."""
-        line = call_text(name, arguments, self.width - 4 * len(guards))
+    def emit_call(
+        self, instruction: str, arguments: list[tuple[str, str]], guards: Sequence[str] = ()
+    ) -> None:
+        """`nisa.f(a=…)` inside its guards, broken over lines if long."""
         for depth, guard in enumerate(guards):
-            self.emit("    " * depth + f"if {guard}:")
-        pad = "    " * len(guards)
-        self.emit(pad + line.replace("\n", "\n" + pad))
+            self.emit(f"if {guard}:", depth)
+        name = f"{self.alias('nisa')}.{instruction}"
+        self.emit(call_text(name, arguments, self.width - 4 * len(guards)), len(guards))
 
     # -- findings
 

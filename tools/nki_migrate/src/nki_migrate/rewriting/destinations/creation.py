@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from neuroncore.targets import resolve_target
+from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Parameter,
     Seq,
@@ -18,7 +19,7 @@ from nki_migrate.facts.values import (
 )
 from nki_migrate.index import walk
 from nki_migrate.rewriting.blocks.regions import keep_for_regions, regions_here
-from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context, call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
@@ -33,18 +34,18 @@ _ONE = Sym.number(1)
 PSUM_BANKS = resolve_target("trn1").psum_banks
 
 
-def create(ctx: Context, site: CallSite, target: Target | None) -> Value:
+def create(ctx: Context, site: CallSite) -> Value:
     """`nl.ndarray(shape, dtype, buffer=…)`."""
     made = _Creation(ctx, site)
     if made.blocks:
-        return made.emit_blocks(target, fill=None)
+        return made.emit_blocks(None)
     if site.get("lazy_initialization") is not None:
-        return made.emit_tile(target, None)
+        return made.emit_tile(None)
     made.write_out_buffer()
-    return made.kept(target)
+    return made.kept()
 
 
-def create_filled(ctx: Context, site: CallSite, fill: str, target: Target | None) -> Value:
+def create_filled(ctx: Context, site: CallSite, fill: str) -> Value:
     """`nl.zeros`, `nl.ones`, `nl.full`: an allocation and a memset."""
     made = _Creation(ctx, site)
     ctx.report(Reason.FILL, site.node, f"`{site.name}` is an allocation and a memset")
@@ -57,8 +58,8 @@ def create_filled(ctx: Context, site: CallSite, fill: str, target: Target | None
         ctx.report(Reason.PSUM_ZEROS, site.node, message)
         fill_text = None
     if made.blocks:
-        return made.emit_blocks(target, fill_text)
-    return made.emit_tile(target, fill_text)
+        return made.emit_blocks(fill_text)
+    return made.emit_tile(fill_text)
 
 
 class _Creation:
@@ -135,41 +136,43 @@ class _Creation:
         returned = {x.id for r in returns for x in walk(r) if isinstance(x, ast.Name)}
         return bool(names & returned)
 
-    def kept(self, target: Target | None) -> Value:
+    def kept(self) -> Value:
         """The statement stays as written, apart from its rewrites."""
-        if target is None or target.name is None:
+        name = self.site.target.name
+        if name is None:
             return Unknown(text_of(self.ctx, self.node))
         self.ctx.kept.add(self.node)
-        return Tensor(self._storage(target.name), self.shape)
+        return Tensor(self._storage(name), self.shape)
 
-    def emit_tile(self, target: Target | None, fill: str | None) -> Value:
+    def emit_tile(self, fill: str | None) -> Value:
         """An allocation with a memset behind it, under the target's name or inside its view."""
-        ctx = self.ctx
-        if target is not None and target.view is not None:
-            view = target.view
-        else:
-            name = target.name if target and target.name else ctx.fresh_name("tile")
-            ctx.emit(f"{name} = {self._allocation()}")
-            view = Tensor(self._storage(name), self.shape)
-            ctx.scope.hold(name, view)
-            if target is None or not target.name:
-                ctx.temporaries.add(name)
+        view = self.site.target.view
+        if view is None:
+            view = self._new_tile()
         if fill is not None:
-            nisa = ctx.alias("nisa")
-            if view.buffer == "hbm":
-                raise Cannot(
-                    Reason.FILL,
-                    "a filled tensor in HBM: memset writes on-chip memory only",
-                    self.node,
-                )
-
-            is_own = target is None or target.view is None
-            text = view.storage.name if is_own else spell(ctx, view)
-            ctx.emit_call(f"{nisa}.memset", [("dst", text), *self._filling(fill)], [])
-            if not (is_own and self._may_be_needless(fill)):
-                note_write(ctx, view, {}, "zero" if is_zero(fill) else "other")
-                view.storage.filled = is_own
+            self._emit_fill(view, fill)
         return view
+
+    def _new_tile(self) -> Tensor:
+        ctx, name = self.ctx, self.site.target.name
+        if not name:
+            name = ctx.fresh_name("tile")
+            ctx.temporaries.add(name)
+        ctx.emit(f"{name} = {self._allocation()}")
+        tile = Tensor(self._storage(name), self.shape)
+        ctx.scope.hold(name, tile)
+        return tile
+
+    def _emit_fill(self, view: Tensor, fill: str) -> None:
+        if view.buffer == "hbm":
+            text = "a filled tensor in HBM: memset writes on-chip memory only"
+            raise Cannot(Reason.FILL, text, self.node)
+        is_own = self.site.target.view is None
+        text = view.storage.name if is_own else spell(self.ctx, view)
+        self.ctx.emit_call("memset", [("dst", text), *self._filling(fill)])
+        if not (is_own and self._may_be_needless(fill)):
+            note_write(self.ctx, view, {}, "zero" if is_zero(fill) else "other")
+            view.storage.filled = is_own
 
     def _allocation(self, sizes: tuple[Sym, ...] | None = None) -> str:
         ctx, nl = self.ctx, self.ctx.alias("nl")
@@ -185,44 +188,40 @@ class _Creation:
 
     # -- block dimensions
 
-    def emit_blocks(self, target: Target | None, fill: str | None) -> Value:
+    def emit_blocks(self, fill: str | None) -> Value:
         """A list of tiles, or one tile with the blocks behind the partition dimension."""
-        ctx = self.ctx
-        if target is None or target.name is None or self.shape is None:
-            raise Cannot(
-                Reason.BLOCK_DIMENSIONS,
-                "a tensor with block dimensions that gets no name",
-                self.node,
-            )
+        ctx, name = self.ctx, self.site.target.name
+        if name is None or self.shape is None:
+            text = "a tensor with block dimensions that gets no name"
+            raise Cannot(Reason.BLOCK_DIMENSIONS, text, self.node)
         wish = ctx.request.block_dims
         regions = regions_here(ctx, self.node, self.blocks) if wish == "auto" else ()
         if regions and (fill is None or len(regions) == 1):
-            return self._emit_local(target.name, fill, regions)
+            return self._emit_local(name, fill, regions)
         fold = wish == "fold" or (wish == "auto" and ctx.site(self.node) in ctx.before.folds)
-        b = self.blocks
         if fold:
-            ctx.report(
-                Reason.BLOCK_DIMENSIONS,
-                self.node,
-                "block dimensions are folded behind the partition dimension",
-            )
-            order = (b, *range(b), *range(b + 1, len(self.shape)))
-            ctx.emit(f"{target.name} = {self._allocation(tuple(self.shape[i] for i in order))}")
-            if fill is not None:
-                filling = [("dst", target.name), *self._filling(fill)]
-                ctx.emit_call(f"{ctx.alias('nisa')}.memset", filling, [])
+            self._emit_folded(name, self.shape, fill)
         else:
-            ctx.report(
-                Reason.BLOCK_DIMENSIONS, self.node, "block dimensions become a list of tiles"
-            )
+            self._report_blocks("block dimensions become a list of tiles")
             if self.buffer == "psum" and self._is_too_large_for_psum():
                 self._move_to_sbuf()
-            self._emit_list(target.name, fill)
-        tensor = Tensor(self._storage(target.name, blocks=b, folded=fold), self.shape)
+            self._emit_list(name, fill)
+        tensor = Tensor(self._storage(name, blocks=self.blocks, folded=fold), self.shape)
         if fill is not None and not self._may_be_needless(fill):
             note_write(ctx, tensor, {}, "zero" if is_zero(fill) else "other")
             tensor.storage.filled = True
         return tensor
+
+    def _report_blocks(self, message: str) -> None:
+        self.ctx.report(Reason.BLOCK_DIMENSIONS, self.node, message)
+
+    def _emit_folded(self, name: str, shape: tuple[Sym, ...], fill: str | None) -> None:
+        self._report_blocks("block dimensions are folded behind the partition dimension")
+        ctx, b = self.ctx, self.blocks
+        order = (b, *range(b), *range(b + 1, len(shape)))
+        ctx.emit(f"{name} = {self._allocation(tuple(shape[i] for i in order))}")
+        if fill is not None:
+            ctx.emit_call("memset", [("dst", name), *self._filling(fill)])
 
     def _is_too_large_for_psum(self) -> bool:
         """Whether a list of tiles, of at least a bank each, is more than there is of PSUM.
@@ -233,8 +232,7 @@ class _Creation:
         assert self.shape is not None
         if site not in ctx.before.first_write:  # the first pass does not know yet
             return False
-        if "product" in ctx.before.uses.get(site, ()):
-            ctx.seen.uses.setdefault(site, set()).add("product")  # for the next pass
+        if self._takes_products():
             return False
         count = _ONE
         for size in self.ring if self.ring is not None else self.shape[: self.blocks]:
@@ -253,11 +251,7 @@ class _Creation:
         """Nothing here: a tile at the head of each region (see local_tiles)."""
         ctx = self.ctx
         assert self.shape is not None
-        ctx.report(
-            Reason.BLOCK_DIMENSIONS,
-            self.node,
-            f"`{name}` is one tile wherever it is used: made there",
-        )
+        self._report_blocks(f"`{name}` is one tile wherever it is used: made there")
         lines = [f"{name} = {self._allocation(self.shape[self.blocks :])}"]
         if fill is not None:
             filling = [("dst", name), *self._filling(fill)]
@@ -289,36 +283,25 @@ class _Creation:
         if ring is not None:
             ring = ring or (_ONE,) * b
             if len(ring) != b:
-                raise Cannot(
-                    Reason.DIRECT_ALLOCATION, "a count of tiles for other dimensions", self.node
-                )
-        if ring is None or all(
-            ctx.facts.same(r.poly, s.poly) for r, s in zip(ring, blocks, strict=True)
-        ):
+                text = "a count of tiles for other dimensions"
+                raise Cannot(Reason.DIRECT_ALLOCATION, text, self.node)
+        if ring is None or all(map(ctx.facts.same, _polys(ring), _polys(blocks))):
             self._emit_tiles(name, blocks, fill)
             return
         self._reject_shared_sums()
         shared = ctx.fresh_name(f"{name}_buffers")
         self._emit_tiles(shared, ring, fill)
-        lists = [name, *(ctx.fresh_name(f"{name}_row") for _ in range(b - 1))]
+        rows = [ctx.fresh_name(f"{name}_row") for _ in range(b - 1)]
         counters = [ctx.fresh_name(f"i_{name}") for _ in range(b)]
-        for depth in range(b):
-            pad = "    " * depth
-            ctx.emit(f"{pad}{lists[depth]} = []")
-            ctx.emit(f"{pad}for {counters[depth]} in range({ctx.spell(blocks[depth])}):")
         places = "".join(
             "[0]" if r.value == 1 else f"[{c} % {ctx.spell(r, 2)}]"
             for c, r in zip(counters, ring, strict=True)
         )
-        ctx.emit("    " * b + f"{lists[-1]}.append({shared}{places})")
-        for depth in range(b - 1, 0, -1):
-            ctx.emit("    " * depth + f"{lists[depth - 1]}.append({lists[depth]})")
+        self._emit_nested([name, *rows], counters, blocks, [], f"{shared}{places}")
 
     def _reject_shared_sums(self) -> None:
         """0.1 began every block's sum anew; a tile that blocks share adds to the sum before."""
-        site = self.ctx.site(self.node)
-        if self.buffer == "psum" and "product" in self.ctx.before.uses.get(site, ()):
-            self.ctx.seen.uses.setdefault(site, set()).add("product")  # for the next pass
+        if self.buffer == "psum" and self._takes_products():
             raise Cannot(
                 Reason.PSUM_ACCUMULATION,
                 "blocks that share a PSUM tile and sum products in it: the first product of each"
@@ -326,24 +309,44 @@ class _Creation:
                 self.node,
             )
 
+    def _takes_products(self) -> bool:
+        """Whether products are summed in the tensor, as the last pass found."""
+        ctx, site = self.ctx, self.ctx.site(self.node)
+        if "product" not in ctx.before.uses.get(site, ()):
+            return False
+        ctx.seen.uses.setdefault(site, set()).add("product")  # for the next pass
+        return True
+
     def _emit_tiles(self, name: str, sizes: tuple[Sym, ...], fill: str | None) -> None:
         ctx, b = self.ctx, self.blocks
         assert self.shape is not None
         lists = [name, *(ctx.fresh_name(f"{name}_row") for _ in range(b - 1))]
-        for depth in range(b):
-            pad = "    " * depth
-            ctx.emit(f"{pad}{lists[depth]} = []")
-            ctx.emit(f"{pad}for _ in range({ctx.spell(sizes[depth])}):")
-        pad = "    " * b
-        tile = self._allocation(self.shape[b:])
-        if fill is None:
-            lines = [f"{lists[-1]}.append({tile})"]
-        else:
+        tile, lines = self._allocation(self.shape[b:]), list[str]()
+        if fill is not None:
             fresh = ctx.fresh_name(f"{name}_tile")
             filling = [("dst", fresh), *self._filling(fill)]
-            lines = [f"{fresh} = {tile}", call_text(f"{ctx.alias('nisa')}.memset", filling, 60)]
-            lines.append(f"{lists[-1]}.append({fresh})")
-        for line in lines:
-            ctx.emit(pad + line.replace("\n", "\n" + pad))
-        for depth in range(b - 1, 0, -1):
-            ctx.emit("    " * depth + f"{lists[depth - 1]}.append({lists[depth]})")
+            memset = call_text(f"{ctx.alias('nisa')}.memset", filling, 60)
+            tile, lines = fresh, [f"{fresh} = {tile}", memset]
+        self._emit_nested(lists, ["_"] * b, sizes, lines, tile)
+
+    def _emit_nested(
+        self,
+        lists: list[str],
+        counters: list[str],
+        sizes: tuple[Sym, ...],
+        lines: list[str],
+        item: str,
+    ) -> None:
+        """Lists of lists of `item`, which `lines` make, one level per size."""
+        ctx = self.ctx
+        for depth, (made, counter, size) in enumerate(zip(lists, counters, sizes, strict=True)):
+            ctx.emit(f"{made} = []", depth)
+            ctx.emit(f"for {counter} in range({ctx.spell(size)}):", depth)
+        for line in (*lines, f"{lists[-1]}.append({item})"):
+            ctx.emit(line, len(lists))
+        for depth in range(len(lists) - 1, 0, -1):
+            ctx.emit(f"{lists[depth - 1]}.append({lists[depth]})", depth)
+
+
+def _polys(sizes: tuple[Sym, ...]) -> Iterator[Poly]:
+    return (size.poly for size in sizes)

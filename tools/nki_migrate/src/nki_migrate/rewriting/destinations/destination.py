@@ -9,24 +9,39 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
 from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, Value, is_none
-from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context, call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
-from nki_migrate.rewriting.context.source_text import as_number
+from nki_migrate.rewriting.context.source_text import as_dtype, as_number
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.inference.observations import guard, is_seen_float32, require_floating
 from nki_migrate.rewriting.inference.promotion import Guess, float32
-from nki_migrate.rewriting.views.index_tensors import Region, region_of
+from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region, region_of
+from nki_migrate.rewriting.views.tensors import rank_of
 from nki_migrate.rewriting.views.view_text import Limits, home, is_whole, spell, storage_dims
 
 Operand = Tensor | str
 VIEW_DIMENSIONS = 5  # NKI: NkiTensor views
-
-
 _ASSUMED = "assumed"  # what an assert rests on that nothing was seen of
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The value of an operation: the node that it is the value of, its place, dtype and region.
+
+    `guess` is for a dtype that the source does not decide, `hint` names a tile of its own.
+    """
+
+    node: ast.AST
+    target: Target = NOWHERE
+    dtype: DType | None = None
+    region: Region | None = None
+    guess: Guess | None = None
+    hint: str = ""
 
 
 def allocate(
@@ -67,47 +82,49 @@ def temporary(
 
 def destination(
     ctx: Context,
-    target: Target | None,
+    result: Result,
     shape: tuple[Sym, ...] | str,
-    dtype: DType | None,
-    buffer: str,
-    node: ast.AST,
+    buffer: str = "sbuf",
     *,
-    hint: str,
     in_place: bool = False,
-    guess: Guess | None = None,
     computes: bool | None = None,
 ) -> Tensor:
-    """The tensor that the instruction at `node` writes to.
+    """The tensor that the instruction of a result writes to.
 
     `computes` of a result that is computed: whether all of it is. Where it is rounded to a dtype of
     its own before it gets into a tile of another dtype, it needs a tile of its own, too.
     """
-    if target is not None and target.view is not None:
-        held = target.view.dtype
-        if computes is not None and dtype is None and guess is not None and held is not None:
-            dtype = held if held.key in guess.stored else _guessed(ctx, node, guess)
-        if computes is not None and dtype is not None and _rounds(dtype, target.view):
-            if not computes:
-                if is_seen_float32(ctx, dtype, float32(ctx).text):
-                    return target.view
-                text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
-                raise Cannot(Reason.RESULT_DTYPE, text, node)
-            return temporary(ctx, hint, shape, dtype, buffer, node)
-        return target.view
-    if dtype is None:
-        dtype = _guessed(ctx, node, guess)
-    name = target.name if target else None
+    node, target = result.node, result.target
+    if target.view is not None:
+        dtype = _rounded(ctx, result, target.view) if computes is not None else None
+        if dtype is None:
+            return target.view
+        if computes:
+            return temporary(ctx, result.hint, shape, dtype, buffer, node)
+        if is_seen_float32(ctx, dtype, float32(ctx).text):
+            return target.view
+        text = f"part of a result, which 0.1 rounds to `{dtype.text}` before it is assigned"
+        raise Cannot(Reason.RESULT_DTYPE, text, node)
+    dtype = result.dtype or _guessed(ctx, node, result.guess)
+    name = target.name
     if name is None:
         if isinstance(node, ast.Call):
             ctx.report(Reason.NESTED_CALL, node, "a nested call gets a tile of its own")
-        return temporary(ctx, hint, shape, dtype, buffer, node)
-    if target is not None and _still_needed(ctx, name, target.reads):
+        return temporary(ctx, result.hint, shape, dtype, buffer, node)
+    if _still_needed(ctx, name, target.reads):
         old = ctx.scope.values[name]
         if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
             return old  # type: ignore[return-value]
-        return temporary(ctx, f"{name}_{hint}", shape, dtype, buffer, node)
+        return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)
     return allocate(ctx, name, shape, dtype, buffer, node)
+
+
+def _rounded(ctx: Context, result: Result, view: Tensor) -> DType | None:
+    """The dtype that a computed result has before it gets into a view that may keep more of it."""
+    dtype, guess, held = result.dtype, result.guess, view.dtype
+    if dtype is None and guess is not None and held is not None:
+        dtype = held if held.key in guess.stored else _guessed(ctx, result.node, guess)
+    return dtype if dtype is not None and _rounds(dtype, view) else None
 
 
 def _rounds(dtype: DType, view: Tensor) -> bool:
@@ -170,7 +187,6 @@ def _guessed(ctx: Context, node: ast.AST, guess: Guess | None) -> DType:
 
 def _assert(ctx: Context, guess: Guess) -> None:
     """What a guess rests on, as asserts in front of the statement."""
-
     if guess.equal is not None:
         other, known = sorted(guess.equal, key=lambda d: d.is_known)
         guard(ctx, f"{ctx.dtype_text(other)} == {ctx.dtype_text(known)}", _ASSUMED)
@@ -214,7 +230,6 @@ def mask_region(ctx: Context, site: CallSite, shape: tuple[Sym, ...] | None) -> 
     node = site.arguments.get("mask")
     if node is None:
         return None
-
     value = ctx.value_of(node)
     if is_none(value):
         ctx.report(Reason.NO_MASK, node, "`mask=None` goes")
@@ -226,6 +241,14 @@ def mask_region(ctx: Context, site: CallSite, shape: tuple[Sym, ...] | None) -> 
     if shape is None:
         raise Cannot(Reason.RECTANGULAR_MASK, "a mask on an access whose shape is not known", node)
     return region_of(ctx, value, shape, node)
+
+
+def result_of(
+    ctx: Context, site: CallSite, shape: tuple[Sym, ...] | None, hint: str = ""
+) -> Result:
+    """The value of a call, with the dtype and the mask that it gives, of a region of this shape."""
+    region = mask_region(ctx, site, shape)
+    return Result(site.node, site.target, as_dtype(ctx, site.get("dtype")), region, hint=hint)
 
 
 def valid_limits(ctx: Context, tensor: Tensor) -> dict[int, Sym]:
@@ -258,30 +281,39 @@ def cut(tensor: Tensor, limits: Limits, rank: int) -> dict[int, Sym]:
     }
 
 
+def valid_region(ctx: Context, *tensors: Tensor) -> Region:
+    """What is filled of all these tensors, in the axes of the first."""
+    limits: dict[int, Sym] = {}
+    for tensor in tensors:
+        limits |= valid_limits(ctx, tensor)
+    return Region(limits, rank=rank_of(tensors[0]))
+
+
 def emit(
     ctx: Context,
     instruction: str,
     dst: Tensor,
     operands: Sequence[tuple[str, Operand]],
-    region: Region | None,
+    region: Region | None = None,
     *,
-    rank: int,
     kind: str = "other",
+    reduces: bool = False,
 ) -> None:
-    """Emit `nisa.f(dst=…, …)`, every tensor cut to the region."""
-    limits = region.limits if region else {}
+    """Emit `nisa.f(dst=…, …)`, tensors cut to the region; a result that reduces to its rows."""
+    region = region or EVERYWHERE
     if dst.shape is not None and len(dst.shape) > VIEW_DIMENSIONS:
         size = f"a tile of {len(dst.shape)} dimensions"
         raise Cannot(Reason.FOLDED_AXES, f"{size}: an instruction takes at most {VIEW_DIMENSIONS}")
+    limits, rank = region.limits, region.rank
+    if reduces and dst.shape is not None:
+        limits, rank = region.rows, len(dst.shape)
     arguments = [("dst", spell(ctx, dst, cut(dst, limits, rank)))]
     for name, operand in operands:
         if isinstance(operand, Tensor):
             ctx.use(operand, "op")
-            arguments.append((name, spell(ctx, operand, cut(operand, limits, rank))))
-        else:
-            arguments.append((name, operand))
-    nisa = ctx.alias("nisa")
-    ctx.emit_call(f"{nisa}.{instruction}", arguments, region.guards if region else [])
+            operand = spell(ctx, operand, cut(operand, region.limits, region.rank))
+        arguments.append((name, operand))
+    ctx.emit_call(instruction, arguments, region.guards)
     note_write(ctx, dst, limits, kind)
 
 

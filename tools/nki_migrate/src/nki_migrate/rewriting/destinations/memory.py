@@ -79,7 +79,7 @@ def _function(ctx: Context, node: ast.expr) -> str | None:
 
 def _seen(ctx: Context, node: ast.Call) -> str | None:
     """Where the runs put the tensor."""
-    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    seen = ctx.seen_at(node)
     if seen is None or seen.memory not in {"sbuf", "psum"}:
         return None
     ctx.basis.append(f"observed in {len(seen.runs)} run(s): the tensor is in {seen.memory}")

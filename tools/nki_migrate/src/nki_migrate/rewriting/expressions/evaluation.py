@@ -283,7 +283,7 @@ def _binary(ctx: Context, node: ast.BinOp) -> Value:
     if isinstance(left, Index) or isinstance(right, Index):
         return index_arithmetic(ctx, node, left, right)
     if isinstance(left, Tensor) or isinstance(right, Tensor):
-        return binary_operator(ctx, node, left, right, None)
+        return binary_operator(ctx, node, left, right)
     a, b = as_number(ctx, left), as_number(ctx, right)
     if a is None or b is None:
         return Unknown(text_of(ctx, node))
@@ -293,7 +293,7 @@ def _binary(ctx: Context, node: ast.BinOp) -> Value:
 def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
     value = ctx.value_of(node.operand)
     if isinstance(value, Tensor):
-        return unary_operator(ctx, node, value, None)
+        return unary_operator(ctx, node, value)
     if isinstance(node.op, ast.USub):
         if isinstance(value, Const) and isinstance(value.value, float):
             return Const(-value.value, text_of(ctx, node))
@@ -353,15 +353,13 @@ def _conditional(ctx: Context, node: ast.IfExp) -> Value:
 
 
 def _call(ctx: Context, node: ast.Call) -> Value:
-
     canonical = ctx.index.canonical(node.func)
-
     special = KNOWN_CALLS.get(canonical or builtin_name(ctx, node))
     if special is not None:
         found = special(ctx, node)
         if found is not None:
             return found
-    return rewrite_call(ctx, node, canonical, None)
+    return rewrite_call(ctx, node, canonical)
 
 
 EXPRESSIONS: dict[type[ast.expr], Callable[..., Value]] = {

@@ -32,8 +32,7 @@ def refined(ctx: Context, node: ast.expr, value: Value) -> Value:
     """The value with what the runs showed of the expression put in where nothing else told."""
     if ctx.observed is None or not isinstance(value, Unknown | Parameter | Tensor | Sym):
         return value
-    seen = ctx.observed.at(ctx.index.source.span(node))
-    if seen is None:
+    if (seen := ctx.seen_at(node)) is None:
         return value
     if isinstance(value, Sym):
         _note_number(ctx, value.poly, seen)
@@ -122,7 +121,7 @@ def _element(ctx: Context, node: ast.expr, seen: Observation) -> Tensor | None:
 
     text = text_of(ctx, node)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
-        base = ctx.observed.at(ctx.index.source.span(node.value)) if ctx.observed else None
+        base = ctx.seen_at(node.value)
         if base is not None and base.is_tensor and _may_be_list(base):
             return None  # `blocks[i, j]` of a list of lists
     if not _NAMES.fullmatch(text) or _may_be_list(seen):
@@ -214,14 +213,14 @@ def seen_programs(ctx: Context, node: ast.Call) -> int:
 
 def seen_counts(ctx: Context, node: ast.Call) -> tuple[int, ...]:
     """What a call that gives a compile-time number gave in the runs."""
-    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    seen = ctx.seen_at(node)
     values = [v for run in seen.runs for v in run.values] if seen is not None else []
     return tuple(v for v in values if isinstance(v, int))
 
 
 def is_seen_core(ctx: Context, node: ast.Call) -> bool:
     """Whether a program id was 0 or 1 in every run: the number of one of the two cores."""
-    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    seen = ctx.seen_at(node)
     if seen is None or not all(run.values and set(run.values) <= {0, 1} for run in seen.runs):
         return False
     _say(ctx, "a grid of one axis with at most two programs", seen)

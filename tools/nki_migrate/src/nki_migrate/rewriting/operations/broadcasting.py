@@ -28,46 +28,38 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
     left/right: a (P, 1) column on that side, and a (1, F) row.
     """
     if a.shape is None or b.shape is None:
-        if a.shape is None and b.shape is None and _of_one_shape(a, b):
-            return "same"
-        _assume_same(ctx, a, b, node)
+        if not (a.shape is b.shape and _of_one_shape(a, b)):
+            _assume_same(ctx, a, b, node)
         return "same"
     if len(a.shape) != len(b.shape):
         ranks = f"{len(a.shape)} and {len(b.shape)}"
-        raise Cannot(
-            Reason.FREE_BROADCAST, f"tiles of ranks {ranks}: no instruction broadcasts so", node
-        )
+        text = f"tiles of ranks {ranks}: no instruction broadcasts so"
+        raise Cannot(Reason.FREE_BROADCAST, text, node)
     pairs = [(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
     same = [ctx.facts.same(x, y) for x, y in pairs]
     if all(same):
         return "same"
     alike = [s or seen_same(ctx, x, y) for s, (x, y) in zip(same, pairs, strict=True)]
-    form = _one_sided(a, b, alike, [[s.value == 1 for s in t.shape or ()] for t in (a, b)])
-    if form is not None:
+    ones = [[s.value == 1 for s in shape] for shape in (a.shape, b.shape)]
+    if form := _one_sided(alike, ones):
         return form
     if all(alike):
         ctx.basis.append(f"{ctx.witness}: {_sizes(a)} is {_sizes(b)}")
         return "same"
-    seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in t.shape or ()] for t in (a, b)]
-    form = _one_sided(a, b, alike, seen)
-    if form is not None:
+    seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in shape] for shape in (a.shape, b.shape)]
+    if form := _one_sided(alike, seen):
         _guard_ones(ctx, a if form.endswith("left") else b, form)
         return form
-    form = _two_sided([[s.value == 1 for s in t.shape or ()] for t in (a, b)])
-    if form is not None:
+    if form := _two_sided(ones):
         return form
-    if any((s.value == 1) != (t.value == 1) for s, t in zip(a.shape, b.shape, strict=True)):
-        sizes = f"{_sizes(a)} and {_sizes(b)}"
-        raise Cannot(
-            Reason.FREE_BROADCAST,
-            f"tiles of shapes {sizes} broadcast in a way no instruction has",
-            node,
-        )
+    if ones[0] != ones[1]:
+        text = f"tiles of shapes {_sizes(a)} and {_sizes(b)} broadcast in a way no instruction has"
+        raise Cannot(Reason.FREE_BROADCAST, text, node)
     _assume_same(ctx, a, b, node)
     return "same"
 
 
-def _one_sided(a: Tensor, b: Tensor, alike: list[bool], ones: list[list[bool]]) -> str | None:
+def _one_sided(alike: list[bool], ones: list[list[bool]]) -> str | None:
     """Whether one of two tiles is a column or a row of the other."""
     for own, name in ((ones[1], "right"), (ones[0], "left")):
         if alike[0] and all(own[1:]):
@@ -152,8 +144,7 @@ def broadcast_partitions(
         base = origin.storage.flat_name or origin.storage.name
     assert origin.storage.shape is not None
     text = base + pattern(ctx, origin.storage, unrowed, origin.storage.shape, wide_shape)
-    nisa = ctx.alias("nisa")
-    ctx.emit_call(f"{nisa}.dma_copy", [("dst", spell(ctx, wide)), ("src", text)], [])
+    ctx.emit_call("dma_copy", [("dst", spell(ctx, wide)), ("src", text)])
     return wide
 
 
@@ -184,14 +175,18 @@ def repeat_row(ctx: Context, node: ast.AST, row: Tensor, count: Sym) -> Tensor:
     wide = temporary(ctx, hint, shape, own_dtype(ctx, row), "sbuf", node)
     ctx.use(row, "op")
     if count.value is not None and count.value <= QUADRANT:
-        _shuffle(ctx, wide, row, limits, "")
+        _shuffle(ctx, wide, row, limits, 0)
     else:
         start = Sym(Poly.atom(variable := ctx.fresh_name("quadrant")), variable)
         ctx.emit(f"for {variable} in range(0, {ctx.spell(count)}, {QUADRANT}):")
-        _shuffle(ctx, _part(ctx, wide, start, count), row, limits, "    ")
-    ctx.wrote(wide.storage, "other")
-    wide.storage.written, wide.storage.valid = True, dict(limits)
-    return wide
+        _shuffle(ctx, _part(ctx, wide, start, count), row, limits, 1)
+    return _written(ctx, wide, limits)
+
+
+def _written(ctx: Context, tile: Tensor, limits: Limits) -> Tensor:
+    ctx.wrote(tile.storage, "other")
+    tile.storage.written, tile.storage.valid = True, dict(limits)
+    return tile
 
 
 def _part(ctx: Context, wide: Tensor, start: Sym, count: Sym) -> Tensor:
@@ -206,14 +201,14 @@ def _part(ctx: Context, wide: Tensor, start: Sym, count: Sym) -> Tensor:
     return Tensor(wide.storage, (size, *wide.shape[1:]), tuple(dims))
 
 
-def _shuffle(ctx: Context, wide: Tensor, row: Tensor, limits: Limits, pad: str) -> None:
+def _shuffle(ctx: Context, wide: Tensor, row: Tensor, limits: Limits, depth: int) -> None:
     arguments = [
         ("dst", spell(ctx, wide, limits)),
         ("src", spell(ctx, row, limits)),
         ("shuffle_mask", f"[0] * {QUADRANT}"),
     ]
-    line = call_text(f"{ctx.alias('nisa')}.nc_stream_shuffle", arguments, ctx.width - len(pad))
-    ctx.emit(pad + line.replace("\n", f"\n{pad}"))
+    name = f"{ctx.alias('nisa')}.nc_stream_shuffle"
+    ctx.emit(call_text(name, arguments, ctx.width - 4 * depth), depth)
 
 
 def _in_first_partition(ctx: Context, node: ast.AST, row: Tensor, limits: Limits) -> Tensor:
@@ -231,7 +226,5 @@ def _in_first_partition(ctx: Context, node: ast.AST, row: Tensor, limits: Limits
     first = temporary(ctx, "row", (_ONE, *row.shape[1:]), own_dtype(ctx, row), "sbuf", node)
     ctx.use(row, "op")
     arguments = [("dst", spell(ctx, first, limits)), ("src", spell(ctx, row, limits))]
-    ctx.emit_call(f"{ctx.alias('nisa')}.dma_copy", arguments, [])
-    ctx.wrote(first.storage, "other")
-    first.storage.written, first.storage.valid = True, dict(limits)
-    return first
+    ctx.emit_call("dma_copy", arguments)
+    return _written(ctx, first, limits)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from nki_migrate.facts.values import Parameter, Seq, Storage, Tensor, Unknown, Value
-from nki_migrate.rewriting.context.call_site import Target, bind
+from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target, bind
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import text_of
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
-from nki_migrate.rewriting.operations.retained_calls import keep_call
 from nki_migrate.rewriting.views.view_text import spell
 
 # Calls that mean the same in 0.2 (migration rules 5.2, "kept in 0.2")
@@ -29,40 +29,87 @@ _ALLOCATIONS = {
 }  # fmt: skip
 
 
+# What the rewriting of a call must consist of for the call to stay.
+_PLAIN = {
+    "nl.load": "dma_copy",
+    "nl.store": "dma_copy",
+    "nl.sum": "tensor_reduce",
+    "nl.max": "tensor_reduce",
+    "nl.min": "tensor_reduce",
+} | dict.fromkeys(("nl.add", "nl.subtract", "nl.multiply", "nl.maximum", "nl.minimum"), "tensor_")
+_PLAIN |= dict.fromkeys(
+    (f"nl.{n}" for n in ("exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "relu", "gelu", "silu")),
+    "activation",
+)
+STAYING = frozenset(_PLAIN)
+
+
 def rewrite_call(
-    ctx: Context, node: ast.Call, canonical: str | None, target: Target | None
+    ctx: Context, node: ast.Call, canonical: str | None, target: Target = NOWHERE
 ) -> Value:
     """The value of a call; a device call is transposed into instructions that write to `target`."""
     found = ctx.rules.calls.get(canonical or "")
-    if found is None and isinstance(node.func, ast.Attribute):
+    if found is None or canonical is None:
         method = _method(ctx, node, target)
-        if method is not None:
-            return method
-    if found is None:
-        return _other_call(ctx, node, canonical)
+        return method if method is not None else _other_call(ctx, node, canonical)
     rule, rewrite = found
-    assert canonical is not None
     if canonical.startswith("nisa.") and canonical not in _DST_IN_01 and _has_destination(node):
         return _other_call(ctx, node, None)  # already destination-passing
     ctx.require(rule)
-    site = bind(canonical, node)
+    site = bind(canonical, node, target)
     if site is None:
         raise Cannot(rule, f"the arguments of `{canonical}` cannot be distinguished", node)
-    if kept := keep_call(ctx, site, rewrite, target):
+    if kept := _keep_call(ctx, site, rewrite):
         return kept
     if canonical.startswith("nl.") and canonical not in _ALLOCATIONS and site.get("dtype"):
         ctx.report(Reason.DTYPE_ARGUMENT, node, "`dtype=` is the dtype of the destination")
-    return rewrite(ctx, site, target)
+    return rewrite(ctx, site)
+
+
+def _keep_call(
+    ctx: Context, site: CallSite, rewrite: Callable[[Context, CallSite], Value]
+) -> Value | None:
+    """The value of a call that stays, apart from its subscripts; None if it is rewritten.
+
+    From 0.3 on `nl.*` calls are back, but without masks and without broadcasting, and some do not
+    compile for the device (decision 1 of the rule catalogue). So with `--nl keep` a call stays only
+    if its rewriting, tried and thrown away, is the one plain instruction that the call would be.
+    """
+    instruction = _PLAIN.get(site.name)
+    wanted = ctx.request.nl == "keep" and ctx.request.target >= "0.3" and instruction is not None
+    if not wanted or site.get("mask") is not None or site.target.view:
+        return None
+    before, names, findings = len(ctx.out), set(ctx.generated), ctx.pending_findings()
+    value = rewrite(ctx, site)
+    calls = [line for line in ctx.out[before:] if f"{ctx.alias('nisa')}." in line]
+    del ctx.out[before:]
+    ctx.generated = names
+    ctx.forget_findings(findings)
+    if len(calls) != 1 or f".{instruction}" not in calls[0] or "operand0=" in calls[0]:
+        return None
+    for node in site.arguments.values():
+        _rewrite_view(ctx, node)
+    ctx.kept.add(site.node)
+    return value
+
+
+def _rewrite_view(ctx: Context, node: ast.expr) -> None:
+    """Subscripts with index tensors become slices."""
+    value = ctx.value_of(node) if isinstance(node, ast.Subscript) else None
+    if isinstance(value, Tensor):
+        text = spell(ctx, value)
+        if text != ctx.index.source.segment(node):
+            ctx.rewrites[node] = text
 
 
 def _has_destination(node: ast.Call) -> bool:
     return any(k.arg == "dst" for k in node.keywords)
 
 
-def _method(ctx: Context, node: ast.Call, target: Target | None) -> Value | None:
+def _method(ctx: Context, node: ast.Call, target: Target) -> Value | None:
     """Methods of tiles: `.broadcast_to`, `.astype`, `.reshape`; None for other objects."""
-
-    assert isinstance(node.func, ast.Attribute)
+    if not isinstance(node.func, ast.Attribute):
+        return None
     method = ctx.rules.methods.get(node.func.attr)
     if method is None or ctx.index.canonical(node.func) is not None:
         return None
@@ -74,7 +121,6 @@ def _method(ctx: Context, node: ast.Call, target: Target | None) -> Value | None
 
 def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
     """A call that stays: a helper, a builtin, or something of nl/nisa that 0.2 still has."""
-
     stays = canonical in _KEPT or _has_destination(node)
     if canonical and canonical.partition(".")[0] in {"nl", "nisa"} and not stays:
         raise ctx.rules.unsupported(canonical, node)
@@ -92,14 +138,13 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
 
 def _named_result(ctx: Context, node: ast.Call) -> Tensor | None:
     """The tile that a helper returned to an instruction, by the runs: it gets a name."""
-
     around = ctx.index.parent(node)
     around = ctx.index.parent(around) if isinstance(around, ast.keyword) else around
     operand = isinstance(around, ast.BinOp | ast.UnaryOp | ast.Compare | ast.Subscript)
     if isinstance(around, ast.Call):
         module = (ctx.index.canonical(around.func) or "").partition(".")[0]
         operand = module in {"nl", "nisa"}
-    seen = ctx.observed.at(ctx.index.source.span(node)) if ctx.observed is not None else None
+    seen = ctx.seen_at(node)
     if not operand or seen is None or not seen.is_tensor or seen.rank != 2:
         return None
     if seen.memory not in {"sbuf", "psum"}:

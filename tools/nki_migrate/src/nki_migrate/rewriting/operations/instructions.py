@@ -7,31 +7,32 @@ rules, section 4), and whether its first tile may also be the destination.
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
 
 from nki_migrate.facts.dtypes import DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Seq, Sym, Tensor
-from nki_migrate.rewriting.context.call_site import CallSite, Target
+from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number, text_of
 from nki_migrate.rewriting.destinations.destination import (
-    cut,
+    Operand,
+    Result,
     destination,
     emit,
     mask_region,
-    note_write,
-    valid_limits,
+    valid_region,
     whole_shape,
 )
-from nki_migrate.rewriting.inference.promotion import float32, met, one_of_two
+from nki_migrate.rewriting.inference.promotion import met, one_of_two
 from nki_migrate.rewriting.operations.operator_names import NUMPY_OPERATORS, operator_text
-from nki_migrate.rewriting.operations.operators import copy_into, two_tiles
-from nki_migrate.rewriting.views.index_tensors import Region
-from nki_migrate.rewriting.views.tensors import as_tensor
-from nki_migrate.rewriting.views.view_text import own_dtype, spell
+from nki_migrate.rewriting.operations.operators import to_float32, two_tiles
+from nki_migrate.rewriting.views.tensors import hint_of, rank_of, tile_of
+from nki_migrate.rewriting.views.view_text import own_dtype
 
 Shape = tuple[Sym, ...] | str
 _ONE = Sym.number(1)
@@ -46,20 +47,16 @@ class Instruction:
     operators: tuple[str, ...] = ()
     shape: Callable[[Context, CallSite, dict[str, Tensor]], Shape] | None = None  # default: first
     promotes: bool = False
-    buffer: str = "sbuf"
     in_place: bool = True
-    full_reduction: bool = False  # the mask's free axes do not limit the result
-    hint: str = "result"
+    reduces: bool = False  # the mask's free axes do not limit the result
+    reason: Reason = Reason.RETURNED_VALUE
     dtype: str | None = None  # of the result, where it is not the first tile's
     defaults: tuple[tuple[str, str], ...] = ()  # of 0.1, where 0.2 has others
 
 
 def product(sizes: tuple[Sym, ...]) -> Sym:
     """The product of sizes; 1 for none."""
-    total = _ONE
-    for size in sizes:
-        total = total * size
-    return total
+    return reduce(operator.mul, sizes, _ONE)
 
 
 def flat_size(tensor: Tensor) -> Sym:
@@ -91,32 +88,23 @@ def axes_of(ctx: Context, axis: ast.expr | None, data: Tensor, node: ast.AST) ->
     numbers = [as_number(ctx, v) for v in items]
     if any(n is None or n.value is None for n in numbers):
         raise Cannot(Reason.REDUCTION, "a reduction axis that is not a literal", node)
-    rank = len(data.shape) if data.shape is not None else 2
+    rank = rank_of(data)
     return {n.value % rank for n in numbers if n is not None and n.value is not None}
 
 
-def _keepdims(site: CallSite) -> bool:
-    node = site.get("keepdims")
-    return isinstance(node, ast.Constant) and bool(node.value)
-
-
 def _reduce(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
-    return reduced_shape(ctx, tiles["data"], site.get("axis"), _keepdims(site), site.node)
+    keepdims = site.is_set("keepdims")
+    return reduced_shape(ctx, tiles["data"], site.get("axis"), keepdims, site.node)
 
 
-def _eight(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
-    first = next(iter(tiles.values()))
-    return (_partitions(first), Sym.number(8))
+def _columns(count: int) -> Callable[[Context, CallSite, dict[str, Tensor]], Shape]:
+    return lambda ctx, site, tiles: (_partitions(next(iter(tiles.values()))), Sym.number(count))
 
 
 def _partitions(tile: Tensor) -> Sym:
     if tile.shape is not None:
         return tile.shape[0]
     return Sym(Poly.atom(f"{tile.storage.name}.shape[0]"), f"{tile.storage.name}.shape[0]")
-
-
-def _columns(count: int) -> Callable[[Context, CallSite, dict[str, Tensor]], Shape]:
-    return lambda ctx, site, tiles: (_partitions(next(iter(tiles.values()))), Sym.number(count))
 
 
 def _one_partition(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
@@ -132,90 +120,71 @@ def _bounds(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> Shape:
 
 
 INSTRUCTIONS: dict[str, Instruction] = {
-    "activation": Instruction(("data",), ("bias", "scale", "reduce_res"), ("op", "reduce_op")),
-    "activation_reduce": Instruction(
+    "nisa.activation": Instruction(("data",), ("bias", "scale", "reduce_res"), ("op", "reduce_op")),
+    "nisa.activation_reduce": Instruction(
         ("data",), ("bias", "scale", "reduce_res"), ("op", "reduce_op")
     ),
-    "reciprocal": Instruction(("data",)),
-    "tensor_copy": Instruction(("src",), in_place=False),
-    "tensor_scalar": Instruction(("data",), ("operand0", "operand1"), ("op0", "op1")),
-    "tensor_tensor": Instruction(("data1", "data2"), (), ("op",), promotes=True),
-    "scalar_tensor_tensor": Instruction(
+    "nisa.reciprocal": Instruction(("data",)),
+    "nisa.tensor_copy": Instruction(("src",), in_place=False),
+    "nisa.tensor_scalar": Instruction(("data",), ("operand0", "operand1"), ("op0", "op1")),
+    "nisa.tensor_tensor": Instruction(("data1", "data2"), (), ("op",), promotes=True),
+    "nisa.scalar_tensor_tensor": Instruction(
         ("data", "operand1"), ("operand0",), ("op0", "op1"), in_place=False
     ),
-    "tensor_scalar_reduce": Instruction(
+    "nisa.tensor_scalar_reduce": Instruction(
         ("data",), ("operand0", "reduce_res"), ("op0", "reduce_op"), in_place=False
     ),
-    "tensor_tensor_scan": Instruction(
+    "nisa.tensor_tensor_scan": Instruction(
         ("data0", "data1"), ("initial",), ("op0", "op1"), promotes=True, in_place=False
     ),
-    "tensor_reduce": Instruction(
-        ("data",), (), ("op",), shape=_reduce, in_place=False, full_reduction=True, hint="reduced"
+    "nisa.tensor_reduce": Instruction(
+        ("data",), (), ("op",), shape=_reduce, in_place=False, reduces=True,
+        reason=Reason.TENSOR_REDUCE,
     ),
-    "tensor_partition_reduce": Instruction(
-        ("data",), (), ("op",), shape=_one_partition, in_place=False, hint="reduced"
+    "nisa.tensor_partition_reduce": Instruction(
+        ("data",), (), ("op",), shape=_one_partition, in_place=False
     ),
-    "max8": Instruction(("src",), shape=_columns(8), in_place=False, full_reduction=True),
-    "nc_find_index8": Instruction(
-        ("data", "vals"), shape=_eight, in_place=False, dtype="uint32", hint="places"
+    "nisa.max8": Instruction(("src",), shape=_columns(8), in_place=False, reduces=True),
+    "nisa.nc_find_index8": Instruction(
+        ("data", "vals"), shape=_columns(8), in_place=False, dtype="uint32"
     ),
-    "nc_match_replace8": Instruction(("data", "vals"), in_place=False, hint="replaced"),
-    "bn_stats": Instruction(("data",), shape=_columns(6), in_place=False, full_reduction=True),
-    "bn_aggr": Instruction(("data",), shape=_columns(2), in_place=False, full_reduction=True),
-    "dropout": Instruction(("data",), ("prob",)),
-    "range_select": Instruction(
+    "nisa.nc_match_replace8": Instruction(("data", "vals"), in_place=False),
+    "nisa.bn_stats": Instruction(("data",), shape=_columns(6), in_place=False, reduces=True),
+    "nisa.bn_aggr": Instruction(("data",), shape=_columns(2), in_place=False, reduces=True),
+    "nisa.dropout": Instruction(("data",), ("prob",)),
+    "nisa.range_select": Instruction(
         ("on_true_tile",), ("bound0", "bound1", "reduce_res"),
         ("comp_op0", "comp_op1", "reduce_op"), in_place=False,
         defaults=(("reduce_cmd", "nisa.reduce_cmd.idle"),),
     ),
-    "sequence_bounds": Instruction(("segment_ids",), shape=_bounds, in_place=False),
+    "nisa.sequence_bounds": Instruction(("segment_ids",), shape=_bounds, in_place=False),
 }  # fmt: skip
 
 
-def instruction(ctx: Context, site: CallSite, target: Target | None) -> Tensor:
+def instruction(ctx: Context, site: CallSite) -> Tensor:
     """Rewrite one call of the table."""
-    name = site.name.partition(".")[2]
-    how = INSTRUCTIONS[name]
+    name, how = site.name.removeprefix("nisa."), INSTRUCTIONS[site.name]
     tiles = _tiles(ctx, site, how)
     first = next(iter(tiles.values()))
     region = mask_region(ctx, site, first.shape)
-    rule = (
-        Reason.ASSIGNED_CALL
-        if target is not None and target.view is not None
-        else Reason.RETURNED_VALUE
-    )
-    rule = (
-        Reason.TENSOR_REDUCE if rule == Reason.RETURNED_VALUE and name == "tensor_reduce" else rule
-    )
-    ctx.report(rule, site.node, f"`nisa.{name}` writes to a destination")
+    reason = Reason.ASSIGNED_CALL if site.target.view is not None else how.reason
+    ctx.report(reason, site.node, f"`{site.name}` writes to a destination")
+    result = Result(site.node, site.target, None, region)
     if name == "tensor_tensor" and (op := _broadcast(ctx, site, tiles)):
-        a, b, dtype = tiles["data1"], tiles["data2"], as_dtype(ctx, site.get("dtype"))
-        return two_tiles(ctx, site.node, op, a, b, dtype, region, target)
+        dtype = as_dtype(ctx, site.get("dtype"))
+        return two_tiles(ctx, op, tiles["data1"], tiles["data2"], replace(result, dtype=dtype))
     dtype = _dtype(ctx, site, how, tiles)
     shape = how.shape(ctx, site, tiles) if how.shape else whole_shape(ctx, first)
     operands = [(k, _operand(ctx, site, how, tiles, k, v)) for k, v in site.arguments.items()]
     kept = [(k, o) for k, o in operands if k not in {"mask", "dtype"}]
     kept += [(k, _of_isa(ctx, text)) for k, text in how.defaults if k not in site.arguments]
-    if region is None:
-        limits: dict[int, Sym] = {}
-        for tile in tiles.values():
-            limits |= valid_limits(ctx, tile)
-        region = Region(limits, [])
+    region = region or valid_region(ctx, *tiles.values())
     dtypes = [own_dtype(ctx, t) for t in tiles.values()]
-    dst = destination(
-        ctx,
-        target,
-        shape,
-        dtype,
-        how.buffer,
-        site.node,
-        hint=_hint(how, first, name),
-        in_place=how.in_place,
-        guess=one_of_two(ctx, dtypes[0], dtypes[1]) if how.promotes and len(dtypes) > 1 else None,
-        computes=not region.guards and not region.limits if how.buffer == "sbuf" else None,
-    )
-    rank = len(first.shape) if first.shape is not None else 2
-    _emit_masked(ctx, name, dst, kept, region, rank, how)
+    guess = one_of_two(ctx, *dtypes[:2]) if how.promotes and len(dtypes) > 1 else None
+    hint = hint_of(first, name.removeprefix("tensor_"))
+    result = replace(result, dtype=dtype, guess=guess, hint=hint)
+    dst = destination(ctx, result, shape, in_place=how.in_place, computes=region.is_everywhere)
+    emit(ctx, name, dst, kept, region, reduces=how.reduces)
     return dst
 
 
@@ -231,52 +200,19 @@ def _broadcast(ctx: Context, site: CallSite, tiles: dict[str, Tensor]) -> str | 
     columns = [all(s.value == 1 for s in shape[1:]) for shape in (a, b)]
     if columns[0] == columns[1]:
         return None
-    node = site.get("op")
-    module, _, name = (ctx.index.canonical(node) or "").partition(".") if node else ("", "", "")
+    module, _, name = (ctx.index.canonical(site.get("op")) or "").partition(".")
     if module == "np":
-        name = NUMPY_OPERATORS.get(name, "")
-    return name if module in {"np", "nl"} else None
-
-
-def _hint(how: Instruction, first: Tensor, name: str) -> str:
-    word = name.removeprefix("tensor_")
-    return f"{first.storage.name}_{word}" if first.dims is None else word
-
-
-def _emit_masked(
-    ctx: Context,
-    name: str,
-    dst: Tensor,
-    operands: list[tuple[str, Tensor | str]],
-    region: Region,
-    rank: int,
-    how: Instruction,
-) -> None:
-    if not how.full_reduction or not region.limits or dst.shape is None:
-        emit(ctx, name, dst, operands, region, rank=rank)
-        return
-
-    own = {a: n for a, n in region.limits.items() if a == 0}
-    arguments = [("dst", spell(ctx, dst, cut(dst, own, len(dst.shape))))]
-    for key, operand in operands:
-        if isinstance(operand, Tensor):
-            ctx.use(operand, "op")
-            arguments.append((key, spell(ctx, operand, cut(operand, region.limits, rank))))
-        else:
-            arguments.append((key, operand))
-    ctx.emit_call(f"{ctx.alias('nisa')}.{name}", arguments, region.guards)
-    note_write(ctx, dst, own, "other")
+        return NUMPY_OPERATORS.get(name, "")
+    return name if module == "nl" else None
 
 
 def _tiles(ctx: Context, site: CallSite, how: Instruction) -> dict[str, Tensor]:
     tiles = {}
     for name in how.tiles:
-        node = site.get(name)
-        tensor = as_tensor(ctx, ctx.value_of(node)) if node is not None else None
+        tensor = tile_of(ctx, site, name)
         if tensor is None:
-            raise Cannot(
-                Reason.RETURNED_VALUE, f"`{name}` is not known to be a tile", node or site.node
-            )
+            text, node = f"`{name}` is not known to be a tile", site.get(name) or site.node
+            raise Cannot(Reason.RETURNED_VALUE, text, node)
         tiles[name] = tensor
     return tiles
 
@@ -288,36 +224,29 @@ def _operand(
     tiles: dict[str, Tensor],
     name: str,
     node: ast.expr,
-) -> Tensor | str:
+) -> Operand:
     if name in tiles:
         return tiles[name]
     if name in how.operators:
-        if isinstance(node, ast.Constant) and node.value is None:
-            return "None"
-        return operator_text(ctx, node)
+        return operator_text(ctx, node) if site.get(name) is not None else "None"
     if name in {"mask", "dtype"}:
         return ""
     value = ctx.value_of(node)
-    if name in how.optional and isinstance(value, Tensor):
-        return _float32_operand(ctx, site, name, value)
-    if isinstance(value, Tensor):
+    if not isinstance(value, Tensor):
+        return text_of(ctx, node)
+    takes_float32 = name in how.optional and (site.name, name) in _FLOAT32_OPERANDS
+    dtype = value.dtype if takes_float32 else None
+    if dtype is None or dtype.key == "float32":
         return value
-    return text_of(ctx, node)
+    return to_float32(ctx, site.node, value)
 
 
 _FLOAT32_OPERANDS = {
-    ("tensor_scalar", "operand0"),
-    ("tensor_scalar", "operand1"),
-    ("activation", "scale"),
+    ("nisa.tensor_scalar", "operand0"),
+    ("nisa.tensor_scalar", "operand1"),
+    ("nisa.activation", "scale"),
 }
-
-
-def _float32_operand(ctx: Context, site: CallSite, name: str, value: Tensor) -> Tensor:
-    """(P, 1) operands that the instruction takes in float32 only."""
-    dtype = value.dtype
-    if (site.name[5:], name) not in _FLOAT32_OPERANDS or dtype is None or dtype.key == "float32":
-        return value
-    return copy_into(ctx, site.node, value, float32(ctx), None, None, hint="f32")
+"""(P, 1) operands that the instruction takes in float32 only."""
 
 
 def _dtype(
@@ -329,8 +258,7 @@ def _dtype(
         return given
     if how.dtype is not None:
         return DType(f"{ctx.alias('nl')}.{how.dtype}", how.dtype)
-    dtypes = [t.dtype for t in tiles.values()]
-    if not how.promotes or len(dtypes) < 2:
-        return own_dtype(ctx, next(iter(tiles.values())))
-    a, b = (own_dtype(ctx, t) for t in list(tiles.values())[:2])
-    return met(ctx, a, b)
+    first, *others = tiles.values()
+    if not how.promotes or not others:
+        return own_dtype(ctx, first)
+    return met(ctx, own_dtype(ctx, first), own_dtype(ctx, others[0]))

@@ -73,7 +73,7 @@ def assign_chosen(
     for head, lines in zip((f"if {test}:", "else:"), arms, strict=True):
         ctx.emit(head)
         for line in lines:
-            ctx.emit("    " + line.replace("\n", "\n    "))
+            ctx.emit(line, 1)
     then, ctx.scope = scopes
     join_branches(ctx, then, ctx.scope)
     return True

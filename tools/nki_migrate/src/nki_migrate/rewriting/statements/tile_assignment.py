@@ -14,19 +14,24 @@ from nki_migrate.rewriting.context.call_site import Target
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_number, text_of
-from nki_migrate.rewriting.destinations.destination import VIEW_DIMENSIONS, emit, finish, temporary
+from nki_migrate.rewriting.destinations.destination import (
+    VIEW_DIMENSIONS,
+    Result,
+    emit,
+    finish,
+    temporary,
+)
 from nki_migrate.rewriting.destinations.psum_accumulation import is_sum, is_zero
 from nki_migrate.rewriting.expressions.results import value_into
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.calls import hand_over
-from nki_migrate.rewriting.operations.operators import OPERATORS, binary, copy_into
+from nki_migrate.rewriting.operations.operators import OPERATORS, binary, copied
 from nki_migrate.rewriting.views.subscripts import access
 from nki_migrate.rewriting.views.tensors import as_tensor
 
 
 def assign_to_view(ctx: Context, statement: ast.stmt, view: Tensor, value: ast.expr) -> None:
     """The producer gets `dst=view`; a name is copied, a number is a memset."""
-
     before = len(ctx.out)
     reads = frozenset(n.id for n in walk(value) if isinstance(n, ast.Name))
     found = value_into(ctx, value, Target(view=view, reads=reads))
@@ -54,17 +59,16 @@ def memset(ctx: Context, node: ast.AST, view: Tensor, text: str) -> None:
     storage = view.storage  # adding to what a memset left of a sum is undefined
     is_first = not storage.written and storage.loops == ctx.loops
     kind = "zero" if is_zero(text) and is_first else "other"
-    emit(ctx, "memset", view, [("value", text)], None, rank=len(view.shape or ()), kind=kind)
+    emit(ctx, "memset", view, [("value", text)], kind=kind)
 
 
 def copy(ctx: Context, node: ast.AST, dst: Tensor, source: Tensor) -> None:
     """`nisa.tensor_copy(dst, src)`, broadcasting a (P, 1) source along the free axis."""
-    rank = len(dst.shape or ())
-    if source.shape is not None and dst.shape is not None and len(source.shape) == rank:
+    if source.shape is not None and dst.shape is not None and len(source.shape) == len(dst.shape):
         shapes = zip(source.shape, dst.shape, strict=True)
         if any(s.value == 1 and d.value is not None and d.value != 1 for s, d in shapes):
             raise Cannot(Reason.FREE_BROADCAST, "assigning a broadcast tile to a subscript", node)
-    emit(ctx, "tensor_copy", dst, [("src", source)], None, rank=rank)
+    emit(ctx, "tensor_copy", dst, [("src", source)])
 
 
 def accumulate_into_name(ctx: Context, statement: ast.AugAssign, old: Tensor, name: str) -> None:
@@ -82,18 +86,20 @@ def accumulate_into_name(ctx: Context, statement: ast.AugAssign, old: Tensor, na
             " or a result, which is bound anew",
             statement,
         )
-    op = OPERATORS.get(type(statement.op))
-    if op is None:
-        raise Cannot(
-            Reason.AUGMENTED_ASSIGNMENT,
-            "an augmented assignment that is not an instruction",
-            statement,
-        )
+    op = _operator(statement)
     ctx.report(Reason.AUGMENTED_ASSIGNMENT, statement, f"`{op}` of a result makes a new one")
     value: Value = ctx.value_of(statement.value)
     reads = {n.id for n in walk(statement.value) if isinstance(n, ast.Name)}
     target = Target(name=name, reads=frozenset(reads | {name}))
-    finish(ctx, name, binary(ctx, statement, op, old, value, None, None, target))
+    finish(ctx, name, binary(ctx, op, old, value, Result(statement, target)))
+
+
+def _operator(statement: ast.AugAssign) -> str:
+    op = OPERATORS.get(type(statement.op))
+    if op is None:
+        text = "an augmented assignment that is not an instruction"
+        raise Cannot(Reason.AUGMENTED_ASSIGNMENT, text, statement)
+    return op
 
 
 def _is_fresh_product(ctx: Context, statement: ast.AugAssign, old: Tensor) -> bool:
@@ -108,7 +114,6 @@ def _is_fresh_product(ctx: Context, statement: ast.AugAssign, old: Tensor) -> bo
 
 def accumulate_into(ctx: Context, statement: ast.AugAssign, view: Tensor) -> None:
     """`t[…] += value`: PSUM accumulation for a matmul, an in-place instruction otherwise."""
-
     if isinstance(statement.op, ast.Add) and _is_matmul(ctx, statement.value):
         if view.buffer == "psum" and is_sum(ctx, view.storage):
             ctx.report(
@@ -120,26 +125,19 @@ def accumulate_into(ctx: Context, statement: ast.AugAssign, view: Tensor) -> Non
         value = _separate_product(ctx, statement, view)
     else:
         value = ctx.value_of(statement.value)
-    op = OPERATORS.get(type(statement.op))
-    if op is None:
-        raise Cannot(
-            Reason.AUGMENTED_ASSIGNMENT,
-            "an augmented assignment that is not an instruction",
-            statement,
-        )
+    op = _operator(statement)
     ctx.report(Reason.AUGMENTED_ASSIGNMENT, statement, f"`{op}` in place")
-    binary(ctx, statement, op, view, value, view.dtype, None, Target(view=view))
+    binary(ctx, op, view, value, Result(statement, Target(view=view), view.dtype))
     if isinstance(value, Tensor):
         ctx.use(value, "op")
 
 
 def _separate_product(ctx: Context, statement: ast.AugAssign, view: Tensor) -> Value:
     """The product in a tile of its own; one that is added in PSUM has the shape of its sum."""
-
     if view.buffer != "psum" or view.shape is None:
         value = ctx.value_of(statement.value)
         if isinstance(value, Tensor) and view.buffer not in {"sbuf", "hbm"}:  # it may be PSUM
-            return copy_into(ctx, statement.value, value, value.dtype, None, None)
+            return copied(ctx, statement.value, value)
         return value
     product = temporary(ctx, "product", view.shape, float32(ctx), "psum", statement.value)
     return value_into(ctx, statement.value, Target(view=product))
@@ -178,11 +176,9 @@ def over_large_grid(ctx: Context, statement: ast.stmt, view: Tensor) -> Iterator
     lines = ctx.out[before:]
     del ctx.out[before:]
     for depth, (name, axis) in enumerate(zip(counters, axes, strict=True)):
-        pad = "    " * depth
-        ctx.emit(f"{pad}for {name} in range({ctx.spell(_extent(indices, axis))}):")
-    pad = "    " * len(axes)
+        ctx.emit(f"for {name} in range({ctx.spell(_extent(indices, axis))}):", depth)
     for line in lines:
-        ctx.emit(pad + line.replace("\n", "\n" + pad))
+        ctx.emit(line, len(axes))
     message = (
         f"an access of {rank} dimensions: an instruction takes {VIEW_DIMENSIONS}, loops do the rest"
     )

@@ -7,7 +7,8 @@ instruction; other masks are not supported.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
@@ -155,10 +156,24 @@ _ONE = Sym.number(1)
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where an instruction works: element counts of some result axes, and conditions around it."""
+    """Where an instruction works: element counts of some of `rank` axes, and conditions around."""
 
-    limits: dict[int, Sym]
-    guards: list[str]
+    limits: Mapping[int, Sym] = field(default_factory=dict)
+    guards: Sequence[str] = ()
+    rank: int = 2
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether nothing restricts it."""
+        return not self.limits and not self.guards
+
+    @property
+    def rows(self) -> dict[int, Sym]:
+        """The limit of the partition axis."""
+        return {axis: size for axis, size in self.limits.items() if axis == 0}
+
+
+EVERYWHERE = Region()
 
 
 def conjoin(a: Value, b: Value) -> Value:
@@ -231,7 +246,7 @@ def region_of(ctx: Context, mask: Mask, shape: tuple[Sym, ...], node: ast.AST) -
         limits[axis] = name
         if not sure:
             guards.append(f"{name.text} > 0")
-    return Region(limits, guards)
+    return Region(limits, guards, len(shape))
 
 
 def _count(ctx: Context, bound: Bound) -> Sym:
@@ -262,8 +277,6 @@ def _named_count(ctx: Context, bound: Bound, count: Sym, axis: int) -> tuple[Sym
 
 
 def _bind_count(ctx: Context, name: str) -> Sym:
-    from nki_migrate.facts.symbols import Poly
-
     ctx.scope.bind(name, Const(None, name))
     sym = ctx.named(name, Poly.atom(ctx.atom(name)))
     ctx.scope.values[name] = sym

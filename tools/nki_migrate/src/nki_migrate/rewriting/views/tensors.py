@@ -6,6 +6,7 @@ import re
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Dim, Parameter, Storage, Sym, Tensor, Unknown, Value
+from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 
 _PATH = re.compile(r"[A-Za-z_]\w*([.\[][\w.\[\], +*-]*)?")  # `tiles[k]`, `state.tile`
@@ -30,6 +31,22 @@ def as_tensor(ctx: Context, value: Value) -> Tensor | None:
             ctx.scope.values[name] = tensor
             ctx.scope.hold(name, tensor)
     return tensor
+
+
+def tile_of(ctx: Context, site: CallSite, name: str) -> Tensor | None:
+    """An argument of a call as a tensor; None if it was not given, or is nothing of the kind."""
+    node = site.get(name)
+    return as_tensor(ctx, ctx.value_of(node)) if node is not None else None
+
+
+def rank_of(tensor: Tensor) -> int:
+    """How many axes a tensor has; two where that is not known."""
+    return len(tensor.shape) if tensor.shape is not None else 2
+
+
+def hint_of(tensor: Tensor, word: str) -> str:
+    """A name for what is made of a tensor: after the whole tensor, if it is one."""
+    return f"{tensor.storage.name}_{word}" if tensor.dims is None else word
 
 
 _SHORT_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "f32": "float32"}
