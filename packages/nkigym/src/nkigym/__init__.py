@@ -1,7 +1,7 @@
 """Certified search over schedules of NKI kernels."""
 
 from nkigym.tile_rewrites import Enumeration, RewriteGraph, exhaust, rewrite_graph
-from nkigym.tile_rewrites.certificate import certificate
+from nkigym.tile_rewrites.graph import certificate
 from nkigym.tiles import TileProgram, matmul_root
 from nkigym.tuning import Tuned, tune
 

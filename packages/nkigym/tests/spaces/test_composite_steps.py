@@ -10,7 +10,6 @@ from neuroncore.timeline import estimate
 from nkigym.analysis.legality import Verifier
 from nkigym.analysis.roofline import Rooflines
 from nkigym.baseline import baseline_kernel
-from nkigym.kernels.digest import structural_digest
 from nkigym.search.protocol import RejectedStepError
 from nkigym.spaces.composite_steps import (
     BalancedPipeline,
@@ -20,9 +19,9 @@ from nkigym.spaces.composite_steps import (
     balanced_pipelines,
     composite_steps,
 )
-from nkigym.spaces.kernel_space import LoopSpace
+from nkigym.spaces.kernel_space import LoopSpace, structural_digest
 from nkigym.transforms import TransformError, TransformStep, replay
-from nkigym.tuning.execution import difference, integers, run_program
+from nkigym.tuning.verification import difference, integers, run_program
 
 CASES = {"product": (product, PRODUCT), "softmax": (softmax, SOFTMAX), "two": (two, TWO)}
 

@@ -8,7 +8,7 @@ from neuroncore.program import execute_program
 from nkigym import matmul_root, rewrite_graph, tune
 from nkigym.checker import check_tiles, run_tiles
 from nkigym.tiles import parse_tiles, print_tiles, tensor_add_root
-from nkigym.tiles.numbering import with_numbers
+from nkigym.tiles.program import with_numbers
 
 DIFFERENCE = """def f({0}: float32[128, 256], {1}: float32[128, 256]):
     {2} = allocate(128, 256)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from time import process_time
 
 from neuroncore.machine.garbage_collection import no_collection
 from neuroncore.program import Program, check
 from neuroncore.program.verification.findings import need_program
-from tokenplan.elision.aliases import with_aliases
-from tokenplan.elision.claims import ClaimError, check_claims, joins
+from tokenplan.elision.claims import ClaimError, check_claims, joins, with_aliases
 from tokenplan.elision.elide import elide
-from tokenplan.graph.token_graph import Claim, MayAlias, TokenGraph
+from tokenplan.graph.diagnostics import Diagnostic
+from tokenplan.graph.token_graph import REMOVED, Claim, Edge, MayAlias, TokenGraph
+from tokenplan.graph.wording import plural
 from tokenplan.kernel.model import Kernel
 from tokenplan.kernel.program_reader import read
 from tokenplan.reduction.transitive_reduction import reduce
-from tokenplan.report.remarks import remarks
-from tokenplan.rules import BUDGET
+from tokenplan.rules import BUDGET, integer_sets
 
 MOST_STEPS = 2**60
 """A budget that is none; the library counts in 64 bits."""
@@ -71,3 +71,42 @@ def _analyse(program: Program | Kernel, claims: tuple[Claim, ...], budget: int) 
         "reduction": process_time() - elided_at,
     }
     return TokenGraph(kernel, edges, claims, elision.assumes, tuple(found), elision.counts, seconds)
+
+
+# -- remarks ---------------------------------------------------------------------------------------
+
+
+_CODES = (
+    ("parameters ", "W2"),
+    ("tensors in ", "W2"),
+    ("an index of ", "W3"),
+    ("it is allowed that ", "W6"),
+)
+"""How an assumption begins, and its code."""
+
+
+def remarks(kernel: Kernel, edges: Iterable[Edge], assumes: Iterable[str]) -> list[Diagnostic]:
+    """W1 for each opaque access, W2, W3 and W6 for what proofs rest on, W7 for missing ones."""
+    needed = [edge for edge in edges if edge.status != REMOVED]
+    found = list(_opaque(kernel, needed))
+    for text in assumes:
+        found += [Diagnostic(code, text) for start, code in _CODES if text.startswith(start)]
+    if unknown := sum(edge.rule == integer_sets.BUDGET for edge in needed):
+        text = (
+            f"{plural(unknown, 'order')} kept because the exact search for a conflict ran out of "
+            "its budget"
+        )
+        found.append(Diagnostic("W7", text))
+    return found
+
+
+def _opaque(kernel: Kernel, needed: list[Edge]) -> Iterator[Diagnostic]:
+    for op in kernel.ops():
+        for name, why in {a.buffer: a.opaque for a in op.accesses if a.opaque}.items():
+            count = sum(e.buffer == name and op.id in (e.source, e.sink) for e in needed)
+            where = f"{op.place.file}:{op.place.line}" if op.place else ""
+            text = (
+                f"which bytes of {name} {op.id} touches is not known ({why}); it is taken to touch "
+                f"all that it could, which keeps {plural(count, 'order')}"
+            )
+            yield Diagnostic("W1", text, where)

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 
 from tokenplan.checker.affine import Affine
-from tokenplan.checker.bytes_touched import atoms, footprint, runs
+from tokenplan.checker.memory import atoms, footprint, runs
 from tokenplan.checker.ordering import last_iteration
 from tokenplan.checker.reading import read_plan_file
 from tokenplan.checker.records import Access

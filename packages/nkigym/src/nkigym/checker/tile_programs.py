@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from math import gcd
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import gcd, inf
 
-from nkigym.checker.execution import executed
-from nkigym.checker.findings import Finding
-from nkigym.checker.functions import FUNCTIONS
+import numpy as np
+
+from nkigym.checker.findings import Finding, NotAllowedError
+from nkigym.checker.functions import FUNCTIONS, Function, Inputs, Shape
 from nkigym.checker.value_numbering import Numbers, atom_size, numbered, wrong_values
-from nkigym.tiles.program import ALLOCATE, TileProgram
+from nkigym.tiles.program import ALLOCATE, LOAD, STORE, Reference, Statement, TileProgram
 
 
 def check_tiles(program: TileProgram, function: str = "matmul") -> list[Finding]:
@@ -60,3 +64,217 @@ def run_tiles(program: TileProgram, function: str = "matmul", seed: int = 0) -> 
 def _other_parameters(program: TileProgram, function: str) -> list[Finding]:
     count = len(program.parameters)
     return [] if count == 2 else [Finding(None, f"{function} takes 2 parameters, not {count}")]
+
+
+# -- execution on NumPy arrays ---------------------------------------------------------------------
+
+
+ROWS = {"data": (128, inf)}
+MOST: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "nc_matmul": {"stationary": (128, 128), "moving": (128, 512)},
+    "nc_transpose": {"data": (128, 128)},
+    "activation": ROWS,
+    "tensor_scalar": {**ROWS, "operand0": (128, 1)},
+    "tensor_tensor": {"data1": (128, inf), "data2": (128, inf)},
+    "tensor_reduce": ROWS,
+}
+"""Extents of operands [NKI: tile limits of nc_matmul and nc_transpose; 128 partitions]."""
+
+STRIP = 16
+"""Rows of a product at once: 16 · 128 · 128 are 2¹⁸ multiplications."""
+
+
+def executed(program: TileProgram, function: Function, seed: int = 0) -> list[Finding]:
+    """Where the program differs from the function on integers, to the bit; nothing where equal."""
+    try:
+        inputs, wanted = _case(program.parameters, function, seed)
+    except NotAllowedError as wrong:
+        return [Finding(None, str(wrong))]
+    machine = _Machine(program, inputs)
+    for line, statement in enumerate(program.statements):
+        try:
+            _TAKE.get(statement.operator, _Machine.call)(machine, statement)
+        except NotAllowedError as wrong:
+            return [Finding(line, str(wrong))]
+    if len(program.returns) != len(wanted):
+        return [Finding(None, f"returns {len(program.returns)} outputs, not {len(wanted)}")]
+    found = (
+        _difference(name, machine.outputs.get(name), array)
+        for name, array in zip(program.returns, wanted, strict=True)
+    )
+    return [Finding(None, f"{what} (seed {seed})") for what in found if what is not None]
+
+
+def _difference(name: str, given: np.ndarray | None, wanted: np.ndarray) -> str | None:
+    """What is wrong with an output."""
+    if given is None or given.shape != wanted.shape:
+        return f"no {name} of shape {wanted.shape}"
+    differs = given != wanted
+    if not differs.any():
+        return None
+    row, column = np.argwhere(differs)[0]
+    got, expected = given[row, column], wanted[row, column]
+    return f"{differs.sum()} elements differ, first {name}[{row}, {column}]: {got}, not {expected}"
+
+
+@lru_cache(maxsize=8)
+def _case(
+    parameters: tuple[tuple[str, Shape], ...], function: Function, seed: int
+) -> tuple[Inputs, Sequence[np.ndarray]]:
+    """The inputs, read-only, and the outputs."""
+    inputs = function.inputs(parameters, np.random.default_rng(seed))
+    for array in inputs.values():
+        array.flags.writeable = False
+    return inputs, function.results([inputs[name] for name, _ in parameters])
+
+
+@dataclass(slots=True)
+class _Machine:
+    program: TileProgram
+    inputs: Inputs
+    tiles: dict[str, np.ndarray] = field(default_factory=dict)
+    outputs: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def allocate(self, statement: Statement) -> None:
+        name = statement.output.name
+        if name in self.outputs or name not in self.program.returns:
+            raise NotAllowedError(f"{name} is there already, or is not returned")
+        if name in self.tiles or name in self.inputs:
+            raise NotAllowedError(f"{name} is a tile or a parameter")
+        self.outputs[name] = np.full(statement.output.shape, np.nan, np.float32)
+
+    def load(self, statement: Statement) -> None:
+        source = statement.references[0]
+        if source.name not in self.inputs:
+            raise NotAllowedError(f"no parameter {source.name}")
+        value = _part(self.inputs[source.name], source)
+        match [given for name, given in statement.arguments if name != "src"]:
+            case []:
+                self._keep(statement, value.copy())
+            case [int() as copies] if copies > 0:
+                self._keep(statement, np.tile(value, (1, copies)))
+            case _:
+                raise NotAllowedError("a load has a number of copies, and nothing else")
+
+    def store(self, statement: Statement) -> None:
+        read, written = statement.references
+        if written.name not in self.outputs:
+            raise NotAllowedError(f"no tensor {written.name}")
+        into, value = _part(self.outputs[written.name], written), self._tile(read)
+        if into.shape != value.shape:
+            raise NotAllowedError(f"{value.shape} does not fit into {into.shape}")
+        if not np.isnan(into).all():
+            raise NotAllowedError("an element is stored twice")
+        into[...] = value
+
+    def call(self, statement: Statement) -> None:
+        given = {name: self._tile(value) for name, value in statement.operands.items()}
+        for name, most in MOST.get(statement.operator, {}).items():
+            if name not in given or any(
+                n > m for n, m in zip(given[name].shape, most, strict=True)
+            ):
+                raise NotAllowedError(f"{name} is missing or larger than {most}")
+        run = _RUN.get(statement.operator)
+        if run is None:
+            raise NotAllowedError(f"{statement.operator} is not an operator")
+        try:
+            value = run(**given, **statement.attributes)
+        except (TypeError, KeyError, ValueError) as wrong:
+            what = f"{statement.operator} does not take these operands: {wrong}"
+            raise NotAllowedError(what) from None
+        self._keep(statement, value)
+
+    def _tile(self, reference: Reference) -> np.ndarray:
+        if reference.name not in self.tiles:
+            raise NotAllowedError(f"nothing has defined {reference.name}")
+        return _part(self.tiles[reference.name], reference)
+
+    def _keep(self, statement: Statement, value: np.ndarray) -> None:
+        name = statement.output.name
+        is_there = name in self.tiles or name in self.outputs or name in self.inputs
+        if is_there or statement.output.shape != value.shape:
+            raise NotAllowedError(f"{name} is there, or not {value.shape}")
+        self.tiles[name] = value
+
+
+_TAKE: dict[str, Callable[[_Machine, Statement], None]] = {
+    ALLOCATE: _Machine.allocate,
+    LOAD: _Machine.load,
+    STORE: _Machine.store,
+}
+
+
+def _matmul(
+    stationary: np.ndarray, moving: np.ndarray, accumulator: np.ndarray | None = None
+) -> np.ndarray:
+    if len(stationary) != len(moving):
+        raise ValueError(f"contracts {len(stationary)} rows with {len(moving)}")
+    value = _product(stationary, moving)
+    if accumulator is None:
+        return value
+    if accumulator.shape != value.shape:
+        raise ValueError(f"adds {value.shape} to {accumulator.shape}")
+    return accumulator + value
+
+
+def _transpose(data: np.ndarray) -> np.ndarray:
+    return data.T.copy()
+
+
+def _activation(
+    data: np.ndarray, op: str = "copy", scale: float = 1.0, bias: float = 0.0
+) -> np.ndarray:
+    """In float64, rounded once."""
+    return _UNARY[op](data.astype(np.float64) * scale + bias).astype(np.float32)
+
+
+def _tensor_scalar(data: np.ndarray, operand0: np.ndarray, op: str = "multiply") -> np.ndarray:
+    if operand0.shape != (len(data), 1):
+        raise ValueError(f"{operand0.shape} is not a column of {data.shape}")
+    return _BINARY[op](data, operand0)
+
+
+def _tensor_tensor(data1: np.ndarray, data2: np.ndarray, op: str = "add") -> np.ndarray:
+    if data1.shape != data2.shape:
+        raise ValueError(f"works on {data1.shape} and {data2.shape} together")
+    return _BINARY[op](data1, data2)
+
+
+def _tensor_reduce(data: np.ndarray, op: str = "add") -> np.ndarray:
+    """In float64, rounded once."""
+    return _BINARY[op].reduce(data.astype(np.float64), axis=1, keepdims=True).astype(np.float32)
+
+
+_UNARY: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "copy": np.array, "square": np.square, "exp": np.exp, "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+}  # fmt: skip
+
+_BINARY: Mapping[str, np.ufunc] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
+    "minimum": np.minimum,
+}  # fmt: skip
+
+_RUN: Mapping[str, Callable[..., np.ndarray]] = {
+    "nc_matmul": _matmul,
+    "nc_transpose": _transpose,
+    "activation": _activation,
+    "tensor_scalar": _tensor_scalar,
+    "tensor_tensor": _tensor_tensor,
+    "tensor_reduce": _tensor_reduce,
+}
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """left.T @ right, strip by strip: so small that BLAS starts no threads, which take 30 times as
+    long as the product where the machine is busy.
+    """
+    strips = [left[:, at : at + STRIP].T.copy() for at in range(0, left.shape[1], STRIP)]
+    return np.concatenate([strip @ right for strip in strips])
+
+
+def _part(array: np.ndarray, reference: Reference) -> np.ndarray:
+    for (start, stop), extent in zip(reference.intervals, array.shape, strict=True):
+        if not 0 <= start < stop <= extent:
+            raise NotAllowedError(f"{reference.name} is {array.shape}: no part [{start}, {stop})")
+    return array[tuple(slice(*interval) for interval in reference.intervals)]

@@ -20,7 +20,7 @@ from nkigym.tile_rewrites import (
     exhaust,
     rewrite_graph,
 )
-from nkigym.tile_rewrites.certificate import certificate
+from nkigym.tile_rewrites.graph import certificate
 from nkigym.tiles import (
     TileProgram,
     matmul_root,

@@ -8,8 +8,7 @@ from nkigym.store.errors import (
     StoreVersionError,
 )
 from nkigym.store.problem_keys import problem_of
-from nkigym.store.recorder import Recorder
-from nkigym.store.store import Problem, Result, Store, Stored
+from nkigym.store.store import Problem, Recorder, Result, Store, Stored
 
 __all__ = [
     "Problem",

@@ -8,10 +8,17 @@ from itertools import combinations
 
 from nkigym.tile_rewrites.component import Component, Rank, TileRewrite
 from nkigym.tile_rewrites.interning import InternTable
-from nkigym.tile_rewrites.intervals import Pair, adjacent, greedy_pairs, union
 from nkigym.tile_rewrites.kinds import MERGE_CALLS, REUSE_CALLS, WIDEN_CALLS
-from nkigym.tile_rewrites.nodes import Call
-from nkigym.tile_rewrites.renaming import Relocation, Renaming, checked_renaming
+from nkigym.tile_rewrites.nodes import (
+    Call,
+    Pair,
+    Relocation,
+    Renaming,
+    adjacent,
+    checked_renaming,
+    greedy_pairs,
+    union,
+)
 from nkigym.tiles.operators import OPERATORS
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from nkigym.tile_rewrites.interning import InternTable
-from nkigym.tile_rewrites.renaming import Renaming
+from nkigym.tile_rewrites.nodes import Renaming
 
 
 class TileRewrite(NamedTuple):

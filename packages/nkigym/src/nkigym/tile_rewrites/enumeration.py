@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 
-from nkigym.tile_rewrites.collection import paused_collection
+from neuroncore.machine.garbage_collection import no_collection
 from nkigym.tile_rewrites.graph import Node, RewriteGraph
 
 Progress = Callable[[int, int], None]
@@ -98,3 +100,21 @@ def _reduced(space: RewriteGraph, progress: Progress, limit: float) -> Enumerati
                     todo.append((child, before & there, before & ~there))
             sleeping |= 1 << at
     return Enumeration(depths, transitions)
+
+
+# -- garbage collection ----------------------------------------------------------------------------
+
+
+@contextmanager
+def paused_collection() -> Iterator[None]:
+    """No garbage collection inside the block, and none of its objects counts as young afterwards.
+
+    A search keeps every part that it has met; going through them once it ends takes as long as
+    half the search. Freezing and thawing makes them old without a look (CPython's gc module);
+    objects that a caller has frozen stay frozen.
+    """
+    with no_collection():
+        yield
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()

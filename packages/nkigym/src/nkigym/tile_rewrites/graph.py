@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from nkigym.checker import Certificate
 from nkigym.tile_rewrites.calls import Calls
 from nkigym.tile_rewrites.component import Component, TileRewrite
 from nkigym.tile_rewrites.loads import Loads
-from nkigym.tile_rewrites.nodes import Call, Store
-from nkigym.tile_rewrites.renaming import Renaming, Slice
+from nkigym.tile_rewrites.nodes import Call, Renaming, Slice, Store
 from nkigym.tile_rewrites.stores import Stores
 from nkigym.tiles.program import (
     ALLOCATE,
@@ -146,3 +146,25 @@ class RewriteGraph:
     def tile_program(self, node: Node) -> TileProgram:
         """A node as statements: the remaining statements of the root, each at its place."""
         return written(node, self.program)
+
+
+# -- certificates ----------------------------------------------------------------------------------
+
+
+def certificate(space: RewriteGraph, node: Node, function: str = "matmul") -> Certificate:
+    """The program, and the value numbers that every step on the way to it has kept; `function` is
+    what it is said to compute, by the checker's name for it."""
+    tiles: dict[str, tuple[int, ...]] = {}
+    output: dict[tuple[str, int, int], int] = {}
+    for part in node:
+        if isinstance(part, Loads):
+            tiles |= {f"t{n}": place.values for n, place in part.slices.items()}
+        elif isinstance(part, Calls):
+            tiles |= {f"t{n}": call.values for n, call in part.calls.items()}
+        elif isinstance(part, Stores):
+            for store in part.stores.values():
+                output |= store.outputs
+    order = space.program.returns
+    found = sorted(output.items(), key=lambda item: (order.index(item[0][0]), *item[0][1:]))
+    values = tuple(number for _, number in found)
+    return Certificate(space.tile_program(node), tiles, values, function)

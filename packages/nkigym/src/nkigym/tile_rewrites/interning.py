@@ -6,10 +6,18 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from nkigym.tile_rewrites.intervals import union
 from nkigym.tile_rewrites.kinds import EVERY, WIDEN_CALLS
-from nkigym.tile_rewrites.nodes import Attributes, Box, Call, Operand, Store
-from nkigym.tile_rewrites.renaming import Relocation, Renaming, Slice
+from nkigym.tile_rewrites.nodes import (
+    Attributes,
+    Box,
+    Call,
+    Operand,
+    Relocation,
+    Renaming,
+    Slice,
+    Store,
+    union,
+)
 from nkigym.tile_rewrites.value_numbering import Numbers, ValueTable
 from nkigym.tiles.operators import ONE, OPERATORS
 from nkigym.tiles.program import Interval

@@ -9,9 +9,8 @@ from typing import Self
 
 from nkigym.tile_rewrites.component import Component, Rank, TileRewrite
 from nkigym.tile_rewrites.interning import InternTable
-from nkigym.tile_rewrites.intervals import Pair, union
 from nkigym.tile_rewrites.kinds import LOAD_TWICE, MERGE_LOADS, REUSE
-from nkigym.tile_rewrites.renaming import Relocation, Renaming, Slice, checked_renaming
+from nkigym.tile_rewrites.nodes import Pair, Relocation, Renaming, Slice, checked_renaming, union
 
 BEHIND = 6
 """The rank of what comes last: that of calls and stores is below."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nkigym.tile_rewrites.renaming import Renaming, Slice
-from nkigym.tile_rewrites.value_numbering import Numbers
+from nkigym.tile_rewrites.value_numbering import CertificateError, Numbers, atoms
 from nkigym.tiles.program import Attribute, Interval
 from nkigym.tiles.roots import TILE
 
@@ -86,3 +86,75 @@ class Store:
         (row, _), columns = self.written
         starts = ((self.into, row, column) for column in range(*columns, TILE))
         return dict(zip(starts, self.values, strict=True))
+
+
+# -- renaming --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slice:
+    """Part of a parameter, or so many copies of it side by side. One object for each: the same
+    where it is identical.
+    """
+
+    source: str
+    rows: Interval
+    columns: Interval
+    values: Numbers
+    copies: int = 1
+
+
+class Relocation(NamedTuple):
+    """Where a variable is found now."""
+
+    number: int
+    shift: int  # elements along axis 1
+    loaded: Slice | None  # where the variable is loaded from, if it is
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Renaming:
+    """Variables and where they are now. The same where it is identical."""
+
+    moved: Mapping[int, Relocation]
+
+
+def checked_renaming(renaming: Renaming, old: Mapping[int, Numbers], new: Numbers) -> Renaming:
+    """The renaming, where each old variable is, atom by atom, the part of the new one that it
+    points to. Raises CertificateError otherwise.
+    """
+    for number, (_, shift, _) in renaming.moved.items():
+        if atoms(new, (shift, shift + TILE * len(old[number]))) != old[number]:
+            raise CertificateError(f"t{number} is not what is at {shift} of its new variable")
+    return renaming
+
+
+# -- intervals -------------------------------------------------------------------------------------
+
+
+Pair = tuple[int, int]
+
+
+def adjacent(first: Interval, second: Interval) -> bool:
+    """Whether one ends where the other starts."""
+    return first[1] == second[0] or second[1] == first[0]
+
+
+def union(first: Interval, second: Interval) -> Interval:
+    """Of two that touch."""
+    return min(first[0], second[0]), max(first[1], second[1])
+
+
+def greedy_pairs(members: Sequence[int], fits: Callable[[int, int], bool]) -> tuple[Pair, ...]:
+    """Each member with the first one behind it that fits, none in two pairs."""
+    used: set[int] = set()
+    pairs = []
+    for at, first in enumerate(members):
+        if first in used:
+            continue
+        for second in members[at + 1 :]:
+            if second not in used and fits(first, second):
+                pairs.append((first, second))
+                used |= {first, second}
+                break
+    return tuple(pairs)

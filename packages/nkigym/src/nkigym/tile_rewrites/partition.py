@@ -17,11 +17,9 @@ from nkigym.tile_rewrites.graph import RewriteGraph
 from nkigym.tile_rewrites.interning import InternTable
 from nkigym.tile_rewrites.kinds import EXTRA, KNOWN, LOAD_TWICE, TRANSFORMS
 from nkigym.tile_rewrites.loads import Loads
-from nkigym.tile_rewrites.nodes import Box, Call, Operand
-from nkigym.tile_rewrites.renaming import Slice
+from nkigym.tile_rewrites.nodes import Box, Call, Operand, Slice
 from nkigym.tile_rewrites.stores import Stores
 from nkigym.tile_rewrites.value_numbering import Numbers, atoms
-from nkigym.tiles.numbering import number_of, with_numbers
 from nkigym.tiles.operators import OPERATORS
 from nkigym.tiles.program import (
     ALLOCATE,
@@ -33,6 +31,8 @@ from nkigym.tiles.program import (
     Statement,
     TileProgram,
     copies_of,
+    number_of,
+    with_numbers,
 )
 from nkigym.tiles.roots import TILE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from nkigym.tile_rewrites.collection import paused_collection
 from nkigym.tile_rewrites.component import Component, TileRewrite
+from nkigym.tile_rewrites.enumeration import paused_collection
 from nkigym.tile_rewrites.graph import Node, RewriteGraph
 
 

@@ -7,10 +7,8 @@ from functools import cached_property
 
 from nkigym.tile_rewrites.component import Component, Rank, TileRewrite
 from nkigym.tile_rewrites.interning import InternTable
-from nkigym.tile_rewrites.intervals import adjacent, greedy_pairs, union
 from nkigym.tile_rewrites.kinds import MERGE_STORES
-from nkigym.tile_rewrites.nodes import Box, Store
-from nkigym.tile_rewrites.renaming import Renaming
+from nkigym.tile_rewrites.nodes import Box, Renaming, Store, adjacent, greedy_pairs, union
 from nkigym.tile_rewrites.value_numbering import CertificateError
 
 

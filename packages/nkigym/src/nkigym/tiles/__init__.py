@@ -1,6 +1,5 @@
 """Tile programs: straight lines of loads, calls and stores of whole tiles."""
 
-from nkigym.tiles.parse import parse_tiles
 from nkigym.tiles.program import TileProgram
 from nkigym.tiles.roots import (
     TilingError,
@@ -10,7 +9,7 @@ from nkigym.tiles.roots import (
     sum_and_product_root,
     tensor_add_root,
 )
-from nkigym.tiles.text import print_tiles
+from nkigym.tiles.text import parse_tiles, print_tiles
 
 __all__ = [
     "TileProgram",

@@ -2,8 +2,15 @@
 
 from nkigym.analysis.claims import StepResult
 from nkigym.kernels.step import TransformError, TransformStep
-from nkigym.transforms._certificate import StepCertificate, certify
-from nkigym.transforms._registry import TRANSFORMS, apply, opportunities, replay, take
+from nkigym.transforms._registry import (
+    TRANSFORMS,
+    StepCertificate,
+    apply,
+    certify,
+    opportunities,
+    replay,
+    take,
+)
 from nkigym.transforms._transform import Transform
 
 __all__ = [

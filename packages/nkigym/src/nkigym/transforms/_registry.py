@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
-from neuroncore.program import Allocate, Call, Loop, Program
+from neuroncore.program import Access, Allocate, Call, Loop, Program
+from nkigym.analysis.accesses import CallAccess
 from nkigym.analysis.claims import StepResult
+from nkigym.analysis.disjointness import Disjoint
 from nkigym.kernels.step import TransformError, TransformStep
 from nkigym.kernels.tree import places, statement_at
 from nkigym.transforms._transform import Transform
@@ -66,3 +70,45 @@ def replay(program: Program, schedule: Iterable[TransformStep]) -> Program:
     for step in schedule:
         program = apply(program, step)
     return program
+
+
+# -- certificates ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StepCertificate:
+    """A step and the claims that make it legal: pairs of accesses that never meet."""
+
+    step: TransformStep
+    claims: tuple[Disjoint, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; offsets, shapes and strides count elements."""
+        return {"step": self.step.to_json(), "claims": [_claim(c) for c in self.claims]}
+
+
+def certify(program: Program, step: TransformStep) -> StepCertificate:
+    """The certificate of a step. Raises TransformError where the step is not shown to be legal."""
+    return StepCertificate(step, take(program, step).claims)
+
+
+def _claim(claim: Disjoint) -> dict[str, Any]:
+    return {
+        "buffer": claim.buffer.name,
+        "shape": list(claim.buffer.shape),
+        "shared": [[*s.loop, s.relation] for s in claim.shared],
+        "a": _touch(claim.a),
+        "b": _touch(claim.b),
+    }
+
+
+def _touch(touch: CallAccess) -> dict[str, Any]:
+    access = touch.access
+    assert isinstance(access, Access)
+    return {
+        "kind": touch.kind,
+        "offset": [access.offset.constant, dict(access.offset.terms)],
+        "shape": list(access.shape),
+        "strides": list(access.strides),
+        "loops": [list(r) for r in touch.loops],
+    }

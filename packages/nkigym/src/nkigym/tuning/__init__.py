@@ -1,8 +1,8 @@
 """The fastest schedule of a kernel: searched, proved, as source."""
 
+from nkigym.tuning.task import problem
 from nkigym.tuning.tune import Tuned, tune
 from nkigym.tuning.verification import Check, VerificationError, replayed, verify_winner
-from nkigym.tuning.workload import problem
 
 __all__ = [
     "Check",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice, product
+from math import prod
 from typing import Any
 
-from neuroncore.program import Program, emit, parse_program
+import numpy as np
+
+from neuroncore.errors import KernelError
+from neuroncore.program import Program, calls, check, emit, parse_program
 from nkigym.analysis.outputs import check_results
 from nkigym.checker import check_root
 from nkigym.search import ConstraintError, SearchSpace
@@ -23,7 +29,6 @@ from nkigym.tuning.verification import (
     verify_tile_winner,
     verify_winner,
 )
-from nkigym.tuning.workload import Problem, allowed, problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +107,152 @@ def _of_loops(asked: Problem, engines: frozenset[str] | None) -> TuningTask:
         lambda schedule: replayed(asked.root, schedule),
         lambda state, schedule: verify_winner(asked.root, state, schedule, asked.smaller),
     )
+
+
+# -- the program to tune ---------------------------------------------------------------------------
+
+
+ENGINES = ("tensor", "vector", "scalar", "gpsimd")
+"""Engines that constraints can name; DMA queues are always allowed."""
+TILE = 128
+FEW = (2, 3, 8)
+"""Tiles along an axis of smaller kernels; eight are two of 512."""
+PARTS = (2, 4)
+"""Such a part of an axis as well: what divides all of it may divide no few tiles."""
+MOST = 256
+"""So many smaller kernels are looked at,"""
+MOST_SIZES = 1 << 14
+"""found among so many sizes, most of which do not go together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """The kernel to begin with; where it was made for arguments like `specs`, what made it."""
+
+    root: Program
+    make: Callable[[Sequence[Any]], Program] | None = None
+    specs: tuple[Any, ...] = ()
+
+    def smaller(self) -> Iterator[tuple[str, Program]]:
+        """The same at fewer tiles, the fewest first."""
+        if self.make is None:
+            return
+        yield from islice(self._made(self.make), MOST)
+
+    def _made(self, make: Callable[[Sequence[Any]], Program]) -> Iterator[tuple[str, Program]]:
+        for specs in _fewer(self.specs):
+            try:
+                root = make(specs)
+            except KernelError:
+                continue  # sizes that do not go together
+            yield ", ".join(map(str, specs)), root
+
+
+def _fewer(specs: Sequence[Any]) -> list[list[Any]]:
+    """The specs with fewer tiles along some axes, the smallest first."""
+    axes = [n for spec in specs for n in spec.shape]
+    options = [_lengths(n) for n in axes]
+    if prod(map(len, options)) > MOST_SIZES:
+        options = [_lengths(n, ()) for n in axes]
+    if prod(map(len, options)) > MOST_SIZES:
+        return []
+    found = [_resized(specs, sizes) for sizes in product(*options) if list(sizes) != axes]
+    return sorted(found, key=lambda resized: sum(spec.size for spec in resized))
+
+
+def _resized(specs: Sequence[Any], sizes: Iterable[int]) -> list[Any]:
+    """The specs with these sizes of their axes, one after the other."""
+    size = iter(sizes)
+    return [replace(spec, shape=tuple(islice(size, len(spec.shape)))) for spec in specs]
+
+
+def _lengths(axis: int, parts: Sequence[int] = PARTS) -> list[int]:
+    """How long an axis of whole tiles is in smaller kernels, its own length last."""
+    if axis % TILE:
+        return [axis]
+    few = {few * TILE for few in FEW if few * TILE < axis}
+    shares = {axis // n for n in parts if axis % (n * TILE) == 0}
+    return sorted(few | (shares - {TILE}) | {axis})
+
+
+def problem(
+    given: Program | Callable[..., Any],
+    specs: Sequence[Any],
+    target: str | None,
+    nki: str | None,
+) -> Problem:
+    """The kernel to begin with, for a target and a version (None: the program's, or the newest).
+
+    A kernel (`@nki.jit`) is run once on zeros, for the program that it is with these arguments.
+
+    Raises ConstraintError for a program and specs, or a program that this target or version does
+    not take; what `nkigym.baseline` raises for
+    functions, `nki_runtime.program_of` for kernels.
+    """
+    if not isinstance(given, Program):
+        from nkigen_lite import as_spec
+
+        wanted = tuple(as_spec(spec) for spec in specs)
+        make = partial(_captured if _is_kernel(given) else _baseline, given, target, nki)
+        return Problem(make(wanted), make, wanted)
+    if specs:
+        raise ConstraintError("a kernel program says its shapes itself", expected="no specs")
+    asked = replace(given, target=target or given.target, nki=nki or given.nki)
+    try:
+        check(asked)
+    except KernelError as wrong:
+        raise ConstraintError(
+            f"{given.name} is not a kernel for {asked.target} and NKI {asked.nki}", got=str(wrong)
+        ) from None
+    return Problem(asked)
+
+
+def _baseline(
+    function: Callable[..., Any], target: str | None, nki: str | None, specs: Sequence[Any]
+) -> Program:
+    from nkigym.baseline import baseline_kernel
+
+    return baseline_kernel(function, *specs, target=target or "trn2", nki=nki or "0.6")
+
+
+def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:
+    """What a kernel does for such arguments: its loops, none of its values."""
+    from nki_runtime import program_of
+
+    arrays = [np.zeros(spec.shape, spec.dtype.storage) for spec in specs]
+    made = program_of(kernel, *arrays, target=target)
+    if nki is None or nki == made.nki:
+        return made
+    return problem(made, (), target, nki).root
+
+
+def _is_kernel(given: Any) -> bool:
+    """Whether a language has decorated it."""
+    from nki_runtime import backends
+    from nki_runtime.switch.registry import loadable
+
+    return any(backend.is_kernel(given) for backend in loadable(backends()))
+
+
+def allowed(root: Program, engines: Sequence[str] | None) -> frozenset[str] | None:
+    """The engines that a schedule may use; None are all.
+
+    Raises ConstraintError for one that there is not, and where a call of the root has none left.
+    """
+    if engines is None:
+        return None
+    unknown = [name for name in engines if name not in ENGINES]
+    if unknown or not engines:
+        raise ConstraintError(
+            f"{unknown[0]!r} is not an engine" if unknown else "no engine remains",
+            expected=f"some of {', '.join(ENGINES)}",
+        )
+    for call in calls(root.body):
+        possible = {engine.name for engine in call.record.engines} - {"dma", "sync"}
+        if possible and possible.isdisjoint(engines):
+            raise ConstraintError(
+                "these constraints contradict the kernel",
+                expected=f"one of {', '.join(sorted(possible))} for {call.instruction}",
+                got=f"engines {', '.join(engines)}", place=call.origin,
+            )  # fmt: skip
+    return frozenset(engines)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
 
 from neuroncore.errors import KernelError
+from neuroncore.options import Options
 from neuroncore.program import (
     Call,
     Loop,
@@ -14,6 +21,7 @@ from neuroncore.program import (
     Statement,
     check,
     emit,
+    execute_program,
     parse_program,
     print_program,
 )
@@ -25,7 +33,6 @@ from nkigym.tile_rewrites import KNOWN, rewrite_graph
 from nkigym.tiles import TileProgram, parse_tiles, print_tiles
 from nkigym.tiles.lowering import lower
 from nkigym.transforms import TransformError, TransformStep, apply, certify
-from nkigym.tuning.execution import difference, hides_unwritten, in_domain, run_source
 
 
 class VerificationError(KernelError):
@@ -228,3 +235,108 @@ def _counted(program: Program) -> str:
     """What a program gives: results, and arguments that it updates."""
     arguments = len(written_parameters(program))
     return f"{len(program.results)} outputs" + (f" and {arguments} arguments" * bool(arguments))
+
+
+# -- execution on integers -------------------------------------------------------------------------
+
+
+LARGEST = 4
+"""Inputs are integers from -LARGEST to LARGEST: products and sums of many are exact in float32."""
+
+
+def integers(program: Program, seed: int, least: int = -LARGEST) -> list[np.ndarray]:
+    """An array for each parameter, of integers that its format holds exactly."""
+    random = np.random.default_rng(seed)
+    return [
+        random.integers(least, LARGEST + 1, buffer.shape).astype(buffer.dtype.storage)
+        for buffer in program.parameters
+    ]
+
+
+def in_domain(program: Program, seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Inputs and what the program gives for them: positive integers where others have no value,
+    as a root, a logarithm or a quotient may.
+    """
+    inputs = integers(program, seed)
+    with np.errstate(all="ignore"):
+        found = run_program(program, inputs)
+        if any(_is_nan(array).any() for array in found):
+            inputs = integers(program, seed, least=1)
+            found = run_program(program, inputs)
+    return inputs, found
+
+
+_KERNEL = re.compile(r"^@nki\.jit\ndef (\w+)", re.MULTILINE)
+
+Begins = Literal["nan", "zero"]
+"""What memory holds that nothing has written; integers hold a number of the machine's for "nan"."""
+
+
+def run_source(
+    source: str, program: Program, inputs: Sequence[np.ndarray], begins: Begins = "nan"
+) -> list[np.ndarray]:
+    """What the program's source gives: its results, then its arguments."""
+    import nki_runtime
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        nki_runtime.use(
+            nki=program.nki, target=program.target, uninitialized=begins, product_sums="float64"
+        ),
+    ):
+        file = Path(folder) / "kernel.py"
+        file.write_text(source, "utf-8")
+        (name,) = _KERNEL.findall(source)  # another than the program's where the source needs that
+        kernel = runpy.run_path(str(file))[name]
+        arguments = [array.copy() for array in inputs]
+        found = kernel(*arguments)
+    results = found if isinstance(found, tuple) else [found] if program.results else []
+    return [*results, *arguments]
+
+
+def run_program(program: Program, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What the program gives, without a language: its results, then its arguments."""
+    arguments = [array.copy() for array in inputs]
+    results = execute_program(program, arguments, options=Options(product_sums="float64"))
+    return [*(results or ()), *arguments]
+
+
+def hides_unwritten(outputs: Sequence[np.ndarray]) -> bool:
+    """Whether some element is one that memory which nothing has written could hold as well, where
+    it begins as "nan": then a run in which it begins as "zero" is needed to tell.
+    """
+    return any(array.dtype.kind in "iub" or _is_nan(array).any() for array in outputs)
+
+
+def difference(
+    given: Sequence[np.ndarray], wanted: Sequence[np.ndarray], arguments: Sequence[str] = ()
+) -> str | None:
+    """Where outputs differ, to the bit, all of them compared; None where they do not. The last of
+    them are `arguments`, by name.
+
+    One NaN is as good as another: its sign and payload follow the order of operands.
+    """
+    if len(given) != len(wanted):
+        return f"{len(given)} outputs, not {len(wanted)}"
+    results = [f"output {number}" for number in range(len(wanted) - len(arguments))]
+    names = [*results, *(f"argument {name}" for name in arguments)]
+    for name, one, other in zip(names, given, wanted, strict=True):
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return f"{name} is {one.dtype}{one.shape}, not {other.dtype}{other.shape}"
+        differs = (_bits(one) != _bits(other)) & ~(_is_nan(one) & _is_nan(other))
+        if differs.any():
+            at = tuple(int(n) for n in np.argwhere(differs)[0])
+            return (
+                f"{name} differs in {int(differs.sum()):,} of {differs.size:,} elements, "
+                f"first at {list(at)}: {one[at]}, not {other[at]}"
+            )
+    return None
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+def _is_nan(array: np.ndarray) -> np.ndarray:
+    whole = array.dtype.kind in "iub"
+    return np.zeros(array.shape, np.bool_) if whole else np.isnan(array.astype(np.float32))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokenplan.checker.memory import Memory
 from tokenplan.checker.queues import Queues
 from tokenplan.checker.records import Plan
 
@@ -83,3 +84,90 @@ def races(
                 if early.any():
                     found[earlier, later] = early
     return found
+
+
+# -- what is computed, in symbols ------------------------------------------------------------------
+
+
+_PRIME = (1 << 61) - 1
+_FACTOR = 1_000_003
+
+
+@dataclass(slots=True)
+class Machine:
+    """Memory cells and what every instance has read so far.
+
+    An instance writes a number made of what it read, its own number and the place in its output;
+    accumulation adds such a number, so it commutes. Two histories give one number with a chance of
+    about 2⁻⁶¹.
+    """
+
+    memory: Memory
+    cells: list[int]
+    read: list[int]
+
+    @classmethod
+    def new(cls, memory: Memory) -> Machine:
+        """No instance has run; every cell holds a number of its own."""
+        initial = [_mix(_mix(1, n), 17) for n in range(len(memory.owners))]
+        return cls(memory, initial, [0] * len(memory.touches))
+
+    def reads(self, instance: int) -> None:
+        """The instance reads everything that it reads."""
+        value = _mix(7, instance)
+        for mode, cells in self.memory.touches[instance]:
+            if mode == "R":
+                for cell in cells:
+                    value = _mix(value, self.cells[cell])
+        self.read[instance] = value
+
+    def writes(self, instance: int) -> None:
+        """The instance writes everything that it writes, from what it has read."""
+        for number, (mode, cells) in enumerate(self.memory.touches[instance]):
+            if mode == "R":
+                continue
+            result = _mix(self.read[instance], number)
+            for place, cell in enumerate(cells):
+                made = _mix(result, place)
+                self.cells[cell] = made if mode == "W" else (self.cells[cell] + made) % _PRIME
+
+
+def in_sequence(memory: Memory) -> Machine:
+    """The machine after all instances, one after another in program order."""
+    machine = Machine.new(memory)
+    for instance in range(len(memory.touches)):
+        machine.reads(instance)
+        machine.writes(instance)
+    return machine
+
+
+def at_times(
+    memory: Memory, start: np.ndarray, end: np.ndarray, random: np.random.Generator
+) -> Machine:
+    """The machine after one timing, start and end (instances,).
+
+    Every instance reads and then writes somewhere between its start and its end: at one of them
+    or at random times, drawn for each.
+    """
+    size = len(start)
+    share = np.sort(random.choice([0.0, random.random(), 1.0], (size, 2)), axis=1)
+    moments = start[:, None] + share * (end - start)[:, None]
+    moments = np.where(share == 1.0, end[:, None], moments)  # exactly, as waits compare with it
+    instances, phases = np.indices((size, 2))
+    order = np.lexsort((phases.ravel(), instances.ravel(), moments.ravel()))
+    machine = Machine.new(memory)
+    for event in order.tolist():
+        instance, writes = divmod(event, 2)
+        (machine.writes if writes else machine.reads)(instance)
+    return machine
+
+
+def differences(expected: Machine, machine: Machine) -> tuple[list[int], list[int]]:
+    """Instances that read something else, cells that hold something else in the end."""
+    reads = [n for n, (a, b) in enumerate(zip(expected.read, machine.read, strict=True)) if a != b]
+    both = zip(expected.cells, machine.cells, strict=True)
+    return reads, [n for n, (a, b) in enumerate(both) if a != b]
+
+
+def _mix(value: int, other: int) -> int:
+    return ((value ^ (value >> 29)) * _FACTOR + other * 0x9E3779B97F4A7C15 + 1) % _PRIME

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tokenplan.elision.last_writers import Digits
 from tokenplan.kernel.model import Mode
 
 READ, WRITE, ACCUMULATE = (
     list(Mode).index(mode) for mode in (Mode.read, Mode.write, Mode.accumulate)
 )
 """Modes go by their numbers in `Mode`."""
+
+Digits = list[tuple[np.ndarray, np.ndarray]]
+"""Of each digit: the first value of every access, and one past its last."""
 
 _NONE = np.zeros(0, np.int64)
 

@@ -9,13 +9,12 @@ for.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
 
 import numpy as np
 
-from tokenplan.elision.ancestors import Ancestors
-from tokenplan.elision.last_writers import Overwritten
-from tokenplan.elision.overlap_candidates import WRITE, Nearby
+from tokenplan.elision.overlap_candidates import WRITE, Digits, Nearby
 from tokenplan.kernel.model import Mode
 from tokenplan.rules import NAMES, Pair, Removed, Verdict, disjoint_boxes
 from tokenplan.rules.candidate_orders import Part, Place
@@ -255,3 +254,67 @@ def _covers(pair: Pair, by_sink: bool) -> bool:
         if not big.steps and not 0 <= ahead <= big.extent - reach:
             return False
     return True
+
+
+# -- what was written again ------------------------------------------------------------------------
+
+
+MOST_CELLS = 2**16
+
+
+class Overwritten:
+    """The last write of each cell of the grid that the ends of all boxes make.
+
+    With too many cells nothing is remembered, and nothing counts as overwritten.
+    """
+
+    def __init__(self, digits: Digits) -> None:
+        cuts = [np.unique(np.concatenate(both)) for both in digits]
+        self.low = [
+            np.searchsorted(c, low).tolist() for c, (low, _) in zip(cuts, digits, strict=True)
+        ]
+        self.high = [np.searchsorted(c, h).tolist() for c, (_, h) in zip(cuts, digits, strict=True)]
+        shape = [len(c) - 1 for c in cuts]
+        self.by = np.full(shape, -1, np.int32) if prod(shape) <= MOST_CELLS else None
+
+    def write(self, access: int) -> None:
+        """An access wrote every byte of its box."""
+        if self.by is not None:
+            self.by[self._cells(access)] = access
+
+    def covers(self, access: int) -> bool:
+        """Whether each byte of the access's box was written by a later access."""
+        return self.by is not None and bool(self.by[self._cells(access)].min() > access)
+
+    def _cells(self, access: int) -> tuple[slice, ...]:
+        ends = zip(self.low, self.high, strict=True)
+        return tuple([slice(low[access], high[access]) for low, high in ends])
+
+
+# -- what operations wait for ----------------------------------------------------------------------
+
+
+class Ancestors:
+    """A set of bits per operation; operations go by their number."""
+
+    def __init__(self, operations: int) -> None:
+        self.bytes = operations // 8 + 1
+        self.rows: dict[int, int] = {}
+
+    def add(self, op: int, sources: Iterable[int], known: int) -> None:
+        """The operation waits for these, and for all that they wait for, which is `known`."""
+        for source in sources:
+            known |= 1 << source
+        self.rows[op] = known
+
+    def keep(self, ops: Iterable[int]) -> None:
+        """Drop the rows of all other operations."""
+        self.rows = {op: self.rows[op] for op in ops if op in self.rows}
+
+    def outside(self, row: int, ops: np.ndarray) -> np.ndarray:
+        """Positions of the operations that are not in a row."""
+        if not len(ops):
+            return ops
+        row_bytes = np.frombuffer(row.to_bytes(self.bytes, "little"), np.uint8)
+        bits = np.unpackbits(row_bytes, bitorder="little")
+        return (bits[ops] == 0).nonzero()[0]

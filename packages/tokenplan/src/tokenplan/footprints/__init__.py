@@ -1,6 +1,6 @@
 """Which bytes an access touches, over the iterations of its loops."""
 
-from tokenplan.footprints.digit_values import Values, least_common, values_of
+from tokenplan.footprints.digit_values import Values, digits_at, least_common, values_at, values_of
 from tokenplan.footprints.digits import (
     Trips,
     blurred,
@@ -9,7 +9,6 @@ from tokenplan.footprints.digits import (
     linear,
     radices,
 )
-from tokenplan.footprints.loop_invariant import digits_at, values_at
 
 __all__ = [
     "Trips",

@@ -1,10 +1,9 @@
 """The NeuronCore target: engine streams and DMA queues that wait for one another's counters."""
 
-from tokenplan.neuroncore.listing import listing, schedule_text, suggestions
+from tokenplan.neuroncore.listing import listing, schedule_text, scheduled, suggestions
 from tokenplan.neuroncore.machine import facts_table, machine
 from tokenplan.neuroncore.plan import AsyncPlan, Wait, all_pairs, deal, plan_with
 from tokenplan.neuroncore.play import Comparison, Played, compare, play
-from tokenplan.neuroncore.report import scheduled
 from tokenplan.neuroncore.search import by_direction, schedule
 from tokenplan.neuroncore.trace import trace_json
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from neuroncore.program import Affine
+from neuroncore.program import Affine, Program
 from tokenplan.graph.token_graph import IMPLIED, KEPT, TokenGraph
 from tokenplan.kernel.model import Kernel, Node, Op
 from tokenplan.neuroncore.machine import machine
 from tokenplan.neuroncore.plan import AsyncPlan, Wait
+from tokenplan.neuroncore.play import Comparison, compare
 
 INDENT = "  "
 
@@ -119,3 +120,37 @@ def schedule_text(graph: TokenGraph, plan: AsyncPlan) -> str:
 
 def _is_unnamed(op: Op) -> bool:
     return op.id == op.instruction or op.id.startswith(f"{op.instruction}.")
+
+
+# -- what a schedule gains -------------------------------------------------------------------------
+
+
+def scheduled(graph: TokenGraph, plan: AsyncPlan, program: Program) -> str:
+    """The streams of a plan, how long it takes on the timeline, and what NKI could be told."""
+    lines = [listing(graph.kernel, plan), "", *_times(compare(graph, plan, program))]
+    return "\n".join([*lines, "", schedule_text(graph, plan)]) + "\n"
+
+
+def _times(found: Comparison) -> Iterator[str]:
+    planned = found.planned
+    lane, busy = planned.busiest
+    yield (
+        f"{_us(planned.makespan_ns)}, {planned.ratio:.2f} times what {lane} alone takes "
+        f"({_us(busy)}); DMA engines are busy {planned.bandwidth_share:.0%} of the time"
+    )
+    yield (
+        f"in one stream {_us(found.serial_ns)} "
+        f"({found.serial_ns / max(planned.makespan_ns, 1e-9):.1f} times as long); "
+        f"if every conflict waits {_us(found.all_pairs.makespan_ns)}"
+    )
+    yield (
+        f"{len(planned.plan.waits)} waits, {found.waits} times in a run, instead of "
+        f"{len(found.all_pairs.plan.waits)}, {found.all_waits} times"
+    )
+    for engine, causes in planned.exposed().items():
+        told = ", ".join(f"{cause} {_us(ns)}" for cause, ns in causes.items())
+        yield f"{engine} stands still: {told}"
+
+
+def _us(nanoseconds: float) -> str:
+    return f"{nanoseconds / 1e3:.2f} µs"
