@@ -2,13 +2,7 @@
 
 from neuroncore.memory.dynamic import dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import ds
-from neuroncore.memory.indirection import (
-    GROUP,
-    gathered,
-    named_elements,
-    offsets_of,
-    scatter,
-)
+from neuroncore.memory.indirection import GROUP, gathered, named_elements, offsets_of, scatter
 from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole, written_flags
 from neuroncore.memory.storage import Dynamic, IndexRules, Storage, StridedView, WrittenFlags

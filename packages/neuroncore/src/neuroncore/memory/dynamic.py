@@ -6,6 +6,7 @@ import numpy as np
 
 from neuroncore.errors import AccessError
 from neuroncore.memory.storage import StridedView, ViewT
+from neuroncore.memory.window import reach
 
 
 def resolve_scalar(view: ViewT, skips: bool = False) -> ViewT | None:
@@ -59,8 +60,7 @@ def dynamic_rows(view: StridedView, by_column: bool = False) -> tuple[np.ndarray
 
 
 def _ends_inside(view: StridedView, rows: np.ndarray) -> None:
-    reach = [(n - 1) * s for n, s in zip(view.shape[1:], view.strides[1:], strict=True)]
-    low, high = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+    low, high = reach(view.shape[1:], view.strides[1:])
     size = view.storage.flat.nbytes // view.array.itemsize
     outside = np.flatnonzero((rows + low < 0) | (rows + high >= size))
     if outside.size:

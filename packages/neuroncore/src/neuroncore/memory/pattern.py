@@ -11,7 +11,7 @@ import numpy as np
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError, UnsupportedError
 from neuroncore.memory.storage import Dynamic, StridedView, ViewT
-from neuroncore.memory.window import window
+from neuroncore.memory.window import reach, window
 from neuroncore.spec import Indirection, as_dtype
 from nki_dtypes import DType
 
@@ -230,8 +230,7 @@ def _check_inside(
     size: int,
     dynamic: bool,
 ) -> None:
-    reach = [(n - 1) * s for n, s in zip(counts, steps, strict=True)]
-    low, high = base + sum(min(r, 0) for r in reach), base + sum(max(r, 0) for r in reach)
+    low, high = (base + r for r in reach(counts, steps))
     if low < 0 or high >= size:
         raise AccessError(
             "the access pattern leaves the tensor" + (" already at index 0" if dynamic else ""),
@@ -258,9 +257,7 @@ def _check_partitions(
             hint="partitions cannot be strided",
             rule=RULE,
         )
-    reach = [(n - 1) * s for n, s in zip(counts[1:], steps[1:], strict=True)]
-    low = base % row + sum(min(0, r) for r in reach)
-    high = base % row + sum(max(0, r) for r in reach)
+    low, high = (base % row + r for r in reach(counts[1:], steps[1:]))
     if low < 0 or high >= row:
         raise AccessError(
             f"the free part of the pattern runs into the {'previous' if low < 0 else 'next'} "

@@ -7,6 +7,7 @@ index has its own place: no view moves, splits or merges it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from math import prod
 from typing import Any
 
@@ -19,8 +20,7 @@ MOST_DIMS = 5
 """Dimensions of a view on chip [NKI language guide, 0.5: tensors]."""
 
 
-def reshape(view: ViewT, shape: Any) -> ViewT:
-    """See View.reshape."""
+def _reshape(view: ViewT, shape: Any) -> ViewT:
     wanted = sizes(shape)
     if prod(wanted) != view.size:
         raise ShapeError(
@@ -38,34 +38,7 @@ def reshape(view: ViewT, shape: Any) -> ViewT:
     return _reshaped(view, array)
 
 
-def reshape_dim(view: ViewT, dim: int, shape: Any) -> ViewT:
-    """See View.reshape_dim."""
-    has_dim(view, dim)
-    parts = _split(view.shape[dim], shape)
-    if view.pinned and dim == 0 and len(parts) > 1:
-        raise ShapeError(
-            f"reshape_dim splits dimension 0 of shape {view.shape} into {parts}",
-            expected=f"({view.shape[0]},), or another dimension",
-            operand="shape", position=1, rule=VIEW_RULE,
-        )  # fmt: skip
-    return reshape(view, view.shape[:dim] + parts + view.shape[dim + 1 :])
-
-
-def flatten_dims(view: ViewT, start_dim: int, end_dim: int) -> ViewT:
-    """See View.flatten_dims."""
-    has_dim(view, start_dim, operand="start_dim")
-    has_dim(view, end_dim, operand="end_dim")
-    if start_dim > end_dim:
-        raise ShapeError(
-            f"flatten_dims({start_dim}, {end_dim}) ends before it starts",
-            expected="start_dim <= end_dim", operand="end_dim", position=1, rule=VIEW_RULE,
-        )  # fmt: skip
-    merged = prod(view.shape[start_dim : end_dim + 1])
-    return reshape(view, (*view.shape[:start_dim], merged, *view.shape[end_dim + 1 :]))
-
-
-def permute(view: ViewT, dims: Any) -> ViewT:
-    """See View.permute."""
+def _permute(view: ViewT, dims: Any) -> ViewT:
     order = tuple(dims) if isinstance(dims, (tuple, list)) else ()
     whole = all(isinstance(d, (int, np.integer)) for d in order)
     legal = whole and sorted(order) == list(range(view.ndim))
@@ -78,59 +51,112 @@ def permute(view: ViewT, dims: Any) -> ViewT:
     return _reshaped(view, view.array.transpose(order))
 
 
-def broadcast(view: ViewT, dim: int, size: int) -> ViewT:
-    """See View.broadcast."""
-    has_dim(view, dim)
-    count = isinstance(size, (int, np.integer)) and size >= 1
-    if view.shape[dim] != 1 or (dim == 0 and view.pinned) or not count:
-        raise ShapeError(
-            f"cannot broadcast dimension {dim} of shape {view.shape}"
-            + ("" if count else f" to {size!r}"),
-            expected="a free dimension of size 1, and a size of at least 1", rule=VIEW_RULE,
-        )  # fmt: skip
-    shape = (*view.shape[:dim], size, *view.shape[dim + 1 :])
-    return _reshaped(view, np.broadcast_to(view.array, shape))
-
-
-def expand_dim(view: ViewT, dim: int) -> ViewT:
-    """See View.expand_dim."""
-    has_dim(view, dim, view.ndim + 1)
-    _keeps_first(view, view.shape[0] if dim else 1, f"expand_dim({dim})")
-    if view.pinned and not dim:
-        raise ShapeError(
-            f"expand_dim(0) moves dimension 0 of shape {view.shape}", expected="dim >= 1",
-            operand="dim", position=0, rule=VIEW_RULE,
-        )  # fmt: skip
-    return _reshaped(view, np.expand_dims(view.array, dim))
-
-
-def squeeze_dim(view: ViewT, dim: int) -> ViewT:
-    """See View.squeeze_dim."""
-    has_dim(view, dim)
-    if view.shape[dim] != 1 or (dim == 0 and view.pinned):
-        raise ShapeError(
-            f"cannot squeeze dimension {dim} of shape {view.shape}",
-            expected="a free dimension of size 1", rule=VIEW_RULE,
-        )  # fmt: skip
-    return _reshaped(view, view.array.squeeze(dim))
-
-
 Group = tuple[str, ...]
 
 
-def rearrange(view: ViewT, src_pattern: Any, dst_pattern: Any, fixed_sizes: Any) -> ViewT:
-    """See View.rearrange."""
-    source, target = _groups(src_pattern, "src_pattern", 0), _groups(dst_pattern, "dst_pattern", 1)
-    names, wanted = [n for g in source for n in g], [n for g in target for n in g]
-    if len(source) != view.ndim or sorted(names) != sorted(wanted) or len({*names}) != len(names):
-        raise ShapeError(
-            f"rearrange from {src_pattern!r} to {dst_pattern!r} of shape {view.shape}",
-            expected=f"{view.ndim} dimensions, and each name once on both sides",
-            got=f"{len(source)} dimensions named {', '.join(names)}", rule=VIEW_RULE,
-        )  # fmt: skip
-    split = _sizes_of(view, source, dict(fixed_sizes or {}))
-    parts = permute(reshape(view, tuple(split[n] for n in names)), [names.index(n) for n in wanted])
-    return reshape(parts, tuple(prod(split[n] for n in group) for group in target))
+class ReshapedView(StridedView):
+    """A view with the methods that give its elements other dimensions."""
+
+    __slots__ = ()
+
+    def reshape(self: ViewT, shape: tuple[int, ...] | list[int]) -> ViewT:
+        """The same elements in another shape; the partition dimension stays.
+
+        Raises ShapeError when counts differ or the layout cannot be expressed as a view.
+        """
+        self.ready(keeps_offset=True)
+        return _reshape(self, shape)
+
+    def reshape_dim(self: ViewT, dim: int, shape: tuple[int, ...] | list[int]) -> ViewT:
+        """Split dimension `dim` into several; one of their sizes may be -1."""
+        self.ready(keeps_offset=True)
+        has_dim(self, dim)
+        parts = _split(self.shape[dim], shape)
+        if self.pinned and dim == 0 and len(parts) > 1:
+            raise ShapeError(
+                f"reshape_dim splits dimension 0 of shape {self.shape} into {parts}",
+                expected=f"({self.shape[0]},), or another dimension",
+                operand="shape", position=1, rule=VIEW_RULE,
+            )  # fmt: skip
+        return _reshape(self, self.shape[:dim] + parts + self.shape[dim + 1 :])
+
+    def flatten_dims(self: ViewT, start_dim: int, end_dim: int) -> ViewT:
+        """Merge the dimensions from `start_dim` to `end_dim`, that one included."""
+        self.ready(keeps_offset=True)
+        has_dim(self, start_dim, operand="start_dim")
+        has_dim(self, end_dim, operand="end_dim")
+        if start_dim > end_dim:
+            raise ShapeError(
+                f"flatten_dims({start_dim}, {end_dim}) ends before it starts",
+                expected="start_dim <= end_dim", operand="end_dim", position=1, rule=VIEW_RULE,
+            )  # fmt: skip
+        merged = prod(self.shape[start_dim : end_dim + 1])
+        return _reshape(self, (*self.shape[:start_dim], merged, *self.shape[end_dim + 1 :]))
+
+    def rearrange(
+        self: ViewT,
+        src_pattern: Any,
+        dst_pattern: Any,
+        fixed_sizes: Mapping[str, int] | None = None,
+    ) -> ViewT:
+        """Split, reorder and merge by name: ("b", ("h", "w")) to ("b", "w", "h"), {"h": 4}."""
+        self.ready(keeps_offset=True)
+        source = _groups(src_pattern, "src_pattern", 0)
+        target = _groups(dst_pattern, "dst_pattern", 1)
+        names, wanted = list(chain(*source)), list(chain(*target))
+        each_once = len({*names}) == len(names) and sorted(names) == sorted(wanted)
+        if len(source) != self.ndim or not each_once:
+            raise ShapeError(
+                f"rearrange from {src_pattern!r} to {dst_pattern!r} of shape {self.shape}",
+                expected=f"{self.ndim} dimensions, and each name once on both sides",
+                got=f"{len(source)} dimensions named {', '.join(names)}", rule=VIEW_RULE,
+            )  # fmt: skip
+        split = _sizes_of(self, source, dict(fixed_sizes or {}))
+        parts = _reshape(self, tuple(split[n] for n in names))
+        ordered = _permute(parts, [names.index(n) for n in wanted])
+        return _reshape(ordered, tuple(prod(split[n] for n in group) for group in target))
+
+    def broadcast(self: ViewT, dim: int, size: int) -> ViewT:
+        """Repeat a size-1 free dimension `size` times without copying (stride 0)."""
+        self.ready(keeps_offset=True)
+        has_dim(self, dim)
+        count = isinstance(size, (int, np.integer)) and size >= 1
+        if self.shape[dim] != 1 or (dim == 0 and self.pinned) or not count:
+            raise ShapeError(
+                f"cannot broadcast dimension {dim} of shape {self.shape}"
+                + ("" if count else f" to {size!r}"),
+                expected="a free dimension of size 1, and a size of at least 1", rule=VIEW_RULE,
+            )  # fmt: skip
+        shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
+        return _reshaped(self, np.broadcast_to(self.array, shape))
+
+    def permute(self: ViewT, dims: tuple[int, ...]) -> ViewT:
+        """Reorder dimensions; the partition dimension stays first on chip."""
+        self.ready(keeps_offset=True)
+        return _permute(self, dims)
+
+    def expand_dim(self: ViewT, dim: int) -> ViewT:
+        """Insert a dimension of size 1 before `dim`."""
+        self.ready(keeps_offset=True)
+        has_dim(self, dim, self.ndim + 1)
+        _keeps_first(self, self.shape[0] if dim else 1, f"expand_dim({dim})")
+        if self.pinned and not dim:
+            raise ShapeError(
+                f"expand_dim(0) moves dimension 0 of shape {self.shape}", expected="dim >= 1",
+                operand="dim", position=0, rule=VIEW_RULE,
+            )  # fmt: skip
+        return _reshaped(self, np.expand_dims(self.array, dim))
+
+    def squeeze_dim(self: ViewT, dim: int) -> ViewT:
+        """Drop a dimension of size 1."""
+        self.ready(keeps_offset=True)
+        has_dim(self, dim)
+        if self.shape[dim] != 1 or (dim == 0 and self.pinned):
+            raise ShapeError(
+                f"cannot squeeze dimension {dim} of shape {self.shape}",
+                expected="a free dimension of size 1", rule=VIEW_RULE,
+            )  # fmt: skip
+        return _reshaped(self, self.array.squeeze(dim))
 
 
 def _groups(pattern: Any, operand: str, position: int) -> list[Group]:

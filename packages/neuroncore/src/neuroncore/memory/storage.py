@@ -13,7 +13,7 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
-from neuroncore.memory.window import bytes_before, window
+from neuroncore.memory.window import bytes_before, reach, window
 from neuroncore.options import Options
 from neuroncore.source_location import Place
 from neuroncore.spec import Indirection, Spec, make_spec
@@ -256,9 +256,7 @@ class StridedView:
 
     def _stays_in_partition(self, offset: int, what: str) -> None:
         row = self.storage.flat.nbytes // self.array.itemsize // self.storage.shape[0]
-        reach = [(n - 1) * s for n, s in zip(self.shape[1:], self.strides[1:], strict=True)]
-        low = offset % row + sum(min(r, 0) for r in reach)
-        high = offset % row + sum(max(r, 0) for r in reach)
+        low, high = (offset % row + r for r in reach(self.shape[1:], self.strides[1:]))
         if low < 0 or high >= row:
             raise AccessError(
                 f"{what} moves the access into the next partition",

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import ShapeError
-from neuroncore.memory import reshaping, selection
+from neuroncore.memory import selection
 from neuroncore.memory.indexing import index, pick
 from neuroncore.memory.indirection import indirect_view, num_offsets
 from neuroncore.memory.pattern import access_pattern, check_has_bits
-from neuroncore.memory.storage import VIEW_RULE, CoreState, StridedView
+from neuroncore.memory.reshaping import ReshapedView
+from neuroncore.memory.storage import VIEW_RULE, CoreState
 from neuroncore.spec import Spec, as_dtype
 from nki_dtypes import DType
 
@@ -61,7 +62,7 @@ class Core(CoreState, Protocol):
     def stored_as(self, kind: DType) -> np.dtype: ...
 
 
-class View(StridedView):
+class View(ReshapedView):
     """A strided view: element (i0, …) is storage[offset + Σ strides[k] · ik].
 
     Indexing with ints, slices, `nl.ds` and `...` gives further views; nothing is copied. On chip,
@@ -149,31 +150,6 @@ class View(StridedView):
         self.ready(keeps_offset=True)
         return index(self, key)
 
-    def reshape(self, shape: tuple[int, ...] | list[int]) -> View:
-        """The same elements in another shape; the partition dimension stays.
-
-        Raises ShapeError when counts differ or the layout cannot be expressed as a view.
-        """
-        self.ready(keeps_offset=True)
-        return reshaping.reshape(self, shape)
-
-    def reshape_dim(self, dim: int, shape: tuple[int, ...] | list[int]) -> View:
-        """Split dimension `dim` into several; one of their sizes may be -1."""
-        self.ready(keeps_offset=True)
-        return reshaping.reshape_dim(self, dim, shape)
-
-    def flatten_dims(self, start_dim: int, end_dim: int) -> View:
-        """Merge the dimensions from `start_dim` to `end_dim`, that one included."""
-        self.ready(keeps_offset=True)
-        return reshaping.flatten_dims(self, start_dim, end_dim)
-
-    def rearrange(
-        self, src_pattern: Any, dst_pattern: Any, fixed_sizes: Mapping[str, int] | None = None
-    ) -> View:
-        """Split, reorder and merge by name: ("b", ("h", "w")) to ("b", "w", "h"), {"h": 4}."""
-        self.ready(keeps_offset=True)
-        return reshaping.rearrange(self, src_pattern, dst_pattern, fixed_sizes)
-
     def view(self, dtype: Any) -> View:
         """The same bytes as another dtype; the last dimension scales with the item size."""
         self.ready()
@@ -194,26 +170,6 @@ class View(StridedView):
             )
         array = self.array if to is self.spec.dtype else self.array.view(to.storage)
         return self.derive(array, self.spec.start, dtype=to)
-
-    def broadcast(self, dim: int, size: int) -> View:
-        """Repeat a size-1 free dimension `size` times without copying (stride 0)."""
-        self.ready(keeps_offset=True)
-        return reshaping.broadcast(self, dim, size)
-
-    def permute(self, dims: tuple[int, ...]) -> View:
-        """Reorder dimensions; the partition dimension stays first on chip."""
-        self.ready(keeps_offset=True)
-        return reshaping.permute(self, dims)
-
-    def expand_dim(self, dim: int) -> View:
-        """Insert a dimension of size 1 before `dim`."""
-        self.ready(keeps_offset=True)
-        return reshaping.expand_dim(self, dim)
-
-    def squeeze_dim(self, dim: int) -> View:
-        """Drop a dimension of size 1."""
-        self.ready(keeps_offset=True)
-        return reshaping.squeeze_dim(self, dim)
 
     def ap(
         self,

@@ -29,3 +29,9 @@ def window(
 def bytes_before(array: np.ndarray, flat: np.ndarray) -> int:
     """How far behind the first byte of `flat` that of `array` lies."""
     return address_of(array) - address_of(flat)
+
+
+def reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
+    """How far before and behind the first element a window extends, in units of the strides."""
+    ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
+    return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
