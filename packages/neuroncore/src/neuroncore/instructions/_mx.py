@@ -17,6 +17,7 @@ from neuroncore.effects import Rows
 from neuroncore.errors import DTypeError, PartitionError, ShapeError, Violation
 from neuroncore.instructions._numerics import raw_reader
 from neuroncore.instructions._record import Call, Limit
+from neuroncore.instructions._rules import each
 from neuroncore.memory import View
 from neuroncore.spec import Spec
 from nki_dtypes import float8_e8m0fnu, uint8, unpack_x4, widener
@@ -83,14 +84,8 @@ def scales_fit(data: str, scale: str) -> Callable[[Call], Iterable[Violation]]:
 
 def whole_quadrants(data: str, **breaks: Any) -> Limit:
     """P of `data` is 32, 64, 96 or 128."""
-
-    def check(c: Call) -> Iterable[Violation]:
-        spec = c.tiles[data]
-        if spec.partitions % QUADRANT:
-            yield Violation(
-                PartitionError, f"{data} has {spec.partitions} partitions", data,
-                expected=f"a multiple of {QUADRANT}", got=f"shape {spec!r}",
-                hint="pad it with zeros", rule=f"NKI: {c.record.name}, tile size",
-            )  # fmt: skip
-
-    return Limit(check, breaks)
+    return each(
+        [data], lambda c, spec: spec.partitions % QUADRANT == 0, PartitionError,
+        "{name} has {it.partitions} partitions", expected=f"a multiple of {QUADRANT}",
+        hint="pad it with zeros", section="tile size", **breaks,
+    )  # fmt: skip

@@ -292,3 +292,15 @@ def known_to_version(attr: str, /, **breaks: Any) -> Limit:
         hint=lambda c: in_every if name_of(c, attr) in ACTIVATIONS else None,
         section=MATH, **breaks,
     )  # fmt: skip
+
+
+def initial_with_load(initial: str, **breaks: Any) -> Limit:
+    """The operand that the registers start from is given where, and only where, they are loaded."""
+    return rule(
+        lambda c: (c.reduce_cmd.name == "load_reduce") == (getattr(c, initial) is not None),
+        AttributeValueError, initial, f"{initial} and load_reduce go together",
+        expected=lambda c: (
+            "a float32 number or (P, 1) tile" if getattr(c, initial) is None else "None"
+        ),
+        got="{it} with {c.reduce_cmd.name}", section=initial, **breaks,
+    )  # fmt: skip

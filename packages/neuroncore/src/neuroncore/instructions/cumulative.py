@@ -6,7 +6,7 @@ src, dst (P, F…), the free dimensions flattened in row-major order; imm0, imm1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from neuroncore.alu import AluOp, alu_op
 from neuroncore.effects import Effect, Touch, reads, register, writes
 from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
-from neuroncore.errors import AttributeValueError, Violation
 from neuroncore.instructions._accumulators import VECTOR, lanes, registers
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
@@ -28,9 +27,10 @@ from neuroncore.instructions._numerics import (
     stage,
     writer,
 )
-from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
+from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Out
 from neuroncore.instructions._rules import (
     arithmetic,
+    initial_with_load,
     known_to_hardware,
     known_to_version,
     on_vector,
@@ -94,16 +94,6 @@ def _running(op: AluOp) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return commuting if op.name in _COMMUTES else ordered
 
 
-def _initial_is_legal(c: Call) -> Iterable[Violation]:
-    loads = c.reduce_cmd is ReduceCmd.load_reduce
-    if loads != (c.imm1 is not None):
-        yield Violation(
-            AttributeValueError, "imm1 and load_reduce go together", "imm1",
-            expected="a float32 number or (P, 1) tile" if loads else "None",
-            got=f"{c.imm1} with {c.reduce_cmd.name}", rule="NKI: tensor_scalar_cumulative, imm1",
-        )  # fmt: skip
-
-
 def _effects(c: Call) -> list[Effect]:
     continues = c.reduce_cmd is ReduceCmd.reduce  # every result depends on what was held
     before = register(VECTOR, Touch.read) if continues else []
@@ -141,8 +131,9 @@ TENSOR_SCALAR_CUMULATIVE = Instruction(
         known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         one_of("op1", "add", "subtract", "multiply", "maximum", "minimum", op1="logical_or"),
         one_of("reduce_cmd", "reset_reduce", "reduce", "load_reduce", reduce_cmd=ReduceCmd.reset),
-        Limit(_initial_is_legal, {"imm1": 1.0}),
-        Limit(_initial_is_legal, {"reduce_cmd": ReduceCmd.load_reduce}),
+        *ways(
+            initial_with_load("imm1", imm1=1.0), {"reduce_cmd": ReduceCmd.load_reduce}
+        ),
     ],
     effects=_effects,
     work=_work,

@@ -119,20 +119,6 @@ def _conversion(c: Call) -> Callable[[np.ndarray], np.ndarray]:
     return store if widen is None else lambda values: store(widen(values))
 
 
-def _same_count(c: Call) -> Iterable[Violation]:
-    if c.src.size != c.dst.size:
-        yield Violation(
-            ShapeError, f"src has {c.src.size} elements, dst {c.dst.size}", "src",
-            expected=f"{c.dst.size} elements", got=f"{c.src!r} into {c.dst!r}",
-            hint="slice both sides to the same size; ragged tiles clamp with min()",
-            rule=f"{RULE}, shapes",
-        )  # fmt: skip
-
-
-def _source_memory(c: Call) -> bool:
-    return c.src.space is not MemorySpace.psum or c.version <= (0, 2)
-
-
 def _is_dynamic(c: Call) -> bool:
     return c.src.indirect is not None or c.dst.indirect is not None
 
@@ -275,9 +261,14 @@ DMA_COPY = Instruction(
         "unique_indices": Attr(True, flag),
     },
     limits=[
-        Limit(_same_count, {"src": "float32[4, 9] hbm"}),
         rule(
-            _source_memory,
+            lambda c: c.src.size == c.dst.size, ShapeError, "src",
+            "src has {it.size} elements, dst {c.dst.size}", expected="{c.dst.size} elements",
+            got="{it!r} into {c.dst!r}", section="shapes", src="float32[4, 9] hbm",
+            hint="slice both sides to the same size; ragged tiles clamp with min()",
+        ),
+        rule(
+            lambda c: c.src.space is not MemorySpace.psum or c.version <= (0, 2),
             MemorySpaceError, "src", "src is in PSUM", expected="HBM or SBUF",
             hint="copy it to SBUF with nisa.tensor_copy first",
             section=f"{RULE}: no PSUM source since 0.3", src="float32[4, 8] psum",

@@ -18,7 +18,7 @@ from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._example_operands import gathering, moving
 from neuroncore.instructions._numerics import like, reader, stored, wide, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
-from neuroncore.instructions._rules import rule
+from neuroncore.instructions._rules import each, rule
 from neuroncore.memory import View, dynamic_rows
 from neuroncore.memory.dynamic import reject_out_of_bounds
 from neuroncore.spec import Spec
@@ -127,16 +127,6 @@ def _reject_twice(c: Call, dst: View, valid: np.ndarray) -> None:
         )  # fmt: skip
 
 
-def _sizes(c: Call) -> Iterable[Violation]:
-    for name in _given(c):
-        if c.tiles[name].size != c.dst.size:
-            yield Violation(
-                ShapeError, f"{name} has {c.tiles[name].size} elements, dst {c.dst.size}", name,
-                expected=f"{c.dst.size} elements", got=f"{c.tiles[name]!r} into {c.dst!r}",
-                rule=f"{RULE}, shapes",
-            )  # fmt: skip
-
-
 def _addresses(c: Call) -> Iterable[Violation]:
     dynamic, by_rows = [n for n, s in c.tiles.items() if s.indirect is not None], _by_rows(c)
     if dynamic != by_rows:
@@ -217,7 +207,11 @@ DMA_COMPUTE = Instruction(
         "oob_mode": Attr(OobMode.error, member(OobMode, "oob_mode")),
     },
     limits=[
-        Limit(_sizes, {"src1": "float32[4, 9] hbm"}),
+        each(
+            SOURCES, lambda c, spec: spec.size == c.dst.size, ShapeError,
+            "{name} has {it.size} elements, dst {c.dst.size}", expected="{c.dst.size} elements",
+            got="{it!r} into {c.dst!r}", src1="float32[4, 9] hbm",
+        ),
         rule(
             lambda c: c.reduce_op is ALU_OPS["add"],
             AttributeValueError, "reduce_op", "reduce_op {c.reduce_op.name}", expected="nl.add",

@@ -5,14 +5,14 @@ src, dst (P, F…); max_value, reduce_init: a number or float32 (P, 1); reduce_r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from neuroncore.alu import ALU_OPS
 from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
-from neuroncore.errors import AttributeValueError, ShapeError, Violation
+from neuroncore.errors import AttributeValueError, ShapeError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass, with_read_out
@@ -31,11 +31,11 @@ from neuroncore.instructions._record import (
     Example,
     In,
     Instruction,
-    Limit,
     Out,
     operand_effects,
 )
 from neuroncore.instructions._rules import (
+    each,
     from_generation,
     one_of,
     one_per_partition,
@@ -82,24 +82,6 @@ def _unused_start(start: Any) -> AttributeValueError:
     )  # fmt: skip
 
 
-def _start_is_used(c: Call) -> Iterable[Violation]:
-    if "reduce_init" in c.tiles and c.reduce_cmd is not ReduceCmd.load_reduce:
-        yield Violation(
-            AttributeValueError, "a reduce_init tile goes with load_reduce only", "reduce_init",
-            expected="0.0", got=f"shape {c.reduce_init!r} with {c.reduce_cmd.name}",
-            rule=f"{RULE}, reduce_init",
-        )  # fmt: skip
-
-
-def _ranks(c: Call) -> Iterable[Violation]:
-    for name in ("dst", "src"):
-        if c.tiles[name].rank > 4:
-            yield Violation(
-                ShapeError, f"{name} has {c.tiles[name].rank} dimensions", name,
-                expected="at most 4", got=f"shape {c.tiles[name]!r}", rule=f"{RULE}, shapes",
-            )  # fmt: skip
-
-
 def _work(c: Call) -> list[MicroOp]:
     """N / 4: four times ScalarE's throughput [Trainium3 architecture guide; inferred]."""
     cycles = c.src.free / 4
@@ -126,12 +108,21 @@ EXPONENTIAL = Instruction(
         one_per_partition(
             "src", "max_value", "reduce_res", "reduce_init", max_value="float32[2, 2] sbuf"
         ),
-        Limit(_ranks, {"src": "float32[2, 1, 1, 1, 4] sbuf"}),
+        each(
+            ["dst", "src"], lambda c, spec: spec.rank <= 4, ShapeError,
+            "{name} has {it.rank} dimensions", expected="at most 4",
+            src="float32[2, 1, 1, 1, 4] sbuf",
+        ),
         one_of(
             "reduce_cmd", "idle", "reset_reduce", "reduce", "load_reduce",
             reduce_cmd=ReduceCmd.reset,
         ),
-        Limit(_start_is_used, {"reduce_init": "float32[2, 1] sbuf"}),
+        each(
+            ["reduce_init"], lambda c, spec: c.reduce_cmd is ReduceCmd.load_reduce,
+            AttributeValueError, "a reduce_init tile goes with load_reduce only", expected="0.0",
+            got="shape {it!r} with {c.reduce_cmd.name}", section="reduce_init",
+            reduce_init="float32[2, 1] sbuf",
+        ),
         from_generation(4, "dst", "trn2"),
     ],
     effects=lambda c: operand_effects(c) + register_effects(c, VECTOR),

@@ -6,7 +6,7 @@ over all free axes, on the float32 results before they are rounded into dst.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from neuroncore.alu import alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
-from neuroncore.errors import AttributeValueError, UnsupportedError, Violation
+from neuroncore.errors import AttributeValueError, UnsupportedError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import with_read_out
@@ -39,6 +39,7 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._rules import (
     arithmetic,
+    initial_with_load,
     known_to_hardware,
     known_to_version,
     on_vector,
@@ -77,28 +78,13 @@ def tensor_scalar_reduce(c: Call) -> Callable[..., None]:
     return reducing
 
 
-def _reduction_is_legal(c: Call) -> Iterable[Violation]:
-    if c.reduce_op.name == "subtract" and c.version in {(0, 2), (0, 3)}:
-        yield Violation(
-            UnsupportedError, "reduce_op subtract is not modelled", "reduce_op",
-            expected="add, multiply, maximum or minimum", got="subtract",
-            hint="0.2 and 0.3 name it, and no document says what is subtracted from what",
-            rule="NKI: tensor_scalar_reduce, reduce_op",
-        )  # fmt: skip
-    loads = c.reduce_cmd is ReduceCmd.load_reduce
-    if loads != (c.reduce_init is not None):
-        yield Violation(
-            AttributeValueError, "reduce_init and load_reduce go together", "reduce_init",
-            expected="a float32 number or (P, 1) tile" if loads else "None",
-            got=f"{c.reduce_init} with {c.reduce_cmd.name}",
-            rule="NKI: tensor_scalar_reduce, reduce_init",
-        )  # fmt: skip
-    if c.reduce_res is None and c.version < (0, 6):
-        yield Violation(
-            AttributeValueError, "reduce_res is None", "reduce_res",
-            expected="a (P, 1) tile; None, which keeps the result in the registers, from 0.6 on",
-            got="None", rule="NKI 0.6: tensor_scalar_reduce, reduce_res",
-        )  # fmt: skip
+def _result_given(what: str) -> Limit:
+    return rule(
+        lambda c: c.reduce_res is not None or c.version >= (0, 6), AttributeValueError,
+        "reduce_res", "reduce_res is None", section="NKI 0.6: {c.record.name}, reduce_res",
+        expected=f"a (P, 1) tile; None, which keeps the {what} in the registers, from 0.6 on",
+        reduce_res=None, version=(0, 5),
+    )  # fmt: skip
 
 
 _RAMP = np.arange(32.0).reshape(4, 8)
@@ -143,10 +129,17 @@ TENSOR_SCALAR_REDUCE = Instruction(
             got="True", hint="use tensor_scalar, then tensor_reduce", section="reverse0",
             reverse0=True,
         ),
-        Limit(_reduction_is_legal, {"reduce_op": "subtract", "version": (0, 2)}),
-        Limit(_reduction_is_legal, {"reduce_cmd": ReduceCmd.load_reduce}),
-        Limit(_reduction_is_legal, {"reduce_init": 1.0}),
-        Limit(_reduction_is_legal, {"reduce_res": None, "version": (0, 5)}),
+        rule(
+            lambda c: c.reduce_op.name != "subtract" or c.version not in {(0, 2), (0, 3)},
+            UnsupportedError, "reduce_op", "reduce_op subtract is not modelled",
+            expected="add, multiply, maximum or minimum", section="reduce_op",
+            hint="0.2 and 0.3 name it, and no document says what is subtracted from what",
+            reduce_op="subtract", version=(0, 2),
+        ),
+        *ways(
+            initial_with_load("reduce_init", reduce_cmd=ReduceCmd.load_reduce), {"reduce_init": 1.0}
+        ),
+        _result_given("result"),
     ],
     effects=lambda c: operand_effects(c) + register_effects(c, VECTOR),
     work=lambda c: with_read_out(c, c.data.free),
@@ -193,13 +186,7 @@ ACTIVATION_REDUCE = replace(
             AttributeValueError, "reduce_op", "reduce_op is None", expected="nl.add", got="None",
             section="reduce_op", reduce_op=None,
         ),
-        rule(
-            lambda c: c.reduce_res is not None or c.version >= (0, 6),
-            AttributeValueError, "reduce_res", "reduce_res is None",
-            expected="a (P, 1) tile; None, which keeps the sum in the registers, from 0.6 on",
-            got="None", section="NKI 0.6: activation_reduce, reduce_res", reduce_res=None,
-            version=(0, 5),
-        ),
+        _result_given("sum"),
     ],
     work=lambda c: with_read_out(c, c.data.free, c.op.table),
     run=activation_reduce,

@@ -27,6 +27,7 @@ from neuroncore.instructions._mx import (
 from neuroncore.instructions._numerics import Result
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import from_generation, same_partitions
+from neuroncore.instructions.matmul import is_placement
 from neuroncore.memory import Core, View
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving, constant
 from nki_dtypes import bfloat16, float4_e2m1fn_x4, float8_e4m3fn_x4, float8_e5m2_x4, float32
@@ -85,18 +86,14 @@ def _sizes(c: Call) -> Iterable[Violation]:
 
 def _row_tiling(c: Call) -> Iterable[Violation]:
     position, size = c.tile_position, c.tile_size
-    if not position and not size:
-        return
-    legal = len(position) == len(size) == 2 and size[0] in (32, 64, 128) and size[1] == 128
-    legal = legal and position[1] == 0 and position[0] in range(0, 128, size[0])
-    if not legal:
+    if not is_placement(c, 32, {128}):
         yield Violation(
             AttributeValueError, f"tile_position {position} with tile_size {size}",
             "tile_position", expected="both given; tile_size (32, 64 or 128, 128), tile_position "
             "(a multiple of the row size below 128, 0)",
             got=f"{position}, {size}", rule=f"{RULE}, row tiling",
         )  # fmt: skip
-    elif c.stationary.partitions > size[0]:
+    elif size and c.stationary.partitions > size[0]:
         yield Violation(
             ShapeError, f"stationary does not fit the PE tile {size}", "stationary",
             expected=f"at most {size[0]} partitions", got=f"shape {c.stationary!r}",

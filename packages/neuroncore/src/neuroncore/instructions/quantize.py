@@ -5,12 +5,12 @@ src (P, F), dst (P, F / 4) packed, dst_scale as _mx.py says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
 from neuroncore.enums import SBUF, Engine
-from neuroncore.errors import ShapeError, Violation
+from neuroncore.errors import ShapeError
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._mx import (
     BIAS,
@@ -25,7 +25,7 @@ from neuroncore.instructions._mx import (
 )
 from neuroncore.instructions._numerics import like, reader
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
-from neuroncore.instructions._rules import from_generation, same_partitions
+from neuroncore.instructions._rules import from_generation, rule, same_partitions
 from neuroncore.memory import View
 from nki_dtypes import bfloat16, finfo, float8_e4m3fn_x4, float8_e5m2_x4, float16, pack_x4
 
@@ -63,15 +63,6 @@ def quantize_mx(c: Call) -> Callable[..., None]:
     return quantize
 
 
-def _packs_four(c: Call) -> Iterable[Violation]:
-    if c.src.free % LANES or c.dst.free != c.src.free // LANES:
-        yield Violation(
-            ShapeError, f"dst has {c.dst.free} elements per partition", "dst",
-            expected=f"a quarter of src's {c.src.free}", got=f"{c.dst!r} of {c.src!r}",
-            rule=f"{RULE}, tile size",
-        )  # fmt: skip
-
-
 _SCALES_FIT = scales_fit("src", "dst_scale")
 
 QUANTIZE_MX = Instruction(
@@ -85,7 +76,11 @@ QUANTIZE_MX = Instruction(
     limits=[
         same_partitions("src", "dst", dst="float8_e4m3fn_x4[64, 2] sbuf"),
         whole_quadrants("src", src="bfloat16[16, 8] sbuf", dst="float8_e4m3fn_x4[16, 2] sbuf"),
-        Limit(_packs_four, {"src": "bfloat16[32, 9] sbuf"}),
+        rule(
+            lambda c: c.src.free == LANES * c.dst.free, ShapeError, "dst",
+            "dst has {it.free} elements per partition", expected="a quarter of src's {c.src.free}",
+            got="{it!r} of {c.src!r}", section="tile size", src="bfloat16[32, 9] sbuf",
+        ),
         Limit(_SCALES_FIT, {"dst_scale": "uint8[4, 3] sbuf"}),
         from_generation(4, "dst", "trn2"),
         Limit(_SCALES_FIT, {"dst_scale": "uint8[4, 2] sbuf @5"}),

@@ -6,14 +6,14 @@ Options.random_seed, and not hardware's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from neuroncore.effects import Effect, Touch, reads, register, writes
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
-from neuroncore.errors import AttributeValueError, DTypeError, EngineError, Violation
+from neuroncore.errors import AttributeValueError, DTypeError, EngineError
 from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._generator import draw, generator_name, uniform
@@ -32,11 +32,11 @@ from neuroncore.instructions._record import (
     Example,
     In,
     Instruction,
-    Limit,
     Out,
     operand_effects,
 )
 from neuroncore.instructions._rules import (
+    each,
     from_generation,
     one_per_partition,
     rule,
@@ -45,7 +45,6 @@ from neuroncore.instructions._rules import (
     same_partitions,
 )
 from neuroncore.memory import View
-from neuroncore.spec import Spec
 from nki_dtypes import ALL, float8_e4m3fn, float32
 
 INTEGERS = frozenset(d for d in ALL if d.is_integer)
@@ -169,14 +168,6 @@ def dropout(c: Call) -> Callable[..., None]:
     return drop
 
 
-def _prob_fits(c: Call) -> Iterable[Violation]:
-    if isinstance(c.prob, Spec) and c.data.dtype.is_integer and c.prob.dtype is not float32:
-        yield Violation(
-            DTypeError, f"prob is {c.prob.dtype} for {c.data.dtype} data", "prob",
-            expected="float32", got=f"shape {c.prob!r}", rule=f"{RULE}, dtypes",
-        )  # fmt: skip
-
-
 _DATA = np.arange(1.0, 9.0).reshape(2, 4)
 
 DROPOUT = Instruction(
@@ -192,8 +183,12 @@ DROPOUT = Instruction(
         same_free("dst", "data", data="float32[2, 5] sbuf"),
         one_per_partition("data", "prob", prob="float32[2, 2] sbuf"),
         same_dtype("data", dst="bfloat16[2, 4] sbuf"),
-        Limit(_prob_fits, {"dst": "int8[2, 4] sbuf", "data": "int8[2, 4] sbuf",
-                           "prob": "bfloat16[2, 1] sbuf"}),
+        each(
+            ["prob"], lambda c, spec: not c.data.dtype.is_integer or spec.dtype is float32,
+            DTypeError, "prob is {it.dtype} for {c.data.dtype} data", expected="float32",
+            section="dtypes", dst="int8[2, 4] sbuf", data="int8[2, 4] sbuf",
+            prob="bfloat16[2, 1] sbuf",
+        ),
     ],
     effects=lambda c: operand_effects(c) + register(generator_name(Engine.vector), Touch.write),
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents]

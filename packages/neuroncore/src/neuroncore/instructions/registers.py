@@ -6,17 +6,17 @@ uint32 or float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from neuroncore.enums import HBM, SBUF, Engine, MemorySpace
-from neuroncore.errors import AttributeValueError, DTypeError, ShapeError, Violation
+from neuroncore.errors import AttributeValueError, DTypeError, ShapeError
 from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
-from neuroncore.instructions._rules import rule
+from neuroncore.instructions._rules import each, rule
 from neuroncore.memory import View
 from nki_dtypes import ALL, DType, float32, int32, uint32
 
@@ -68,16 +68,10 @@ def register_store(c: Call) -> Callable[..., None]:
 
 
 def _one_element(name: str, **breaks: Any) -> Limit:
-    def check(c: Call) -> Iterable[Violation]:
-        spec = c.tiles[name]
-        if spec.size != 1:
-            yield Violation(
-                ShapeError, f"{name} has {spec.size} elements", name,
-                expected="one, of shape (1,) or (1, 1)", got=f"shape {spec!r}",
-                rule=f"NKI: {c.record.name}, shapes",
-            )  # fmt: skip
-
-    return Limit(check, breaks)
+    return each(
+        [name], lambda c, spec: spec.size == 1, ShapeError, "{name} has {it.size} elements",
+        expected="one, of shape (1,) or (1, 1)", **breaks,
+    )  # fmt: skip
 
 
 REGISTER_LOAD = Instruction(

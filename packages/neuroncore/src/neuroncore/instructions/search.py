@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace
-from neuroncore.errors import ShapeError, Violation
+from neuroncore.errors import ShapeError
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Number, Out
-from neuroncore.instructions._rules import rule, same_free, same_partitions
+from neuroncore.instructions._rules import each, rule, same_free, same_partitions
 from neuroncore.memory import View
 from neuroncore.spec import Spec
 from nki_dtypes import uint16, uint32
@@ -59,19 +59,10 @@ def _own_copy(c: Call) -> Callable[[View], np.ndarray]:
 
 def _eight(*names: str, **breaks: Any) -> Limit:
     """The named operands have 8 elements per partition and the partitions of data."""
-
-    def check(c: Call) -> Iterable[Violation]:
-        rows = c.data.partitions
-        for name in names:
-            spec = c.tiles.get(name)
-            if spec is not None and (spec.partitions, spec.free) != (rows, 8):
-                yield Violation(
-                    ShapeError, f"{name} is not 8 values per partition", name,
-                    expected=f"({rows}, 8)", got=f"shape {spec!r}",
-                    rule=f"NKI: {c.record.name}, shapes",
-                )  # fmt: skip
-
-    return Limit(check, breaks)
+    return each(
+        names, lambda c, spec: (spec.partitions, spec.free) == (c.data.partitions, 8), ShapeError,
+        "{name} is not 8 values per partition", expected="({c.data.partitions}, 8)", **breaks,
+    )  # fmt: skip
 
 
 def _free_between(least: int, **breaks: Any) -> Limit:
@@ -103,17 +94,16 @@ def nc_find_index8(c: Call) -> Callable[..., None]:
     return find
 
 
-def _ranks(c: Call) -> Iterable[Violation]:
+def _most_data(c: Call) -> int:
     """3 dimensions; documents before 0.4 allow data 5."""
-    most = {"data": 3 if c.version >= (0, 4) else 5, "vals": 3}
-    for name, rank in most.items():
-        if c.tiles[name].rank > rank:
-            yield Violation(
-                ShapeError, f"{name} has {c.tiles[name].rank} dimensions", name,
-                expected=f"at most {rank}", got=f"shape {c.tiles[name]!r}",
-                rule="NKI: nc_find_index8, shapes",
-            )  # fmt: skip
+    return 3 if c.version >= (0, 4) else 5
 
+
+_RANK = rule(
+    lambda c: c.data.rank <= _most_data(c), ShapeError, "data", "data has {it.rank} dimensions",
+    expected=lambda c: f"at most {_most_data(c)}", section="shapes",
+    data="float32[1, 2, 3, 4] sbuf",
+)  # fmt: skip
 
 NC_FIND_INDEX8 = Instruction(
     name="nc_find_index8",
@@ -126,9 +116,12 @@ NC_FIND_INDEX8 = Instruction(
     limits=[
         _eight("dst", "vals", vals="float32[1, 7] sbuf"),
         _free_between(8, data="float32[1, 7] sbuf"),
-        Limit(_ranks, {"data": "float32[1, 2, 3, 4] sbuf"}),
-        Limit(_ranks, {"vals": "float32[1, 2, 2, 2] sbuf"}),
-        Limit(_ranks, {"data": "float32[1, 1, 1, 2, 3, 4] sbuf", "version": (0, 3)}),
+        _RANK,
+        each(
+            ["vals"], lambda c, spec: spec.rank <= 3, ShapeError, "{name} has {it.rank} dimensions",
+            expected="at most 3", vals="float32[1, 2, 2, 2] sbuf",
+        ),
+        Limit(_RANK.check, {"data": "float32[1, 1, 1, 2, 3, 4] sbuf", "version": (0, 3)}),
     ],
     work=lambda c: one_pass(c, c.data.free),  # [NKI 0.1 API documents]
     run=nc_find_index8,
