@@ -22,7 +22,7 @@ from neuroncore.instructions import INSTRUCTIONS
 
 # Called by a framework or a protocol, never by name.
 IGNORED_NAMES = ["pytest_*", "visit_*", "leave_*"]
-IGNORED_DECORATORS = ["@nox.session", "@app.command", "@app.callback", "@*.fixture"]
+IGNORED_DECORATORS = ["@nox.session", "@*.fixture"]
 REGISTERING_DECORATORS = [
     "@implements",
     "@implements_ufunc",

@@ -114,7 +114,7 @@ def test_a_limit_keeps_what_was_found_and_says_that_there_is_more(capsys):
         (["--tiles", "1,2,-1"], "-1 tiles along N"),
         (["--tiles", "1,2,2", "--transforms", "split"], "'split' is none of data-reuse"),
         (["--tiles", "1,2,2", "--transforms", ","], "no transform"),
-        (["--tiles", "1,2,2", "--limit", "0"], "'0' is not a positive number"),
+        (["--tiles", "1,2,2", "--limit", "0"], "'0' is not a whole number of at least 1"),
         (["--tiles", "2,1,1", "--function", "tensor_add"], "tensor_add contracts nothing"),
         (["--tiles", "1,1,1", "--function", "conv"], "invalid choice: 'conv'"),
         ([], "--tiles"),

@@ -349,7 +349,10 @@ def test_no_schedules_are_not_asked_for(number, store, capsys):
         main(["best", store, "--number", number])
 
     assert stopped.value.code == 2
-    assert f"argument --number: '{number}' is not a positive number" in capsys.readouterr().err
+    assert (
+        f"argument --number: '{number}' is not a whole number of at least 1"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
+from tools.nki_migrate.tests.command_line import run
 
 from nki_migrate.cli import migrate
-from nki_migrate.cli.main import app
 
 OLD = """\
 import nki
@@ -27,10 +26,6 @@ def copy(x):
     return out
 """
 NEW = OLD.replace("nl.affine_range", "range")
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

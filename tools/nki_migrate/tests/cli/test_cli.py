@@ -9,9 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner, Result
+from tools.nki_migrate.tests.command_line import run
 
-from nki_migrate.cli.main import app
 from nki_migrate.engine import processing
 from nki_migrate.settings.request import Request
 
@@ -30,10 +29,6 @@ def copy(x):
 """
 NEW = OLD.replace("nl.affine_range", "range")
 MANUAL = OLD.replace("(x):", "(x, sizes=[1]):\n    sizes.append(2)")
-
-
-def run(*arguments: object, stdin: str | bytes | None = None) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
 
 
 @pytest.fixture
@@ -189,7 +184,7 @@ def test_colours_come_when_asked_for_and_not_in_a_pipe(folder):
         (["check", "--assume", "nonsense", "."], "expected 'kernel.arg: shape=(S, 128)"),
         (["check", "--config", "none.toml", "."], "none.toml: cannot be read"),
         (["check", "--config", "c.toml", "--isolated", "."], "exclude each other"),
-        (["check", "-j", "0", "."], "greater than or equal to 1"),
+        (["check", "-j", "0", "."], "not a whole number of at least 1"),
         (["explain", "NKI9999"], "no rule NKI9999"),
         (["verify", "old.py", "new.py", "--entry", "copy"], "cases.toml: cannot be read"),
     ],
@@ -404,7 +399,7 @@ def test_explain_prints_old_new_and_how_to_suppress():
     "command", ["check", "diff", "fix", "detect", "rules", "explain", "verify"]
 )
 def test_every_command_has_help_with_an_example(command):
-    assert "Example: nki-migrate " + command in " ".join(run(command, "--help").stdout.split())
+    assert "nki-migrate " + command + " " in " ".join(run(command, "--help").stdout.split())
 
 
 # -- processes
@@ -434,7 +429,7 @@ def test_results_come_in_the_order_of_the_files_though_the_longest_are_begun_fir
 def test_check_imports_no_numpy(folder):
     (folder / "k.py").write_text(OLD)
     program = "import sys; from nki_migrate.cli.main import main\n"
-    program += "try: main(['check', '.'])\nfinally: print('numpy' in sys.modules)"
+    program += "main(['check', '.']); print('numpy' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, cwd=folder)
 
@@ -467,5 +462,5 @@ def test_without_arguments_there_is_help(tmp_path):
         env={**os.environ, "COLUMNS": "80"},
     )
 
-    assert "Usage:" in done.stdout + done.stderr
+    assert "usage:" in done.stdout + done.stderr
     assert done.returncode in (0, 2)

@@ -1,9 +1,7 @@
 """Files that launch kernels of other files, whether they mention nki or not."""
 
 import pytest
-from typer.testing import CliRunner
-
-from nki_migrate.cli.main import app
+from tools.nki_migrate.tests.command_line import run
 
 KERNEL = """
 import neuronxcc.nki as nki
@@ -29,7 +27,7 @@ def test_grid_of_a_kernel_that_loops_now_is_found_without_the_word_nki(
     (tmp_path / "kernels.py").write_text(KERNEL)
     (tmp_path / "user.py").write_text(f"from kernels import k\n\ndef go(x, n):\n    {launch}\n")
 
-    result = CliRunner().invoke(app, ["check", "."])
+    result = run("check", ".")
 
     assert "--> user.py:4:5" in result.stdout
     assert "`k` has to loop over this grid itself" in result.stdout
@@ -39,7 +37,7 @@ def test_unknown_rule_ids_name_their_neighbours(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernels.py").write_text(KERNEL)
 
-    result = CliRunner().invoke(app, ["check", "--select", "NKI9999", "."])
+    result = run("check", "--select", "NKI9999", ".")
 
     assert result.exit_code == 2
-    assert "'NKI9999' is neither a rule nor the beginning of one" in result.output
+    assert "'NKI9999' is neither a rule nor the beginning of one" in result.stderr

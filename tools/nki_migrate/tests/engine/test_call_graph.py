@@ -6,9 +6,8 @@ import json
 import textwrap
 
 import pytest
-from typer.testing import CliRunner, Result
+from tools.nki_migrate.tests.command_line import Result, run
 
-from nki_migrate.cli.main import app
 from nki_migrate.engine.call_graph import callers_first
 from nki_migrate.engine.migration import migrate_source
 from nki_migrate.index import FileIndex, Source
@@ -81,7 +80,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def fix(*options: str) -> Result:
-    return CliRunner().invoke(app, ["fix", "--output-dir", "new", *options])
+    return run("fix", "--output-dir", "new", *options)
 
 
 def case(folder, reference="sum", dtype="float32", columns=64, more=""):
@@ -339,5 +338,5 @@ def test_what_is_no_core_is_a_todo(folder, asked):
     assert "not runnable yet (1): kernel" in shown
     new = (folder / "new" / "k.py").read_text()
     assert "# TODO(nki-migrate NKI1119): " in new and f"\n    {line}\n" in new
-    CliRunner().invoke(app, ["fix", "new/k.py"])
+    run("fix", "new/k.py")
     assert (folder / "new" / "k.py").read_text() == new

@@ -7,10 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from tools.nki_migrate.tests.command_line import run
 
 from neuroncore.findings import Finding, Region, Safety, Severity
-from nki_migrate.cli.main import app
 from nki_migrate.engine.ignore_comments import add_comments
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "beta1"
@@ -27,10 +26,6 @@ def copy(x):
         nisa.dma_copy(dst=out, src=x)
     return out
 """
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ import subprocess
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from tools.nki_migrate.tests.command_line import run
 
-from nki_migrate.cli.main import app
 from nki_migrate.engine.notebooks import NotebookError, read_notebook
 
 KERNEL = """\
@@ -60,10 +59,6 @@ WHOLE = notebook(
     code(""),
     code("%%time\ny = double(x)"),
 )
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

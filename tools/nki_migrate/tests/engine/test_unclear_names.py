@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner, Result
-
-from nki_migrate.cli.main import app
+from tools.nki_migrate.tests.command_line import run
 
 OLD = """\
 import neuronxcc.nki as nki
@@ -21,10 +19,6 @@ def double(x):
 """
 STAR = OLD.replace("import neuronxcc.nki.language as nl", "from neuronxcc.nki.language import *")
 IMPORT = "import neuronxcc.nki.language as nl\n"
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def before_kernel(lines: str) -> str:

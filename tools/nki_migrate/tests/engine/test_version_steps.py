@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from tools.nki_migrate.tests.command_line import run as migrate
 
 import nki_runtime
-from nki_migrate.cli.main import app
 from nki_migrate.settings.request import VERSIONS
 
 KERNEL = """
@@ -46,8 +45,8 @@ def run(path: Path, **backend) -> np.ndarray:
 
 
 def one_step(path: Path, version: str) -> str:
-    result = CliRunner().invoke(app, ["fix", "--step", "--from", version, str(path)])
-    assert result.exit_code == 0, result.output
+    result = migrate("fix", "--step", "--from", version, str(path))
+    assert result.exit_code == 0, result.stderr
     return path.read_text()
 
 
@@ -93,6 +92,6 @@ def test_all_steps_at_once_give_what_single_steps_give(tmp_path):
 
     for version in VERSIONS[:-1]:
         one_step(single, version)
-    CliRunner().invoke(app, ["fix", "--to", "0.6", str(whole)])
+    migrate("fix", "--to", "0.6", str(whole))
 
     assert single.read_text() == whole.read_text()

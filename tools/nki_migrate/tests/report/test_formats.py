@@ -9,11 +9,10 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from typer.testing import CliRunner, Result
+from tools.nki_migrate.tests.command_line import run
 
 from neuroncore.findings import Edit, Finding, Region, Safety, Severity
 from neuroncore.findings.formats import FORMATS
-from nki_migrate.cli.main import app
 from nki_migrate.engine.results import FileResult, FileStatus
 from nki_migrate.index import Source, apply_edits
 from nki_migrate.report import make_report
@@ -43,10 +42,6 @@ def keep(x):  # nki-migrate: ignore
 def measure():
     return nki.benchmark(double)
 """
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

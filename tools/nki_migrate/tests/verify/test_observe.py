@@ -1,9 +1,7 @@
 """`--cases` and `--facts` from the command line: the old kernel runs, and its facts are used."""
 
 import pytest
-from typer.testing import CliRunner
-
-from nki_migrate.cli.main import app
+from tools.nki_migrate.tests.command_line import run
 
 KERNEL = """\
 import neuronxcc.nki as nki
@@ -50,10 +48,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "cases.toml").write_text(CASES)
     (tmp_path / "references.py").write_text("def add(x, y):\n    return x + y\n")
     return tmp_path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_what_a_case_shows_is_used_and_named(folder):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
+from typing import Any, NoReturn
+
+from neuroncore.commands.suggestions import did_you_mean
 
 TARGETS = "trn1|inf2|gen2, trn2|gen3 (default) or trn3|gen4"
 
@@ -20,36 +24,71 @@ class Command:
     run: Callable[[argparse.Namespace], int]
 
 
+class _Parser(argparse.ArgumentParser):
+    """Prints descriptions and examples as they are, and a mistake without all the options."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        kind = argparse.RawDescriptionHelpFormatter
+        super().__init__(*given, **named, formatter_class=kind, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+class _Version(argparse.Action):
+    """`--version`: the version of the distribution that has the command."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any,
+        option_string: str | None = None,
+    ) -> NoReturn:  # fmt: skip
+        from importlib.metadata import version  # 20 ms
+
+        print(parser.prog, version(str(self.const)))
+        parser.exit()
+
+
 def make_parser(
-    name: str, description: str, examples: str, usage: str | None = None
-) -> argparse.ArgumentParser:
+    name: str, description: str, examples: str, *,
+    usage: str | None = None, distribution: str | None = None,
+) -> argparse.ArgumentParser:  # fmt: skip
     """The parser of a command; `examples` are printed below its options as they are."""
-    return argparse.ArgumentParser(
+    parser = _Parser(
         name,
         usage=usage,
         description=description,
         epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, const=distribution or name, help="print the version"
+    )
+    return parser
 
 
 def add_commands(
-    parser: argparse.ArgumentParser, commands: Sequence[Command], examples: str
-) -> None:
-    """Subcommands; a parsed line has `run` and `parser` of the one that it names."""
+    parser: argparse.ArgumentParser, commands: Sequence[Command]
+) -> Mapping[str, argparse.ArgumentParser]:
+    """The parser of each subcommand; a line that it parses has its `run` and `parser`."""
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in commands:
         added = subparsers.add_parser(
             command.name,
             help=command.help,
             description=f"{command.help[0].upper()}{command.help[1:]}.",
-            epilog=examples,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
+            epilog=parser.epilog,
         )
         command.add_options(added)
         added.set_defaults(run=command.run, parser=added)
+    return subparsers.choices
+
+
+def parse(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.Namespace:
+    """Options and operands in any order; an unknown option is an error that names a similar one."""
+    given, unknown = parser.parse_known_intermixed_args(words)
+    if unknown:
+        near = did_you_mean(unknown[0], parser._option_string_actions)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+    return given
 
 
 # -- options of several commands -------------------------------------------------------------------
@@ -76,9 +115,17 @@ def add_output_format(
     parser.add_argument("--output-format", choices=tuple(formats), default=formats[0], help=help)
 
 
-def positive(text: str) -> int:
-    """A count of at least one. Raises ArgumentTypeError."""
-    number = int(text) if text.isdecimal() else 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+def at_least(least: float) -> Callable[[str], float]:
+    """The type of an option that is a number; a whole one if `least` is."""
+
+    def number(text: str) -> float:
+        try:
+            value = type(least)(text)
+        except ValueError:
+            value = -inf
+        if not value >= least:
+            kind = "whole number" if isinstance(least, int) else "number"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {kind} of at least {least}")
+        return value
+
     return number

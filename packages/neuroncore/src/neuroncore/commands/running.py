@@ -9,14 +9,30 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 
+from neuroncore.commands.parser import Command, add_commands, parse
 from neuroncore.errors import KernelError
 
 INTERRUPTED = 130
 
 
-def run(name: str, given: argparse.Namespace, usage_errors: tuple[type[KernelError], ...]) -> int:
-    """Call `given.run`; errors go to stderr, the ones of `usage_errors` with exit code 2."""
+def run_commands(
+    parser: argparse.ArgumentParser,
+    commands: Sequence[Command],
+    words: Sequence[str] | None,
+    usage_errors: tuple[type[Exception], ...] = (),
+    interrupted: str = "nothing was reported",
+) -> int:
+    """Run the subcommand that `words` (None: the command line) begin with; the exit code.
+
+    Errors go to stderr, the ones of `usage_errors` with exit code 2. Raises SystemExit for options
+    that the subcommand does not have, and for `--help`.
+    """
+    parsers = add_commands(parser, commands)
+    words = sys.argv[1:] if words is None else words
+    known = parsers.get(words[0]) if words else None
+    given = parser.parse_args(words) if known is None else parse(known, words[1:])
     caller = KernelError("").place
     try:
         code = given.run(given)
@@ -26,15 +42,16 @@ def run(name: str, given: argparse.Namespace, usage_errors: tuple[type[KernelErr
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write(f"{name}: interrupted; nothing was reported\n")
+        sys.stderr.write(f"{parser.prog}: interrupted; {interrupted}\n")
         return INTERRUPTED
     except usage_errors as mistake:
-        mistake.place = None  # of the command line, not of a program
-        given.parser.exit(2, f"{name}: {mistake}\n")
+        if isinstance(mistake, KernelError):
+            mistake.place = None  # of the command line, not of a program
+        parser.exit(2, f"{parser.prog}: {mistake}\n")
     except KernelError as error:
         if error.place == caller:
             error.place = None  # the command itself: not a line of the user's
-        sys.stderr.write(f"{name}: {_text(error)}")
+        sys.stderr.write(f"{parser.prog}: {_text(error)}")
     return 1
 
 

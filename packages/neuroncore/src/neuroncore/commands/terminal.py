@@ -35,7 +35,7 @@ class StatusLine:
             self.stream.flush()
 
     def close(self) -> None:
-        """Remove the line."""
-        if self.stream.isatty():
+        """Remove the line, if there is one."""
+        if self.shown > -inf:
             self.stream.write("\r\033[K")
             self.stream.flush()

@@ -11,8 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from neuroncore.commands.files import write_text
-from neuroncore.commands.parser import TARGETS, add_output, add_output_format, add_specs
-from neuroncore.commands.parser import make_parser as parser_of
+from neuroncore.commands.parser import (
+    TARGETS,
+    add_output,
+    add_output_format,
+    add_specs,
+    make_parser,
+    parse,
+)
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.targets import resolve_target
 from nkigen_lite.cli.function import Named, find_function, match_specs, parse_name
@@ -46,9 +52,11 @@ mistake in the options.
 """
 
 
-def make_parser() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     """The command line of nkigen."""
-    parser = parser_of("nkigen", "Write an NKI kernel for a NumPy function.", _EXAMPLE)
+    parser = make_parser(
+        "nkigen", "Write an NKI kernel for a NumPy function.", _EXAMPLE, distribution="nkigen-lite"
+    )
     add = parser.add_argument
     add("function", metavar="MODULE:FUNCTION", help="or FILE.py:FUNCTION; imported as it is")
     add_specs(
@@ -75,8 +83,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
-    parser = make_parser()
-    given = parser.parse_args(argv)
+    parser = _parser()
+    given = parse(parser, sys.argv[1:] if argv is None else argv)
     try:
         named = parse_name(given.function)
         _check_options(given)

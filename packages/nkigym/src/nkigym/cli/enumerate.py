@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from neuroncore.commands.parser import positive
+from neuroncore.commands.parser import at_least
+from neuroncore.commands.terminal import StatusLine
 from nkigym.tile_rewrites import (
     KNOWN,
     TRANSFORMS,
@@ -96,7 +97,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="leave out steps that lead where another order of the same steps leads")  # fmt: skip
     add("--check", action="store_true",
         help="also check every certificate, by code that the search does not share")  # fmt: skip
-    add("--limit", type=positive, default=None, metavar="N",
+    add("--limit", type=at_least(1), default=None, metavar="N",
         help="look for no more once N programs are found")  # fmt: skip
     add("--output-format", choices=tuple(FORMATS), default="text")
 
@@ -147,17 +148,14 @@ def _judged(enumerated: Enumerated, check: bool) -> int:
 
 
 def _exhaust(space: RewriteGraph, given: argparse.Namespace) -> Enumeration:
-    shown = sys.stderr.isatty()
+    line = StatusLine()
 
     def progress(programs: int, transitions: int) -> None:
-        if shown:
-            sys.stderr.write(f"\r{programs:,} programs, {transitions:,} transitions ")
-            sys.stderr.flush()
+        line.show(f"{programs:,} programs, {transitions:,} transitions")
 
     limit = float("inf") if given.limit is None else given.limit
     found = exhaust(space, given.reduced, progress, limit)
-    if shown:
-        sys.stderr.write("\r\033[K")
+    line.close()
     return found
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
-from neuroncore.commands.parser import Command, add_commands
-from neuroncore.commands.parser import make_parser as parser_of
-from neuroncore.commands.running import run
+from neuroncore.commands.parser import Command, make_parser
+from neuroncore.commands.running import run_commands
 from nkigym.cli import enumerate as enumeration
 from nkigym.cli import stored
 from nkigym.cli import tune as tuning
@@ -42,13 +40,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The command line of nkigym."""
-    parser = parser_of("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)
-    add_commands(parser, COMMANDS, _EXAMPLE)
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
-    return run("nkigym", make_parser().parse_args(argv), ())
+    parser = make_parser("nkigym", "Certified search over schedules of NKI kernels.", _EXAMPLE)
+    return run_commands(parser, COMMANDS, argv)

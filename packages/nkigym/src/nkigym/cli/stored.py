@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from neuroncore.commands.parser import positive
+from neuroncore.commands.parser import at_least
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, emit
 from neuroncore.timeline import estimate
@@ -57,7 +57,7 @@ def add_best(parser: argparse.ArgumentParser) -> None:
     """Which store, which kernel, how many schedules."""
     _add_choice(parser)
     parser.add_argument(
-        "--number", type=positive, default=1, metavar="N", help="so many (default: 1)"
+        "--number", type=at_least(1), default=1, metavar="N", help="so many (default: 1)"
     )
     parser.add_argument("--output-format", choices=("text", "json"), default="text")
 

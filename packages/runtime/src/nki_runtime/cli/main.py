@@ -79,6 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
         "nki-run",
         "Run a program that imports nki (or neuronxcc.nki) on this computer.",
         _EXAMPLE,
+        distribution="nki-runtime",
         usage="nki-run [options] SCRIPT [ARGS ...]\n       nki-run [options] -m MODULE [ARGS ...]\n"
         "       nki-run [options] FILE.py:FUNCTION [[NAME=]VALUE ...]",
     )

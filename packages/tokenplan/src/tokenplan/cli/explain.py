@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroncore.commands.parser import TARGETS, add_output, add_output_format, add_specs
+from neuroncore.commands.parser import TARGETS, add_output, add_output_format, add_specs, at_least
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program
 from neuroncore.targets import resolve_target
@@ -78,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="operation B waits for A, independent of the bytes they access")  # fmt: skip
     add("--may-alias", action="append", default=[], metavar="A,B", type=_two_names,
         help="parameters A and B may share bytes: all accesses to them stay in order")  # fmt: skip
-    add("--budget", type=_budget, default=BUDGET, metavar="N",
+    add("--budget", type=at_least(1), default=BUDGET, metavar="N",
         help="steps of the exact search per pair of accesses, beyond which it gives up and the "
         f"order is kept (default {BUDGET:,})")  # fmt: skip
     add_output_format(parser, tuple(FORMATS))
@@ -138,10 +138,3 @@ def _two_names(text: str) -> tuple[str, str]:
     if len(names) != 2 or not all(names):
         raise argparse.ArgumentTypeError(f"{text!r} is not two names: A,B")
     return names[0], names[1]
-
-
-def _budget(text: str) -> int:
-    """A number of steps."""
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps: 1 or more")
-    return int(text)

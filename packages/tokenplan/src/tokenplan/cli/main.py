@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
-from neuroncore.commands.parser import Command, add_commands
-from neuroncore.commands.parser import make_parser as parser_of
-from neuroncore.commands.running import run
+from neuroncore.commands.parser import Command, make_parser
+from neuroncore.commands.running import run_commands
 from tokenplan import checker
 from tokenplan.cli import check, codes, explain
 from tokenplan.cli.kernels import UsageError
@@ -35,15 +33,9 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """The command line of tokenplan."""
-    parser = parser_of(
-        "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
-    )
-    add_commands(parser, COMMANDS, _EXAMPLE)
-    return parser
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; the exit code, or SystemExit from argparse."""
-    return run("tokenplan", make_parser().parse_args(argv), (UsageError, ClaimError))
+    parser = make_parser(
+        "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
+    )
+    return run_commands(parser, COMMANDS, argv, (UsageError, ClaimError))

@@ -1,100 +1,76 @@
-"""The entry point: commands, the default one, and what an exit code means.
-
-0 nothing left to do, 1 something is, 2 wrong arguments or a file that failed, 130 interrupted.
-"""
+"""The entry point: commands, the default one, and what an exit code means."""
 
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from collections.abc import Sequence
-from importlib.metadata import version
-from typing import Any
+from functools import partial
+from pathlib import Path
+from sys import argv
 
-import typer
-from typer.core import TyperGroup
-
-from neuroncore.commands.running import INTERRUPTED
-from nki_migrate.cli.commands import detect, explain, rules
+from neuroncore.commands.parser import Command, make_parser
+from neuroncore.commands.running import run_commands
+from neuroncore.commands.suggestions import did_you_mean
+from nki_migrate.cli.commands import add_explain, add_rules, detect, explain, rules
 from nki_migrate.cli.migrate import migrate
-from nki_migrate.cli.verify import verify
+from nki_migrate.cli.options import add_inputs, add_migration_options
+from nki_migrate.cli.verify import add_verify, verify
 from nki_migrate.facts.observed import FactsError
 from nki_migrate.settings.request import ConfigError
 from nki_migrate.verify.cases import CasesError
 
-_DEFAULT = "check"
+_EXAMPLES = """\
+examples:
+  nki-migrate check kernels/
+  nki-migrate diff softmax.py | git apply
+  nki-migrate fix kernels/ --to 0.6 --verify --output-dir migrated
+  nki-migrate detect kernels/
+  nki-migrate rules --output-format md > docs/rules.md
+  nki-migrate explain NKI1131
+  nki-migrate verify softmax.py migrated/softmax.py --entry softmax_kernel
+
+Without a command it is check. Exit codes: 0 nothing left to do (verify: equal), 1 something is
+(verify: different, or a run failed), 2 bad arguments or a file that failed, 130 interrupted.
+"""
+COMMANDS = (
+    Command("check", "report what there is to migrate; write nothing",
+            add_migration_options, partial(migrate, "check")),
+    Command("diff", "findings on stderr, a unified diff on stdout; write nothing",
+            add_migration_options, partial(migrate, "diff")),
+    Command("fix", "write the migrated files", add_migration_options, partial(migrate, "fix")),
+    Command("detect", "one line per kernel: the NKI version it is written for (0.1/2.20: outputs "
+            "are parameters; 0.1, 0.2 … 0.6, mixed, unknown), and why", add_inputs, detect),
+    Command("rules", "every rule: id, step, class, safety, title; md: the pages of all",
+            add_rules, rules),
+    Command("explain", "the page of a rule: old form, new form, safety, traps, how to suppress it",
+            add_explain, explain),
+    Command("verify", "run OLD, NEW and the case's NumPy reference in child processes, and compare",
+            add_verify, verify),
+)  # fmt: skip
 _OWN_OPTIONS = ("--help", "-h", "--version")
 
 
-class _Commands(TyperGroup):
-    """`nki-migrate kernels/` means `nki-migrate check kernels/`; errors become exit codes here."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the default command first when no command is named."""
-        if args and args[0] not in self.commands and args[0] not in _OWN_OPTIONS:
-            args = [_DEFAULT, *args]
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            print("interrupted; every file is whole", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
-        except (ConfigError, CasesError, FactsError) as error:
-            print(f"nki-migrate: {error}", file=sys.stderr)
-            raise typer.Exit(2) from None
-
-
-app = typer.Typer(
-    cls=_Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"nki-migrate {version('nki-migrate')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    _version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
-    ),
-) -> None:
-    """Migrate NKI kernels from 0.1 (beta1) to 0.6, and check that old and new agree.
-
-    Exit codes: 0 nothing left to do, 1 something is, 2 bad arguments or a file that failed,
-    130 interrupted.
-    """
-
-
-_HELP = {
-    "check": "Report what there is to migrate; write nothing.\n\n"
-    "Example: nki-migrate check kernels/",
-    "diff": "Findings on stderr, a unified diff on stdout; write nothing.\n\n"
-    "Example: nki-migrate diff softmax.py | git apply",
-    "fix": "Write the migrated files.\n\n"
-    "Example: nki-migrate fix kernels/ --to 0.6 --verify --output-dir migrated",
-}
-for _name, _help in _HELP.items():
-    app.command(_name, help=_help)(migrate)
-app.command("detect")(detect)
-app.command("rules")(rules)
-app.command("explain")(explain)
-app.command("verify")(verify)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code (SystemExit)."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says; the exit code, or SystemExit from argparse."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill ends workers, too
-    app(sys.argv[1:] if arguments is None else list(arguments))
+    parser = make_parser(
+        "nki-migrate",
+        "Migrate NKI kernels from 0.1 (beta1) to 0.6, and check that old and new agree.",
+        _EXAMPLES,
+    )
+    words = list(argv[1:] if arguments is None else arguments)
+    names = [command.name for command in COMMANDS]
+    if words and words[0] not in (*names, *_OWN_OPTIONS):
+        if not _is_path_or_option(words[0]):
+            near = did_you_mean(words[0], names)
+            parser.error(f"{words[0]!r} is neither a command nor a path{near}")
+        words = ["check", *words]
+    errors = (ConfigError, CasesError, FactsError)
+    return run_commands(parser, COMMANDS, words or ["--help"], errors, "every file is whole")
+
+
+def _is_path_or_option(word: str) -> bool:
+    path = Path(word)
+    return word[:1] == "-" or path.exists() or "/" in word or path.suffix in (".py", ".ipynb")

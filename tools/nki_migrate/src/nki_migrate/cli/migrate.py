@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-import typer
-
-from neuroncore.commands.terminal import use_color
+from neuroncore.commands.terminal import StatusLine, use_color
 from neuroncore.findings.formats import FORMATS
-from nki_migrate.cli import options as o
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
 from nki_migrate.cli.observe import with_observations
@@ -27,149 +24,85 @@ from nki_migrate.report import Mode, make_report
 from nki_migrate.report.report import unified_diff
 from nki_migrate.report.summary import is_hidden, is_manual, is_open, statistics_table
 from nki_migrate.settings.request import ConfigError
-from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS, Limits
+from nki_migrate.verify.process import Limits
 from nki_migrate.verify.table import Row, render_table
 
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """How a run reports."""
-
-    format: str
-    file: Path | None
-    color: bool
-    quiet: bool
-    verbose: bool
-    statistics: bool
+MANY = 8
+"""Files from which on progress is shown."""
 
 
-def migrate(
-    ctx: typer.Context,
-    paths: o.Paths,
-    source: o.From = None,
-    target: o.To = None,
-    verify: o.Verify = False,
-    cases: o.CasesFile = None,
-    output_dir: o.OutputDir = None,
-    step: o.Step = False,
-    select: o.Select = None,
-    extend_select: o.ExtendSelect = None,
-    ignore: o.Ignore = None,
-    unsafe_fixes: o.UnsafeFixes = None,
-    nl: o.Nl = None,
-    block_dims: o.BlockDims = None,
-    assume: o.Assume = None,
-    assume_file: o.AssumeFile = None,
-    todo: o.Todo = None,
-    all_or_nothing: o.AllOrNothing = None,
-    diff: o.DiffMode = False,
-    check: o.CheckMode = False,
-    output_format: o.OutputFormat = "text",
-    output_file: o.OutputFile = None,
-    statistics: o.Statistics = False,
-    jobs: o.Jobs = None,
-    exclude: o.Exclude = None,
-    extend_exclude: o.ExtendExclude = None,
-    no_gitignore: o.NoGitignore = False,
-    exit_zero: o.ExitZero = False,
-    exit_non_zero_on_fix: o.ExitNonZeroOnFix = False,
-    self_check: o.SelfCheck = None,
-    config: o.ConfigFile = None,
-    isolated: o.Isolated = False,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
-    color: o.Color = "auto",
-    stdin_filename: o.StdinFilename = "<stdin>",
-    timeout: o.Timeout = DEFAULT_SECONDS,
-    memory: o.Memory = DEFAULT_MEBIBYTES,
-    notebooks: o.Notebooks = False,
-    add_ignores: o.AddIgnores = False,
-    facts: o.Facts = None,
-) -> None:
+def migrate(command: Mode, given: argparse.Namespace) -> int:
     """The commands `check`, `diff` and `fix`."""
-    mode = _mode(ctx.info_name, diff, check)
-    _check_mode(mode, verify, output_dir, add_ignores)
+    mode = _mode(command, given)
     chosen = Chosen(
-        source, target, split_ids(select), split_ids(extend_select), split_ids(ignore),
-        unsafe_fixes, nl, block_dims, todo, all_or_nothing, step,
-        assumptions_from(assume, assume_file), _parts(exclude) if exclude else None,
-        _parts(extend_exclude), not no_gitignore, only_config(config, isolated),
+        given.source, given.target, split_ids(given.select), split_ids(given.extend_select),
+        split_ids(given.ignore), given.unsafe_fixes, given.nl, given.block_dims, given.todo,
+        given.all_or_nothing, given.step, assumptions_from(given.assume, given.assume_file),
+        _parts(given.exclude), _parts(given.extend_exclude) or (), not given.no_gitignore,
+        only_config(given.config, given.isolated),
     )  # fmt: skip
-    output = Output(output_format, output_file, use_color(color), quiet, verbose, statistics)
-    checking = os.environ.get("CI", "").lower() == "true" if self_check is None else self_check
+    checking = given.self_check
+    if checking is None:
+        checking = os.environ.get("CI", "").lower() == "true"
     inputs = read_inputs(
-        paths, chosen, stdin_filename,
-        self_check=checking, notebooks=notebooks, add_ignores=add_ignores,
+        given.paths, chosen, given.stdin_filename,
+        self_check=checking, notebooks=given.notebooks, add_ignores=given.add_ignores,
     )  # fmt: skip
-    limits = Limits(timeout, memory)
-    inputs = with_observations(inputs, facts or (), cases, verify, limits, jobs)
-    targets = output_paths(inputs.inputs, paths, output_dir) if output_dir else None
+    limits = Limits(given.timeout, given.memory)
+    jobs = given.jobs or os.cpu_count() or 1
+    inputs = with_observations(inputs, given.facts, given.cases, given.verify, limits, jobs)
+    out = given.output_dir
+    targets = output_paths(inputs.inputs, given.paths, out) if out else None
     act = writer(targets) if mode == "fix" else _keep
-    results = _run(inputs, jobs or os.cpu_count() or 1, act, quiet)
-    rows = _verified(inputs, results, cases, limits, jobs) if verify else None
+    results = _run(inputs, jobs, act, given.quiet)
+    rows = None
+    if given.verify:
+        rows = verify_results(inputs.inputs, results, given.cases, limits, jobs)
     results = judged(results, rows)
-    code = _code(mode, results, rows, verify, exit_non_zero_on_fix)
-    code = 0 if exit_zero and code == 1 else code
-    _report(mode, paths, chosen, output, results, rows, code)
-    if verify and not rows:
-        nothing_to_verify(cases)
-    raise typer.Exit(code)
+    code = _code(mode, results, rows, given)
+    _report(mode, chosen, given, results, rows, code)
+    if given.verify and not rows:
+        nothing_to_verify(given.cases)
+    return code
 
 
-def _check_mode(mode: Mode, verify: bool, output_dir: Path | None, add_ignores: bool) -> None:
-    """Options that this command does not have; raises typer.BadParameter."""
-    if verify and mode == "check":
-        _bad("--verify belongs to fix and diff; check changes nothing to verify")
-    if output_dir is not None and mode != "fix":
-        _bad("--output-dir belongs to fix")
-    if add_ignores and mode == "check":
-        _bad("--add-ignores belongs to fix and diff; check writes nothing")
-    if add_ignores and verify:
-        _bad("--add-ignores migrates nothing that --verify could run")
+def _mode(command: Mode, given: argparse.Namespace) -> Mode:
+    """What the command does; ends it for options that it does not have."""
+    mode: Mode = "diff" if given.diff else "check" if given.check else command
+    mistakes = {
+        "--diff and --check exclude each other": given.diff and given.check,
+        "--verify belongs to fix and diff; check changes nothing to verify":
+            given.verify and mode == "check",
+        "--output-dir belongs to fix": given.output_dir is not None and mode != "fix",
+        "--add-ignores belongs to fix and diff; check writes nothing":
+            given.add_ignores and mode == "check",
+        "--add-ignores migrates nothing that --verify could run":
+            given.add_ignores and given.verify,
+    }  # fmt: skip
+    for message, is_mistake in mistakes.items():
+        if is_mistake:
+            given.parser.error(message)
+    return mode
 
 
-def _parts(given: Sequence[str] | None) -> tuple[str, ...]:
+def _parts(given: Sequence[str] | None) -> tuple[str, ...] | None:
     """The patterns of repeated options, each of which may hold several."""
-    return tuple(part for text in given or () for part in text.split(","))
-
-
-def _verified(
-    inputs: Inputs,
-    results: Sequence[FileResult],
-    cases: Path | None,
-    limits: Limits,
-    jobs: int | None,
-) -> Sequence[Row]:
-    return verify_results(inputs.inputs, results, cases, limits, jobs or os.cpu_count() or 1)
+    return tuple(part for text in given for part in text.split(",")) if given else None
 
 
 def _code(
     mode: Mode,
     results: Sequence[FileResult],
     rows: Sequence[Row] | None,
-    verify: bool,
-    non_zero_on_fix: bool,
+    given: argparse.Namespace,
 ) -> int:
     """The exit code of the whole run; verifying nothing is a mistake of usage."""
-    if verify and not rows:
+    if given.verify and not rows:
         return 2
-    code = exit_code(mode, results, non_zero_on_fix)
+    code = exit_code(mode, results, given.exit_non_zero_on_fix)
     differs = rows is not None and not all(row.verdict.is_equal for row in rows)
-    return 1 if code == 0 and differs else code
-
-
-def _bad(message: str) -> None:
-    raise typer.BadParameter(message)
-
-
-def _mode(name: str | None, diff: bool, check: bool) -> Mode:
-    if diff and check:
-        _bad("--diff and --check exclude each other")
-    if diff:
-        return "diff"
-    if check or name not in ("diff", "fix"):
-        return "check"
-    return "diff" if name == "diff" else "fix"
+    code = 1 if code == 0 and differs else code
+    return 0 if given.exit_zero and code == 1 else code
 
 
 def _keep(item: Input, result: FileResult) -> FileResult:
@@ -181,10 +114,13 @@ def _run(
 ) -> list[FileResult]:
     tasks = [item.task for item in inputs.inputs]
     results = []
-    with _imports_frozen(), _progress(len(tasks), quiet) as advance:
+    line = StatusLine()
+    with _imports_frozen():
         for item, result in zip(inputs.inputs, process_all(tasks, jobs), strict=True):
             results.append(act(item, result))
-            advance()
+            if not quiet and len(tasks) >= MANY:
+                line.show(f"migrating {len(results)} of {len(tasks)} files")
+    line.close()
     return sorted([*with_reachability(results), *inputs.failures], key=lambda result: result.path)
 
 
@@ -203,26 +139,10 @@ def _imports_frozen() -> Iterator[None]:
             gc.unfreeze()
 
 
-@contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal; silence in a pipe and for a handful of files."""
-    if quiet or total < 8 or not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    # without a drawing thread: workers fork only in a process of one thread
-    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("migrating", total=total)
-        yield lambda: bar.update(task, advance=1, refresh=True)
-
-
 def _report(
     mode: Mode,
-    paths: Sequence[str],
     chosen: Chosen,
-    output: Output,
+    given: argparse.Namespace,
     results: Sequence[FileResult],
     rows: Sequence[Row] | None,
     code: int,
@@ -236,20 +156,20 @@ def _report(
         mode=mode,
         verification=None if rows is None else [row.as_json() for row in rows],
         verified=render_table(rows) if rows else "",
-        color=output.color and output.file is None,
-        quiet=output.quiet,
-        verbose=output.verbose,
-        with_statistics=output.statistics,
+        color=use_color(given.color) and given.output_file is None,
+        quiet=given.quiet,
+        verbose=given.verbose,
+        with_statistics=given.statistics,
         exit_code=code,
     )
-    text = FORMATS[output.format](report)
-    if output.file is not None:
-        _write_report(output.file, text)
-    elif mode == "diff" or (mode == "fix" and STDIN in paths):
+    text = FORMATS[given.output_format](report)
+    if given.output_file is not None:
+        _write_report(given.output_file, text)
+    elif mode == "diff" or (mode == "fix" and STDIN in given.paths):
         sys.stderr.write(text)
     else:
         _write_out(text)
-    if output.statistics and output.format in ("jsonl", "github", "junit"):
+    if given.statistics and given.output_format in ("jsonl", "github", "junit"):
         sys.stderr.write("\n".join(statistics_table(results)) + "\n")
 
 

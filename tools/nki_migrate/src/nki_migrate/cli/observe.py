@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ def with_observations(
     cases: Path | None,
     verify: bool,
     limits: Limits,
-    jobs: int | None,
+    jobs: int,
 ) -> Inputs:
     """The inputs with the facts about each in its request.
 
@@ -33,7 +32,7 @@ def with_observations(
     for file in facts:
         observed += read_facts(file)
     if cases is not None or verify:
-        observed += _of_cases(inputs.inputs, cases, limits, jobs or os.cpu_count() or 1)
+        observed += _of_cases(inputs.inputs, cases, limits, jobs)
     if not observed:
         return inputs
     return replace(inputs, inputs=tuple(_with(item, observed) for item in inputs.inputs))

@@ -1,168 +1,103 @@
-"""The options of `check`, `diff` and `fix`: one annotated type per option."""
+"""The options of `check`, `diff` and `fix`, and the ones that other commands share."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import Annotated, Literal
 
-import typer
-
+from neuroncore.commands.parser import add_output_format, at_least
 from neuroncore.findings.formats import FORMATS
-
-Paths = Annotated[
-    list[str],
-    typer.Argument(metavar="PATH", help="Files, folders (searched for .py), or - for stdin."),
-]
-From = Annotated[
-    str | None,
-    typer.Option("--from", metavar="VER", help="Version of the input. [default: auto, per kernel]"),
-]
-To = Annotated[
-    str | None,
-    typer.Option(
-        "--to", metavar="VER", help="Target version, or auto: the pin on nki. [default: 0.6]"
-    ),
-]
-Verify = Annotated[
-    bool,
-    typer.Option(
-        "--verify",
-        help="(fix, diff) Run old, new and reference for kernels that have a case.",
-    ),
-]
-CasesFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--cases",
-        metavar="FILE",
-        help="Cases: the old kernels run first, and what is seen counts as facts."
-        " [default with --verify: cases.toml beside the input]",
-    ),
-]
-OutputDir = Annotated[
-    Path | None,
-    typer.Option("--output-dir", metavar="DIR", help="(fix) Write there instead of in place."),
-]
-Step = Annotated[bool, typer.Option("--step", help="Stop after the next version.")]
-Select = Annotated[
-    list[str] | None,
-    typer.Option("--select", metavar="IDS", help="Rule ids or prefixes, comma list; repeatable."),
-]
-ExtendSelect = Annotated[
-    list[str] | None, typer.Option("--extend-select", metavar="IDS", help="Added to --select.")
-]
-Ignore = Annotated[
-    list[str] | None, typer.Option("--ignore", metavar="IDS", help="Rules that stay silent.")
-]
-UnsafeFixes = Annotated[
-    bool | None,
-    typer.Option(
-        "--unsafe-fixes/--no-unsafe-fixes", help="Also apply edits that rest on an assumption."
-    ),
-]
-Nl = Annotated[
-    Literal["keep", "lower"] | None,
-    typer.Option("--nl", help="What to do with nl.load, nl.add, … [default: lower]"),
-]
-BlockDims = Annotated[
-    Literal["auto", "list", "fold"] | None,
-    typer.Option("--block-dims", help="How to remove block dimensions. [default: auto]"),
-]
-Assume = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--assume", metavar="FACT", help="'kernel.arg: shape=(S, 128), dtype=bf16'; repeatable."
-    ),
-]
-AssumeFile = Annotated[
-    Path | None, typer.Option("--assume-file", metavar="FILE", help="Assumptions, one per line.")
-]
-Todo = Annotated[
-    Literal["comment", "none"] | None,
-    typer.Option("--todo", help="Leave a TODO above what was not converted. [default: comment]"),
-]
-AllOrNothing = Annotated[
-    bool | None,
-    typer.Option(
-        "--all-or-nothing/--partial",
-        help="Leave a kernel untouched unless every construct of it converts.",
-    ),
-]
-DiffMode = Annotated[bool, typer.Option("--diff", help="(fix) Do what the diff command does.")]
-CheckMode = Annotated[bool, typer.Option("--check", help="(fix) Do what the check command does.")]
+from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS
 
 
-def _known_format(name: str) -> str:
-    if name not in FORMATS:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, FORMATS))}.")
-    return name
+def add_migration_options(parser: argparse.ArgumentParser) -> None:
+    """What to migrate, how, and how to report it; None where a configuration file may say it."""
+    add_inputs(parser)
+    _add_migration(parser)
+    _add_search(parser)
+    add_runs(parser)
+    _add_report(parser)
 
 
-OutputFormat = Annotated[
-    str,
-    typer.Option(
-        "--output-format",
-        metavar=f"<{'|'.join(FORMATS)}>",
-        callback=_known_format,
-        help="Report format.",
-    ),
-]
-OutputFile = Annotated[
-    Path | None, typer.Option("--output-file", metavar="FILE", help="Where the report goes.")
-]
-Statistics = Annotated[bool, typer.Option("--statistics", help="Counts per rule.")]
-Jobs = Annotated[
-    int | None, typer.Option("-j", "--jobs", metavar="N", min=1, help="Processes. [default: cores]")
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="GLOB", help="Instead of the default excludes; repeatable."),
-]
-ExtendExclude = Annotated[
-    list[str] | None,
-    typer.Option("--extend-exclude", metavar="GLOB", help="Added to the excludes; repeatable."),
-]
-NoGitignore = Annotated[bool, typer.Option("--no-gitignore", help="Also search what git ignores.")]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="0 where it would be 1.")]
-ExitNonZeroOnFix = Annotated[
-    bool, typer.Option("--exit-non-zero-on-fix", help="(fix) 1 when files changed.")
-]
-SelfCheck = Annotated[
-    bool | None,
-    typer.Option(
-        "--self-check/--no-self-check",
-        help="Run again on the output, fail if that changes it. [default: on when CI=true]",
-    ),
-]
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings from this file only.")
-]
-Isolated = Annotated[bool, typer.Option("--isolated", help="Read no configuration file.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Only the closing line.")]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Also what each edit rests on.")]
-Color = Annotated[Literal["auto", "always", "never"], typer.Option("--color", help="Colours.")]
-StdinFilename = Annotated[
-    str, typer.Option("--stdin-filename", metavar="NAME", help="What to call the text of -.")
-]
-Timeout = Annotated[
-    float,
-    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Wall clock of one child process."),
-]
-Memory = Annotated[
-    int, typer.Option("--memory", metavar="MIB", min=64, help="Memory limit of one child process.")
-]
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Files and folders."""
+    parser.add_argument("paths", nargs="+", metavar="PATH",
+        help="files, folders (searched for .py), or - for stdin")  # fmt: skip
+    parser.add_argument(
+        "--notebooks", action="store_true", help="also the code cells of .ipynb files"
+    )
 
 
-Notebooks = Annotated[
-    bool, typer.Option("--notebooks", help="Also the code cells of .ipynb files.")
-]
-AddIgnores = Annotated[
-    bool,
-    typer.Option(
-        "--add-ignores", help="(fix, diff) Add suppression comments for what is found, no edits."
-    ),
-]
-Facts = Annotated[
-    list[Path] | None,
-    typer.Option("--facts", metavar="FILE", help="Facts of `nki-run --record`; repeatable."),
-]
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Cases, and the child processes that run them."""
+    add = parser.add_argument
+    add("--cases", type=Path, metavar="FILE",
+        help="cases: the old kernels run first, and what is seen counts as facts "
+        "(default with --verify: cases.toml beside the input)")  # fmt: skip
+    add("--timeout", type=at_least(0.1), default=DEFAULT_SECONDS, metavar="SECONDS",
+        help="wall clock of one child process (default %(default)s)")  # fmt: skip
+    add("--memory", type=at_least(64), default=DEFAULT_MEBIBYTES, metavar="MIB",
+        help="memory limit of one child process (default %(default)s)")  # fmt: skip
+    add("-j", "--jobs", type=at_least(1), metavar="N", help="processes (default: cores)")
+
+
+def _add_migration(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--from", dest="source", metavar="VER",
+        help="version of the input (default: auto, per kernel)")  # fmt: skip
+    add("--to", dest="target", metavar="VER",
+        help="target version, or auto: the pin on nki (default: 0.6)")  # fmt: skip
+    add("--step", action="store_true", help="stop after the next version")
+    add("--select", action="append", metavar="IDS",
+        help="rule ids or prefixes, comma list; repeatable")  # fmt: skip
+    add("--extend-select", action="append", metavar="IDS", help="added to --select")
+    add("--ignore", action="append", metavar="IDS", help="rules that stay silent")
+    add("--unsafe-fixes", action=argparse.BooleanOptionalAction,
+        help="also apply edits that rest on an assumption")  # fmt: skip
+    add("--nl", choices=("keep", "lower"),
+        help="what to do with nl.load, nl.add, … (default: lower)")  # fmt: skip
+    add("--block-dims", choices=("auto", "list", "fold"),
+        help="how to remove block dimensions (default: auto)")  # fmt: skip
+    add("--assume", action="append", metavar="FACT",
+        help="'kernel.arg: shape=(S, 128), dtype=bf16'; repeatable")  # fmt: skip
+    add("--assume-file", type=Path, metavar="FILE", help="assumptions, one per line")
+    add("--facts", action="append", default=[], type=Path, metavar="FILE",
+        help="facts of `nki-run --record`; repeatable")  # fmt: skip
+    add("--todo", choices=("comment", "none"),
+        help="leave a TODO above what was not converted (default: comment)")  # fmt: skip
+    add("--all-or-nothing", action="store_true", default=None,
+        help="leave a kernel untouched unless every construct of it converts")  # fmt: skip
+    add("--partial", dest="all_or_nothing", action="store_false", help="convert what converts")
+    add("--add-ignores", action="store_true",
+        help="(fix, diff) add suppression comments for what is found, no edits")  # fmt: skip
+    add("--verify", action="store_true",
+        help="(fix, diff) run old, new and reference for kernels that have a case")  # fmt: skip
+    add("--self-check", action=argparse.BooleanOptionalAction,
+        help="run again on the output, fail if that changes it (default: if CI=true)")  # fmt: skip
+    add("--output-dir", type=Path, metavar="DIR", help="(fix) write there instead of in place")
+    add("--diff", action="store_true", help="(fix) do what the diff command does")
+    add("--check", action="store_true", help="(fix) do what the check command does")
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--exclude", action="append", metavar="GLOB",
+        help="instead of the default excludes; repeatable")  # fmt: skip
+    add("--extend-exclude", action="append", metavar="GLOB",
+        help="added to the excludes; repeatable")  # fmt: skip
+    add("--no-gitignore", action="store_true", help="also search what git ignores")
+    add("--stdin-filename", default="<stdin>", metavar="NAME", help="what to call the text of -")
+    add("--config", type=Path, metavar="FILE", help="settings from this file only")
+    add("--isolated", action="store_true", help="read no configuration file")
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_output_format(parser, tuple(FORMATS))
+    add("--output-file", type=Path, metavar="FILE", help="where the report goes")
+    add("--statistics", action="store_true", help="counts per rule")
+    add("--color", choices=("auto", "always", "never"), default="auto")
+    add("-q", "--quiet", action="store_true", help="only the closing line")
+    add("-v", "--verbose", action="store_true", help="also what each edit rests on")
+    add("--exit-zero", action="store_true", help="0 where it would be 1")
+    add("--exit-non-zero-on-fix", action="store_true", help="(fix) 1 when files changed")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
 
-import typer
-
+from neuroncore.commands.parser import add_output_format
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import Input
-from nki_migrate.cli.options import CasesFile, Jobs, Memory, Timeout
-from nki_migrate.cli.settings import known_version
+from nki_migrate.cli.options import add_runs
 from nki_migrate.comments.todos import count_todos
 from nki_migrate.engine.call_graph import reachable_functions
 from nki_migrate.engine.notebooks import SUFFIX
@@ -30,43 +28,39 @@ from nki_migrate.settings.request import VERSIONS
 from nki_migrate.verify.cases import Case, CasesError, cases_for, read_cases
 from nki_migrate.verify.job import backend_for
 from nki_migrate.verify.pair import DEFAULT_TARGET, Pair, Side, Verdict, merged, verify_pairs
-from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS, Children, Limits
+from nki_migrate.verify.process import Children, Limits
 from nki_migrate.verify.table import Row, render_table
 
 
-def verify(
-    old: Annotated[Path, typer.Argument(help="The file before.", show_default=False)],
-    new: Annotated[Path, typer.Argument(help="The file after.", show_default=False)],
-    entry: Annotated[
-        str, typer.Option("--entry", metavar="KERNEL", help="The function that a user calls.")
-    ],
-    cases: CasesFile = None,
-    source: Annotated[str, typer.Option("--from", metavar="VER", help="Version of OLD.")] = "auto",
-    target: Annotated[str, typer.Option("--to", metavar="VER", help="Version of NEW.")] = "auto",
-    timeout: Timeout = DEFAULT_SECONDS,
-    memory: Memory = DEFAULT_MEBIBYTES,
-    jobs: Jobs = None,
-    output_format: Annotated[Literal["text", "json"], typer.Option("--output-format")] = "text",
-) -> None:
-    """Run OLD, NEW and the case's NumPy reference in child processes, and compare.
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """What to compare, and how."""
+    add = parser.add_argument
+    add("old", type=Path, metavar="OLD", help="the file before")
+    add("new", type=Path, metavar="NEW", help="the file after")
+    add("--entry", required=True, metavar="KERNEL", help="the function that a user calls")
+    for option, side in (("--from", "old"), ("--to", "new")):
+        add(option, dest=f"{side}_version", choices=("auto", *VERSIONS), default="auto",
+            metavar="VER", help=f"version of {side.upper()} (default: auto)")  # fmt: skip
+    add_runs(parser)
+    add_output_format(parser)
 
-    Exit codes: 0 equal, 1 different or a run failed (which one is said), 2 bad arguments.
 
-    Example: nki-migrate verify softmax.py migrated/softmax.py --entry softmax_kernel
-    """
-    known_version("--from", source)
-    known_version("--to", target)
-    file = cases or old.parent / "cases.toml"
+def verify(given: argparse.Namespace) -> int:
+    """Run OLD, NEW and the case's NumPy reference in child processes, and compare."""
+    old, new, entry = given.old, given.new, given.entry
+    file = given.cases or old.parent / "cases.toml"
     matching = [case for case in cases_for(read_cases(file), old) if case.kernel == entry]
     if not matching:
         raise CasesError(f"{file}: no case for {entry} of {old.name}")
-    before, after = _side(old, entry, source), _side(new, entry, target)
+    before, after = _side(old, entry, given.old_version), _side(new, entry, given.new_version)
     text = decode(read_bytes(new)).text
     pairs = [Pair(case, before, after, cores_of(case, text, str(new))) for case in matching]
-    verdicts = _verdicts(pairs, Limits(timeout, memory), jobs or os.cpu_count() or 1)
+    verdicts = _verdicts(
+        pairs, Limits(given.timeout, given.memory), given.jobs or os.cpu_count() or 1
+    )
     rows = [Row(verdict) for verdict in merged(verdicts)]
-    typer.echo(_render(rows, output_format), nl=False)
-    raise typer.Exit(0 if all(row.verdict.is_equal for row in rows) else 1)
+    print(_render(rows, given.output_format), end="")
+    return 0 if all(row.verdict.is_equal for row in rows) else 1
 
 
 def _render(rows: Sequence[Row], output_format: str) -> str:

@@ -1,8 +1,6 @@
 """Kernels with `try`, `with` and `match` run, before and after, to the same numbers."""
 
-from typer.testing import CliRunner
-
-from nki_migrate.cli.main import app
+from tools.nki_migrate.tests.command_line import run
 
 KERNEL = """
 import contextlib
@@ -42,7 +40,7 @@ def test_statements_in_every_suite_compute_what_they_did(tmp_path, monkeypatch):
     (tmp_path / "k.py").write_text(KERNEL)
     (tmp_path / "cases.toml").write_text(CASES)
 
-    result = CliRunner().invoke(app, ["fix", "--verify", "k.py"])
+    result = run("fix", "--verify", "k.py")
 
     (row,) = (r.split() for r in result.stdout.splitlines() if "(exact)" in r)
     assert row[-1] == "yes"
