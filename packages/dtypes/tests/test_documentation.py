@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nki_dtypes import casts, info, packing, promotion
+from nki_dtypes import casts, info, promotion
 
 
 def test_the_readme_runs():
@@ -15,7 +15,7 @@ def test_the_readme_runs():
     assert results.failed == 0
 
 
-@pytest.mark.parametrize("module", [casts, info, packing, promotion], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [casts, info, promotion], ids=lambda m: m.__name__)
 def test_docstring_examples_run(module):
     results = doctest.testmod(module)
     assert results.attempted

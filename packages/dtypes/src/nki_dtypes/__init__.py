@@ -1,6 +1,6 @@
 """NKI number formats: names, storage, casts, packing."""
 
-from nki_dtypes.casts import Caster, Widener, cast, caster, widener
+from nki_dtypes.casts import Caster, Widener, cast, caster, pack_x4, unpack_x4, widener
 from nki_dtypes.errors import DTypeError, UnknownDTypeError
 from nki_dtypes.formats import (
     ALL,
@@ -29,7 +29,6 @@ from nki_dtypes.formats import (
 )
 from nki_dtypes.info import NumberInfo, finfo
 from nki_dtypes.names import ALIASES, STORAGE_DTYPES, resolve
-from nki_dtypes.packing import pack_x4, unpack_x4
 from nki_dtypes.promotion import promote
 
 __all__ = [

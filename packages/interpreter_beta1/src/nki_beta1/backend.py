@@ -11,7 +11,7 @@ from neuroncore.enums import Engine
 from neuroncore.errors import LaunchError
 from neuroncore.machine.backend import Choice
 from nki_beta1.index import axes
-from nki_beta1.language import constants, isa, nki_typing, private_modules, transfers
+from nki_beta1.language import constants, isa, nki_typing, transfers
 from nki_beta1.launch import grid, kernel
 from nki_beta1.launch.kernel import NAME, Kernel, undecorated
 from nki_beta1.tensor import allocation, creation
@@ -69,7 +69,7 @@ def _module(name: str, doc: str, names: dict[str, Any], is_package: bool = False
     vars(module)["__getattr__"] = constants.unsupported_names(module)
     vars(module)["__all__"] = [n for n in names if not n.startswith("_")]
     if is_package:
-        module.__path__ = private_modules.NoSubmodules()
+        module.__path__ = constants.NoSubmodules()
     return module
 
 

@@ -2,7 +2,6 @@
 
 from nki_runtime.execution.estimate import estimate, program_of
 from nki_runtime.execution.simulate import Simulation, simulate
-from nki_runtime.switch.alias import Alias, alias
 from nki_runtime.switch.errors import (
     BackendError,
     ChoiceError,
@@ -13,7 +12,7 @@ from nki_runtime.switch.errors import (
 )
 from nki_runtime.switch.registry import backends
 from nki_runtime.switch.switch import Switch
-from nki_runtime.switch.use import current, use
+from nki_runtime.switch.use import Alias, alias, current, use
 
 __all__ = [
     "Alias",

@@ -18,11 +18,11 @@ from neuroncore.spec import row_major
 from nki_beta1.access.access_plans import plan_of, planned_access, record_access
 from nki_beta1.access.operators import OnElements
 from nki_beta1.execution.accumulation import note_written
-from nki_beta1.execution.gathering import gathered, write_back
+from nki_beta1.execution.plans import gathered, write_back
 from nki_beta1.index.expression import RULE, Index, as_affine, as_index, check_slice, total
 from nki_beta1.index.mask import Region
 from nki_beta1.index.pattern import broadcast_shapes
-from nki_beta1.values.host_arrays import NotAnArray
+from nki_beta1.values.special_methods import NotAnArray
 
 
 class Access(OnElements, NotAnArray):

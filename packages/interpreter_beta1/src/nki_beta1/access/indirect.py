@@ -3,6 +3,10 @@
 The tile replaces an index expression of its shape: the access has the shape that it would have with
 the numbers of the tile. Two forms reach a DMA: one number for the whole access (a tile of
 one element), and one per row (P, 1), where the tile's axis 0 is the access's axis 0.
+
+`idx[0, b] + nl.arange(F)[None, :]` is a number in SBUF and an index expression, added up. As an
+index it offsets the access on the device (tensor_copy_dynamic_src); for a function of tiles it is
+the tile of sums.
 """
 
 from __future__ import annotations
@@ -26,14 +30,37 @@ from nki_beta1.access.access import (
     uses_index,
 )
 from nki_beta1.execution.emission import run
-from nki_beta1.execution.gathering import gathered
 from nki_beta1.execution.indirection import RULE, IndirectOffset, rows_named_by_a_tile
-from nki_beta1.execution.plans import issue, usage
-from nki_beta1.index.expression import Index
+from nki_beta1.execution.plans import gathered, issue, usage
+from nki_beta1.index.expression import Index, constant_of
 from nki_beta1.index.mask import Region
-from nki_beta1.index.offset import Offset
 from nki_beta1.index.pattern import broadcast_shapes
+from nki_beta1.values.special_methods import NotAnArray
 from nki_dtypes import bool_, int32
+
+
+class Offset(NotAnArray):
+    """An index expression moved by the one number of a tile."""
+
+    __slots__ = ("index", "tile")
+
+    def __init__(self, tile: View, index: Index) -> None:
+        self.tile, self.index = tile, index
+
+    def __add__(self, other: Any) -> Any:
+        return Offset(self.tile, self.index + other) if _is_static(other) else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return Offset(self.tile, self.index - other) if _is_static(other) else NotImplemented
+
+    __radd__ = __add__
+
+    def __repr__(self) -> str:
+        return f"<{self.index!r} moved by a number in {self.tile.spec.space.name.upper()}>"
+
+
+def _is_static(value: Any) -> bool:
+    return isinstance(value, Index) or constant_of(value) is not None
 
 
 def check_index_tile(tile: View) -> None:

@@ -18,16 +18,16 @@ from neuroncore.errors import DTypeError, KernelError, ShapeError, SignatureErro
 from neuroncore.memory import View
 from neuroncore.spec import as_dtype
 from nki_beta1.access.access import Access
+from nki_beta1.access.indirect import Offset
 from nki_beta1.call.apply import apply, cut
 from nki_beta1.call.call_plans import record_call, replay_call
 from nki_beta1.call.iota import compared, index_tile
 from nki_beta1.execution.core import core_of
 from nki_beta1.execution.emission import run
-from nki_beta1.execution.gathering import gathered
+from nki_beta1.execution.plans import gathered
 from nki_beta1.index.expression import Index
 from nki_beta1.index.mask import Mask
-from nki_beta1.index.offset import Offset
-from nki_beta1.values.kinds import described
+from nki_beta1.values.special_methods import described
 from nki_dtypes import DType, bool_, float32, int8, int16, int32, promote
 
 RULE = "NKI 0.1: broadcasting"

@@ -10,8 +10,7 @@ from neuroncore.errors import KernelError, Place, find_place
 from neuroncore.memory import View
 from nki_beta1.execution.accumulation import note_written
 from nki_beta1.execution.core import Core
-from nki_beta1.execution.gathering import gathered, write_back
-from nki_beta1.execution.plans import Outcome, Usage, execute, issue
+from nki_beta1.execution.plans import Outcome, Usage, execute, gathered, issue, write_back
 from nki_beta1.index.mask import Region
 
 

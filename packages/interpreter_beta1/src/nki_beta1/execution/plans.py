@@ -3,6 +3,9 @@
 The attributes of a call are converted once and become a `Usage`; whether operands of certain specs
 are legal for it, and the function that executes them, is found out once and becomes a `Prepared`.
 Both live in the core's `plans`, which cores of one machine share.
+
+Instructions resolve the offset of a view that is in a tile themselves. Code that reads `array` of a
+view does not: it works on a tensor of its own, copied by an instruction (`gathered`).
 """
 
 from __future__ import annotations
@@ -15,11 +18,11 @@ import numpy as np
 
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import Place, find_place
-from neuroncore.instructions import Call, Instruction, plan
+from neuroncore.instructions import INSTRUCTIONS, Call, Instruction, plan
 from neuroncore.machine.observe import Event
 from neuroncore.memory import View
 from neuroncore.spec import Spec
-from nki_beta1.execution.accumulation import note_written
+from nki_beta1.execution.accumulation import note_written, preserved_marks
 from nki_beta1.execution.core import Core
 from nki_beta1.execution.indirection import check_indirect
 from nki_beta1.execution.operands import Kind, kinds_of, mismatch, takes
@@ -235,3 +238,30 @@ def _chosen(used: Usage, ready: Prepared, operands: Sequence[Any]) -> np.ndarray
     """Which elements of its outputs an instruction writes that need not write all."""
     chosen = used.record.chooses(ready.call, dict(zip(used.fields, operands, strict=True)))
     return True if chosen is None else chosen
+
+
+def gathered(view: View) -> View:
+    """`view` itself; of a view that a tile moves, its elements in a tensor of their own.
+
+    Raises AccessError where the tile's number leaves the dimension.
+    """
+    if view.dynamic is None:
+        return view
+    own = view.core.allocate(view.shape, view.spec.dtype, view.spec.space)
+    _copy(own, view)
+    return own
+
+
+def write_back(view: View, own: View) -> None:
+    """Write the tensor that `gathered` returned to its view; marks of written elements stay."""
+    if own is not view:
+        core: Any = view.core
+        with preserved_marks(core, view):
+            _copy(view, own)
+
+
+def _copy(dst: View, src: View) -> None:
+    core: Any = dst.core
+    record = INSTRUCTIONS["tensor_copy" if dst.spec.space.on_chip else "dma_copy"]
+    used = usage(core, record, {})
+    issue(core, used, used.ordered({"dst": dst, "src": src}))

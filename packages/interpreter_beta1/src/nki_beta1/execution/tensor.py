@@ -24,7 +24,7 @@ from nki_beta1.execution.operands import without_ones
 from nki_beta1.execution.pending_call import PendingCall
 from nki_beta1.index.mask import Region
 from nki_beta1.values.attributes import unknown_name
-from nki_beta1.values.host_arrays import NotAnArray
+from nki_beta1.values.special_methods import NotAnArray
 from nki_dtypes import DType, bool_, tfloat32
 
 _MATMUL = INSTRUCTIONS["nc_matmul"]

@@ -11,8 +11,7 @@ import numpy as np
 from neuroncore.errors import AccessError, ShapeError, SignatureError
 from nki_beta1.index.expression import Index, affine, constant_of
 from nki_beta1.index.pattern import RULE, pattern
-from nki_beta1.values.host_arrays import NotAnArray
-from nki_beta1.values.special_methods import NoAttributeError
+from nki_beta1.values.special_methods import NoAttributeError, NotAnArray
 
 
 def arange(*args: int) -> Index:

@@ -26,7 +26,7 @@ from nki_beta1.index.pattern import (
     pattern,
     scaled,
 )
-from nki_beta1.values.host_arrays import NotAnArray
+from nki_beta1.values.special_methods import NotAnArray
 
 
 class Index(NotAnArray):

@@ -15,7 +15,7 @@ from neuroncore.memory import View
 from neuroncore.spec import Spec
 from nki_beta1.index.pattern import KEPT
 from nki_beta1.index.views import part
-from nki_beta1.values.host_arrays import NotAnArray
+from nki_beta1.values.special_methods import NotAnArray
 
 RULE = "NKI 0.1: masking"
 

@@ -22,7 +22,7 @@ from nki_beta1.call.assignment import fit
 from nki_beta1.execution.core import core_of
 from nki_beta1.execution.emission import run
 from nki_beta1.index.mask import Region, region_of
-from nki_beta1.launch.parameters import immutable
+from nki_beta1.launch.results import immutable
 from nki_beta1.values.attributes import nl_function
 from nki_dtypes import uint32
 

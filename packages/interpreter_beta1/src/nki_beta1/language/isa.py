@@ -26,9 +26,8 @@ from neuroncore.surface import instruction_names, signature
 from nki_beta1.access.access import Access
 from nki_beta1.call import elementwise
 from nki_beta1.call.apply import apply, cut, not_rectangular, on_chip_shape, parts_of
-from nki_beta1.call.dma import copy_by_dma
 from nki_beta1.call.iota import affine_pattern
-from nki_beta1.call.matmul import masked_matmul
+from nki_beta1.call.masked_operands import copy_by_dma, masked_matmul
 from nki_beta1.execution.core import core_of
 from nki_beta1.execution.emission import emit, run
 from nki_beta1.execution.operands import mismatch

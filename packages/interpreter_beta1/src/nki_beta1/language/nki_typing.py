@@ -11,7 +11,7 @@ from neuroncore.errors import DTypeError, ShapeError, SignatureError
 from neuroncore.machine.launch import running
 from neuroncore.memory import View
 from nki_beta1.access.access import Access
-from nki_beta1.execution.gathering import gathered
+from nki_beta1.execution.plans import gathered
 
 
 class mutable:  # noqa: N801 - NKI's name

@@ -18,14 +18,13 @@ from nki_beta1.access.access import Access
 from nki_beta1.call import elementwise
 from nki_beta1.call.apply import apply, cut
 from nki_beta1.call.assignment import fit
-from nki_beta1.call.dma import copy_by_dma
-from nki_beta1.call.matmul import masked_matmul
+from nki_beta1.call.masked_operands import copy_by_dma, masked_matmul
 from nki_beta1.execution.core import core_of
 from nki_beta1.execution.emission import run
-from nki_beta1.execution.gathering import gathered
 from nki_beta1.execution.operands import without_ones
+from nki_beta1.execution.plans import gathered
 from nki_beta1.index.mask import Region, region_of
-from nki_beta1.launch.parameters import immutable
+from nki_beta1.launch.results import immutable
 from nki_beta1.values.attributes import nl_function
 
 

@@ -28,9 +28,14 @@ from neuroncore.memory import IndexRules
 from neuroncore.options import Options
 from nki_beta1.execution.core import Core
 from nki_beta1.launch.grid import grid_shape
-from nki_beta1.launch.parameters import mutable_parameters
 from nki_beta1.launch.python_errors import explain, translate_error
-from nki_beta1.launch.results import Written, check_results, read_only, tensors_in
+from nki_beta1.launch.results import (
+    Written,
+    check_results,
+    mutable_parameters,
+    read_only,
+    tensors_in,
+)
 from nki_beta1.loops.single_trace import check_traceable
 from nki_beta1.tensor.tile import Tile
 

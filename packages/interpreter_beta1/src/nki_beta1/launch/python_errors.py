@@ -28,15 +28,14 @@ from neuroncore.errors import (
 from neuroncore.memory import View
 from neuroncore.spec import as_dtype
 from nki_beta1.access.access import Access
+from nki_beta1.access.indirect import Offset
 from nki_beta1.index.expression import Index
 from nki_beta1.index.mask import Mask
-from nki_beta1.index.offset import Offset
 from nki_beta1.values import attributes, special_methods
 from nki_beta1.values.attributes import FUNCTIONS
 from nki_beta1.values.frames import is_of_a_library, is_ours
-from nki_beta1.values.host_arrays import HINT as NUMPY_HINT
-from nki_beta1.values.kinds import WORDS, described
-from nki_beta1.values.special_methods import OPERAND, OPERATORS
+from nki_beta1.values.special_methods import HINT as NUMPY_HINT
+from nki_beta1.values.special_methods import OPERAND, OPERATORS, WORDS, described
 
 
 def explain(wrong: Exception) -> KernelError | None:

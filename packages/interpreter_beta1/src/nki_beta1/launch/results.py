@@ -1,4 +1,4 @@
-"""Results of kernels: tensors that may be returned, and tensors that have to be."""
+"""Outputs of kernels: parameters that they may write, tensors that they may or have to return."""
 
 from __future__ import annotations
 
@@ -10,12 +10,55 @@ from typing import Any, Never
 import numpy as np
 
 from neuroncore.enums import HBM, MemorySpace
-from neuroncore.errors import KernelError, LaunchError, MemorySpaceError, Place
+from neuroncore.errors import ImmutableError, KernelError, LaunchError, MemorySpaceError, Place
 from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.launch import RUNNING
 from neuroncore.memory import View
+from nki_beta1.access.access import Access
 from nki_beta1.execution.operands import reject_foreign
-from nki_beta1.values.host_arrays import NotAnArray
-from nki_beta1.values.kinds import described
+from nki_beta1.values.special_methods import NotAnArray, described
+
+
+def mutable_parameters(function: Callable[..., Any]) -> set[str | int]:
+    """Parameters annotated with nt.mutable_tensor or nt.tensor[nt.mutable], by name and position.
+
+    Annotations may be strings (`from __future__ import annotations`).
+    """
+    found: set[str | int] = set()
+    for position, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
+        if "mutable" in str(parameter.annotation):
+            found |= {name, position}
+    return found
+
+
+def immutable(dst: Any, instruction: str) -> ImmutableError:
+    """The error for a write to a parameter that is not, or cannot be, mutable."""
+    tensor = dst.base if isinstance(dst, Access) else dst
+    core: Any = tensor.core
+    launch = RUNNING.get()
+    if launch is not None and id(tensor.storage) in launch.copied_arguments:
+        return ImmutableError(
+            "two arguments share memory, and the kernel writes one of them",
+            expected="distinct arrays, one array twice, or C-contiguous arrays",
+            got=launch.copied_arguments[id(tensor.storage)],
+            hint="pass a copy of one, or give the kernel one parameter for both",
+            operand="dst",
+            instruction=instruction,
+        )
+    is_array = id(tensor.storage) in core.of_read_only_arrays
+    return ImmutableError(
+        "dst is a kernel parameter, and the caller's array is read-only"
+        if is_array
+        else "dst is a kernel parameter, which is read-only",
+        got=f"shape {dst.shape}",
+        hint="pass a copy of the array, which can be written"
+        if is_array
+        else "store to nl.ndarray(…, buffer=nl.shared_hbm) and return it, or annotate the "
+        "parameter with nt.mutable_tensor",
+        operand="dst",
+        instruction=instruction,
+        rule="NKI 0.1: kernel parameters are immutable",
+    )
 
 
 def check_results(function: Callable[..., Any], result: Any, core: NeuronCore) -> None:

@@ -16,8 +16,7 @@ import numpy as np
 
 from neuroncore.errors import AccessError
 from nki_beta1.loops.bytecode import frames_of_the_kernel, is_in_iteration
-from nki_beta1.values.host_arrays import NotAnArray
-from nki_beta1.values.special_methods import NoAttributeError, reject, reject_equality
+from nki_beta1.values.special_methods import NoAttributeError, NotAnArray, reject, reject_equality
 
 
 class LoopRange(Sequence[int], NotAnArray):

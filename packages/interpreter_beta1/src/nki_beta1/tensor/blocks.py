@@ -20,8 +20,7 @@ from nki_beta1.execution.tensor import shown_dtype
 from nki_beta1.index.axes import expanded
 from nki_beta1.index.expression import RULE, Index
 from nki_beta1.tensor.tile import Tile
-from nki_beta1.values.host_arrays import NotAnArray
-from nki_beta1.values.special_methods import NoAttributeError
+from nki_beta1.values.special_methods import NoAttributeError, NotAnArray
 from nki_dtypes import DType
 
 

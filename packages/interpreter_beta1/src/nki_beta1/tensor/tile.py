@@ -12,14 +12,13 @@ from neuroncore.machine.results import described
 from neuroncore.memory import Dynamic, View
 from nki_beta1.access.access import Access, access
 from nki_beta1.access.access_plans import planned_access
-from nki_beta1.access.indirect import Indirect, indirect
+from nki_beta1.access.indirect import Indirect, Offset, indirect
 from nki_beta1.call import elementwise
 from nki_beta1.call.assignment import add_to, assign, update
 from nki_beta1.execution.indirection import derived_indirection
 from nki_beta1.execution.tensor import PUBLIC, Tensor
 from nki_beta1.index.axes import Grid, expanded
 from nki_beta1.index.expression import RULE, Index
-from nki_beta1.index.offset import Offset
 from nki_beta1.index.views import plain
 from nki_beta1.values.attributes import call_by_name, later_method
 from nki_beta1.values.special_methods import reject, reject_equality

@@ -1,8 +1,9 @@
-"""Python's special methods without a meaning in NKI: errors instead of Python's defaults.
+"""Python's special methods and NumPy's functions without a meaning in NKI: errors.
 
 Python's defaults are about the object, not about its elements: `mask == 3` is False,
 `reversed(tile)` gives rows, `bool(access)` is True. A class of the language defines the methods
-that its values support; every other method in `UNSUPPORTED` raises an error.
+that its values support; every other method in `UNSUPPORTED` raises an error. NumPy's functions do
+not take values of the language; its numbers combine with them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,34 @@ import sys
 from collections.abc import Callable
 from typing import Any, Never
 
+import numpy as np
+
 from neuroncore.errors import AccessError, KernelError, UnsupportedError
 from nki_beta1.values.frames import is_of_a_library, is_ours
-from nki_beta1.values.kinds import described
+
+WORDS = {
+    "Tile": "a tile",
+    "Access": "an access to a tile",
+    "Indirect": "an access to a tile",
+    "Index": "an index expression",
+    "Offset": "an index that the device moves",
+    "Mask": "a mask",
+    "Blocks": "a tensor with block dimensions",
+    "Grid": "an nl.mgrid",
+    "LoopRange": "a range of a loop",
+    "MemorySpace": "a memory",
+    "Engine": "an engine",
+    "GridDim": "an axis of a launch grid",
+}
+"""The name of a value's class → what it is."""
+
+
+def described(value: Any) -> str:
+    """A value's kind in words: "a tile", "None", "a list"."""
+    kind = type(value).__name__
+    article = "an" if kind[0].lower() in "aeiou" else "a"
+    return "None" if value is None else WORDS.get(kind) or f"{article} {kind}"
+
 
 OPERATORS = "NKI 0.1: tensors and operators"
 OPERAND = "arrays become tensors as arguments of the kernel"
@@ -120,3 +146,43 @@ class UnsupportedMethods:
 
 for _name, _method in UNSUPPORTED.items():
     setattr(UnsupportedMethods, _name, _method)
+
+
+_ABOUT_SHAPE: dict[Any, Callable[[Any], Any]] = {
+    np.shape: lambda tile: tile.shape,
+    np.ndim: lambda tile: tile.ndim,
+    np.size: lambda tile: tile.size,
+}
+"""Functions whose answer needs no elements."""
+
+HINT = "NumPy computes on the host: use the function of nl with that meaning"
+RULE = "NKI 0.1: nki.language"
+
+
+class NotAnArray(UnsupportedMethods):
+    """A value of the language that NumPy must not take for a sequence of numbers.
+
+    `np.float32(2) * tile` is the tile's operator; `np.sum(tile)` and `np.asarray(tile)` are
+    errors (`np.exp(tile)` by NumPy itself, because of `__array_ufunc__`).
+    """
+
+    __slots__ = ()
+    __array_ufunc__ = None
+
+    def __array_function__(
+        self, function: Any, _types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        about = _ABOUT_SHAPE.get(function)
+        return _reject(f"np.{function.__name__}") if about is None else about(*args, **kwargs)
+
+    def __array__(self, *_: Any, **__: Any) -> Never:
+        _reject("a NumPy array")
+
+
+def _reject(what: str) -> Never:
+    raise UnsupportedError(
+        f"{what} of a value that is known only on the device",
+        expected="functions of nl and nisa",
+        hint=HINT,
+        rule=RULE,
+    )

@@ -18,7 +18,7 @@ from neuroncore.commands.arrays import random_array, split_spec
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.spec import as_dtype
 from nki_dtypes import DType
-from nki_runtime.cli.imported_languages import find_source
+from nki_runtime.cli.programs import find_source
 from nki_runtime.execution.simulate import simulate
 from nki_runtime.recording.instrument import compile_script
 

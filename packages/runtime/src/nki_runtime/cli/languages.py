@@ -10,8 +10,7 @@ from typing import Any, get_args, get_type_hints
 from neuroncore.errors import LaunchError
 from neuroncore.machine.backend import Choice
 from neuroncore.options import Options
-from nki_runtime.cli.imported_languages import LANGUAGE_OF_ROOT, detect_languages
-from nki_runtime.cli.programs import Program
+from nki_runtime.cli.programs import LANGUAGE_OF_ROOT, Program, detect_languages
 from nki_runtime.switch.choice import ChoiceRequest
 from nki_runtime.switch.errors import ChoiceError
 from nki_runtime.switch.registry import backends

@@ -1,11 +1,16 @@
-"""The vendor's own package as a backend: names lead to what is installed, not to us."""
+"""The vendor's own package as a backend: names lead to what is installed, not to us.
+
+Whether a package that is not ours answers to a name is found without importing it.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 from typing import Any
@@ -13,7 +18,32 @@ from typing import Any
 from neuroncore.errors import UnsupportedError
 from neuroncore.machine.backend import Choice
 from nki_runtime.switch.errors import VendorPackageError
-from nki_runtime.switch.installed import find_real
+
+_NOTHING: Mapping[str, ModuleType] = {}
+
+
+def find_real(root: str, imported: Mapping[str, ModuleType] = _NOTHING) -> str | None:
+    """Where the package `root` comes from, or None when no package of that name can be imported.
+
+    `imported` is what sys.modules contains beneath our switches. A bare folder (a namespace
+    package, without an origin) does not count: Python, too, lets any regular package win over one.
+    """
+    if root in imported:
+        module = imported[root]
+        return getattr(module, "__file__", None) or f"sys.modules[{root!r}] (no file)"
+    spec = _find_spec(root, None)
+    return spec.origin if spec is not None else None
+
+
+def _find_spec(name: str, path: Iterable[str] | None) -> ModuleSpec | None:
+    """importlib.util.find_spec, but blind to sys.modules, where our own modules may lie."""
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        spec = find(name, path) if find is not None else None
+        if spec is not None:
+            return spec
+    return None
+
 
 UNKNOWN_VERSION = "installed"
 """Choice.nki when the vendor's package does not say its version."""

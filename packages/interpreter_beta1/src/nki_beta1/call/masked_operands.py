@@ -1,8 +1,9 @@
-"""A mask on a matmul: the parts of the operands that it reads and of the result that it writes.
+"""Masks of matmuls and DMA copies: the parts of operands that are read and of results written.
 
 stationary (K, M) and moving (K, N) give (M, N). No document says whether the mask of a matmul
 refers to the axes of the operands or of the result. The extents decide; a bound on rows where
-K = M, or on columns where M = N, is ambiguous and not supported.
+K = M, or on columns where M = N, is ambiguous and not supported. A copy by DMA under a mask copies
+the elements that it names.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from neuroncore.errors import AttributeValueError, ShapeError
+from neuroncore.errors import AttributeValueError, ShapeError, UnsupportedError
 from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.memory import View
+from nki_beta1.access.access import Access
 from nki_beta1.call.apply import apply, cut, not_rectangular, outcome
 from nki_beta1.execution.core import core_of
-from nki_beta1.execution.emission import emit
+from nki_beta1.execution.emission import emit, run
+from nki_beta1.execution.pending_call import merge
+from nki_beta1.execution.plans import issue, usage
 from nki_beta1.index.mask import RULE, Mask, Region, as_mask, region_of
 
 Shape = tuple[int, ...]
@@ -95,3 +100,48 @@ def _meant(axis: int, extent: int, bound: slice, stationary: Shape, moving: Shap
         instruction="nc_matmul",
         rule=RULE,
     )
+
+
+def copy_by_dma(
+    target: View | Access,
+    value: View,
+    region: Region | None,
+    what: str,
+    attrs: Mapping[str, Any] | None = None,
+) -> None:
+    """Copy `value` to `target`, both cut to the region's rectangle, where the region has elements.
+
+    Raises ShapeError for a mask that excludes elements of rows which a tile names, or of a
+    read-modify-write, UnsupportedError for a read-modify-write of an access that is not a view.
+    """
+    attrs = attrs or {}
+    inside = None if region is None else region.inside
+    if isinstance(target, View) and inside is None:
+        run("dma_copy", {"dst": target, "src": value}, attrs)
+        return
+    adds = attrs.get("dst_rmw_op") is not None
+    if region is not None and inside is not None and (_is_moved(target) or adds):
+        raise not_rectangular(what, region)
+    if adds:
+        raise UnsupportedError("dst_rmw_op on an access that is not a view", operand="dst_rmw_op")
+    staged = _staged(target, value, inside, what, attrs)
+    if isinstance(target, Access):
+        target.write(staged, inside)
+    elif inside is not None:
+        merge(target, staged, inside)
+
+
+def _staged(
+    target: View | Access, value: View, inside: Any, what: str, attrs: Mapping[str, Any]
+) -> View:
+    """A tensor of the target's shape, dtype and memory with the elements of `value`."""
+    core = core_of(what)
+    spec = (target if isinstance(target, View) else target.base).spec
+    staged = core.allocate(target.shape, spec.dtype, spec.space)
+    used = usage(core, INSTRUCTIONS["dma_copy"], attrs)
+    issue(core, used, used.ordered({"dst": staged, "src": value}), mask=inside)
+    return staged
+
+
+def _is_moved(target: View | Access) -> bool:
+    return isinstance(target, View) and target.dynamic is not None
