@@ -2,7 +2,7 @@
 
 sys.modules belongs to the process, so the open switches do too: they form one list, and the last
 one answers. A switch may change what answers only where it is not visible to others: in the thread
-and context (task) that opened all others. A `ModuleTable` knows what the switches put into
+and context (task) that opened all others. A `ModuleTable` records what the switches put into
 sys.modules, and what was there.
 """
 
