@@ -23,7 +23,7 @@ from time import process_time
 
 from neuroncore.program import parse_program
 from neuroncore.timeline import latency_ns
-from neuroncore.timeline.playing import in_order
+from neuroncore.timeline.playing import micro_ops
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE, PLACE = ROOT / "packages/neuroncore", "workspace/compiled.py"
@@ -33,7 +33,7 @@ PLAYING = {
     "dependences": ("access", "region_series", "regions", "release_times", "tracks"),
     "model": ("bars", "clock", "lanes"),
     "periodicity": ("extrapolation", "steady_state"),
-    "playing": ("in_order", "sites", "skipped_periods", "state"),
+    "playing": ("micro_ops", "sites", "skipped_periods", "state"),
     "resources": ("ports", "reservations", "streams"),
 }
 """Folder of the timeline → its modules that play programs, which are compiled together."""
@@ -121,7 +121,7 @@ def latencies() -> dict:
     programs |= {f"random {n}": random.random_program(n, f"trn{1 + n % 3}") for n in range(SEEDS)}
     start = process_time()
     found: dict = {name: latency_ns(each, verified=True) for name, each in programs.items()}
-    found |= {"file": in_order.__file__, "all, ms": (process_time() - start) * 1e3}
+    found |= {"file": micro_ops.__file__, "all, ms": (process_time() - start) * 1e3}
     program, took = parse_program(matmul), []
     for _ in range(ROUNDS):
         start = process_time()

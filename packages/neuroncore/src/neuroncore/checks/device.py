@@ -19,7 +19,7 @@ import numpy as np
 from neuroncore.activations import Activation
 from neuroncore.checks._check import Check
 from neuroncore.checks.report import Report
-from neuroncore.checks.tensor_labels import described, tensors_in
+from neuroncore.checks.tensor_labels import described, merged_dims, tensors_in
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import AccessError, Violation
 from neuroncore.findings import Finding, Severity
@@ -137,7 +137,7 @@ def _patterns(call: Call) -> Iterator[tuple[str, Violation]]:
 
 
 def _hardware_pattern(name: str, spec: Spec) -> Iterator[tuple[str, Violation]]:
-    dims = _merged(spec)
+    dims = merged_dims(spec)
     needed = sum(2 if size > MOST_IN_DIM else 1 for size, _ in dims)
     if needed > FREE_DIMS:
         yield "dimensions", _pattern(
@@ -150,19 +150,6 @@ def _hardware_pattern(name: str, spec: Spec) -> Iterator[tuple[str, Violation]]:
             name, spec, f"{name} steps {far[0]} elements at once",
             f"strides of at most {FARTHEST_STEP} elements",
         )  # fmt: skip
-
-
-def _merged(spec: Spec) -> list[tuple[int, int]]:
-    """(size, stride) of the free dimensions, contiguous ones merged."""
-    dims: list[tuple[int, int]] = []
-    for size, stride in zip(spec.shape[1:], spec.strides[1:], strict=True):
-        if size == 1:
-            continue
-        if dims and dims[-1][1] == size * stride:
-            dims[-1] = dims[-1][0] * size, stride
-        else:
-            dims.append((size, stride))
-    return dims
 
 
 def _pattern(name: str, spec: Spec, what: str, expected: str, rule: str = PATTERN) -> Violation:

@@ -20,7 +20,14 @@ from neuroncore.checks._check import Check
 from neuroncore.checks.loop_scopes import Bodies
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import Lines, Made, described, label, tensors_in
-from neuroncore.checks.touched_operands import Touched, kept, operand_of, touched_by
+from neuroncore.checks.touched_operands import (
+    Touched,
+    chosen_by,
+    kept,
+    operand_of,
+    tensors_read,
+    touched_by,
+)
 from neuroncore.findings import Finding
 from neuroncore.instructions import Call
 from neuroncore.machine.observe import Event, Watcher
@@ -95,16 +102,10 @@ class Memory(Watcher):
             plan = self._plans[call] = _plan(call)
         touched = plan.touched
         self._bodies.touched(event, touched)
-        chosen = None if touched.covers else call.record.chooses(call, views)
+        chosen = chosen_by(event, touched)
         undefined: list[np.ndarray] = []
-        for name in touched.reads:
-            view = operand_of(call, views, name)
-            if not isinstance(view, View):
-                continue
-            content = _content(self, view.storage)
-            if content.written is True or (chosen is not None and name in touched.writes):
-                continue
-            missing = self._missing(event, view, content)
+        for name, view in tensors_read(event, touched, chosen):
+            missing = self._missing(event, view, _content(self, view.storage))
             if missing is None:
                 continue
             if plan.carries and _same_rows(view, views[touched.writes[0]]):
@@ -159,6 +160,8 @@ class Memory(Watcher):
 
     def _missing(self, event: Event, view: View, content: _Content) -> np.ndarray | None:
         """The elements of a read that nothing has written, as bool; None where there is none."""
+        if content.written is True:
+            return None
         if content.written is False:
             missing = np.ones(view.shape, np.bool_)
         else:
@@ -170,8 +173,9 @@ class Memory(Watcher):
                     content.written = True
                 return None
             missing = np.logical_not(_per_element(flags, view))
-        if event.mask is not None:
-            missing = np.logical_and(missing, kept(event.mask, view.shape))
+        counts = kept(event.mask, view.shape)
+        if counts is not None:
+            missing = np.logical_and(missing, counts)
         return missing if missing.any() else None
 
     def _write(

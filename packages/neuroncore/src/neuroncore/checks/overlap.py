@@ -17,8 +17,15 @@ import numpy as np
 from neuroncore.checks._check import Check
 from neuroncore.checks.byte_owners import Memory, Tensor, tensor_of
 from neuroncore.checks.report import Report
-from neuroncore.checks.tensor_labels import Lines
-from neuroncore.checks.touched_operands import Touched, kept, operand_of, touched_by
+from neuroncore.checks.tensor_labels import Lines, merged_dims
+from neuroncore.checks.touched_operands import (
+    Touched,
+    chosen_by,
+    kept,
+    operand_of,
+    tensors_read,
+    touched_by,
+)
 from neuroncore.effects import absolute
 from neuroncore.enums import MemorySpace
 from neuroncore.findings import Finding
@@ -57,14 +64,11 @@ class Overlap(Watcher):
         touched = self._touched.get(call)
         if touched is None:
             touched = self._touched[call] = touched_by(call)
-        chosen = None if touched.covers else call.record.chooses(call, views)
-        for name in touched.reads:
-            view = operand_of(call, views, name)
-            if isinstance(view, View) and (chosen is None or name not in touched.writes):
-                where = None if event.mask is None else kept(event.mask, view.shape)
-                if not self._is_lost(view, where, event.place):
-                    for result in touched.writes:
-                        self._in_place(event, result, name, view)
+        chosen = chosen_by(event, touched)
+        for name, view in tensors_read(event, touched, chosen):
+            if not self._is_lost(view, kept(event.mask, view.shape), event.place):
+                for result in touched.writes:
+                    self._in_place(event, result, name, view)
         for name in touched.writes:
             self._written(operand_of(call, views, name), event.mask if chosen is None else chosen)
 
@@ -195,17 +199,9 @@ def _elements(view: View) -> tuple[object, ...] | None:
     if view.dynamic is not None or (rest and spec.shape[0] > 1):
         return None
     row, byte = divmod(view.offset * width, free_bytes)
-    free: list[tuple[int, int]] = []
-    for size, stride in zip(spec.shape[1:], spec.strides[1:], strict=True):
-        if size == 1:
-            continue
-        if free and free[-1][1] == size * stride:
-            free[-1] = (free[-1][0] * size, stride)
-        else:
-            free.append((size, stride))
     down = rows if spec.shape[0] > 1 else 0
     first = storage.address[0] + row, storage.address[1] + byte
-    return (*first, width, spec.shape[0], down, *free)
+    return (*first, width, spec.shape[0], down, *merged_dims(spec))
 
 
 CHECK = Check(

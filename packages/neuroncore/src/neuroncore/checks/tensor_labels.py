@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from neuroncore.machine.launch import RUNNING
+from neuroncore.machine import launch
 from neuroncore.memory import Storage, View
 from neuroncore.program.ir.naming import assigned_name
 from neuroncore.source_location import Place
+from neuroncore.spec import Spec
 
 
 def label(storage: Storage) -> str:
@@ -54,8 +55,8 @@ class Lines:
 
     def made(self, storage: Storage) -> Made:
         """Count a tensor that has been allocated."""
-        launch = RUNNING.get()
-        program = None if launch is None else (launch.number, launch.program)
+        running = launch.RUNNING.get()
+        program = None if running is None else (running.number, running.program)
         if program != self._program:
             self._program, self._lines, self._known = program, {}, {}
         place = storage.place
@@ -74,10 +75,17 @@ def _ordinal(number: int) -> str:
 
 def tensors_in(value: Any) -> Iterator[View]:
     """The tensors of a value that a kernel returns, however deep."""
-    if isinstance(value, View):
-        yield value
-    elif isinstance(value, dict):
-        yield from tensors_in(list(value.values()))
-    elif isinstance(value, (tuple, list)):
-        for element in value:
-            yield from tensors_in(element)
+    return (view for _, view in launch.tensors_in(value, ""))
+
+
+def merged_dims(spec: Spec) -> list[tuple[int, int]]:
+    """(size, stride) of the free dimensions, contiguous ones merged."""
+    dims: list[tuple[int, int]] = []
+    for size, stride in zip(spec.shape[1:], spec.strides[1:], strict=True):
+        if size == 1:
+            continue
+        if dims and dims[-1][1] == size * stride:
+            dims[-1] = dims[-1][0] * size, stride
+        else:
+            dims.append((size, stride))
+    return dims

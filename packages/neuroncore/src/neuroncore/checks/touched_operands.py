@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 
 from neuroncore.effects import Touch
 from neuroncore.instructions import Call
+from neuroncore.machine.observe import Event
+from neuroncore.memory import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,26 @@ def operand_of(call: Call, views: Mapping[str, Any], name: str) -> Any:
     return tile
 
 
-def kept(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def tensors_read(
+    event: Event, touched: Touched, chosen: np.ndarray | None
+) -> Iterator[tuple[str, View]]:
+    """The tensors that an instruction reads, by operand; of results that it writes only where
+    `chosen`, nothing.
+    """
+    for name in touched.reads:
+        view = operand_of(event.call, event.views, name)
+        if isinstance(view, View) and (chosen is None or name not in touched.writes):
+            yield name, view
+
+
+def chosen_by(event: Event, touched: Touched) -> np.ndarray | None:
+    """Where an instruction writes its results, which other operands decide; None: everywhere."""
+    return None if touched.covers else event.call.record.chooses(event.call, event.views)
+
+
+def kept(mask: np.ndarray | None, shape: tuple[int, ...]) -> np.ndarray | None:
     """Where elements of an operand of this shape count, if only `mask` of the result is kept."""
-    if shape == mask.shape:
+    if mask is None or shape == mask.shape:
         return mask
     if shape[0] == mask.shape[0] and all(n == 1 for n in shape[1:]):
         return np.any(mask.reshape(len(mask), -1), axis=1).reshape(shape)

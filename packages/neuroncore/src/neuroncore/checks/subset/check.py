@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuroncore.checks.subset.beta1_constructs import BY_INDEX
 from neuroncore.checks.subset.call_graph import (
     Reached,
     Root,
@@ -30,7 +29,7 @@ from neuroncore.checks.subset.syntax_constructs import (
     check_signature,
 )
 from neuroncore.checks.subset.traversal import Function, parameters, walk
-from neuroncore.checks.subset.value_constructs import BY_LOOP, BY_VALUE, is_numpy_dtype
+from neuroncore.checks.subset.value_constructs import BY_INDEX, BY_LOOP, BY_VALUE, is_numpy_dtype
 from neuroncore.checks.subset.value_kinds import Scope, scope_of
 from neuroncore.errors import AttributeValueError, Place
 from neuroncore.findings import Finding, Severity

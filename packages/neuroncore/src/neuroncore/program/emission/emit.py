@@ -271,15 +271,14 @@ class _Writer:
 
     def say_everything(self, call: Call, found: Signature) -> None:
         """Reject a field without a parameter in this version, unless it has its default."""
-        fields = {field for p in found.params for field in p.fields}
-        for name, value in call.operands.items():
-            if name not in fields and value is not None:
-                raise self.cannot(f"{call.instruction}({name}=…)", None, call)
-        for name, value in call.attrs.items():
-            if name not in fields and not call.record.attrs[name].is_default(value):
-                raise self.cannot(f"{call.instruction}({name}={value!r})", None, call)
-        if call.name is not None and "name" not in fields:
-            raise self.cannot(f"{call.instruction}(name=…)", None, call)
+        attrs = call.record.attrs
+        lost = {n: f"{n}=…" for n, value in call.operands.items() if value is not None}
+        lost |= {n: f"{n}={v!r}" for n, v in call.attrs.items() if not attrs[n].is_default(v)}
+        lost |= {"name": "name=…"} if call.name is not None else {}
+        written = {name for p in found.params for name in p.fields}
+        for name, shown in lost.items():
+            if name not in written:
+                raise self.cannot(f"{call.instruction}({shown})", None, call)
 
     def cannot(self, what: str, hint: str | None, call: Call | None = None) -> KernelError:
         return UnsupportedError(

@@ -62,16 +62,17 @@ def execute_program(
 
 def _check_arguments(program: Program, arrays: Sequence[np.ndarray]) -> None:
     wanted = [f"{b.name}: {b.dtype}{list(b.shape)}" for b in program.parameters]
+    expected = ", ".join(wanted) or "no arrays"
     if not isinstance(arrays, Sequence):
         raise LaunchError(
             f"program {program.name} takes its arrays in a list",
-            expected=", ".join(wanted) or "no arrays",
+            expected=expected,
             got=type(arrays).__name__,
         )
     if len(arrays) != len(wanted):
         raise LaunchError(
             f"program {program.name} takes {len(wanted)} arrays, not {len(arrays)}",
-            expected=", ".join(wanted) or "no arrays",
+            expected=expected,
         )
     for buffer, array, text in zip(program.parameters, arrays, wanted, strict=True):
         if not isinstance(array, (np.ndarray, np.generic)):

@@ -151,17 +151,7 @@ class _Exact(_Reader):
 
     def call(self, call: Call, values: dict[str, int]) -> None:
         touched = self.touches(call)
-        undefined: list[np.ndarray] = []
-        for operand, access in touched.reads:
-            missing = self.missing(access, values)
-            if missing is None:
-                continue
-            if touched.carries and all(access.shape[0] == w.shape[0] for _, w in touched.writes):
-                undefined.append(missing)
-            elif id(call) not in self.findings:
-                at = ", ".join(f"{n} = {v}" for n, v in values.items())
-                elements = f"{np.count_nonzero(missing)} of {access.size} elements"
-                self.report(call, operand, access, elements, f" (at {at})" if at else "")
+        undefined = [*self.undefined(call, touched, values)]
         group = touched.group
         unsure = group is not None and self.matmul[group.buffer] is not True
         if group is not None and unsure and not self.flags(self.matmul, group, values).all():
@@ -171,6 +161,23 @@ class _Exact(_Reader):
             self.mark(self.written, access, values, sound)
             if touched.is_matmul and access.buffer in self.matmul:
                 self.mark(self.matmul, access, values)
+
+    def undefined(
+        self, call: Call, touched: Touches, values: dict[str, int]
+    ) -> Iterator[np.ndarray]:
+        """The elements that nothing has written of each read from which the call carries them to
+        its result; those of other reads are reported.
+        """
+        for operand, access in touched.reads:
+            missing = self.missing(access, values)
+            if missing is None:
+                continue
+            if touched.carries and all(access.shape[0] == w.shape[0] for _, w in touched.writes):
+                yield missing
+            elif id(call) not in self.findings:
+                at = ", ".join(f"{n} = {v}" for n, v in values.items())
+                elements = f"{np.count_nonzero(missing)} of {access.size} elements"
+                self.report(call, operand, access, elements, f" (at {at})" if at else "")
 
     def missing(self, access: Access, values: dict[str, int]) -> np.ndarray | None:
         """The elements of a read that nothing has written, in its shape; None where there is none.

@@ -23,7 +23,7 @@ from neuroncore.program import (
 )
 from neuroncore.program.ir.effects import BoundEffect
 from neuroncore.program.verification.findings import found
-from neuroncore.timeline.compilation.call_demands import Described
+from neuroncore.timeline.compilation.call_demands import Demand, Described
 from neuroncore.timeline.compilation.loops import Body, as_one
 from neuroncore.timeline.compilation.optimizations import copies, dealt_out
 from neuroncore.timeline.dependences.access import TrackedAccess
@@ -31,8 +31,14 @@ from neuroncore.timeline.dependences.order import Order
 from neuroncore.timeline.dependences.regions import Parts
 from neuroncore.timeline.dependences.tracks import Track
 from neuroncore.timeline.model.lanes import FIRST_QUEUE, LANE
-from neuroncore.timeline.playing.in_order import engine_pass, made, matmul, transfer
-from neuroncore.timeline.playing.reordered import loose_matmul, loose_pass
+from neuroncore.timeline.playing.micro_ops import (
+    engine_pass,
+    loose_matmul,
+    loose_pass,
+    made,
+    matmul,
+    transfer,
+)
 from neuroncore.timeline.playing.sites import Site, Step
 from neuroncore.timeline.playing.state import State
 from neuroncore.timeline.resources.ports import Ports
@@ -134,17 +140,22 @@ class Compiler:
         site.reads = [a for a in site.reads if id(a.track) not in adding]
         self.sites.append(site)
         self._use(site)
-        match work[0]:
-            case Transfer():
-                self._count_bytes(site, made, work[0])
-                site.generator = self._generator(made, lane)
-                yield transfer(self.state, site)
+        yield self._step(site, demand)
+
+    def _step(self, site: Site, demand: Demand) -> Step:
+        """What plays the site."""
+        reorders = self.state.reorders
+        match site.work[0]:
+            case Transfer() as op:
+                self._count_bytes(site, demand.made, op)
+                site.generator = self._generator(demand.made, site.lane)
+                return transfer(self.state, site)
             case LoadStationary():
-                site.flops = sum(op.flops for op in work if isinstance(op, MultiplyMoving))
-                yield (loose_matmul if self.state.reorders else matmul)(self.state, site)
-            case Pass():
-                site.ports = self.ports.of(demand.ports)
-                yield (loose_pass if self.state.reorders else engine_pass)(self.state, site)
+                flops = [op.flops for op in site.work if isinstance(op, MultiplyMoving)]
+                site.flops = sum(flops)
+                return (loose_matmul if reorders else matmul)(self.state, site)
+        site.ports = self.ports.of(demand.ports)
+        return (loose_pass if reorders else engine_pass)(self.state, site)
 
     def _deal_out(self) -> bool:
         """Give the calls that leave their engine open to VectorE and ScalarE evenly.

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from neuroncore.enums import MemorySpace
@@ -56,21 +56,31 @@ def _invariant(loop: Loop) -> list[Statement]:
         return []
     writes = Counter(name for call in calls(loop.body) for name in _written(call))
     own = {s.buffer.name: s for s in loop.body if isinstance(s, Allocate)}
-    inside = {s.variable for s in walk((loop,)) if isinstance(s, Loop)}
+    variables = {s.variable for s in walk((loop,)) if isinstance(s, Loop)}
     fixed: dict[str, list[Statement]] = {}
     for call in loop.body:
-        if not isinstance(call, Call):
+        if not isinstance(call, Call) or _moves(call, variables):
             continue
-        used = {access.buffer for access in accesses(call)}
-        written = set(_written(call))
-        reads = used - written
-        moves = any(name in inside for a in accesses(call) for name, _ in a.offset.terms)
-        alone = len(written) == 1 and written <= own.keys() and writes[next(iter(written))] == 1
-        steady = all(not writes[name] or name in fixed for name in reads)
-        if alone and steady and not moves and not _reads_what_it_writes(call):
-            (name,) = written
+        name = _filled(call, own.keys(), writes)
+        changing = writes.keys() - fixed.keys() - {name}
+        if name is not None and not any(a.buffer in changing for a in accesses(call)):
             fixed[name] = [own[name], call]
     return [statement for pair in fixed.values() for statement in pair]
+
+
+def _filled(call: Call, own: Set[str], writes: Mapping[str, int]) -> str | None:
+    """The only buffer that the call writes, if it is one of `own`, which no other call writes and
+    this one does not read.
+    """
+    (name, *others) = {*_written(call)} or {None}
+    if name is None or others or name not in own or writes[name] != 1:
+        return None
+    return None if _reads_what_it_writes(call) else name
+
+
+def _moves(call: Call, variables: Set[str]) -> bool:
+    """Whether an access of the call depends on one of the loop variables."""
+    return any(name in variables for a in accesses(call) for name, _ in a.offset.terms)
 
 
 def _written(call: Call) -> list[str]:

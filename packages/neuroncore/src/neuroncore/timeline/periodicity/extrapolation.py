@@ -12,6 +12,7 @@ from neuroncore.timeline.compilation.loops import Body
 from neuroncore.timeline.dependences.region_series import Series
 from neuroncore.timeline.dependences.regions import Events, Region
 from neuroncore.timeline.dependences.tracks import Track
+from neuroncore.timeline.model.bars import NO_BAR
 from neuroncore.timeline.model.lanes import FIRST_QUEUE, SCALAR, TENSOR
 from neuroncore.timeline.playing.sites import Site
 from neuroncore.timeline.playing.state import State
@@ -134,6 +135,14 @@ class Scope:
         known = [footprint for footprint in found if footprint is not None]
         return known if len(known) == len(found) else None
 
+    def has_begun(self) -> bool:
+        """Whether every lane of the loop has executed something."""
+        return all(lane.last != NO_BAR for lane in self.lanes)
+
+    def time(self) -> int:
+        """When all lanes of the loop are free."""
+        return max([lane.free for lane in self.lanes])
+
     def floor(self) -> int:
         """Nothing of the loop starts before."""
         state, floor = self.state, min([lane.earliest for lane in self.lanes])
@@ -205,42 +214,58 @@ def carry_forward(
     With a `drift` the DMA engines are behind by so many ticks more each time.
     """
     state, length = scope.state, now.time - before.time
-    period, by = now.done - before.done, length * times
     size = now.num_bars - before.num_bars
     state.add_counts([times * (b - a) for a, b in zip(before.counts, now.counts, strict=True)])
-    again = Period(before.num_bars, size, length)
-    for lane, old, mark in zip(scope.lanes, before.stalls, before.marks, strict=True):
-        for key, total in lane.stalls.items():
-            lane.stalls[key] = total + times * (total - old.get(key, 0))
-        lane.repeat(mark, again, times)
-    if drift is not None:
-        for queue in scope.queues:
-            queue.end += drift * times
-    state.queue_up()
+    _carry_lanes(scope, before, Period(before.num_bars, size, length), times, drift)
     if scope.has_scalar and state.table_there > now.floor:
-        state.table_there += by
+        state.table_there += length * times
         state.table_bar += size * times
     if scope.has_tensor:
-        state.weights_free += by
-        state.multiply_start += by
-        state.warmth.since += by
-    earliest = state.earliest
-    for one, (floor, taken) in zip(scope.shared, before.shared, strict=True):
-        if drift is None or one.gaps is not state.bandwidth:
-            one.gaps.repeat(floor, taken, length, times, earliest)
-    if drift is not None:
-        state.bandwidth.ends[-1] += times * (length + drift)
+        state.weights_free += length * times
+        state.multiply_start += length * times
+        state.warmth.since += length * times
+    _carry_shared(scope, before, length, times, drift)
     state.skip(before.num_bars, times, length, drift or 0)
-    every = _Every(before.num_bars, size, length, times, now.floor + by, earliest)
+    _carry_tracks(scope, before, now, times, drift)
+
+
+def _carry_tracks(scope: Scope, before: Moment, now: Moment, times: int, drift: int | None) -> None:
+    """Do to the tracks `times` more what was done between the two moments."""
+    state, length, size = scope.state, now.time - before.time, now.num_bars - before.num_bars
+    floor = now.floor + length * times
+    every = _Every(before.num_bars, size, length, times, floor, state.earliest)
     slower = every._replace(ticks=length + (drift or 0))
     for (track, step), turns in zip(scope.moves.items(), before.turns, strict=True):
-        moved, turns = step * period, track.turns - turns
+        moved, turns = step * (now.done - before.done), track.turns - turns
         pace = slower if drift is not None and track in scope.quiet else every
         for carried in _carry_regions(track, moved, turns, pace):
             state.touches.all.append(carried.latest)
     for access in scope.accesses:
         if len(access.regions) > REMEMBERED:
             access.forget()
+
+
+def _carry_lanes(
+    scope: Scope, before: Moment, period: Period, times: int, drift: int | None
+) -> None:
+    """Let the lanes pass the period `times` more, with stalls like those since `before`."""
+    for lane, old, mark in zip(scope.lanes, before.stalls, before.marks, strict=True):
+        for key, total in lane.stalls.items():
+            lane.stalls[key] = total + times * (total - old.get(key, 0))
+        lane.repeat(mark, period, times)
+    for queue in scope.queues if drift else ():
+        queue.end += (drift or 0) * times
+    scope.state.queue_up()
+
+
+def _carry_shared(scope: Scope, before: Moment, length: int, times: int, drift: int | None) -> None:
+    """Take of shared resources `times` more what was taken since `before`."""
+    bandwidth, earliest = scope.state.bandwidth, scope.state.earliest
+    for one, (floor, taken) in zip(scope.shared, before.shared, strict=True):
+        if drift is None or one.gaps is not bandwidth:
+            one.gaps.repeat(floor, taken, length, times, earliest)
+    if drift is not None:
+        bandwidth.ends[-1] += times * (length + drift)
 
 
 class _Every(NamedTuple):

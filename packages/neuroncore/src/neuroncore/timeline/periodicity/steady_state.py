@@ -25,7 +25,6 @@ from neuroncore.timeline.compilation.compiler import Compiler
 from neuroncore.timeline.compilation.loops import Body
 from neuroncore.timeline.dependences.regions import Form, Region, share_bytes
 from neuroncore.timeline.dependences.tracks import Track
-from neuroncore.timeline.model.bars import NO_BAR
 from neuroncore.timeline.model.lanes import FIRST_QUEUE
 from neuroncore.timeline.periodicity.extrapolation import Moment, Scope, carry_forward
 from neuroncore.timeline.playing.sites import Step
@@ -141,41 +140,47 @@ class Periods:
 
     def carry(self, done: int, left: int) -> int:
         """After `done` iterations: how many of the `left` ones were carried forward."""
-        lanes = self.scope.lanes
-        if not self.started:
-            if any(lane.last == NO_BAR for lane in lanes):
-                return 0
-            self.started = True
-        if self.drifting and not self.scope.lags():
+        self.started = self.started or self.scope.has_begun()
+        if not self.started or (self.drifting and not self.scope.lags()):
             return 0
-        time, floor = max([lane.free for lane in lanes]), self.scope.floor()
-        if in_the_way := [t for t in self.scope.moves if t.series and t.has_series(floor)]:
-            for track in in_the_way if left > MANY else ():
-                track.takes_series = False
+        time, floor = self.scope.time(), self.scope.floor()
+        if self._has_series(floor, left):
             return 0
-        before = self.moment
-        is_like = self.lanes is not None and _are_alike(self.lanes, self._lanes(time, floor))
-        if is_like and before is None:
-            self._write_down(done, time, floor)
-            return 0
-        if not is_like or not self._holds_alike(done, time, floor):
+        if self.lanes is None or not _are_alike(self.lanes, self._lanes(time, floor)):
             self._miss(done, time, floor)
-            return 0
-        assert before is not None
-        now = self.scope.moment(done, time, floor)
-        if self.scope.hides_reads(before):
+        elif self.moment is None:
             self._write_down(done, time, floor)
+        elif not self._holds_alike(done, time, floor):
+            self._miss(done, time, floor)
+        else:
+            return self._extrapolate(self.moment, self.scope.moment(done, time, floor), left)
+        return 0
+
+    def _has_series(self, floor: int, left: int) -> bool:
+        """Whether an instruction may wait for the regions of a series; where many iterations are
+        left, the loop makes no more of them.
+        """
+        found = [track for track in self.scope.moves if track.series and track.has_series(floor)]
+        for track in found if left > MANY else ():
+            track.takes_series = False
+        return bool(found)
+
+    def _extrapolate(self, before: Moment, now: Moment, left: int) -> int:
+        """Carry forward the period between two moments that are alike; how many iterations."""
+        if self.scope.hides_reads(before):
+            self._write_down(now.done, now.time, now.floor)
             return 0
         drift = self.scope.drift(before, now) if self.drifting else None
         if self.drifting and drift is None:
-            self._miss(done, time, floor)
+            self._miss(now.done, now.time, now.floor)
             return 0
         self.looking, self.carried = False, True
-        times = left // (done - before.done)
-        if times and now.time > before.time:
-            carry_forward(self.scope, before, now, times, drift)
-            return times * (done - before.done)
-        return 0
+        period = now.done - before.done
+        times = left // period
+        if not times or now.time <= before.time:
+            return 0
+        carry_forward(self.scope, before, now, times, drift)
+        return times * period
 
     def _miss(self, done: int, time: int, floor: int) -> None:
         self.looks += 1

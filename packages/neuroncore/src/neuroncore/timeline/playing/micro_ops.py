@@ -1,8 +1,9 @@
-"""Plays micro-ops in program order: engines in order, DMA queues in order.
+"""Plays micro-ops: in program order, or as the closed compiler may have ordered them.
 
 Each instruction waits for its lane, for what it reads (until it is written), for what it writes
 (until it is read and written), and for shared resources (ports, DMA bandwidth, descriptor
-generators), which are taken first come, first gap.
+generators), which are taken first come, first gap. Reordered instructions start as early as they
+can, in a deliberately simple model: in the first gap of their engine behind their operands.
 """
 
 from __future__ import annotations
@@ -10,11 +11,21 @@ from __future__ import annotations
 from heapq import heapreplace
 
 from neuroncore.timeline.dependences.tracks import Track
-from neuroncore.timeline.model.bars import LANE, MULTIPLY, PASS, RESOURCE, TABLE, TRANSFER, WEIGHTS
+from neuroncore.timeline.model.bars import (
+    LANE,
+    MULTIPLY,
+    NO_BAR,
+    PASS,
+    RESOURCE,
+    TABLE,
+    TRANSFER,
+    WEIGHTS,
+)
 from neuroncore.timeline.model.lanes import SCALAR, TENSOR
 from neuroncore.timeline.playing.sites import Site, Step
 from neuroncore.timeline.playing.state import State
 from neuroncore.timeline.resources.reservations import common_room
+from neuroncore.timeline.resources.streams import LooseLane
 from neuroncore.work import LoadStationary, MultiplyMoving, Pass, Transfer
 
 
@@ -50,7 +61,7 @@ def engine_pass(state: State, site: Site) -> Step:
     def play() -> None:
         ready = look()
         if table is not None and state.table != table:
-            load_table(state, number, table)
+            _load_table(state, number, table)
         start, cause, why = lane.free, lane.last, LANE
         if ready > start:
             start, cause, why = ready, wait.bar, wait.why
@@ -75,7 +86,7 @@ def engine_pass(state: State, site: Site) -> Step:
     return play
 
 
-def load_table(state: State, number: int, table: str) -> None:
+def _load_table(state: State, number: int, table: str) -> None:
     """ScalarE loads the table of an activation before it may wait for its operands."""
     lane, bar = state.lanes[SCALAR], state.next_bar
     loading = state.clock.cycles(SCALAR, state.clock.values["ACT_TABLE_LOAD"])
@@ -90,7 +101,7 @@ def load_table(state: State, number: int, table: str) -> None:
     state.table = table
 
 
-def matmul_passes(state: State, site: Site) -> list[tuple[int, int]]:
+def _matmul_passes(state: State, site: Site) -> list[tuple[int, int]]:
     """The intervals of each LoadStationary and the MultiplyMoving behind it, in ticks."""
     cycles = state.clock.cycles
     return [
@@ -107,7 +118,7 @@ def matmul(state: State, site: Site) -> Step:
     once the last pass is through.
     """
     clock, lane, bars = state.clock, state.lanes[TENSOR], state.bars
-    passes, latency = matmul_passes(state, site), clock.latency(TENSOR)
+    passes, latency = _matmul_passes(state, site), clock.latency(TENSOR)
     load_latency = clock.cycles(TENSOR, clock.values["LOAD_LATENCY"])
     semaphore = clock.ticks("SEMAPHORE")
     records = state.records
@@ -206,5 +217,94 @@ def transfer(state: State, site: Site) -> Step:
         if own is None:
             heapreplace(state.turns, (lane.free, bar, state.turns[0][2]))
         done(complete + release, bar)
+
+    return play
+
+
+# -- reordered ------------------------------------------------------------------------------------
+
+
+def loose_pass(state: State, site: Site) -> Step:
+    """Plays an instruction of VectorE, ScalarE or GpSimdE."""
+    clock, bars, lane = state.clock, state.bars, state.lanes[site.lane]
+    (op,) = site.work
+    assert isinstance(op, Pass) and isinstance(lane, LooseLane)
+    interval, latency = clock.cycles(site.lane, op.interval), clock.latency(site.lane)
+    semaphore = clock.ticks("SEMAPHORE")
+    wait, number, ports = site.wait(latency + semaphore), site.number, site.ports
+    look, done, table = wait.look, wait.done, op.table if site.lane == SCALAR else None
+    own, note, reason = lane.number, bars.append, state.reason
+    state.num_ops += site.trips
+
+    def play() -> None:
+        ready, behind, by = look(), wait.bar, wait.why
+        if table is not None:
+            if state.table != table:
+                at = lane.free
+                _load_table(state, number, table)
+                lane.loaded(at, reason(NO_BAR, LANE))
+            if state.table_there > ready:
+                ready, behind, by = state.table_there, state.table_bar, LANE
+        if ready >= lane.free and not ports:
+            alone = start = ready
+        else:
+            alone, start = lane.room(ready, interval, ports)
+        if alone != ready:
+            behind, by = lane.before(alone), LANE
+        if start > alone:
+            by = RESOURCE
+        for port in ports:
+            port.reserve(start, interval)
+        bar = state.next_bar
+        state.next_bar = bar + 1
+        lane.occupy(start, interval, behind, by, bar, reason)
+        free = start + interval
+        end = free + latency
+        note((number, own, PASS, start, free, end, behind, by))
+        lane.last = bar
+        if end > lane.end:
+            lane.end = end
+        lane.busy += interval
+        done(end + semaphore, bar)
+
+    return play
+
+
+def loose_matmul(state: State, site: Site) -> Step:
+    """Plays a matmul; its weights are loaded behind the multiply before, whichever that is."""
+    clock, bars = state.clock, state.bars
+    lane = state.lanes[TENSOR]
+    assert isinstance(lane, LooseLane)
+    passes, latency = _matmul_passes(state, site), clock.latency(TENSOR)
+    semaphore = clock.ticks("SEMAPHORE")
+    lag = latency + semaphore
+    wait, number = site.wait(lag), site.number
+    look, done, note, reason = wait.look, wait.done, bars.append, state.reason
+    warmth = state.warmth
+    state.num_ops += site.trips * 2 * len(passes)
+    state.flops += site.trips * site.flops
+
+    def play() -> None:
+        ready, end, behind, by = look(), 0, wait.bar, wait.why
+        for load, multiply in passes:
+            free = lane.free
+            interval = warmth.interval(max(ready, free), max(load, multiply))
+            start = ready
+            if ready < free:
+                start = lane.room(ready, interval)[0]
+                if start != ready:
+                    behind, by = lane.before(start), LANE
+            bar = state.next_bar
+            state.next_bar = bar + 1
+            lane.occupy(start, interval, behind, by, bar, reason)
+            ready = start + interval
+            end = ready + latency
+            note((number, TENSOR, MULTIPLY, start, ready, end, behind, by))
+            behind, by = bar, LANE
+            lane.busy += interval
+        lane.last = behind
+        if end > lane.end:
+            lane.end = end
+        done(end + semaphore, behind)
 
     return play
