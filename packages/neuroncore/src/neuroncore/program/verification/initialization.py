@@ -166,7 +166,7 @@ class _Exact(_Reader):
         self, call: Call, touched: Touches, values: dict[str, int]
     ) -> Iterator[np.ndarray]:
         """The elements that nothing has written of each read from which the call carries them to
-        its result; those of other reads are reported.
+        its result; missing elements of other reads are reported.
         """
         for operand, access in touched.reads:
             missing = self.missing(access, values)
