@@ -74,6 +74,6 @@ def copy_rate(call: Call, *names: str) -> int:
         return 1
     in_sbuf = all(s.space is MemorySpace.sbuf for s in specs)
     contiguous = all(s.free_is_contiguous for s in specs)
-    if not all(map(is_sixteen_bit_float, specs)):
-        return 2 if in_sbuf and contiguous else 1
-    return 4 if in_sbuf and contiguous else 2 if in_sbuf or contiguous else 1
+    if all(map(is_sixteen_bit_float, specs)):
+        return (1, 2, 4)[in_sbuf + contiguous]
+    return 2 if in_sbuf and contiguous else 1

@@ -63,7 +63,12 @@ def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
         yield from _partitions(call, name, spec)
     if spec.indirect is not None and spec.indirect.kind == "free":
         yield from _indirection(call, name, spec)
-    if operand.writes and not spec.mutable:
+    if operand.writes:
+        yield from _output(name, spec)
+
+
+def _output(name: str, spec: Spec) -> Iterator[Violation]:
+    if not spec.mutable:
         yield Violation(
             ImmutableError,
             f"{name} is read-only",
@@ -75,7 +80,7 @@ def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
             "0.1 only when it is declared mutable",
             rule="NKI language guide: kernel parameters",
         )
-    if operand.writes and spec.repeats and spec.indirect is None:
+    if spec.repeats and spec.indirect is None:
         yield Violation(
             AccessError,
             f"{name} is a broadcast view: several results would share one element",
@@ -102,25 +107,35 @@ def _indirection(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
             UnsupportedError, "tensor indirection", name, expected="gen4, from NKI 0.5 on",
             got=f"NKI {version} on {call.target.name}", rule=rule,
         )  # fmt: skip
-    elif (
-        call.record.operands[name].writes
-        and call.engine is Engine.scalar
-        and (spec.space is MemorySpace.psum)
-    ):
+    elif _scatters_in_psum(call, name, spec):
         yield Violation(
             MemorySpaceError, f"{name} is scattered in PSUM", name, expected="SBUF on ScalarE",
             got=f"shape {spec!r}", rule=rule,
         )  # fmt: skip
-    first = next((s for n, s in call.tiles.items() if n in call.record.gathers[1:]), spec)
-    beside = first if call.record.operands[name].writes else spec
-    if index.index.start % 32 or (
-        beside.space is MemorySpace.sbuf and beside.start != index.index.start
-    ):
+    yield from _index_start(call, name, spec, index.index, rule)
+
+
+def _index_start(call: Call, name: str, spec: Spec, index: Spec, rule: str) -> Iterator[Violation]:
+    """The index tile starts where its operand does, at a quadrant."""
+    beside = _beside_index(call, name, spec)
+    if index.start % 32 or (beside.space is MemorySpace.sbuf and beside.start != index.start):
         yield Violation(
-            PartitionError, f"the index of {name} starts at partition {index.index.start}", name,
+            PartitionError, f"the index of {name} starts at partition {index.start}", name,
             expected=f"a multiple of 32, as the operand ({beside.start})",
-            got=f"index: shape {index.index!r}", rule=rule,
+            got=f"index: shape {index!r}", rule=rule,
         )  # fmt: skip
+
+
+def _scatters_in_psum(call: Call, name: str, spec: Spec) -> bool:
+    by_scalar = call.engine is Engine.scalar and spec.space is MemorySpace.psum
+    return by_scalar and call.record.operands[name].writes
+
+
+def _beside_index(call: Call, name: str, spec: Spec) -> Spec:
+    """The operand whose partitions the index of `name` has: of a result the first input's."""
+    if not call.record.operands[name].writes:
+        return spec
+    return next((s for n, s in call.tiles.items() if n in call.record.gathers[1:]), spec)
 
 
 def _values(call: Call) -> Iterator[Violation]:

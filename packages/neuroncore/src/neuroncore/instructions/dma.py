@@ -125,17 +125,19 @@ def _is_dynamic(c: Call) -> bool:
 
 def _dge_is_legal(c: Call) -> Iterable[Violation]:
     mode, gather = c.dge_mode, _is_vector(c.src) or _is_vector(c.dst)
+    if mode not in (DgeMode.hwdge, DgeMode.none):
+        return
     if mode is DgeMode.hwdge and c.target.generation < 3:
         yield Violation(
             UnsupportedError, f"{c.target.name} has no hardware descriptor generation", "dge_mode",
             expected="gen3 or later", got=f"hwdge on {c.target.name}", rule=f"{RULE}, dge_mode",
         )  # fmt: skip
-    if mode in (DgeMode.hwdge, DgeMode.none) and gather:
+    if gather:
         yield Violation(
             AttributeValueError, f"{mode.name} does not take a vector offset", "dge_mode",
             expected="unknown or swdge", got=mode.name, rule=f"{RULE}, dge_mode",
         )  # fmt: skip
-    if mode is DgeMode.none and _is_dynamic(c) and not gather:
+    elif mode is DgeMode.none and _is_dynamic(c):
         yield Violation(
             AttributeValueError, "dge_mode none needs static addresses", "dge_mode",
             expected="unknown, swdge or hwdge", got="none", rule=f"{RULE}, dge_mode",

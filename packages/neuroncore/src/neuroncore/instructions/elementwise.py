@@ -123,14 +123,19 @@ def _tensor_tensor_work(c: Call) -> list[MicroOp]:
     Source: NKI 0.1 API documents; 16-bit mode: Trainium2 guide (read as half of 2N).
     """
     inputs = (c.data1, c.data2)
-    from_psum = sum(s.space is MemorySpace.psum for s in inputs) == 1
-    plain = c.op.name in {"add", "subtract", "multiply"}
-    all_bf16 = all(s.dtype is bfloat16 for s in (c.dst, *inputs))
-    contiguous = all(s.free_is_contiguous for s in inputs)
-    sixteen_bit = c.target.generation >= 3 and all(map(is_sixteen_bit_float, (c.dst, *inputs)))
-    in_sbuf = all(s.space is MemorySpace.sbuf for s in inputs)
-    single = from_psum or (in_sbuf and ((all_bf16 and plain and contiguous) or sixteen_bit))
+    num_in_psum = sum(s.space is MemorySpace.psum for s in inputs)
+    single = num_in_psum == 1 or (all(s.space is MemorySpace.sbuf for s in inputs) and _is_fast(c))
     return one_pass(c, c.dst.free * (1 if single else 2))
+
+
+def _is_fast(c: Call) -> bool:
+    """Whether operands in SBUF are of 16 bits, and on gen2 bfloat16 and contiguous."""
+    specs = (c.dst, c.data1, c.data2)
+    if c.target.generation >= 3 and all(map(is_sixteen_bit_float, specs)):
+        return True
+    plain = c.op.name in {"add", "subtract", "multiply"}
+    contiguous = c.data1.free_is_contiguous and c.data2.free_is_contiguous
+    return plain and contiguous and all(s.dtype is bfloat16 for s in specs)
 
 
 _INTEGERS = dict.fromkeys(("dst", "data1", "data2"), "int32[4, 8] sbuf")

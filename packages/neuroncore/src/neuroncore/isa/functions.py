@@ -47,6 +47,12 @@ def {name}({params}, *_extra, **_unknown):
 """
 
 
+_SCOPE = {
+    "_M": MISSING, "_View": View, "_freeze": freeze, "_Event": Event, "_find_place": find_place,
+    "_Handle": Handle, "_frame": sys._getframe, "__name__": __name__,
+}  # fmt: skip
+
+
 def make_function(
     record: Instruction, signature: Signature, returns_handle: bool | None = None
 ) -> Callable[..., Any]:
@@ -59,20 +65,27 @@ def make_function(
     if any(p.more for p in signature.params):
         return _of_a_list(record, signature, returns_handle)
     binding = Binding(record, signature, returns_handle)
-    tiles = [p for p in signature.params if _is_operand(record, p)]
-    ordered = {p.field: p for p in tiles}
-    scope = {"_slow": binding, "_M": MISSING, "_View": View, "_freeze": freeze, "_id": binding}
+    ordered = {p.field: p for p in signature.params if p.field in record.operands}
+    scope = _SCOPE | {"_slow": binding, "_id": binding}
     scope |= {f"_d_{p.name}": p.default for p in signature.params if not p.required}
-    scope["__name__"] = __name__
-    scope |= {"_Event": Event, "_find_place": find_place}
-    scope |= {"_Handle": Handle, "_frame": sys._getframe}
+    text = _source(record, signature, ordered, returns_handle)
+    exec(compile(text, f"<nki.isa.{record.name} {signature.version}>", "exec"), scope)
+    function: Any = scope[record.name]
+    function.__signature__ = _inspectable(signature)
+    function.__module__ = "nki.isa"
+    function.__doc__ = describe_record(record)
+    return function
+
+
+def _source(
+    record: Instruction, signature: Signature, ordered: dict[str, Param], returns_handle: bool
+) -> str:
+    """The text of the function; `ordered` are the parameters of operands, by field."""
     names = [p.name for p in signature.params]
     values = {f: ordered[f].name if f in ordered else "None" for f in record.operands}
-    text = _TEMPLATE.format(
+    return _TEMPLATE.format(
         name=record.name,
-        params=", ".join(
-            f"{p.name}=_M" if p.required else f"{p.name}=_d_{p.name}" for p in signature.params
-        ),
+        params=", ".join(f"{p.name}={_default(p)}" for p in signature.params),
         names=", ".join(names),
         anchor=ordered[record.anchor].name,
         key=", ".join(["_id", *_key(record, signature)]),
@@ -81,12 +94,10 @@ def make_function(
         handle="_Handle(_frame(1))" if returns_handle else "None",
         user_name="name" if "name" in names else "None",
     )
-    exec(compile(text, f"<nki.isa.{record.name} {signature.version}>", "exec"), scope)
-    function: Any = scope[record.name]
-    function.__signature__ = _inspectable(signature)
-    function.__module__ = "nki.isa"
-    function.__doc__ = describe_record(record)
-    return function
+
+
+def _default(param: Param) -> str:
+    return "_M" if param.required else f"_d_{param.name}"
 
 
 def _of_a_list(
@@ -141,10 +152,6 @@ def _inspectable(signature: Signature) -> inspect.Signature:
             for p in signature.params
         ]
     )
-
-
-def _is_operand(record: Instruction, param: Param) -> bool:
-    return param.field in record.operands
 
 
 def _key(record: Instruction, signature: Signature) -> Iterator[str]:

@@ -216,20 +216,20 @@ def _joined(what: list[str], expected: list[str], rule: list[str]) -> Iterator[s
 
 def _texts(node: ast.expr, scope: _Scope) -> list[str]:
     """What an expression of strings can be; two where a condition decides."""
-    if isinstance(node, ast.IfExp):
-        return list(dict.fromkeys([*_texts(node.body, scope), *_texts(node.orelse, scope)]))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _texts(node.left, scope), _texts(node.right, scope)
-        return [a + b for a in left for b in right]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):  # text * condition
-        return ["", *(t for t in _texts(node.left, scope) if t != UNKNOWN)]
-    if isinstance(node, ast.JoinedStr):
-        return ["".join(_part(value, scope) for value in node.values)]
-    if isinstance(node, ast.Subscript) and isinstance(node.value, (ast.Constant, ast.JoinedStr)):
-        return _texts(node.value, scope)
-    if isinstance(node, ast.Name) and node.id in scope.assigned:
-        fewer = {n: v for n, v in scope.assigned.items() if n != node.id}
-        return _texts(scope.assigned[node.id], _Scope(scope.values, fewer, scope.record))
+    match node:
+        case ast.IfExp():
+            return list(dict.fromkeys([*_texts(node.body, scope), *_texts(node.orelse, scope)]))
+        case ast.BinOp(op=ast.Add()):
+            return list(map("".join, product(_texts(node.left, scope), _texts(node.right, scope))))
+        case ast.BinOp(op=ast.Mult()):  # text * condition
+            return ["", *(t for t in _texts(node.left, scope) if t != UNKNOWN)]
+        case ast.JoinedStr():
+            return ["".join(_part(value, scope) for value in node.values)]
+        case ast.Subscript(value=ast.Constant() | ast.JoinedStr()):
+            return _texts(node.value, scope)
+        case ast.Name() if node.id in scope.assigned:
+            fewer = {n: v for n, v in scope.assigned.items() if n != node.id}
+            return _texts(scope.assigned[node.id], _Scope(scope.values, fewer, scope.record))
     return [_scalar(node, scope)]
 
 

@@ -23,22 +23,13 @@ def index(view: ViewT, key: Any) -> ViewT:
     """`view[key]` for ints, slices with step >= 1 and `...`; raises AccessError out of range."""
     items = _expand(view, key if isinstance(key, tuple) else (key,))
     on_chip = view.spec.space.on_chip
-    basic: list[slice] = []
-    dropped: list[int] = []
-    for dim, (item, size) in enumerate(zip(items, view.shape, strict=True)):
-        if isinstance(item, slice):
-            basic.append(_slice(view, dim, item, size))
-        else:
-            at = _position(view, dim, item, size)
-            basic.append(slice(at, at + 1))
-            if dim or not (on_chip and view.core.rules.keep_partition):
-                dropped.append(dim)
+    basic = [_basic(view, dim, item) for dim, item in enumerate(items)]
     array = view.array[tuple(basic)]
-    least = 2 if on_chip else 1
-    keep = array.ndim - len(dropped)
-    while keep < least and dropped:  # the last integer dimension stays with size 1
-        dropped.pop()
-        keep += 1
+    ints = [dim for dim, item in enumerate(items) if not isinstance(item, slice)]
+    if on_chip and view.core.rules.keep_partition and 0 in ints:
+        ints.remove(0)
+    least = 2 if on_chip else 1  # the last integer dimension stays with size 1
+    dropped = ints[: max(0, array.ndim - least)]
     if not on_chip and view.pinned and (0 in dropped or len(array) < len(view.array)):
         raise AccessError(
             "dimension 0 takes part in the indirection and is cut",
@@ -112,12 +103,20 @@ def _expand(view: StridedView, key: tuple[Any, ...]) -> list[Any]:
     return [*key[:at], *full, *key[at + 1 :]]
 
 
+def _basic(view: StridedView, dim: int, item: Any) -> slice:
+    """What a slice or an int selects of a dimension, as a slice of numbers."""
+    if isinstance(item, slice):
+        return _slice(view, dim, item, view.shape[dim])
+    at = _position(view, dim, item, view.shape[dim])
+    return slice(at, at + 1)
+
+
 def _slice(view: StridedView, dim: int, item: slice, size: int) -> slice:
-    step = 1 if item.step is None else _integer(view, dim, item.step)
-    start = 0 if item.start is None else _integer(view, dim, item.start)
-    stop = size if item.stop is None else _integer(view, dim, item.stop)
-    start += size if start < 0 else 0
-    stop += size if stop < 0 else 0
+    step, start, stop = (
+        default if given is None else _integer(view, dim, given)
+        for given, default in ((item.step, 1), (item.start, 0), (item.stop, size))
+    )
+    start, stop = (n + size if n < 0 else n for n in (start, stop))
     least = 0 if view.core.rules.empty_slice else 1
     if step < 1 or start < 0 or not start + least <= stop <= size:
         raise AccessError(

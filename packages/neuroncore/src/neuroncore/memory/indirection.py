@@ -31,11 +31,7 @@ def indirect_view(flat: ViewT, index: StridedView, count: int) -> ViewT:
 
 def num_offsets(view: StridedView, index: StridedView, num_elem: int | None) -> int:
     """How many offsets of `index` a view is taken at; raises AccessError for an unfit index."""
-    legal = (
-        hasattr(index, "spec") and index.spec.space is MemorySpace.sbuf and view.spec.space.on_chip
-    )
-    legal = legal and index.spec.dtype.is_integer and index.ndim == 2
-    if not legal or index.shape[0] != view.shape[0] or view.shape[0] % GROUP:
+    if not _is_index_of(view, index):
         raise AccessError(
             "the index of a tensor indirection does not fit",
             expected=f"integers of shape ({view.shape[0]}, K) in SBUF for a tensor on chip, a "
@@ -51,6 +47,14 @@ def num_offsets(view: StridedView, index: StridedView, num_elem: int | None) -> 
             rule=RULE,
         )  # fmt: skip
     return int(count)
+
+
+def _is_index_of(view: StridedView, index: StridedView) -> bool:
+    if not hasattr(index, "spec") or not view.spec.space.on_chip:
+        return False
+    integers = index.spec.space is MemorySpace.sbuf and index.spec.dtype.is_integer
+    rows = view.shape[0]
+    return integers and index.ndim == 2 and index.shape[0] == rows and rows % GROUP == 0
 
 
 def window_of(view: StridedView) -> np.ndarray:

@@ -181,9 +181,8 @@ def dynamic_index(given: Any, rows: int | None, rule: str) -> StridedView:
             rule=rule,
         )
     index.initialize()
-    integer = index.spec.dtype.is_integer and index.spec.dtype.itemsize == 4
     in_place = is_register or index.spec.space is MemorySpace.sbuf
-    if not in_place or not integer or index.size != prod(wanted) or index.dynamic is not None:
+    if not in_place or not _are_offsets(index) or index.size != prod(wanted):
         raise AccessError(
             "the index of a dynamic access does not fit",
             expected=f"int32 or uint32 of shape {wanted} in SBUF"
@@ -192,6 +191,12 @@ def dynamic_index(given: Any, rows: int | None, rule: str) -> StridedView:
             rule=rule,
         )
     return index
+
+
+def _are_offsets(index: StridedView) -> bool:
+    """Whether a tensor holds 32-bit integers at a place that is known."""
+    dtype = index.spec.dtype
+    return dtype.is_integer and dtype.itemsize == 4 and index.dynamic is None
 
 
 def check_has_bits(view: StridedView, to: DType) -> None:

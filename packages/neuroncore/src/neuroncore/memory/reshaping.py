@@ -163,14 +163,17 @@ def _groups(pattern: Any, operand: str, position: int) -> list[Group]:
     """One tuple of names for each dimension."""
     items = pattern if isinstance(pattern, (tuple, list)) else ()
     groups = [(item,) if isinstance(item, str) else item for item in items]
-    if not groups or not all(
-        isinstance(g, (tuple, list)) and g and all(isinstance(n, str) for n in g) for g in groups
-    ):
+    if not groups or not all(map(_is_group, groups)):
         raise ShapeError(
             f"{operand} is not a pattern", expected="a tuple of names and tuples of names",
             got=repr(pattern)[:80], operand=operand, position=position, rule=VIEW_RULE,
         )  # fmt: skip
     return [tuple(group) for group in groups]
+
+
+def _is_group(names: Any) -> bool:
+    is_sequence = isinstance(names, (tuple, list))
+    return is_sequence and bool(names) and all(isinstance(n, str) for n in names)
 
 
 def _sizes_of(
