@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from nki_migrate.rewriting.context.rule_table import RuleTable
+from nki_migrate.rewriting.context.call_site import RuleTable
 from nki_migrate.rules.rule import Example, Hooks, Rule, read_rule
 from nki_migrate.rules.site import Site
 

@@ -23,7 +23,7 @@ def _check(node: ast.Call, site: Site) -> Iterator[Finding]:
         name = base_of(tiles[0])
         assert name is not None
         said = f'`print` shows no data of the device: `nl.device_print("{name.id}", {name.id})`'
-        yield site.finding("NKI1261", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI1261", node, said)
 
 
 def _check_out_of_bounds(node: ast.Call, site: Site) -> Iterator[Finding]:
@@ -35,7 +35,7 @@ def _check_out_of_bounds(node: ast.Call, site: Site) -> Iterator[Finding]:
     picks = any(keyword(c, "vector_offset") or keyword(c, "scalar_offset") for c in calls)
     if picks and site.canonical(mode.value) != "nisa.oob_mode.error":
         said = "rows are skipped by their number alone: a slice must not reach out of the tensor"
-        yield site.finding("NKI1274", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI1274", node, said)
 
 
 _OLD = ("nisa.tensor_copy_dynamic_src", "nisa.tensor_copy_dynamic_dst")
@@ -86,7 +86,7 @@ def _left_out(rule: str, defaults: tuple[_Default, ...]) -> Callable[..., Iterat
 
 
 def _warned(rule: str, call: ast.Call, site: Site, said: str) -> Finding:
-    return site.finding(rule, call, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+    return site.warn(rule, call, said)
 
 
 def _has_a_wide_grid(call: ast.Call, site: Site) -> bool:
@@ -142,7 +142,7 @@ def _check_precise(node: ast.Constant, site: Site) -> Iterator[Finding]:
     """NKI3005: Simulation keeps the precision of the tiles unless it is told otherwise."""
     if node.value == _VARIABLE:
         said = f"{_VARIABLE} is 1 by default from 0.4 on: simulated results differ where it was 0"
-        yield site.finding("NKI3005", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI3005", node, said)
 
 
 _HARMLESS = {"nisa.engine.tensor", "nisa.engine.unknown"}
@@ -155,14 +155,14 @@ def _check_transpose_engine(call: ast.Call, site: Site) -> Iterator[Finding]:
         return
     if site.canonical(engine) not in _HARMLESS:
         said = "nc_transpose heeds engine= from 0.4 on: the vector engine transposes 32x32 blocks"
-        yield site.finding("NKI3009", call, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI3009", call, said)
 
 
 def _check_copy(call: ast.Call, site: Site) -> Iterator[Finding]:
     """NKI5005: `nl.copy` copies on the vector engine."""
     if is_device_call(call, site, "nl.copy"):
         said = "nl.copy is bit exact from 0.6 on, where it went through float32 before"
-        yield site.finding("NKI5005", call, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI5005", call, said)
 
 
 HOOKS = {

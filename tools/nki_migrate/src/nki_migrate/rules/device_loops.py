@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from neuroncore.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding, Severity
 from nki_migrate.index import walk
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -116,7 +116,7 @@ def _check(loop: ast.For, site: Site) -> Iterator[Finding]:
     body = (node for statement in loop.body for node in ast.walk(statement))
     if any(_writes(node, target.id, site) for node in body):
         said = f"`{target.id}` is written to, and counts the loop: an error from 0.4 on"
-        yield site.finding("NKI3006", target, said, safety=Safety.MANUAL)
+        yield site.manual("NKI3006", target, said)
 
 
 def _writes(node: ast.AST, name: str, site: Site) -> bool:
@@ -137,13 +137,7 @@ def _check_fori_loop(loop: ast.For, site: Site) -> Iterator[Finding]:
     rule = "NKI5003" if len(bounds) == 1 else "NKI5001"
     why = _obstacle(loop, site)
     if why is not None:
-        yield site.finding(
-            rule,
-            loop.iter,
-            f"nl.dynamic_range is deprecated: nl.fori_loop; {why}",
-            severity=Severity.WARNING,
-            safety=Safety.MANUAL,
-        )
+        yield site.warn(rule, loop.iter, f"nl.dynamic_range is deprecated: nl.fori_loop; {why}")
         return
     yield site.finding(
         rule,
@@ -212,9 +206,7 @@ def _check_while_loop(loop: ast.While, site: Site) -> Iterator[Finding]:
         why = "`nki.language` is not imported"
     if why is not None:
         said = f"{said}; {why}"
-        yield site.finding(
-            "NKI5002", loop.test, said, severity=Severity.WARNING, safety=Safety.MANUAL
-        )
+        yield site.warn("NKI5002", loop.test, said)
         return
     source = site.index.source
     name = name_of_body(loop, site)

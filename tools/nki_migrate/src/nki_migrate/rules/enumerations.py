@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from neuroncore.findings import Finding, Safety
+from neuroncore.findings import Finding
 from nki_migrate.rules.arguments import is_device_call, keyword
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -120,7 +120,7 @@ def _check_engine_names(node: ast.Attribute | ast.Name, site: Site) -> Iterator[
     if isinstance(site.index.parent(node), ast.Attribute):
         return  # nisa.dma_engine.gpsimd_dma: the enum
     said = "`nisa.dma_engine` is an enum of DMA kinds now: as an engine write `nisa.engine.dma`"
-    yield site.finding("NKI2019", node, said, safety=Safety.MANUAL)
+    yield site.manual("NKI2019", node, said)
 
 
 HOOKS = {

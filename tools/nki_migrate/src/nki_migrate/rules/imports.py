@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from neuroncore.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding, Severity
 from nki_migrate.index import walk
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -23,12 +23,11 @@ def left(node: ast.stmt, site: Site, path: str) -> Finding:
     """The import stays, for a human."""
     if _rule_of(path) == "NKI1108":
         said = f"`{path}` is the compiler's own: enumerations are in `nki.isa`, dtypes in `nl`"
-        return site.finding("NKI1108", node, said, safety=Safety.MANUAL)
-    return site.finding(
+        return site.manual("NKI1108", node, said)
+    return site.manual(
         "NKI1107",
         node,
         f"`{path}` has no counterpart under `nki`; the NKI Library may hold a replacement",
-        safety=Safety.MANUAL,
     )
 
 
@@ -258,7 +257,7 @@ def _check_old_namespace(node: ast.Attribute | ast.Name, site: Site) -> Iterator
         return
     if site.function_of(node) is not None:
         said = f"`{path}` in a kernel is a compile error: migrate it with --from 0.1"
-        yield site.finding("NKI3002", node, said, safety=Safety.MANUAL)
+        yield site.manual("NKI3002", node, said)
 
 
 HOOKS = {

@@ -19,8 +19,7 @@ from nki_migrate.rewriting.destinations.destination import (
     valid_region,
 )
 from nki_migrate.rewriting.operations.operators import copied
-from nki_migrate.rewriting.views.tensors import as_tensor
-from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype
 from nki_migrate.rules.rule import Hooks
 
 _ZERO = Sym.number(0)

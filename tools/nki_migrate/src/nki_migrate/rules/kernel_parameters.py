@@ -8,7 +8,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 
-from neuroncore.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding
 from nki_migrate.rewriting.context.mutable_parameters import is_in_out
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -24,7 +24,7 @@ def _check(node: ast.FunctionDef | ast.expr, site: Site) -> Iterator[Finding]:
         owner = next((a for a in site.index.ancestors(node) if isinstance(a, ast.arg)), None)
         if owner is None or not _is_plain(owner, site):
             message = "tensors that a kernel changes in place have no documented equivalent"
-            yield site.finding("NKI1105", node, message, safety=Safety.MANUAL)
+            yield site.manual("NKI1105", node, message)
 
 
 def _is_plain(owner: ast.arg, site: Site) -> bool:
@@ -53,6 +53,10 @@ def _parameters(function: ast.FunctionDef, site: Site) -> Iterator[Finding]:
             yield site.finding("NKI1105", owner.annotation, message, edits=[edit], basis=basis)
 
 
+_REORDER = (
+    "a keyword-only parameter without default follows one with a default; "
+    "reorder the parameters manually and drop the *"
+)
 _MESSAGE = "a kernel takes no keyword-only parameters; the * goes, calls by keyword still work"
 
 
@@ -64,13 +68,11 @@ def _check_keyword_only(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
     first_default = next((i for i, d in enumerate(arguments.kw_defaults) if d is not None), None)
     has_bare = any(default is None for default in arguments.kw_defaults)
     if has_bare and (arguments.defaults or first_default is not None):
-        yield site.finding(
+        yield site.manual(
             "NKI2014",
             arguments.kwonlyargs[0],
             "a keyword-only parameter without default follows one with a default; "
             "reorder the parameters manually and drop the *",
-            severity=Severity.ERROR,
-            safety=Safety.MANUAL,
         )
         return
     edit = _star(node, site)
@@ -143,13 +145,11 @@ def _defaults(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
 
 def _default(name: str, default: ast.List, node: ast.FunctionDef, site: Site) -> Finding:
     if _is_mutated(name, node):
-        return site.finding(
+        return site.manual(
             "NKI2016",
             default,
             f"the default of {name} must be a tuple, but the kernel changes it; "
             f"copy it inside: {name} = list({name})",
-            severity=Severity.ERROR,
-            safety=Safety.MANUAL,
         )
     return site.finding(
         "NKI2016",

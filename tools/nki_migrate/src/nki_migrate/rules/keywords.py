@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from neuroncore.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding
 from nki_migrate.rules.arguments import Order, has_unknown_arguments, is_device_call, keyword
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -44,7 +44,7 @@ def _check_device_print(node: ast.Call, site: Site) -> Iterator[Finding]:
         return
     if any(k.arg == "mask" for k in node.keywords):
         message = "`nl.device_print` takes no mask: print a slice"
-        yield site.finding("NKI1260", node, message, safety=Safety.MANUAL)
+        yield site.manual("NKI1260", node, message)
         return
     edits = [_renamed(k, site) for k in node.keywords if k.arg in _RENAMED]
     if edits:
@@ -70,7 +70,7 @@ def _check_dma_accumulation(call: ast.Call, site: Site) -> Iterator[Finding]:
     said = "dma_copy does not accumulate: dma_compute adds"
     if text is None:
         said += "; written manually, `dma_compute(dst, [src, dst], reduce_op=nl.add)`"
-        yield site.finding("NKI2003", call, said, safety=Safety.MANUAL)
+        yield site.manual("NKI2003", call, said)
     else:
         yield site.finding("NKI2003", call, said, edits=[site.replace(call, text)])
 
@@ -149,7 +149,7 @@ def _check_channels(call: ast.Call, site: Site) -> Iterator[Finding]:
         edits = [_with_argument(p, ids, site) for p in open_ones]
         edits.append(site.without_keyword(call, "num_channels"))
     else:
-        yield site.finding("NKI2010", call, said, safety=Safety.MANUAL)
+        yield site.manual("NKI2010", call, said)
         return
     yield site.finding("NKI2010", call, said, edits=edits)
 
@@ -234,12 +234,8 @@ def _ignored(call: ast.Call, site: Site) -> Iterator[Finding]:
         return
     mask = keyword(call, "mask")
     if mask is not None and not _is_none(mask.value):
-        yield site.finding(
-            "NKI2032",
-            call,
-            f"{name} has no mask=; 2.27 ignored it, so the whole tile was computed",
-            severity=Severity.WARNING,
-            safety=Safety.MANUAL,
+        yield site.warn(
+            "NKI2032", call, f"{name} has no mask=; 2.27 ignored it, so the whole tile was computed"
         )
         return
     stale = [k for k in ("dtype", "mask") if keyword(call, k)]

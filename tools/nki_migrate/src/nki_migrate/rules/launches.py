@@ -49,7 +49,7 @@ def _of_a_helper(node: ast.expr, function: Function, site: Site) -> Finding:
         f"`{function.name}` is called by kernels and by the host: remove the decorator"
         f" and launch it as `nki.jit({function.name})(…)`"
     )
-    return site.finding("NKI1112", node, message, safety=Safety.MANUAL)
+    return site.manual("NKI1112", node, message)
 
 
 def _remove(node: ast.expr, site: Site) -> Edit:
@@ -78,7 +78,7 @@ def _harness_decorator(node: ast.expr, name: str, site: Site) -> Finding:
     func = node.func if isinstance(node, ast.Call) else node
     prefix = site.source(func).rpartition(".")[0] or site.index.alias_for("nki")
     if not prefix:
-        return site.finding("NKI1116", node, message, safety=Safety.MANUAL)
+        return site.manual("NKI1116", node, message)
     return site.finding("NKI1116", node, message, edits=[site.replace(node, f"{prefix}.jit")])
 
 
@@ -106,15 +106,13 @@ def _check_harness_call(node: ast.Call, name: str, site: Site) -> Iterator[Findi
         text = _launchable(kernel, site)
         if text is None:
             message = "`nki.baremetal` is gone: decorate the kernel with `nki.jit` and call it"
-            yield site.finding(
-                "NKI1116", whole, message, safety=Safety.MANUAL, severity=Severity.WARNING
-            )
+            yield site.warn("NKI1116", whole, message)
             return
         message = "`nki.baremetal` is gone: a kernel is called directly"
         yield site.finding("NKI1116", whole, message, edits=[site.replace(whole, text)])
         return
     message = f"`{name}` is gone; measure with an external profiler"
-    yield site.finding("NKI1116", node, message, safety=Safety.MANUAL, severity=Severity.WARNING)
+    yield site.warn("NKI1116", node, message)
 
 
 def _launchable(kernel: ast.Name, site: Site) -> str | None:
@@ -130,14 +128,10 @@ def _simulate(node: ast.Call, site: Site) -> Finding:
     message = "`nki.simulate_kernel(k, …)` is `nki.simulate(k)(…)` from 0.3 on"
     kernel, *arguments = node.args
     if site.request.target < "0.3" or isinstance(kernel, ast.Subscript | ast.Starred):
-        return site.finding(
-            "NKI1116", node, message, safety=Safety.MANUAL, severity=Severity.WARNING
-        )
+        return site.warn("NKI1116", node, message)
     prefix = site.source(node.func).rpartition(".")[0] or site.index.alias_for("nki")
     if prefix is None:
-        return site.finding(
-            "NKI1116", node, message, safety=Safety.MANUAL, severity=Severity.WARNING
-        )
+        return site.warn("NKI1116", node, message)
     rest = ", ".join(
         [*(site.source(a) for a in arguments), *(site.source(k) for k in node.keywords)]
     )
@@ -187,7 +181,7 @@ def _check_cores(call: ast.Call, site: Site) -> Iterator[Finding]:
     sizes = [s.value if isinstance(s, ast.Constant) else None for s in launch.grid]
     if len(sizes) > 1 or (sizes[0] is not None and sizes[0] not in _CORES):
         said = "a grid that is not the number of cores (1 or 2) becomes an error"
-        yield site.finding("NKI4003", call, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI4003", call, said)
 
 
 HOOKS = {

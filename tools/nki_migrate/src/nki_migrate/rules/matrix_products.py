@@ -23,8 +23,7 @@ from nki_migrate.rewriting.inference.observations import unlike_dtypes
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.instructions import flat_size
 from nki_migrate.rewriting.operations.operators import copied, copy_into
-from nki_migrate.rewriting.views.tensors import hint_of, tile_of
-from nki_migrate.rewriting.views.view_text import covers_tile, own_dtype, spell
+from nki_migrate.rewriting.views.view_text import covers_tile, hint_of, own_dtype, spell, tile_of
 from nki_migrate.rules.rule import Hooks
 
 _Arguments = list[tuple[str, str]]

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from neuroncore.findings import Edit, Finding, Safety, Severity
+from neuroncore.findings import Edit, Finding
 from nki_migrate.index import walk
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -22,7 +22,7 @@ def _check(node: ast.AST, site: Site) -> Iterator[Finding]:
     form = _form(node, site)
     if form is not None and _in_body(node, site):
         said = f"the kernel compiler does not read {form}: restructure it"
-        yield site.finding("NKI1256", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI1256", node, said)
 
 
 def _form(node: ast.AST, site: Site) -> str | None:
@@ -65,7 +65,7 @@ def _check_classes(node: ast.ClassDef, site: Site) -> Iterator[Finding]:
     language = site.index.alias_for("nl")
     if language is None or not _is_plain(node, site) or not _comes_after(node, language, site):
         said += "; its constructor takes the fields, nothing else is read"
-        yield site.finding("NKI1257", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI1257", node, said)
         return
     yield site.finding("NKI1257", node, said, edits=[_with_base(node, language, site)])
 
@@ -133,7 +133,7 @@ def _check_globals(node: ast.FunctionDef, site: Site) -> Iterator[Finding]:
     read = {n.id for n in names} - own
     for name in sorted(read & changing):
         said = f"`{name}` changes, and results are cached by arguments: pass it as one"
-        yield site.finding("NKI1258", node, said, severity=Severity.WARNING, safety=Safety.MANUAL)
+        yield site.warn("NKI1258", node, said)
 
 
 _OPERATOR = re.compile(r"\bis\s+not\b|\bis\b")

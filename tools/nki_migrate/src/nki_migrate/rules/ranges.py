@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from neuroncore.findings import Finding, Safety, Severity
+from neuroncore.findings import Finding, Severity
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 
@@ -50,13 +50,7 @@ def _check_ranges(call: ast.Call, site: Site) -> Iterator[Finding]:
     elif (arguments := _by_position(call, site)) is not None:
         edits = [site.replace(call, f"range({', '.join(arguments)})")]
     else:
-        yield site.finding(
-            "NKI5004",
-            call,
-            f"{name} is deprecated, and range has no such arguments",
-            severity=Severity.WARNING,
-            safety=Safety.MANUAL,
-        )
+        yield site.warn("NKI5004", call, f"{name} is deprecated, and range has no such arguments")
         return
     yield site.finding(
         "NKI5004", call, f"{name} is deprecated: range", severity=Severity.WARNING, edits=edits

@@ -22,10 +22,17 @@ from nki_migrate.rewriting.destinations.destination import (
 )
 from nki_migrate.rewriting.inference.promotion import float32, is_truth, reject_truth_values
 from nki_migrate.rewriting.operations.instructions import axes_of, product, reduced_shape
-from nki_migrate.rewriting.operations.operator_names import operator_text
+from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import binary, two_tiles
-from nki_migrate.rewriting.views.tensors import as_tensor, hint_of, rank_of, tile_of
-from nki_migrate.rewriting.views.view_text import own_dtype, spell, storage_dims
+from nki_migrate.rewriting.views.view_text import (
+    as_tensor,
+    hint_of,
+    own_dtype,
+    rank_of,
+    spell,
+    storage_dims,
+    tile_of,
+)
 from nki_migrate.rules.rule import Hooks
 
 _OPERATORS = {

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from neuroncore.findings import Edit, Finding, Safety
+from neuroncore.findings import Edit, Finding
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 
@@ -27,7 +27,7 @@ def _check(node: ast.Attribute | ast.Assign, site: Site) -> Iterator[Finding]:
         if isinstance(parent, ast.Assign) and site.index.parent(parent) is site.index.source.tree:
             empty = f"{message}: None lets the file be imported"
             yield site.finding("NKI1106", node, empty, edits=[site.replace(node, "None")])
-        yield site.finding("NKI1106", node, message, safety=Safety.MANUAL)
+        yield site.manual("NKI1106", node, message)
 
 
 def _emptied(node: ast.Assign, site: Site) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def _emptied(node: ast.Assign, site: Site) -> Iterator[Finding]:
     above = lines[node.lineno - 2] if node.lineno > 1 else ""
     if isinstance(node.value, ast.Constant) and node.value.value is None and _TODO in above:
         message = above.partition(": ")[2].strip()
-        yield site.finding("NKI1106", node, message, safety=Safety.MANUAL)
+        yield site.manual("NKI1106", node, message)
 
 
 def _is_decorator(node: ast.AST, site: Site) -> bool:
@@ -57,7 +57,7 @@ def _check_framework_launch(node: ast.expr, site: Site) -> Iterator[Finding]:
         message = (
             f"`{name}` is gone: decorate with `nki.jit`, call the kernel, take what it returns"
         )
-        yield site.finding("NKI1109", node, message, safety=Safety.MANUAL)
+        yield site.manual("NKI1109", node, message)
 
 
 def _check_tensor_class(node: ast.Attribute | ast.Name, site: Site) -> Iterator[Finding]:
@@ -79,7 +79,7 @@ def _check_tensor_class(node: ast.Attribute | ast.Name, site: Site) -> Iterator[
         yield site.finding("NKI1110", node, f"`nki.tensor` is `{text}`", edits=edits)
     else:
         said = "`nki.tensor` is gone; SDK 2.28 has `nki.meta.tensor`, later versions name no class"
-        yield site.finding("NKI1110", node, said, safety=Safety.MANUAL)
+        yield site.manual("NKI1110", node, said)
 
 
 def _without_annotation(argument: ast.arg, site: Site) -> Edit:

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from neuroncore.findings import Finding, Safety
+from nki_migrate.rewriting.context.call_site import Rewrite
 from nki_migrate.rewriting.context.reasons import Reason
-from nki_migrate.rewriting.context.rule_table import Rewrite
 from nki_migrate.rules.site import Site
 from nki_migrate.settings.request import VERSIONS
 

@@ -102,3 +102,12 @@ class Site:
             basis=basis,
             edits=edits,
         )
+
+    def manual(self, rule: str, node: ast.AST, message: str) -> Finding:
+        """An error that a human has to mend."""
+        return self.finding(rule, node, message, safety=Safety.MANUAL)
+
+    def warn(self, rule: str, node: ast.AST, message: str) -> Finding:
+        """A warning about code that stays as it is."""
+        warning = Severity.WARNING
+        return self.finding(rule, node, message, severity=warning, safety=Safety.MANUAL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from neuroncore.findings import Finding, Safety, Severity
+from neuroncore.findings import Finding, Safety
 from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call, keyword
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -34,7 +34,7 @@ def _check(call: ast.Call, site: Site) -> Iterator[Finding]:
     said = f"DMA does not read PSUM: `{name.id}` is copied to SBUF first"
     language, instructions = site.index.alias_for("nl"), site.index.alias_for("nisa")
     if language is None or instructions is None or not is_whole_statement(call, site):
-        yield site.finding("NKI2001", call, said, safety=Safety.MANUAL)
+        yield site.manual("NKI2001", call, said)
         return
     staged = fresh_name(f"{name.id}_sbuf", site)
     part = site.source(source)[len(name.id) :]
@@ -70,7 +70,7 @@ def _check_dge_mode(call: ast.Call, site: Site) -> Iterator[Finding]:
     said = f"a DMA with dge_mode=hwdge does not cast {dtypes[1]} to {dtypes[0]}"
     text = f"{instructions}.dge_mode.unknown"
     if instructions is None:
-        yield site.finding("NKI2002", call, said, safety=Safety.MANUAL)
+        yield site.manual("NKI2002", call, said)
         return
     basis = (f"dst is allocated as {dtypes[0]}, src as {dtypes[1]}",)
     edits = [site.replace(given.value, text)]
@@ -99,7 +99,7 @@ def _check_reduced_axis(call: ast.Call, site: Site) -> Iterator[Finding]:
         edits = [site.replace(axis, str(last))]
         yield site.finding("NKI2004", axis, said, edits=edits, basis=basis)
     else:
-        yield site.finding("NKI2004", axis, f"{said}: which is meant?", safety=Safety.MANUAL)
+        yield site.manual("NKI2004", axis, f"{said}: which is meant?")
 
 
 def _reduced_axis(data: Allocation, dst: Allocation | None, site: Site) -> int | None:
@@ -159,7 +159,7 @@ def _integer_tile(
         basis = (f"the tile is allocated with dtype {dtype}",)
         yield site.finding("NKI2006", value, said, edits=[edit], basis=basis)
     else:
-        yield site.finding("NKI2006", value, said, severity=Severity.ERROR, safety=Safety.MANUAL)
+        yield site.manual("NKI2006", value, said)
 
 
 def _number(node: ast.expr) -> tuple[int | float | None, str]:
@@ -176,7 +176,7 @@ def _check_transposed_ranks(call: ast.Call, site: Site) -> Iterator[Finding]:
     dst, src = (_rank(argument(call, n, i), site) for i, n in enumerate(("dst", "src")))
     if dst is not None and src is not None and dst != src:
         said = f"dma_transpose from rank {src} to rank {dst}: both have one rank from 0.4 on"
-        yield site.finding("NKI3001", call, said, safety=Safety.MANUAL)
+        yield site.manual("NKI3001", call, said)
 
 
 def _rank(tile: ast.expr | None, site: Site) -> int | None:
@@ -246,7 +246,7 @@ def _check_reshape(call: ast.Call, site: Site) -> Iterator[Finding]:
     if elements(made.sizes) != elements(wanted):
         before, after = elements(made.sizes), elements(wanted)
         said = f"a reshape from {before} to {after} elements is an error from 0.5 on"
-        yield site.finding("NKI4002", call, said, safety=Safety.MANUAL)
+        yield site.manual("NKI4002", call, said)
 
 
 HOOKS = {

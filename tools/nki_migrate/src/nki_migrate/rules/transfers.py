@@ -25,12 +25,11 @@ from nki_migrate.rewriting.destinations.destination import (
     valid_limits,
     whole_shape,
 )
-from nki_migrate.rewriting.expressions.results import makes_tile, value_into
-from nki_migrate.rewriting.operations.operator_names import operator_text
+from nki_migrate.rewriting.expressions.compile_time_calls import makes_tile, value_into
+from nki_migrate.rewriting.operations.operands import operator_text
 from nki_migrate.rewriting.operations.operators import copy_into
 from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region
-from nki_migrate.rewriting.views.tensors import as_tensor, rank_of, tile_of
-from nki_migrate.rewriting.views.view_text import own_dtype, spell
+from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype, rank_of, spell, tile_of
 from nki_migrate.rules.rule import Hooks
 
 _ONE = Sym.number(1)

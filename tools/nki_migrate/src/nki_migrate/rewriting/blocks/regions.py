@@ -10,8 +10,16 @@ from itertools import takewhile
 
 from nki_migrate.facts.values import Storage, Tensor
 from nki_migrate.index import walk
-from nki_migrate.rewriting.blocks.disjoint_blocks import Place, are_disjoint
-from nki_migrate.rewriting.blocks.function_tree import Step, Suite, Tree, between, stored, tree_of
+from nki_migrate.rewriting.blocks.disjoint_blocks import (
+    Place,
+    Step,
+    Suite,
+    Tree,
+    are_disjoint,
+    between,
+    stored,
+    tree_of,
+)
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.scope import LocalTile
 from nki_migrate.rewriting.plan.changes import Change

@@ -15,8 +15,8 @@ from nki_migrate.facts.observed import FileFacts, Observation
 from nki_migrate.facts.symbols import Facts, Poly
 from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.index import FileIndex, Function, walk
+from nki_migrate.rewriting.context.call_site import Handlers, RuleTable
 from nki_migrate.rewriting.context.reasons import Cannot, Cause, Deselected, Reason, Unproved
-from nki_migrate.rewriting.context.rule_table import Handlers, RuleTable
 from nki_migrate.rewriting.context.scope import LocalTile, Scope, Seen, identifiers
 from nki_migrate.rewriting.plan.changes import Change
 from nki_migrate.settings.request import Assumption, Request
@@ -312,6 +312,14 @@ class Context:
         finally:
             self.counts.pop()
             self.guards.pop()
+
+    @contextmanager
+    def inside(self, statement: ast.stmt) -> Iterator[None]:
+        """The body of a statement that may run several times: a loop, or a function."""
+        outer, self.loops = self.loops, (*self.loops, self.site(statement))
+        with self.counting_block():
+            yield
+        self.loops = outer
 
     # -- storages
 

@@ -21,8 +21,14 @@ from nki_migrate.rewriting.destinations.psum_accumulation import note_given
 from nki_migrate.rewriting.inference.observations import guard, is_seen_float32, require_floating
 from nki_migrate.rewriting.inference.promotion import Guess, float32
 from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region, region_of
-from nki_migrate.rewriting.views.tensors import rank_of
-from nki_migrate.rewriting.views.view_text import Limits, home, is_whole, spell, storage_dims
+from nki_migrate.rewriting.views.view_text import (
+    Limits,
+    home,
+    is_whole,
+    rank_of,
+    spell,
+    storage_dims,
+)
 
 Operand = Tensor | str
 VIEW_DIMENSIONS = 5  # NKI: NkiTensor views
@@ -201,24 +207,24 @@ def _assert(ctx: Context, guess: Guess) -> None:
 def _may_reuse(
     ctx: Context, old: Value, shape: tuple[Sym, ...] | str, dtype: DType, buffer: str
 ) -> bool:
+    """Whether the result may be written over the tile: of one kind, and nothing else has it."""
     assert isinstance(old, Tensor)
     storage = old.storage
-    others = [
-        n for n, v in ctx.scope.values.items() if isinstance(v, Tensor) and v.storage is storage
-    ]
-    return (
-        not isinstance(shape, str)
-        and old.dims is None
-        and old.shape is not None
-        and storage.buffer == buffer
-        and storage.loops == ctx.loops
-        and storage.dtype is not None
-        and storage.dtype.key == dtype.key
-        and len(shape) == len(old.shape)
-        and all(ctx.facts.same(a.poly, b.poly) for a, b in zip(shape, old.shape, strict=True))
-        and len(others) == 1
-        and storage.site not in ctx.aliased
-        and not storage.blocks
+    if isinstance(shape, str) or old.dims is not None or storage.blocks:
+        return False
+    if (storage.buffer, storage.loops) != (buffer, ctx.loops) or storage.site in ctx.aliased:
+        return False
+    if storage.dtype is None or storage.dtype.key != dtype.key:
+        return False
+    tensors = [v for v in ctx.scope.values.values() if isinstance(v, Tensor)]
+    is_alone = sum(v.storage is storage for v in tensors) == 1
+    return is_alone and old.shape is not None and same_sizes(ctx, shape, old.shape)
+
+
+def same_sizes(ctx: Context, a: tuple[Sym, ...], b: tuple[Sym, ...]) -> bool:
+    """Whether two shapes are known to be equal."""
+    return len(a) == len(b) and all(
+        ctx.facts.same(x.poly, y.poly) for x, y in zip(a, b, strict=True)
     )
 
 

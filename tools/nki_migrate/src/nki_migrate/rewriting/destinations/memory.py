@@ -31,7 +31,7 @@ _RULES = {
     "ncc.sbuf.mod_alloc": Reason.SBUF_RING, "ncc.psum.mod_alloc": Reason.PSUM_RING,
     "ncc.sbuf.alloc": Reason.ALLOCATION_FUNCTION, "ncc.psum.alloc": Reason.ALLOCATION_FUNCTION,
 }  # fmt: skip
-_WAYS = (["mod_alloc"], ["auto_alloc"], ["alloc"])
+_FUNCTIONS = {"mod_alloc", "auto_alloc", "alloc"}
 _PLACED = "a tensor with an address of its own (direct allocation)"
 _GOES = "the compiler places tiles: the address goes"
 
@@ -94,19 +94,22 @@ def _is_made_here(ctx: Context, node: ast.expr) -> bool:
 
 
 def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
-    buffer, rule = canonical.split(".")[1], _RULES.get(canonical, Reason.DIRECT_ALLOCATION)
-    if buffer not in {"sbuf", "psum"} or canonical.split(".")[2:] not in _WAYS:
+    """`ncc.sbuf.mod_alloc(…)`: the address goes, what it says about reuse stays."""
+    rule = _RULES.get(canonical, Reason.DIRECT_ALLOCATION)
+    buffer, _, function = canonical.removeprefix("ncc.").partition(".")
+    if buffer not in {"sbuf", "psum"} or function not in _FUNCTIONS:
         raise Cannot(rule, _PLACED, node)
     given = {k.arg: k.value for k in node.keywords}
-    rings = [_ring(ctx, given[k], rule) for k in _RINGS.get(canonical, ()) if k in given]
-    rings = [r for r in rings if r and any(size.value != 1 for size in r)]
-    if len(rings) > 1 or (canonical in _RINGS and (None in given or node.args)):
+    counted = _RINGS.get(canonical, ())
+    rings = [_ring(ctx, given[k], rule) for k in counted if k in given]
+    rings = [r for r in rings if any(size.value != 1 for size in r)]
+    if len(rings) > 1 or (counted and (None in given or node.args)):
         raise Cannot(rule, "tiles counted in more than one direction", node)
     ctx.report(rule, node, _GOES)
     ctx.rewrites[node] = f"{ctx.alias('nl')}.{buffer}"
-    counted = (v for k, v in given.items() if k in _ADDRESSES)
-    ctx.addresses |= {n.id for v in counted for n in ast.walk(v) if isinstance(n, ast.Name)}
-    if canonical not in _RINGS:  # a function placed each block; the compiler does now
+    for address in (v for k, v in given.items() if k in _ADDRESSES):
+        ctx.addresses |= {n.id for n in ast.walk(address) if isinstance(n, ast.Name)}
+    if not counted:  # a function placed each block; the compiler does now
         return Memory(buffer)
     return Memory(buffer, rings[0] if rings else ())
 

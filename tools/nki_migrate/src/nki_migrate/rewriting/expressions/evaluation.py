@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 from neuroncore.targets import resolve_target
 from nki_migrate.facts.dtypes import NUMPY_NAMES, DType
@@ -49,8 +50,7 @@ from nki_migrate.rewriting.views.index_tensors import (
     relation_of,
 )
 from nki_migrate.rewriting.views.subscripts import access, is_colon
-from nki_migrate.rewriting.views.tensors import as_tensor, dimension
-from nki_migrate.rewriting.views.view_text import home, own_dtype
+from nki_migrate.rewriting.views.view_text import as_tensor, dimension, home, own_dtype
 
 _TARGET = resolve_target("trn1")  # `nl.tile_size` has the limits of NeuronCore-v2
 TILE_SIZES = {
@@ -193,14 +193,14 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     tensor = as_tensor(ctx, base)
     if tensor is not None:
         return access(ctx, tensor, node)
-    ctx.value_of(node.slice) if not isinstance(node.slice, ast.Slice) else None
+    if not isinstance(node.slice, ast.Slice):
+        ctx.value_of(node.slice)
     return Unknown(text_of(ctx, node))
 
 
 def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
-    position = (
-        as_number(ctx, ctx.value_of(node.slice)) if not isinstance(node.slice, ast.Slice) else None
-    )
+    is_slice = isinstance(node.slice, ast.Slice)
+    position = None if is_slice else as_number(ctx, ctx.value_of(node.slice))
     at = position.value if position else None
     if isinstance(base, ShapeOf):
         if at is None or at < 0:
@@ -314,15 +314,13 @@ def _comparison(ctx: Context, node: ast.Compare) -> Value:
     unsupported = next((v for v in values if isinstance(v, Unsupported)), None)
     if unsupported is not None:
         return unsupported
-    if all(isinstance(v, Sym | Index) for v in values):
-        result: Value = Mask()
-        for a, op, b in zip(values, node.ops, values[1:], strict=False):
-            result = conjoin(result, compare(a, op, b, text_of(ctx, node)))
-        if isinstance(result, Mask) and len(values) == 2:
-            relation = relation_of(ctx, values[0], node.ops[0], values[1])
-            return replace(result, relation=relation)
-        return result
-    return Unknown(text_of(ctx, node))
+    if not all(isinstance(v, Sym | Index) for v in values):
+        return Unknown(text_of(ctx, node))
+    sides = zip(values, node.ops, values[1:], strict=False)
+    result = reduce(conjoin, (compare(a, op, b, text_of(ctx, node)) for a, op, b in sides), Mask())
+    if isinstance(result, Mask) and len(values) == 2:
+        return replace(result, relation=relation_of(ctx, values[0], node.ops[0], values[1]))
+    return result
 
 
 def _boolean(ctx: Context, node: ast.BoolOp) -> Value:
@@ -330,10 +328,7 @@ def _boolean(ctx: Context, node: ast.BoolOp) -> Value:
     with stays_inside(ctx, node, "an operand of `and` or `or`"):
         values += [ctx.value_of(v) for v in node.values[1:]]
     if isinstance(node.op, ast.And) and all(isinstance(v, Mask) for v in values):
-        result = values[0]
-        for v in values[1:]:
-            result = conjoin(result, v)
-        return result
+        return reduce(conjoin, values)
     return Unknown(text_of(ctx, node))
 
 

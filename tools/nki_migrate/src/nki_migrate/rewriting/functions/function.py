@@ -3,25 +3,127 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
 from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Unknown, Value
-from nki_migrate.index import FileIndex, Function, Launch, shadowed_call
+from nki_migrate.index import FileIndex, Function, Launch, children, shadowed_call, walk
 from nki_migrate.rewriting.blocks.regions import note_what_is_left
+from nki_migrate.rewriting.context.call_site import Handlers
 from nki_migrate.rewriting.context.context import Context, Inputs
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
-from nki_migrate.rewriting.context.rule_table import Handlers
-from nki_migrate.rewriting.context.scope import Seen
+from nki_migrate.rewriting.context.scope import Seen, identifiers
 from nki_migrate.rewriting.context.source_text import as_number
 from nki_migrate.rewriting.expressions.evaluation import evaluate
 from nki_migrate.rewriting.functions.launch_grid import GridPlan, Launches, bind_grid, plan_grid
-from nki_migrate.rewriting.plan.changes import Change, Loops
-from nki_migrate.rewriting.statements.dead_code import remove_address_lines, remove_dead_lines
+from nki_migrate.rewriting.plan.changes import Change, Loops, statements_in_order
 from nki_migrate.rewriting.statements.statements import walk_body
-from nki_migrate.rewriting.views.tensors import as_tensor
-from nki_migrate.rewriting.views.view_text import own_dtype
+from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype
+
+
+def remove_dead_lines(ctx: Context) -> None:
+    """Assignments of index tensors and masks go when nothing mentions them any more."""
+    mentions = {s: _mentioned(ctx, s) for s in statements_in_order(ctx.function.node.body)}
+    alive = dict(ctx.removable)
+    while True:
+        count = Counter(name for names in mentions.values() for name in names)
+        gone = [
+            s for s, names in alive.items() if all(count[n] == (n in mentions[s]) for n in names)
+        ]
+        if not gone:
+            return
+        for statement in gone:
+            del alive[statement], mentions[statement]
+            ctx.changes[statement] = Change(lines=[])
+
+
+def _mentioned(ctx: Context, statement: ast.stmt) -> set[str]:
+    """Names that a statement reads in its new form."""
+    change = ctx.changes.get(statement)
+    if change is None:
+        return _own_names(statement)
+    names = identifiers("\n".join([*change.before, *(change.lines or ()), change.header or ""]))
+    if "_" not in _own_names(statement):  # the counter of a loop that makes tiles
+        names -= {"_"}
+    if change.lines is None and change.header is None:
+        names |= _own_names(statement)
+    return names
+
+
+def _own_names(statement: ast.stmt) -> set[str]:
+    """Names read by a statement itself, not by statements inside it."""
+    found, queue = set[str](), list[ast.AST](children(statement))
+    while queue:
+        node = queue.pop()
+        if isinstance(node, ast.stmt | ast.ExceptHandler):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        queue += children(node)
+    return found
+
+
+# -- addresses
+
+
+def remove_address_lines(ctx: Context) -> None:
+    """Variables that were read for `base_addr=` only go with all that computes them."""
+    statements = list(statements_in_order(ctx.function.node.body))
+    gone = ctx.addresses - set(ctx.function.parameters)
+    while gone and (needed := _needed(ctx, statements, gone)):
+        gone -= needed
+    for statement in (s for s in statements if gone and _target(s) in gone):
+        ctx.changes[statement] = Change(lines=[])
+        message = f"`{_target(statement)}` counts addresses, which are not used"
+        gone_here = ctx.finding(Reason.DIRECT_ALLOCATION, statement, message, Safety.SAFE)
+        lines = gone_here.region.line, gone_here.region.end_line
+        ctx.findings = [f for f in ctx.findings if (f.region.line, f.region.end_line) != lines]
+        ctx.findings.append(replace(gone_here, applied=True))
+
+
+def _needed(ctx: Context, statements: list[ast.stmt], names: set[str]) -> set[str]:
+    """Names that other statements than their host assignments bind or read."""
+    found: set[str] = set()
+    for statement in statements:
+        if _target(statement) not in names or _is_device_code(ctx, statement):
+            found |= names & (_bound(statement) | _mentioned(ctx, statement))
+    return found
+
+
+def _target(statement: ast.stmt) -> str | None:
+    """The one name that a statement assigns a number to."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target: ast.expr = statement.targets[0]
+    elif isinstance(statement, ast.AugAssign):
+        target = statement.target
+    else:
+        return None
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    nodes = [statement.target] if isinstance(statement, ast.For) else []
+    if isinstance(statement, ast.Assign):
+        nodes = statement.targets
+    return {n.id for node in nodes for n in walk(node) if isinstance(n, ast.Name)}
+
+
+def _is_device_code(ctx: Context, statement: ast.AST) -> bool:
+    """Whether it calls what may run on the device, itself or by way of functions of the file."""
+    queue, reached = walk(statement), set[str]()
+    for node in queue:
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            canonical = ctx.index.canonical(node.func) or ""
+            if canonical.startswith(("nl.", "nisa.")):
+                return True
+            callee = ctx.index.functions.get(name)
+            if callee is not None and name not in reached:
+                reached.add(name)
+                queue += walk(callee.node)
+    return False
 
 
 @dataclass(slots=True)
@@ -168,9 +270,9 @@ def _note_calls(ctx: Context, tensor: Tensor, passed: list[Tensor]) -> None:
     """What every call in the file hands over is seen, as a run would show it."""
     ctx.witness = "the calls in this file"
     for axis, size in enumerate(tensor.shape or ()):
-        given = [t.shape[axis].value for t in passed if t.shape is not None]
+        given = [_given(t, axis) for t in passed]
         atom = size.poly.single_atom
-        if atom is not None and len(given) == len(passed) and None not in given:
+        if atom is not None and None not in given:
             ctx.sizes[atom] = {n: (g,) for n, g in enumerate(given) if g is not None}
     dtypes = [t.storage.dtype for t in passed]
     if all(d is not None and d.is_known for d in dtypes):
@@ -178,23 +280,27 @@ def _note_calls(ctx: Context, tensor: Tensor, passed: list[Tensor]) -> None:
         ctx.seen_dtypes[key] = {n: d.key for n, d in enumerate(dtypes) if d is not None}
 
 
+def _given(tensor: Tensor, axis: int) -> int | None:
+    """A size, if it is a known number."""
+    return tensor.shape[axis].value if tensor.shape is not None else None
+
+
 def _passed_blocks(
     ctx: Context, value: Parameter, tensors: list[Tensor], buffer: str | None
 ) -> Value:
     """A tensor with block dimensions: the caller made a list of tiles of it, or folded them."""
-    shapes = [t.shape for t in tensors]
-    rank = len(shapes[0] or ())
+    rank = len(tensors[0].shape or ())
     if buffer is None or any(t.dims is not None for t in tensors):
         return value
-    if any(s is None or len(s) != rank for s in shapes):
+    if any(t.shape is None or len(t.shape) != rank for t in tensors):
         return value
     first = tensors[0].storage
     sizes = []
     for axis in range(rank):
-        here = [s[axis] for s in shapes if s is not None]
-        constant = here[0] if all(h.value == here[0].value for h in here) else None
-        known = constant is not None and constant.value is not None
-        sizes.append(here[0] if known else _size(value, axis, first.blocks, first.folded))
+        numbers = {_given(t, axis) for t in tensors}
+        number = numbers.pop() if len(numbers) == 1 else None
+        here = tensors[0].shape[axis] if tensors[0].shape and number is not None else None
+        sizes.append(here or _size(value, axis, first.blocks, first.folded))
     shape = tuple(sizes)
     mentions = frozenset({(value.name, value.version)})
     storage = Storage(

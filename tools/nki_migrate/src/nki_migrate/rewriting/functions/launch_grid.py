@@ -8,7 +8,7 @@ variable is replaced by its definition, an argument by the parameter it is passe
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from nki_migrate.facts.symbols import Poly
@@ -52,10 +52,10 @@ def plan_grid(index: FileIndex, function: Function, launches: Launches) -> GridP
     """
     if not uses_grid(index, function):
         return None
-    own = tuple(x for x in launches if x[0].source.path == index.source.path)
-    deciding = own if any(x.grid for _, x in own) else launches
-    gridded = tuple((where, x) for where, x in deciding if x.grid)
-    if not gridded or all(is_core_count(x) for _, x in gridded):
+    own = [x for x in launches if x[0].source.path == index.source.path]
+    deciding = own if _with_grid(own) else launches
+    gridded = _with_grid(deciding)
+    if all(is_core_count(x) for _, x in gridded):
         return None
     found = {_extents(where, function, x) for where, x in gridded}
     if len(found) > 1 or len(gridded) < len(deciding):
@@ -63,8 +63,12 @@ def plan_grid(index: FileIndex, function: Function, launches: Launches) -> GridP
         raise Cannot(Reason.LAUNCH_GRID, "the launches in view differ in their grids", call)
     extents = found.pop()
     variables = _loop_names(index, function, len(extents))
-    agreeing = tuple(x for where, x in launches if x.grid and _says(where, function, x) == extents)
+    agreeing = tuple(x for w, x in _with_grid(launches) if _says(w, function, x) == extents)
     return GridPlan(extents, _loops(index, function, extents, variables), variables, agreeing)
+
+
+def _with_grid(launches: Iterable[tuple[FileIndex, Launch]]) -> list[tuple[FileIndex, Launch]]:
+    return [(where, x) for where, x in launches if x.grid]
 
 
 def _says(index: FileIndex, function: Function, launch: Launch) -> tuple[str, ...] | None:
@@ -168,10 +172,8 @@ class _InKernelWords(ast.NodeTransformer):
             return ast.BinOp(one, ast.Mult(), other)
         if name == "nl.nc" and len(node.args) == 1:
             return self._expression(node.args[0])
-        if isinstance(node.func, ast.Name) and node.func.id in {"min", "max", "len", "int"}:
-            node.args = [self._expression(a) for a in node.args]
-            return node
-        if name == "math.ceil":
+        own = node.func.id if isinstance(node.func, ast.Name) else None
+        if own in {"min", "max", "len", "int"} or name == "math.ceil":
             node.args = [self._expression(a) for a in node.args]
             return node
         raise self.foreign(node)
@@ -231,19 +233,28 @@ def _is_made_in(host: ast.AST, name: str) -> bool:
 def _only_assignment(scope: ast.AST, name: str) -> tuple[ast.expr, int] | None:
     """What is assigned to the name, if that is all that ever makes it in the scope; its line."""
     nodes = list(_own_nodes(scope))
-    made = sum(isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
-               for n in nodes)  # fmt: skip
-    if made != 1 or any(isinstance(n, ast.arg) and n.arg == name for n in nodes):
+    bound = [n for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+    if sum(n.id == name for n in bound) != 1:
+        return None
+    if any(isinstance(n, ast.arg) and n.arg == name for n in nodes):
         return None
     for node in nodes:
-        if not isinstance(node, ast.Assign):
-            continue
-        for target in node.targets:
-            if isinstance(target, ast.Name) and target.id == name:
-                return node.value, node.lineno
-            if isinstance(target, ast.Tuple):
-                for value in _unpacked(target, node.value, name):
-                    return value, node.lineno
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            value = _assigned(target, node.value, name)  # type: ignore[attr-defined]
+            if value is not None:
+                return value, node.lineno  # type: ignore[attr-defined]
+    return None
+
+
+def _assigned(target: ast.expr, value: ast.expr, name: str) -> ast.expr | None:
+    """What the name gets; `a, b = x.shape` defines a as `x.shape[0]`."""
+    if isinstance(target, ast.Name):
+        return value if target.id == name else None
+    for position, element in enumerate(target.elts if isinstance(target, ast.Tuple) else ()):
+        if isinstance(element, ast.Name) and element.id == name:
+            if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):  # type: ignore[attr-defined]
+                return value.elts[position]
+            return ast.Subscript(value, ast.Constant(position), ast.Load())
     return None
 
 
@@ -255,16 +266,6 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     for statement in scope.body:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield from walk(statement)
-
-
-def _unpacked(target: ast.Tuple, value: ast.expr, name: str) -> list[ast.expr]:
-    """`a, b = x.shape` defines a as `x.shape[0]`."""
-    for position, element in enumerate(target.elts):
-        if isinstance(element, ast.Name) and element.id == name:
-            if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
-                return [value.elts[position]]
-            return [ast.Subscript(value, ast.Constant(position), ast.Load())]
-    return []
 
 
 # -- the loops

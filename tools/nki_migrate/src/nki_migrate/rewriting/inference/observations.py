@@ -21,8 +21,7 @@ from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Unknown, V
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import text_of
-from nki_migrate.rewriting.views.tensors import as_tensor
-from nki_migrate.rewriting.views.view_text import home, own_dtype
+from nki_migrate.rewriting.views.view_text import as_tensor, home, own_dtype
 
 _NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[[\w., :+*/%-]*\])*")  # no call
 _FLOATS = ("bfloat16", "float16", "float32")
@@ -97,28 +96,29 @@ def is_seen_float(ctx: Context, atom: str | None) -> bool | None:
 
 
 def _tensor(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Value:
-    if isinstance(value, Tensor):
-        if value.dims is None or value.shape is not None:
-            return _filled(ctx, value, seen)
-        return _element(ctx, node, seen) or value
     if isinstance(value, Parameter):
-        if _has_rank(seen) and seen.rank is not None:
-            ctx.before.ranks[value.name] = seen.rank  # what subscripts told was a lower bound
-        tensor = as_tensor(ctx, value)
-        assert tensor is not None
-        if _has_rank(seen) and not tensor.storage.basis:
-            tensor.storage.basis = _say(ctx, f"`{value.name}` has {seen.rank} dimensions", seen)
-        filled = _filled(ctx, tensor, seen)
-        for name, bound in list(ctx.scope.values.items()):
-            if bound is tensor:
-                ctx.scope.values[name] = filled
-        return filled
+        return _parameter(ctx, value, seen)
+    if isinstance(value, Tensor) and (value.dims is None or value.shape is not None):
+        return _filled(ctx, value, seen)
     return _element(ctx, node, seen) or value
+
+
+def _parameter(ctx: Context, value: Parameter, seen: Observation) -> Tensor:
+    if _has_rank(seen) and seen.rank is not None:
+        ctx.before.ranks[value.name] = seen.rank  # what subscripts told was a lower bound
+    tensor = as_tensor(ctx, value)
+    assert tensor is not None
+    if _has_rank(seen) and not tensor.storage.basis:
+        tensor.storage.basis = _say(ctx, f"`{value.name}` has {seen.rank} dimensions", seen)
+    filled = _filled(ctx, tensor, seen)
+    for name, bound in list(ctx.scope.values.items()):
+        if bound is tensor:
+            ctx.scope.values[name] = filled
+    return filled
 
 
 def _element(ctx: Context, node: ast.expr, seen: Observation) -> Tensor | None:
     """A tile in a list, a tuple or an object: `tiles[i]`, `state.tile`."""
-
     text = text_of(ctx, node)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         base = ctx.seen_at(node.value)

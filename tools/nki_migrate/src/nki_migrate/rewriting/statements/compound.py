@@ -14,9 +14,13 @@ from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.destinations.psum_accumulation import runs_at_all
 from nki_migrate.rewriting.expressions.deferred_code import stays_inside
 from nki_migrate.rewriting.plan.changes import Change
-from nki_migrate.rewriting.statements.conditional_tiles import test_presence
 from nki_migrate.rewriting.statements.conversion import attempt, bind_anything, bind_unknown
-from nki_migrate.rewriting.statements.scope_merging import enter_loop, join_branches, leave_loop
+from nki_migrate.rewriting.statements.scope_merging import (
+    enter_loop,
+    join_branches,
+    leave_loop,
+    test_presence,
+)
 
 _RANGES = {"nl.affine_range", "nl.sequential_range", "nl.static_range"}
 
@@ -53,16 +57,13 @@ def _for(ctx: Context, statement: ast.For) -> None:
         return False
 
     attempt(ctx, statement, enter)
-    loop = ctx.site(statement)
     carried = enter_loop(ctx, statement)
-    outer, ctx.loops = ctx.loops, (*ctx.loops, loop)
-    with ctx.counting_block():
+    with ctx.inside(statement):
         if isinstance(statement.target, ast.Name):
             _bind_loop_variable(ctx, statement.target.id, bounds[0])
         else:
             bind_unknown(ctx, statement.target)
         ctx.rewrite_body(statement.body)
-    ctx.loops = outer
     leave_loop(ctx, statement, carried)
     ctx.rewrite_body(statement.orelse)
 
@@ -76,18 +77,21 @@ def _reject_device_bounds(ctx: Context, node: ast.expr) -> None:
 
 
 def _range_bounds(ctx: Context, node: ast.expr) -> tuple[Sym, Sym] | None:
+    """Start and stop of a loop that counts in compile-time numbers."""
     if not isinstance(node, ast.Call):
         return None
-    name = ctx.index.canonical(node.func)
-    is_range = isinstance(node.func, ast.Name) and node.func.id == "range"
-    is_range = is_range and not is_shadowed(ctx.index, node, "range")
     numbers = [as_number(ctx, ctx.value_of(a)) for a in node.args]
-    if not (name in _RANGES or is_range) or not numbers or any(n is None for n in numbers):
+    bounds = [n for n in numbers if n is not None]
+    if not _is_range(ctx, node) or not bounds or len(bounds) < len(numbers):
         return None
-    start = numbers[0] if len(numbers) > 1 else Sym.number(0)
-    stop = numbers[1] if len(numbers) > 1 else numbers[0]
-    assert start is not None and stop is not None
-    return start, stop
+    return (bounds[0], bounds[1]) if len(bounds) > 1 else (Sym.number(0), bounds[0])
+
+
+def _is_range(ctx: Context, node: ast.Call) -> bool:
+    if ctx.index.canonical(node.func) in _RANGES:
+        return True
+    is_builtin = isinstance(node.func, ast.Name) and node.func.id == "range"
+    return is_builtin and not is_shadowed(ctx.index, node, "range")
 
 
 def _bind_loop_variable(ctx: Context, name: str, bounds: tuple[Sym, Sym] | None) -> None:
@@ -111,10 +115,8 @@ def _while(ctx: Context, statement: ast.While) -> None:
         return False
 
     attempt(ctx, statement, enter)
-    outer, ctx.loops = ctx.loops, (*ctx.loops, ctx.site(statement))
-    with ctx.counting_block():
+    with ctx.inside(statement):
         ctx.rewrite_body(statement.body)
-    ctx.loops = outer
     leave_loop(ctx, statement, carried)
     ctx.rewrite_body(statement.orelse)
 
@@ -212,27 +214,20 @@ def _stored(statement: ast.stmt) -> set[str]:
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def _skip(ctx: Context, statement: ast.stmt) -> None:
-    bind_unknown(ctx, statement)
-
-
 def _nested(ctx: Context, statement: ast.FunctionDef) -> None:
     """A function inside a kernel sees the kernel's variables."""
-    outer, loops = ctx.scope.copy(), ctx.loops
-    ctx.loops = (*ctx.loops, ctx.site(statement))
+    outer = ctx.scope.copy()
     ctx.functions.add(ctx.site(statement))
     calls = ctx.before.arguments.get(statement.name, ())
-    for position, parameter in enumerate(statement.args.args):
-        bind_anything(ctx, parameter.arg)
+    for position, name in enumerate(a.arg for a in statement.args.args):
+        bind_anything(ctx, name)
         passed = [c[position] for c in calls if position < len(c)]
         if passed and all(isinstance(v, Sym) for v in passed):
-            ctx.scope.values[parameter.arg] = ctx.named(
-                parameter.arg, Poly.atom(ctx.atom(parameter.arg))
-            )
-    with ctx.counting_block():
+            ctx.scope.values[name] = ctx.named(name, Poly.atom(ctx.atom(name)))
+    with ctx.inside(statement):
         ctx.rewrite_body(statement.body)
     outer.clock = ctx.scope.clock
-    ctx.scope, ctx.loops = outer, loops
+    ctx.scope = outer
 
 
 COMPOUND: dict[type[ast.stmt], Callable[..., None]] = {
@@ -241,7 +236,7 @@ COMPOUND: dict[type[ast.stmt], Callable[..., None]] = {
     ast.If: _if,
     ast.With: _with,
     ast.FunctionDef: _nested,
-    ast.ClassDef: _skip,
+    ast.ClassDef: bind_unknown,
     ast.Try: _try,
     ast.TryStar: _try,
     ast.Match: _match,

@@ -8,13 +8,80 @@ nothing else (trap T3); if not, nothing is known of it.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
-from nki_migrate.facts.values import Grid, Index, Mask, Storage, Sym, Tensor, Value
+from nki_migrate.facts.values import Grid, Index, Mask, Parameter, Storage, Sym, Tensor, Value
 from nki_migrate.index import walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Reason, Unsupported
 from nki_migrate.rewriting.context.scope import Scope
+from nki_migrate.rewriting.context.source_text import text_of
+from nki_migrate.rewriting.destinations.destination import same_sizes
 from nki_migrate.rewriting.statements.conversion import bind_anything
+
+
+def test_presence(ctx: Context, test: ast.expr) -> None:
+    """`if x` where x is a tensor or None → `if x is not None`."""
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    node = test.operand if negated else test  # type: ignore[union-attr]
+    if isinstance(node, ast.Name) and _is_optional_tensor(ctx, node.id):
+        text = f"{node.id} is {'' if negated else 'not '}None"
+        ctx.report(Reason.PYTHON_STATE, test, f"a tensor has no truth value: `{text}`")
+        ctx.rewrites[test] = text
+
+
+def _is_optional_tensor(ctx: Context, name: str) -> bool:
+    value = ctx.scope.values.get(name)
+    if isinstance(value, Tensor):
+        is_own = value.dims is None and value.storage.mentions is not None
+        is_tensor = is_own and value.storage.name == name
+    else:
+        is_own = isinstance(value, Parameter) and value.name == name
+        is_tensor = is_own and name in ctx.before.tensors
+    if not is_tensor:
+        return False
+    arguments = ctx.function.node.args
+    places = [*arguments.posonlyargs, *arguments.args]
+    pairs = [
+        *zip(reversed(places), reversed(arguments.defaults), strict=False),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return any(a.arg == name and isinstance(d, ast.Constant) and d.value is None for a, d in pairs)
+
+
+def assign_chosen(
+    ctx: Context, value: ast.IfExp, name: str, assign: Callable[[ast.expr], bool]
+) -> bool:
+    """`name = A if c else B` where an arm makes a tile: an `if` statement with two assignments.
+
+    `assign` rewrites one of them, and says whether what it emitted is all of it.
+    """
+    ctx.report(Reason.PYTHON_STATE, value, "a tile chosen by a condition is made in an `if`")
+    ctx.value_of(value.test)
+    test_presence(ctx, value.test)
+    test, outer = text_of(ctx, value.test), ctx.out
+    before = ctx.scope.copy()
+    arms: list[list[str]] = []
+    scopes = []
+    for arm in (value.body, value.orelse):
+        ctx.out = []
+        with ctx.counting_block():
+            if not assign(arm):
+                ctx.emit(f"{name} = {text_of(ctx, arm)}")
+        arms.append(ctx.out)
+        scopes.append(ctx.scope)
+        clock = ctx.scope.clock
+        ctx.scope = before.copy()
+        ctx.scope.clock = clock
+    ctx.out = outer
+    for head, lines in zip((f"if {test}:", "else:"), arms, strict=True):
+        ctx.emit(head)
+        for line in lines:
+            ctx.emit(line, 1)
+    then, ctx.scope = scopes
+    join_branches(ctx, then, ctx.scope)
+    return True
+
 
 _REMOVED = Index | Grid | Mask  # values that have no counterpart in the new text
 
@@ -112,7 +179,6 @@ def _merge(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
 
 
 def _forget(ctx: Context, name: str, old: Value) -> None:
-
     bind_anything(ctx, name)
     if isinstance(old, _REMOVED):
         ctx.scope.values[name] = Unsupported(
@@ -133,22 +199,22 @@ def _alike(ctx: Context, a: Tensor, b: Tensor) -> bool:
         and _is_whole(b)
         and one.buffer is not None
         and one.buffer == other.buffer
-        and one.dtype is not None
-        and other.dtype is not None
-        and one.dtype.key == other.dtype.key
+        and _same_dtypes(one, other)
         and _same_shapes(ctx, a, b)
         and one.valid.keys() == other.valid.keys()
         and all(one.valid[k].poly == other.valid[k].poly for k in one.valid)
     )
 
 
+def _same_dtypes(a: Storage, b: Storage) -> bool:
+    return a.dtype is not None and b.dtype is not None and a.dtype.key == b.dtype.key
+
+
 def _same_shapes(ctx: Context, a: Tensor, b: Tensor) -> bool:
     if a.shape is None or b.shape is None:
         like = a.storage.like
         return a.shape is b.shape and like is not None and like == b.storage.like
-    return len(a.shape) == len(b.shape) and all(
-        ctx.facts.same(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)
-    )
+    return same_sizes(ctx, a.shape, b.shape)
 
 
 def _same(a: Value | None, b: Value | None) -> bool:

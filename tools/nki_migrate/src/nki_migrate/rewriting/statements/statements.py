@@ -1,12 +1,12 @@
 """Statements: what each kind becomes, and the walk over a function body.
 
-How a statement converts as a whole or not at all is told in attempts.py.
+How a statement converts as a whole or not at all is told in conversion.py.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from neuroncore.findings import Safety, Severity
 from nki_migrate.facts.values import (
@@ -29,20 +29,23 @@ from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.destinations.destination import finish
-from nki_migrate.rewriting.expressions.results import is_device_call, makes_tile, value_into
+from nki_migrate.rewriting.expressions.compile_time_calls import (
+    is_device_call,
+    makes_tile,
+    value_into,
+)
 from nki_migrate.rewriting.operations.calls import hand_over
 from nki_migrate.rewriting.statements.assertions import learn_annotated_shape, learn_assertion
 from nki_migrate.rewriting.statements.compound import COMPOUND
-from nki_migrate.rewriting.statements.conditional_tiles import assign_chosen
 from nki_migrate.rewriting.statements.conversion import attempt, bind_anything, bind_unknown
+from nki_migrate.rewriting.statements.scope_merging import assign_chosen
 from nki_migrate.rewriting.statements.tile_assignment import (
     accumulate_into,
     accumulate_into_name,
     assign_subscript,
 )
 from nki_migrate.rewriting.views.subscripts import access
-from nki_migrate.rewriting.views.tensors import as_tensor, dimension
-from nki_migrate.rewriting.views.view_text import spell
+from nki_migrate.rewriting.views.view_text import as_tensor, dimension, spell
 
 
 def walk_body(ctx: Context, body: list[ast.stmt]) -> None:
@@ -53,7 +56,6 @@ def walk_body(ctx: Context, body: list[ast.stmt]) -> None:
 
 
 def _one(ctx: Context, statement: ast.stmt) -> None:
-
     rewrite = COMPOUND.get(type(statement))
     if rewrite is not None:
         rewrite(ctx, statement)
@@ -175,13 +177,9 @@ _INDEX_RULES: dict[type[Value], Reason] = {
 def _assign_tuple(
     ctx: Context, statement: ast.stmt, target: ast.Tuple | ast.List, value: ast.expr
 ) -> bool:
-    names = [t.id if isinstance(t, ast.Name) else None for t in target.elts]
     if isinstance(value, ast.Tuple) and any(is_device_call(ctx, v) for v in value.elts):
-        ctx.report(
-            Reason.COMPOUND_TARGET,
-            statement,
-            "several tiles in one assignment are one statement each",
-        )
+        text = "several tiles in one assignment are one statement each"
+        ctx.report(Reason.COMPOUND_TARGET, statement, text)
         if _reads_its_targets(target, value):
             return _assign_at_once(ctx, target, value)
         for t, v in zip(target.elts, value.elts, strict=True):
@@ -190,38 +188,38 @@ def _assign_tuple(
         return True
     found = ctx.value_of(value)
     hand_over(ctx, value, found)
-    if isinstance(found, ShapeOf):
-        ctx.seen.ranks[found.text] = len(names)
-        found = Seq(tuple(dimension(ctx, found.text, i) for i in range(len(names))), found.text)
-    items: tuple[Value, ...] = (Unknown(),) * len(names)
-    if isinstance(found, Seq) and len(found.items) == len(names):
-        items = found.items
-    elif isinstance(found, Grid) and len(found.axes) == len(names):
-        items = found.axes
-        ctx.report(
-            Reason.INDEX_GRID,
-            statement,
-            "index tensors of `nl.mgrid` become slices where they are used",
-        )
-    elif isinstance(found, Seq | Grid):
-        raise Cannot(
-            Reason.COMPOUND_TARGET,
-            "the two sides of an assignment have different lengths",
-            statement,
-        )
-    for name, item, t in zip(names, items, target.elts, strict=True):
-        if name is not None:
-            _bind(ctx, name, item, None)
-        else:
-            bind_unknown(ctx, t)
+    items = _unpacked(ctx, statement, found, len(target.elts))
+    for t, item in zip(target.elts, items, strict=True):
+        _bind_target(ctx, t, item)
+    names = {t.id for t in target.elts if isinstance(t, ast.Name)}
     if isinstance(found, Grid):
-        ctx.removable[statement] = {n for n in names if n}
-    elif isinstance(value, ast.Tuple) and all(isinstance(i, Index) for i in items) and all(names):
-        ctx.report(
-            Reason.INDEX_TENSOR, statement, "index tensors become slices where they are used"
-        )
-        ctx.removable[statement] = {n for n in names if n}
+        ctx.removable[statement] = names
+    elif _is_index_tuple(value, items) and all(isinstance(t, ast.Name) for t in target.elts):
+        text = "index tensors become slices where they are used"
+        ctx.report(Reason.INDEX_TENSOR, statement, text)
+        ctx.removable[statement] = names
     return False
+
+
+def _is_index_tuple(value: ast.expr, items: Sequence[Value]) -> bool:
+    return isinstance(value, ast.Tuple) and all(isinstance(i, Index) for i in items)
+
+
+def _unpacked(ctx: Context, statement: ast.stmt, found: Value, count: int) -> Sequence[Value]:
+    """The values of the targets; nothing is known of what is not a sequence."""
+    if isinstance(found, ShapeOf):
+        ctx.seen.ranks[found.text] = count
+        return [dimension(ctx, found.text, i) for i in range(count)]
+    if not isinstance(found, Seq | Grid):
+        return [Unknown()] * count
+    items = found.items if isinstance(found, Seq) else found.axes
+    if len(items) != count:
+        text = "the two sides of an assignment have different lengths"
+        raise Cannot(Reason.COMPOUND_TARGET, text, statement)
+    if isinstance(found, Grid):
+        text = "index tensors of `nl.mgrid` become slices where they are used"
+        ctx.report(Reason.INDEX_GRID, statement, text)
+    return items
 
 
 def _reads_its_targets(target: ast.Tuple | ast.List, value: ast.Tuple) -> bool:

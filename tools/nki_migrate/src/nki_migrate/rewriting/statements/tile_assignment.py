@@ -22,12 +22,12 @@ from nki_migrate.rewriting.destinations.destination import (
     temporary,
 )
 from nki_migrate.rewriting.destinations.psum_accumulation import is_sum, is_zero
-from nki_migrate.rewriting.expressions.results import value_into
+from nki_migrate.rewriting.expressions.compile_time_calls import value_into
 from nki_migrate.rewriting.inference.promotion import float32
 from nki_migrate.rewriting.operations.calls import hand_over
 from nki_migrate.rewriting.operations.operators import OPERATORS, binary, copied
 from nki_migrate.rewriting.views.subscripts import access
-from nki_migrate.rewriting.views.tensors import as_tensor
+from nki_migrate.rewriting.views.view_text import as_tensor
 
 
 def assign_to_view(ctx: Context, statement: ast.stmt, view: Tensor, value: ast.expr) -> None:
@@ -169,10 +169,8 @@ def over_large_grid(ctx: Context, statement: ast.stmt, view: Tensor) -> Iterator
         _bind_counter(ctx, name, _extent(indices, axis))
     for name, index in indices.items():
         ctx.scope.values[name] = _fixed(ctx, index, dict(zip(axes, counters, strict=True)))
-    outer, ctx.loops = ctx.loops, (*ctx.loops, ctx.site(statement))
-    with ctx.counting_block():
+    with ctx.inside(statement):
         yield
-    ctx.loops = outer
     lines = ctx.out[before:]
     del ctx.out[before:]
     for depth, (name, axis) in enumerate(zip(counters, axes, strict=True)):

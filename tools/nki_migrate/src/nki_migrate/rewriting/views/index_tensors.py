@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
@@ -33,60 +33,67 @@ _LEVELS: dict[type[ast.operator], int] = {
 }
 
 
-def number_arithmetic(ctx: Context, node: ast.BinOp, a: Sym, b: Sym) -> Value:
+def number_arithmetic(ctx: Context, node: ast.BinOp, a: Sym, b: Sym) -> Sym:
+    """A number calculated at compile time, in the words of the source."""
     text, level = text_of(ctx, node), _LEVELS.get(type(node.op), 0)
-    names = a.names | b.names
-
-    def made(poly: Poly, *, is_float: bool = False) -> Sym:
-        if poly.constant is not None and not is_float and "\n" in text:
+    is_float = a.is_float or b.is_float or isinstance(node.op, ast.Div)
+    if is_float:
+        poly = Poly.atom(f"float {a.poly}{type(node.op).__name__}{b.poly}")
+    else:
+        poly = _calculated(ctx, node.op, a, b)
+        if poly.constant is not None and "\n" in text:
             return Sym.number(poly.constant)
-        return Sym(poly, " ".join(text.split()), level, is_float, names)
+    return Sym(poly, " ".join(text.split()), level, is_float, a.names | b.names)
 
-    if a.is_float or b.is_float or isinstance(node.op, ast.Div):
-        return made(Poly.atom(f"float {a.poly}{type(node.op).__name__}{b.poly}"), is_float=True)
-    match node.op:
+
+def _calculated(ctx: Context, op: ast.operator, a: Sym, b: Sym) -> Poly:
+    match op:
         case ast.Add():
-            return made(a.poly + b.poly)
+            return a.poly + b.poly
         case ast.Sub():
-            return made(a.poly - b.poly)
+            return a.poly - b.poly
         case ast.Mult():
-            return made(a.poly * b.poly)
+            return a.poly * b.poly
         case ast.FloorDiv():
-            return made(ctx.facts.quotient(a.poly, b.poly))
+            return ctx.facts.quotient(a.poly, b.poly)
         case ast.Mod() if b.value and ctx.facts.divides(b.value, a.poly):
-            return made(Poly.number(0))
+            return Poly.number(0)
         case ast.Mod() if a.value is not None and b.value:
-            return made(Poly.number(a.value % b.value))
+            return Poly.number(a.value % b.value)
         case ast.Pow() if a.value is not None and b.value is not None and 0 <= b.value < 32:
-            return made(Poly.number(a.value**b.value))
-    return made(Poly.atom(f"({a.poly}){type(node.op).__name__}({b.poly})"))
+            return Poly.number(a.value**b.value)
+    return Poly.atom(f"({a.poly}){type(op).__name__}({b.poly})")
 
 
 def index_arithmetic(ctx: Context, node: ast.BinOp, left: Value, right: Value) -> Value:
+    """An operation of index tensors and numbers; Unsupported if that is not affine."""
     text = ctx.index.source.segment(node)
     if isinstance(node.op, ast.FloorDiv | ast.Mod):
         return Unsupported(f"`{text}` divides an index tensor", Reason.REPEATED_AXIS)
-    if isinstance(left, Index) and isinstance(right, Index) and isinstance(node.op, ast.Add):
-        return _sum_of_indices(ctx, left, right, text)
-    if isinstance(left, Index) and isinstance(right, Index) and isinstance(node.op, ast.Sub):
-        return _difference(ctx, left, right, text)
+    if isinstance(left, Index) and isinstance(right, Index):
+        if isinstance(node.op, ast.Add):
+            return _sum_of_indices(ctx, left, right, text)
+        if isinstance(node.op, ast.Sub):
+            return _difference(ctx, left, right, text)
     index, other = (left, right) if isinstance(left, Index) else (right, left)
     number = as_number(ctx, other)
-    if not isinstance(index, Index) or number is None:
-        return Unsupported(f"`{text}` is not affine in the index tensor", Reason.INDEX_TENSOR)
-    match node.op:
-        case ast.Add():
-            offset = number + index.offset if index is right else index.offset + number
-            return Index(index.extents, index.terms, offset)
-        case ast.Sub() if index is left:
-            return Index(index.extents, index.terms, index.offset - number)
-        case ast.Sub():
-            terms = tuple((a, c * Sym.number(-1)) for a, c in index.terms)
-            return Index(index.extents, terms, number - index.offset)
-        case ast.Mult():
-            terms = tuple((a, c * number) for a, c in index.terms)
-            return Index(index.extents, terms, index.offset * number)
+    if isinstance(index, Index) and number is not None:
+        match node.op:
+            case ast.Add():
+                offset = index.offset + number if index is left else number + index.offset
+                return replace(index, offset=offset)
+            case ast.Sub() if index is left:
+                return replace(index, offset=index.offset - number)
+            case ast.Sub():
+                return replace(_scaled(index, Sym.number(-1)), offset=number - index.offset)
+            case ast.Mult():
+                return replace(_scaled(index, number), offset=index.offset * number)
     return Unsupported(f"`{text}` is not affine in the index tensor", Reason.INDEX_TENSOR)
+
+
+def _scaled(index: Index, factor: Sym) -> Index:
+    """The terms times a number."""
+    return replace(index, terms=tuple((a, c * factor) for a, c in index.terms))
 
 
 def relation_of(
@@ -105,11 +112,9 @@ def relation_of(
 
 def _difference(ctx: Context, a: Index, b: Index, text: str) -> Value:
     """i - j with the extents of both."""
-    terms = tuple((axis, c * Sym.number(-1)) for axis, c in b.terms)
-    both = _sum_of_indices(ctx, a, Index(b.extents, terms, Sym.number(0)), text)
-    if not isinstance(both, Index):
-        return both
-    return Index(both.extents, both.terms, a.offset - b.offset)
+    negative = replace(_scaled(b, Sym.number(-1)), offset=Sym.number(0))
+    both = _sum_of_indices(ctx, a, negative, text)
+    return replace(both, offset=a.offset - b.offset) if isinstance(both, Index) else both
 
 
 def _as_index(ctx: Context, value: Value, rank: int) -> Index | None:

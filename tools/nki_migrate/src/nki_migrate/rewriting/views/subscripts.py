@@ -15,7 +15,6 @@ from nki_migrate.facts.values import (
     Dim,
     Grid,
     Index,
-    Ref,
     Storage,
     Sym,
     Tensor,
@@ -24,62 +23,61 @@ from nki_migrate.facts.values import (
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_number, text_of
-from nki_migrate.rewriting.views.tensors import view_of
-from nki_migrate.rewriting.views.view_text import Gather, own_dtype
+from nki_migrate.rewriting.views.index_tensors import shared_extent
+from nki_migrate.rewriting.views.view_text import Gather, own_dtype, view_of
 
+_Indices = list[Value | ast.Slice]
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
-
-
-# -- reading a subscript
 
 
 def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
     """The view that `base[...]` is."""
-
     if base.dims is not None and isinstance(node.value, ast.Subscript):
         ctx.report(Reason.NESTED_SUBSCRIPT, node, "nested subscripts become one")
-    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-    values: list[Value | ast.Slice]
-    values = [p if isinstance(p, ast.Slice) else ctx.value_of(p) for p in parts]
-    if len(values) == 1 and isinstance(grid := values[0], Grid):  # `x[nl.mgrid[0:4, 0:8]]`
-        ctx.report(Reason.INDEX_GRID, node, "a grid of index tensors becomes slices")
-        values = list(grid.axes)
-    if any(isinstance(v, Const) and v.value is Ellipsis for v in values):
-        spread = _without_ellipsis(base, values, node)
-        if spread is None:
-            return replace(base, written=base.written)
-        values = spread
+    values = _indices(ctx, base, node)
+    if values is None:
+        return replace(base, written=base.written)
     _note_rank(ctx, base, values)
     if base.shape is not None and len(values) > len(base.shape):
-        rank = len(base.shape)
-        raise Cannot(
-            Reason.UNKNOWN_RANK, f"{len(values)} indices for a tensor of rank {rank}", node
-        )
+        text = f"{len(values)} indices for a tensor of rank {len(base.shape)}"
+        raise Cannot(Reason.UNKNOWN_RANK, text, node)
     if base.storage.gather is not None:
         raise Cannot(Reason.GATHER, "part of an access whose rows a tile picks", node)
-    if (picked := gathered(ctx, base, values, node)) is not None:
+    if (picked := _gathered(ctx, base, values, node)) is not None:
         return picked
     if any(isinstance(v, Index) for v in values):
         return _advanced(ctx, base, values, node)
+    is_plain = base.dims is None and not base.storage.blocks
     try:
         result = _basic(ctx, base, values, node)
     except Cannot as problem:
-        if (
-            base.dims is not None
-            or base.storage.blocks
-            or problem.cause not in {Reason.UNKNOWN_RANK, Reason.SCALED_INDEX}
-        ):
+        if not is_plain or problem.cause not in {Reason.UNKNOWN_RANK, Reason.SCALED_INDEX}:
             raise
-        result = Tensor(
-            base.storage, None, ()
-        )  # slices of something of unknown size stay as written
-    if base.dims is None and not base.storage.blocks:
-        text = text_of(ctx, node)
-        return replace(result, written=text[len(text_of(ctx, node.value)) :])
-    return result
+        result = Tensor(base.storage, None, ())  # of something of unknown size: as written
+    if not is_plain:
+        return result
+    return replace(result, written=text_of(ctx, node)[len(text_of(ctx, node.value)) :])
 
 
-def _note_rank(ctx: Context, base: Tensor, values: list[Value | ast.Slice]) -> None:
+def _indices(ctx: Context, base: Tensor, node: ast.Subscript) -> _Indices | None:
+    """The indices of a subscript, `...` written out; None for `base[...]`."""
+    parts = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    values: _Indices = [p if isinstance(p, ast.Slice) else ctx.value_of(p) for p in parts]
+    if len(values) == 1 and isinstance(grid := values[0], Grid):  # `x[nl.mgrid[0:4, 0:8]]`
+        ctx.report(Reason.INDEX_GRID, node, "a grid of index tensors becomes slices")
+        return list(grid.axes)
+    dots = [i for i, v in enumerate(values) if isinstance(v, Const) and v.value is Ellipsis]
+    if not dots:
+        return values
+    if len(values) == 1:
+        return None
+    if base.shape is None:
+        raise Cannot(Reason.UNKNOWN_RANK, "`...` in a subscript of a tensor of unknown rank", node)
+    whole = [ast.Slice()] * (len(base.shape) - (len(values) - 1))
+    return [*values[: dots[0]], *whole, *values[dots[0] + 1 :]]
+
+
+def _note_rank(ctx: Context, base: Tensor, values: _Indices) -> None:
     """A parameter has as many dimensions as indices, if there are several and not all are numbers.
 
     `x[i]` says nothing: it may be an element, a row or a matrix.
@@ -97,50 +95,36 @@ def _is_ds(value: Value | ast.Slice) -> bool:
     return isinstance(value, Const) and isinstance(value.value, tuple)
 
 
-def _without_ellipsis(
-    base: Tensor, values: list[Value | ast.Slice], node: ast.Subscript
-) -> list[Value | ast.Slice] | None:
-    """`...` written out as whole slices; None if the subscript is nothing else."""
-    if len(values) == 1:
-        return None
-    if base.shape is None:
-        raise Cannot(Reason.UNKNOWN_RANK, "`...` in a subscript of a tensor of unknown rank", node)
-    at = next(i for i, v in enumerate(values) if isinstance(v, Const) and v.value is Ellipsis)
-    fill = len(base.shape) - (len(values) - 1)
-    return [*values[:at], *[ast.Slice()] * fill, *values[at + 1 :]]
-
-
-def _advanced(
-    ctx: Context, base: Tensor, values: list[Value | ast.Slice], node: ast.Subscript
-) -> Tensor:
+def _advanced(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
     """A subscript with index tensors: the result has the axes of their broadcast."""
     ctx.require(Reason.INDEX_TENSOR)
     indices = [v for v in values if isinstance(v, Index)]
     rank = max(len(i.extents) for i in indices)
-    shape = tuple(
+    shape = [
         _broadcast_extent(ctx, [_axis(i, a, rank) for i in indices], node) for a in range(rank)
-    )
+    ]
     new: list[Dim] = []
     for value in values:
         if isinstance(value, Index):
-            shift = rank - len(value.extents)
-            new.append(Dim(value.offset, tuple((a + shift, c) for a, c in value.terms)))
+            new.append(_dim_of(value, rank))
         elif isinstance(number := number_of(ctx, value), Sym):
             new.append(Dim(number))
         elif isinstance(value, ast.Slice) and is_colon(value) and base.shape is not None:
-            axis = len(shape)
-            size = base.shape[len(new)]
-            shape = (*shape, size)
-            new.append(Dim(_ZERO, ((axis, _ONE),)))
+            shape.append(base.shape[len(new)])
+            new.append(Dim(_ZERO, ((len(shape) - 1, _ONE),)))
         else:
             raise _not_affine(value, node)
-    _report_index_rules(ctx, new, shape, node)
-    missing = 0 if base.shape is None else len(base.shape) - len(new)
-    for k in range(missing):
-        assert base.shape is not None
-        shape = (*shape, base.shape[len(base.shape) - missing + k])
+    _report_index_rules(ctx, new, node)
+    for size in (base.shape or ())[len(new) :]:
+        shape.append(size)
         new.append(Dim(_ZERO, ((len(shape) - 1, _ONE),)))
-    return view_of(base, tuple(new), shape)
+    return view_of(base, tuple(new), tuple(shape))
+
+
+def _dim_of(index: Index, rank: int) -> Dim:
+    """How an index tensor, broadcast to `rank` axes, addresses its dimension."""
+    shift = rank - len(index.extents)
+    return Dim(index.offset, tuple((a + shift, c) for a, c in index.terms))
 
 
 def _axis(index: Index, axis: int, rank: int) -> Sym:
@@ -149,13 +133,12 @@ def _axis(index: Index, axis: int, rank: int) -> Sym:
 
 
 def _broadcast_extent(ctx: Context, extents: list[Sym], node: ast.AST) -> Sym:
-    large = [e for e in extents if e.value != 1] or [_ONE]
-    if not all(ctx.facts.same(e.poly, large[0].poly) for e in large):
-        sizes = ", ".join(e.text for e in large)
-        raise Cannot(
-            Reason.INDEX_TENSOR, f"index tensors of different extents in one axis: {sizes}", node
-        )
-    return large[0]
+    extent = shared_extent(ctx, extents)
+    if extent is None:
+        sizes = ", ".join(e.text for e in extents if e.value != 1)
+        text = f"index tensors of different extents in one axis: {sizes}"
+        raise Cannot(Reason.INDEX_TENSOR, text, node)
+    return extent
 
 
 def is_colon(node: ast.Slice) -> bool:
@@ -212,22 +195,17 @@ _INDEX_RULES = (
 """The first that holds is reported."""
 
 
-def _report_index_rules(
-    ctx: Context, dims: list[Dim], shape: tuple[Sym, ...], node: ast.Subscript
-) -> None:
+def _report_index_rules(ctx: Context, dims: list[Dim], node: ast.Subscript) -> None:
     """Say under which rules the subscript is rewritten."""
     order = [a for d in dims for a, _ in d.terms]
     rule = next(r for r in _INDEX_RULES if r.holds(dims, order))
     ctx.report(rule.reason, node, rule.message)
 
 
-def _basic(
-    ctx: Context, base: Tensor, values: list[Value | ast.Slice], node: ast.Subscript
-) -> Tensor:
+def _basic(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
     """A subscript of slices and integers."""
     dims: list[Dim] = []
     shape: list[Sym] = []
-    known = base.shape is not None
     for k, value in enumerate(values):
         size = base.shape[k] if base.shape is not None else None
         sliced = slice_of(ctx, value, size, node)
@@ -240,11 +218,10 @@ def _basic(
         if number is None:
             raise _not_affine(value, node)
         dims.append(Dim(number))
-    if known:
-        for size in (base.shape or ())[len(values) :]:
-            dims.append(Dim(_ZERO, ((len(shape), _ONE),)))
-            shape.append(size)
-    if not known and not shape:  # numbers only, of something of unknown rank
+    for size in (base.shape or ())[len(values) :]:
+        dims.append(Dim(_ZERO, ((len(shape), _ONE),)))
+        shape.append(size)
+    if base.shape is None and not shape:  # numbers only, of something of unknown rank
         return Tensor(base.storage, None, tuple(dims))
     return view_of(base, tuple(dims), _at_least_2d(base, dims, shape))
 
@@ -261,22 +238,17 @@ def _at_least_2d(base: Tensor, dims: list[Dim], shape: list[Sym]) -> tuple[Sym, 
     return tuple(shape)
 
 
-_ONE, _ZERO = Sym.number(1), Sym.number(0)
 _INDEX_DTYPES = {"int32", "uint32"}
 
 
-def gathered(
-    ctx: Context, base: Tensor, values: list[Value | ast.Slice], node: ast.AST
-) -> Tensor | None:
+def _gathered(ctx: Context, base: Tensor, values: _Indices, node: ast.AST) -> Tensor | None:
     """The access as a tensor of its own; None if it is none of this kind."""
     rows = values[0]
-    if not isinstance(rows, Tensor) or base.shape is None or base.dims is not None:
+    if not isinstance(rows, Tensor) or not _is_column(rows):
         return None
-    if base.buffer != "hbm" or len(values) != len(base.shape) or base.storage.gather is not None:
+    if base.shape is None or base.dims is not None or base.buffer != "hbm":
         return None
-    if rows.buffer != "sbuf" or rows.shape is None or len(rows.shape) != 2:
-        return None
-    if rows.shape[1].value != 1:
+    if len(values) != len(base.shape):
         return None
     if rows.dtype is not None and rows.dtype.is_known and rows.dtype.key not in _INDEX_DTYPES:
         raise Cannot(Reason.GATHER, f"rows picked by numbers of `{rows.dtype.text}`", node)
@@ -284,17 +256,22 @@ def gathered(
     ctx.report(Reason.GATHER, node, "rows picked by a tile of numbers are a vector offset")
     if rows.dims is not None:
         ctx.report(Reason.INDEX_COLUMN, node, "the column of numbers is a slice of their tile")
-
-    name = f"{base.storage.name}_rows"
     storage = Storage(
-        name, shape, own_dtype(ctx, base), "hbm", flat_name=base.storage.flat_name,
-        mentions=frozenset(), gather=Gather(base, rows, dims, shape),
+        f"{base.storage.name}_rows", shape, own_dtype(ctx, base), "hbm",
+        flat_name=base.storage.flat_name, mentions=frozenset(),
+        gather=Gather(base, rows, dims, shape),
     )  # fmt: skip
     return Tensor(storage, shape)
 
 
+def _is_column(rows: Tensor) -> bool:
+    if rows.buffer != "sbuf" or rows.shape is None:
+        return False
+    return len(rows.shape) == 2 and rows.shape[1].value == 1
+
+
 def _others(
-    ctx: Context, base: Tensor, rows: Tensor, values: list[Value | ast.Slice], node: ast.AST
+    ctx: Context, base: Tensor, rows: Tensor, values: _Indices, node: ast.AST
 ) -> tuple[tuple[Sym, ...], tuple[Dim, ...]]:
     """Shape of the access, and how its axes address the dimensions, the first one included."""
     assert rows.shape is not None
@@ -306,13 +283,8 @@ def _others(
     dims = [Dim(_ZERO, ((0, _ONE),))]
     for value in values:
         if isinstance(value, Index):
-            shift = rank - len(value.extents)
-            if any(axis + shift == 0 for axis, _ in value.terms):
-                raise Cannot(Reason.GATHER, "the partition axis indexes two dimensions", node)
-            for axis, extent in enumerate(value.extents):
-                if extent.value != 1 and axis + shift > 0:
-                    shape[axis + shift] = extent
-            dims.append(Dim(value.offset, tuple((a + shift, c) for a, c in value.terms)))
+            dims.append(_dim_of(value, rank))
+            _widen(shape, value, dims[-1], node)
         elif isinstance(value, Sym):
             dims.append(Dim(value))
         else:
@@ -320,11 +292,20 @@ def _others(
     return tuple(shape), tuple(dims)
 
 
+def _widen(shape: list[Sym], index: Index, dim: Dim, node: ast.AST) -> None:
+    """The free axes of an index tensor beside picked rows."""
+    if any(axis == 0 for axis, _ in dim.terms):
+        raise Cannot(Reason.GATHER, "the partition axis indexes two dimensions", node)
+    for axis in range(1, len(shape)):
+        extent = _axis(index, axis, len(shape))
+        if extent.value != 1:
+            shape[axis] = extent
+
+
 def _slices(
-    ctx: Context, base: Tensor, rows: Tensor, values: list[Value | ast.Slice], node: ast.AST
+    ctx: Context, base: Tensor, rows: Tensor, values: _Indices, node: ast.AST
 ) -> tuple[tuple[Sym, ...], tuple[Dim, ...]]:
     """Every slice beside the rows is an axis behind the partition axis."""
-
     assert rows.shape is not None and base.shape is not None
     if rows.dims is not None and not any(d.terms for d in rows.dims):  # a number, not rows
         raise Cannot(Reason.DYNAMIC_INDEX, "a number in a tile picks part of a tensor", node)
@@ -342,11 +323,7 @@ def _slices(
     return (*shape, *[_ONE] * (2 - len(shape))), tuple(dims)
 
 
-_ONE, _ZERO = Sym.number(1), Sym.number(0)
-
-
 def number_of(ctx: Context, value: Value | ast.Slice) -> Sym | None:
-
     return None if isinstance(value, ast.Slice) else as_number(ctx, value)
 
 
@@ -354,44 +331,38 @@ def slice_of(
     ctx: Context, value: Value | ast.Slice, size: Sym | None, node: ast.AST
 ) -> tuple[Sym, Sym, Sym] | None:
     """(start, extent, step) of `a:b:c` or `nl.ds(start, size)`; None if it is neither."""
-
-    if isinstance(value, Ref) and value.name == "nl.ds":
-        return None
     if isinstance(value, Const) and isinstance(value.value, tuple):  # nl.ds, evaluated
         start, extent = value.value
         return start, extent, _ONE
     if not isinstance(value, ast.Slice):
         return None
 
-    def number(part: ast.expr | None, default: Sym | None) -> Sym:
-        if part is None:
-            if default is None:
-                raise Cannot(
-                    Reason.UNKNOWN_RANK, "an open slice of a dimension of unknown size", node
-                )
-            return default
-        found = as_number(ctx, ctx.value_of(part))
-        if found is None:
-            raise Cannot(
-                Reason.DYNAMIC_INDEX, "a slice bound that is not a compile-time number", node
-            )
-        return found
-
-    start, step = number(value.lower, _ZERO), number(value.step, _ONE)
-    stop = number(value.upper, size)
+    start, step = _bound(ctx, value.lower, _ZERO, node), _bound(ctx, value.step, _ONE, node)
+    stop = _bound(ctx, value.upper, size, node)
     if stop.value is not None and stop.value < 0 and size is not None:
         stop = size + stop
     if step.value == 1:
         return start, stop - start, _ONE
-    width = stop - start
     if step.value is None or step.value < 1:
-        raise Cannot(
-            Reason.SCALED_INDEX, "a slice with a step that is not a positive literal", node
-        )
-    extent = Sym(
-        ctx.facts.quotient(width.poly, step.poly, up=True),
-        f"({(width + Sym.number(step.value - 1)).text}) // {step.value}",
-        level=2,
-        names=width.names,
-    )
-    return start, extent if extent.poly.constant is None else Sym.number(extent.poly.constant), step
+        text = "a slice with a step that is not a positive literal"
+        raise Cannot(Reason.SCALED_INDEX, text, node)
+    width = stop - start
+    poly = ctx.facts.quotient(width.poly, step.poly, up=True)
+    if poly.constant is not None:
+        return start, Sym.number(poly.constant), step
+    text = f"({(width + Sym.number(step.value - 1)).text}) // {step.value}"
+    return start, Sym(poly, text, level=2, names=width.names), step
+
+
+def _bound(ctx: Context, part: ast.expr | None, default: Sym | None, node: ast.AST) -> Sym:
+    """The number of a part of a slice."""
+    if part is None:
+        if default is None:
+            text = "an open slice of a dimension of unknown size"
+            raise Cannot(Reason.UNKNOWN_RANK, text, node)
+        return default
+    found = as_number(ctx, ctx.value_of(part))
+    if found is None:
+        text = "a slice bound that is not a compile-time number"
+        raise Cannot(Reason.DYNAMIC_INDEX, text, node)
+    return found

@@ -6,18 +6,122 @@ Of the forms that say the same the plainest is taken.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nki_migrate.facts.dtypes import DType
+from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Dim,
+    Parameter,
     Storage,
     Sym,
     Tensor,
+    Unknown,
+    Value,
 )
+from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
+
+_PATH = re.compile(r"[A-Za-z_]\w*([.\[][\w.\[\], +*-]*)?")  # `tiles[k]`, `state.tile`
+_ZERO = Sym.number(0)
+
+
+def as_tensor(ctx: Context, value: Value) -> Tensor | None:
+    """The value as a tensor; a parameter becomes one by being used as one."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Unknown) and _PATH.fullmatch(value.text):
+        storage = Storage(
+            value.text, None, None, None, mentions=ctx.mentioned(value.text), given=True
+        )
+        return Tensor(storage, None)
+    if not isinstance(value, Parameter):
+        return None
+    ctx.seen.tensors.add(value.name)
+    tensor = _from_parameter(ctx, value)
+    for name, bound in ctx.scope.values.items():
+        if bound == value:  # the parameter and names that alias it
+            ctx.scope.values[name] = tensor
+            ctx.scope.hold(name, tensor)
+    return tensor
+
+
+def tile_of(ctx: Context, site: CallSite, name: str) -> Tensor | None:
+    """An argument of a call as a tensor; None if it was not given, or is nothing of the kind."""
+    node = site.get(name)
+    return as_tensor(ctx, ctx.value_of(node)) if node is not None else None
+
+
+def rank_of(tensor: Tensor) -> int:
+    """How many axes a tensor has; two where that is not known."""
+    return len(tensor.shape) if tensor.shape is not None else 2
+
+
+def hint_of(tensor: Tensor, word: str) -> str:
+    """A name for what is made of a tensor: after the whole tensor, if it is one."""
+    return f"{tensor.storage.name}_{word}" if tensor.dims is None else word
+
+
+_SHORT_DTYPES = {"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "f32": "float32"}
+_SHORT_DTYPES |= {"fp32": "float32"}
+
+
+def _from_parameter(ctx: Context, value: Parameter) -> Tensor:
+    """What is known of a tensor parameter: its rank from its uses, the rest from `--assume`."""
+    name = value.name
+    assumed = ctx.assumption(name)
+    rank = ctx.before.ranks.get(name)
+    dtype = ctx.before.dtypes.get(name)
+    shape = (
+        None if rank is None else tuple(dimension(ctx, name, k, value.version) for k in range(rank))
+    )
+    buffer = value.buffer
+    if assumed is not None:
+        ctx.basis.append(f"--assume {assumed.text}")
+        buffer = assumed.buffer or buffer
+        if assumed.shape is not None:
+            shape = tuple(_assumed_size(ctx, name, k, s) for k, s in enumerate(assumed.shape))
+        if assumed.dtype is not None:
+            short = assumed.dtype.rpartition(".")[2]
+            dtype = ctx.dtype(f"{name}.dtype", _SHORT_DTYPES.get(short, short))
+    mentions = frozenset({(name, value.version)})
+    storage = Storage(name, shape, dtype, buffer, flat_name=name, mentions=mentions, given=True)
+    return Tensor(storage, shape)
+
+
+def _assumed_size(ctx: Context, name: str, axis: int, text: str) -> Sym:
+    if text.isdigit():
+        return Sym.number(int(text))
+    return dimension(ctx, name, axis)
+
+
+def dimension(ctx: Context, name: str, axis: int, version: int | None = None) -> Sym:
+    """`x.shape[axis]` of a parameter, as `x` is bound here or was at `version`."""
+    atom = f"{name}.shape[{axis}]"
+    ctx.facts.positive.add(atom)
+    version = ctx.scope.versions.get(name, 0) if version is None else version
+    return Sym(Poly.atom(atom), atom, names=frozenset({(name, version)}))
+
+
+def view_of(base: Tensor, new: tuple[Dim, ...], shape: tuple[Sym, ...]) -> Tensor:
+    """The view of a view: `new` addresses the axes of `base`."""
+    if base.dims is None:
+        return Tensor(base.storage, shape, new)
+    dims = []
+    for dim in base.dims:
+        offset, terms = dim.offset, dict[int, Sym]()
+        for axis, coefficient in dim.terms:
+            inner = new[axis] if axis < len(new) else Dim(_ZERO)
+            offset = offset + coefficient * inner.offset
+            for a, c in inner.terms:
+                scaled = coefficient * c
+                terms[a] = terms[a] + scaled if a in terms else scaled
+        dims.append(Dim(offset, tuple(sorted(terms.items()))))
+    return Tensor(base.storage, shape, tuple(dims))
+
 
 _ONE, _ZERO = Sym.number(1), Sym.number(0)
 
@@ -111,15 +215,9 @@ def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
     if isinstance(storage.gather, Gather):
         if tensor.dims is not None:
             raise Cannot(Reason.GATHER, "part of an access whose rows a tile picks")
-        return spell_gathered(ctx, storage.gather, limits)
-    if not limits and tensor.dims is not None:
-        for name, what in ctx.scope.held.items():
-            if what is tensor and ctx.scope.held.get(storage.name) is not storage:
-                return name
-    if not limits and tensor.dims is None:
-        return home(ctx, storage)
-    if not limits and tensor.written is not None:
-        return home(ctx, storage) + tensor.written
+        return _spell_gathered(ctx, storage.gather, limits)
+    if not limits and (text := _unchanged(ctx, tensor)) is not None:
+        return text
     dims = storage_dims(tensor) or None
     if dims is None or tensor.shape is None:
         raise Cannot(Reason.RETURNED_VALUE, f"the shape of `{storage.name}` is not known")
@@ -134,6 +232,18 @@ def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
         for k, (d, n) in enumerate(zip(body, sizes, strict=True))
     ]
     return head if all(p == ":" for p in parts) else f"{head}[{', '.join(parts)}]"
+
+
+def _unchanged(ctx: Context, tensor: Tensor) -> str | None:
+    """A whole tensor, a view under a name of its own, or a subscript as the source has it."""
+    storage, held = tensor.storage, ctx.scope.held
+    if tensor.dims is None:
+        return home(ctx, storage)
+    if held.get(storage.name) is not storage:
+        for name, what in held.items():
+            if what is tensor:
+                return name
+    return None if tensor.written is None else home(ctx, storage) + tensor.written
 
 
 def _split_blocks(
@@ -216,14 +326,7 @@ def pattern(
     shape: tuple[Sym, ...],
 ) -> str:
     """`.ap(pattern=[[step, count], …], offset=…)` on the storage, row-major (trap T14)."""
-    if any(s is None for s in sizes[1:]):
-        raise Cannot(
-            Reason.FOLDED_AXES, f"the sizes of `{storage.name}` are not known: no access pattern"
-        )
-    strides = [_ONE]
-    for size in reversed(sizes[1:]):
-        assert size is not None
-        strides.insert(0, ctx.respelled(size) * strides[0])
+    strides = _strides(ctx, storage, sizes)
     axes = [_ZERO] * len(shape)
     offset = _ZERO
     for dim, stride in zip(dims, strides, strict=True):
@@ -231,29 +334,40 @@ def pattern(
         for axis, coefficient in dim.terms:
             axes[axis] = axes[axis] + coefficient * stride
     if storage.buffer != "hbm":
-        first = dims[0]
-        if len(first.terms) != 1 or first.terms[0][0] != 0 or first.terms[0][1].value != 1:
-            raise Cannot(
-                Reason.PERMUTED_AXES,
-                f"`{storage.name}` is on chip, and its partition dimension is not indexed by axis 0"
-                " alone: that needs a transpose",
-            )
-        if any(a == 0 for d in dims[1:] for a, _ in d.terms):
-            raise Cannot(
-                Reason.REPEATED_AXIS, f"axis 0 addresses two dimensions of `{storage.name}`"
-            )
+        _require_partition_axis(storage, dims)
     pairs = ", ".join(f"[{ctx.spell(s)}, {ctx.spell(e)}]" for s, e in zip(axes, shape, strict=True))
     return f".ap(pattern=[{pairs}], offset={ctx.spell(offset)})"
 
 
-def spell_gathered(ctx: Context, gather: Gather, limits: Mapping[int, Sym]) -> str:
-    """`x.ap(pattern=[…], offset=…, vector_offset=rows, indirect_dim=0)`."""
+def _strides(ctx: Context, storage: Storage, sizes: tuple[Sym | None, ...]) -> list[Sym]:
+    """Elements from one index of a dimension to the next."""
+    strides = [_ONE]
+    for size in reversed(sizes[1:]):
+        if size is None:
+            text = f"the sizes of `{storage.name}` are not known: no access pattern"
+            raise Cannot(Reason.FOLDED_AXES, text)
+        strides.insert(0, ctx.respelled(size) * strides[0])
+    return strides
 
+
+def _require_partition_axis(storage: Storage, dims: tuple[Dim, ...]) -> None:
+    """On chip axis 0 of a pattern addresses the partition dimension, and nothing else."""
+    if [(axis, step.value) for axis, step in dims[0].terms] != [(0, 1)]:
+        raise Cannot(
+            Reason.PERMUTED_AXES,
+            f"`{storage.name}` is on chip, and its partition dimension is not indexed by axis 0"
+            " alone: that needs a transpose",
+        )
+    if any(a == 0 for d in dims[1:] for a, _ in d.terms):
+        text = f"axis 0 addresses two dimensions of `{storage.name}`"
+        raise Cannot(Reason.REPEATED_AXIS, text)
+
+
+def _spell_gathered(ctx: Context, gather: Gather, limits: Limits) -> str:
+    """`x.ap(pattern=[…], offset=…, vector_offset=rows, indirect_dim=0)`."""
     base, rows = gather.base.storage, gather.rows
     assert base.shape is not None and rows.shape is not None
-    shape = list(gather.shape)
-    for axis, count in limits.items():
-        shape[axis] = count
-    text = pattern(ctx, base, gather.dims, base.shape, tuple(shape))
+    shape = tuple(limits.get(axis, size) for axis, size in enumerate(gather.shape))
+    text = pattern(ctx, base, gather.dims, base.shape, shape)
     picked = spell(ctx, rows, {0: limits[0]} if 0 in limits else None)
     return f"{home(ctx, base)}{text[:-1]}, vector_offset={picked}, indirect_dim=0)"
