@@ -21,12 +21,13 @@ from nkigen_lite.codegen.movement.buffer_assignment import Arrays
 from nkigen_lite.codegen.strips.epilogue_fusion import KernelPart, parts_of
 from nkigen_lite.codegen.strips.strip_selection import StripPlan, write_strip
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.fusion.budget import in_matrix_tiles
+from nkigen_lite.fusion.budget import in_rows
 from nkigen_lite.fusion.groups import Group, Plan, plan_groups
 from nkigen_lite.fusion.iteration_domain import matrix_domain
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.legalization.reduction_splitting import keeps_inner_axes, split_reductions
 from nkigen_lite.legalization.row_splitting import in_shorter_rows
+from nkigen_lite.selection.machine_limits import BANK_ELEMS
 from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
 
 
@@ -118,8 +119,7 @@ class _Kernel:
     def __init__(self, plan: Plan, writer: Writer, strips: bool) -> None:
         self.plan, self.writer, self.graph = plan, writer, plan.graph
         self.arrays = Arrays(plan, writer)
-        self.target = resolve_target(writer.target)
-        self.parts = parts_of(plan, self.target, strips)
+        self.parts = parts_of(plan, strips)
         self.kept: dict[str, OnChip] = {}
         self.held = 0
 
@@ -154,7 +154,7 @@ class _Kernel:
         if isinstance(part, StripPlan):
             self.plan.strips.append(str(part))
             shape = (part.rows, part.interleaved)
-            write_strip(self.writer, self.plan, part.strip, shape, self.source, self.target)
+            write_strip(self.writer, self.plan, part.strip, shape, self.source)
             return
         if part.products:
             self.products(part, stored | ({part.kept} if part.kept else set[str]()))
@@ -170,8 +170,7 @@ class _Kernel:
         sources = {v: self.source(v) for v in group.axes.shapes if v not in group.names}
         sources |= {v: self.arrays.known[v] for v in stored}
         write = write_outer_reductions if group.ends else write_group
-        specs, numbers = self.graph.specs, self.plan.numbers
-        candidate = write(self.writer, group, sources, specs, numbers, stored)
+        candidate = write(self.writer, group, sources, self.plan.context, stored)
         if candidate is not None:
             self.plan.notes.append(f"{', '.join(sorted(stored))}: {candidate}")
 
@@ -207,13 +206,12 @@ class _Kernel:
         assert group is not None
         anchor = part.products[0].name
         domain = matrix_domain(group.axes, anchor, transposed=part.kept is not None)
-        specs, numbers = self.graph.specs, self.plan.numbers
         names = {n.name for n in part.products}
-        found = in_matrix_tiles(group.nodes, domain, specs, numbers, self.target, stored)
+        found = in_rows(group.nodes, domain, self.plan.context, stored, most=BANK_ELEMS)
         group.domain, group.fit = domain, found
         outside = [v for v in group.axes.shapes if v not in group.names | names]
         sources = {v: self.source(v) for v in outside}
-        replicas = replicas_of(self.writer, domain, specs, numbers, sources)
+        replicas = replicas_of(self.writer, domain, self.plan.context, sources)
         sources |= {v: self.arrays.known[v] for v in stored if v in self.arrays.known}
         tiles = Tiles(self.writer, domain, found, sources, stored, replicas)
         return Epilogue(tiles, tuple(sorted(stored)))

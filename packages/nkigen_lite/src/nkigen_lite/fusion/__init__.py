@@ -1,7 +1,7 @@
 """Fusion groups: iteration domains, tile sizes under the SBUF budget, the order of operations."""
 
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.fusion.budget import has_reduction, in_strips
+from nkigen_lite.fusion.budget import has_reduction, in_rows
 from nkigen_lite.fusion.groups import Group, Plan, Rejection, plan_groups
 from nkigen_lite.fusion.iteration_domain import IterationDomain, strip_domain
 
@@ -12,7 +12,7 @@ __all__ = [
     "Plan",
     "Rejection",
     "has_reduction",
-    "in_strips",
+    "in_rows",
     "plan_groups",
     "strip_domain",
 ]

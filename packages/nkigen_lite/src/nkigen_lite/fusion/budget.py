@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 
-from neuroncore.enums import MemorySpace
-from neuroncore.machine.core import NeuronCore
 from neuroncore.targets import Target
 from nki_dtypes import DType
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role
 from nkigen_lite.ir import Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
+from nkigen_lite.selection.machine_limits import PARTITIONS, sbuf_bytes
 from nkigen_lite.selection.rules import RULES
 from nkigen_lite.selection.selector import Selector
 from nkigen_lite.selection.tile_instructions import TileInstruction, value_of
@@ -61,18 +59,26 @@ class Fit:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is known of all groups of a graph: the specs of values, the numbers that constants are
+    everywhere, the target."""
+
+    specs: Mapping[str, Spec]
+    numbers: dict[str, float]
+    target: Target
+
+
 def fit(
-    nodes: list[Node], domain: IterationDomain, specs: Mapping[str, Spec],
-    numbers: Mapping[str, float], target: Target, stored: frozenset[str] = frozenset(),
+    nodes: list[Node], domain: IterationDomain, context: Context,
+    stored: frozenset[str] = frozenset(),
 ) -> Fit:  # fmt: skip
     """Steps of the group and the size of its tiles; `stored` values must be made."""
-    selector = selected(nodes, domain, specs, numbers, target, stored)
+    selector = _selected(nodes, domain, context, stored)
     columns, rows = domain.size(Role.columns), domain.size(Role.rows)
     wide = max((d.itemsize for v, d in selector.dtypes.items() if selector.full.get(v)), default=4)
-    resident = sum(
-        specs[v].dtype.itemsize * columns for v in column_values(domain, specs, numbers)
-    )  # fmt: skip
-    usable = NeuronCore(target.name, watchers=()).free_bytes_of(MemorySpace.sbuf) - resident
+    resident = resident_bytes(domain, context)
+    usable = sbuf_bytes(context.target.name) - resident
     each, per_row = _bytes_per_element(selector)
     most = usable // PLACES // max(1, each)
     width = columns
@@ -110,36 +116,23 @@ MOST_TILES = 3
 """Tiles that one operation takes besides its operands, at most."""
 
 
-def surely_fits(nodes: list[Node], domain: IterationDomain, target: Target) -> bool:
+def surely_fits(nodes: list[Node], domain: IterationDomain, context: Context) -> bool:
     """Whether `fit` would find no problem, without choosing instructions."""
     columns, count = domain.size(Role.columns), len(domain.of)
     width = columns if has_reduction(nodes) else 1
-    usable = NeuronCore(target.name, watchers=()).free_bytes_of(MemorySpace.sbuf)
+    usable = sbuf_bytes(context.target.name)
     return 4 * count * (columns + MOST_TILES * width) <= usable // PLACES
 
 
-def in_matrix_tiles(
-    nodes: list[Node], domain: IterationDomain, specs: Mapping[str, Spec],
-    numbers: Mapping[str, float], target: Target, stored: frozenset[str],
+def in_rows(
+    nodes: list[Node], domain: IterationDomain, context: Context, stored: frozenset[str],
+    most: int | None = None,
 ) -> Fit:  # fmt: skip
-    """Instructions of a group on tiles of products: one row a partition, one bank wide."""
-    selector = selected(nodes, domain, specs, numbers, target, stored, alone=True)
+    """Instructions of a group on one row a partition, whole or `most` elements wide; then every
+    stored value has a tile of its own."""
+    selector = _selected(nodes, domain, context, stored, alone=most is not None)
     each, per_row = _bytes_per_element(selector)
-    width = min(BANK_ELEMS, domain.size(Role.columns))
-    return Fit(
-        tuple(selector.steps), selector.tiles, selector.full, selector.dtypes, False, 1, width,
-        width * each + per_row,
-    )  # fmt: skip
-
-
-def in_strips(
-    nodes: list[Node], domain: IterationDomain, specs: Mapping[str, Spec],
-    numbers: Mapping[str, float], target: Target, stored: frozenset[str],
-) -> Fit:  # fmt: skip
-    """Instructions of a group on whole rows; the strip decides how many a partition contains."""
-    selector = selected(nodes, domain, specs, numbers, target, stored)
-    each, per_row = _bytes_per_element(selector)
-    width = domain.size(Role.columns)
+    width = domain.size(Role.columns) if most is None else min(most, domain.size(Role.columns))
     return Fit(
         tuple(selector.steps), selector.tiles, selector.full, selector.dtypes, False, 1, width,
         width * each + per_row,
@@ -162,26 +155,32 @@ RESIDENT_BYTES = 64 * 1024
 a third of the smallest SBUF. Beyond, a row is read again with every tile."""
 
 
-def column_values(
-    domain: IterationDomain, specs: Mapping[str, Spec], numbers: Mapping[str, float]
-) -> list[str]:
+def resident_bytes(domain: IterationDomain, context: Context) -> int:
+    """Bytes per partition of the rows that every partition has."""
+    columns = domain.size(Role.columns)
+    return sum(
+        context.specs[v].dtype.itemsize * columns for v in column_values(domain, context)
+    )  # fmt: skip
+
+
+def column_values(domain: IterationDomain, context: Context) -> list[str]:
     """Values that are the same for all rows and batches and small enough to be kept on every
     partition."""
     rest = (Role.rows, Role.batch)
     found, left = list[str](), RESIDENT_BYTES
     for value in domain.of:
-        same = value not in numbers and not any(domain.has(value, r) for r in rest)
+        same = value not in context.numbers and not any(domain.has(value, r) for r in rest)
         if same and domain.has(value, Role.columns) and prod(domain.size(r) for r in rest) > 1:
-            need = 2 * specs[value].dtype.itemsize * domain.size(Role.columns)
+            need = 2 * context.specs[value].dtype.itemsize * domain.size(Role.columns)
             if need <= left:
                 found.append(value)
                 left -= need
     return found
 
 
-def selected(
-    nodes: list[Node], domain: IterationDomain, specs: Mapping[str, Spec],
-    numbers: Mapping[str, float], target: Target, stored: frozenset[str], alone: bool = False,
+def _selected(
+    nodes: list[Node], domain: IterationDomain, context: Context, stored: frozenset[str],
+    alone: bool = False,
 ) -> Selector:  # fmt: skip
     """The selector of the group after selection: instructions, and the tiles of values."""
     needed = dict.fromkeys(stored, 1)
@@ -191,9 +190,10 @@ def selected(
     full = {v: domain.has(v, Role.columns) for v in domain.of}
     if domain.size(Role.columns) == 1:
         full = dict.fromkeys(full, True)
-    dtypes = {v: specs[v].dtype for v in (*domain.of, *numbers)}
+    numbers = context.numbers
+    dtypes = {v: context.specs[v].dtype for v in (*domain.of, *numbers)}
     wide = domain.size(Role.columns) > NARROW
-    selector = Selector(nodes, full, needed, numbers, dtypes, target, wide, RULES)
+    selector = Selector(nodes, full, needed, numbers, dtypes, context.target, wide, RULES)
     for node in nodes:
         if node.name in stored or not needed.get(node.name):
             selector.keep(node.name, alone)

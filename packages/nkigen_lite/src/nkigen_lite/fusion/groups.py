@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from neuroncore.targets import Target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.fusion.array_view import ArrayView, apply_view, array_view_of, view_of
-from nkigen_lite.fusion.budget import Fit, fit, has_reduction, is_line, surely_fits
+from nkigen_lite.fusion.budget import Context, Fit, fit, has_reduction, is_line, surely_fits
 from nkigen_lite.fusion.constant_tables import Table, row_of, table_of
 from nkigen_lite.fusion.iteration_domain import (
     Axes,
@@ -112,13 +112,17 @@ class Plan:
     """
 
     graph: Graph
+    context: Context
     groups: list[Group] = field(default_factory=list)
     views: dict[str, Node] = field(default_factory=dict)
-    numbers: dict[str, float] = field(default_factory=dict)
     tables: dict[str, Table] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
     strips: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        return self.context.numbers
 
     def made_by(self) -> dict[str, int]:
         """Value → the number of the group that makes it."""
@@ -159,8 +163,8 @@ class Planner:
     """Walks the graph once; every operation joins the last group that it needs, or starts one."""
 
     def __init__(self, graph: Graph, target: Target, across: bool) -> None:
-        self.plan, self.target, self.across = Plan(graph), target, across
         self.specs: dict[str, Spec] = graph.specs
+        self.plan, self.across = Plan(graph, Context(self.specs, {}, target)), across
         self.used = users(graph)
         self.home: dict[str, int] = {}
         self.ready: dict[str, int] = {v.name: -1 for v in graph.inputs}
@@ -363,11 +367,11 @@ class Planner:
             missing = [a for a in spread if a.last not in mine]
             if missing:
                 return f"{node.name} would be computed again on every partition"
-        if not has_reduction(group.steps) or surely_fits(group.steps, found, self.target):
+        if not has_reduction(group.steps) or surely_fits(group.steps, found, self.plan.context):
             return None  # without whole rows, tiles are as wide as fits
         needed = frozenset(e.node.operands[0] for e in group.ends)
         tiles = found.without(group.late)
-        group.fit = fit(group.steps, tiles, self.specs, self.plan.numbers, self.target, needed)
+        group.fit = fit(group.steps, tiles, self.plan.context, needed)
         return group.fit.problem
 
     def sources(self, group: Group) -> dict[str, ArrayView]:

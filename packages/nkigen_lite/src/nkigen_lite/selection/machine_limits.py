@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from neuroncore.enums import MemorySpace
+from neuroncore.machine.core import NeuronCore
 from neuroncore.targets import TARGETS
 from nki_dtypes import float32
 
@@ -18,3 +20,8 @@ BANK_BYTES = _shared("psum_bank_bytes")
 """Bytes of a PSUM bank in each partition."""
 BANK_ELEMS = BANK_BYTES // float32.itemsize
 """Elements of a PSUM bank in each partition: results are float32."""
+
+
+def sbuf_bytes(target: str) -> int:
+    """Bytes of SBUF in each partition that a kernel may use."""
+    return NeuronCore(target, watchers=()).free_bytes_of(MemorySpace.sbuf)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
-from neuroncore.targets import resolve_target
 from nki_dtypes import DType, float32
 from nkigen_lite.codegen import Arrays, Replicas, Tile, Tiles, Writer
-from nkigen_lite.fusion import ArrayView, Plan, in_strips
+from nkigen_lite.fusion import ArrayView, Plan, in_rows
 from nkigen_lite.ir import Node
 from nkigen_lite.selection.tile_instructions import TileInstruction
 from nkigym.baseline.errors import BaselineError, tile_of
@@ -42,12 +41,10 @@ def _tiles(
     writer: Writer, plan: Plan, strip: Strip, segment: Segment, arrays: Arrays
 ) -> Tiles:  # fmt: skip
     """What writes the instructions of the segment's group on a tile."""
-    group, domain, specs = segment.group, segment.domain, plan.graph.specs
+    group, domain = segment.group, segment.domain
     assert group is not None and domain is not None
     mine = (strip.stored | strip.kept) & group.names
-    found = in_strips(
-        group.nodes, domain, specs, plan.numbers, resolve_target(writer.target), frozenset(mine)
-    )  # fmt: skip
+    found = in_rows(group.nodes, domain, plan.context, frozenset(mine))
     stored = frozenset(strip.stored & group.names)
     outside = {v: arrays.source(v) for v in group.axes.shapes if v not in strip.made}
     sources = outside | {v: arrays.known[v] for v in stored}

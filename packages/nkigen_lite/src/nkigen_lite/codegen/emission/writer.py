@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from neuroncore.errors import Place
 from neuroncore.program import Access, Affine, Allocate, Buffer, Loop, Program, Statement, make_call
 from neuroncore.program.ir.naming import RESERVED
 from nki_dtypes import DType
+from nkigen_lite.codegen.emission.axis_tiling import parts, row_parts
 
 MOST_AXES = 5
 """Axes of a view that an instruction takes [NKI dma_copy]."""
@@ -99,6 +100,25 @@ class Writer:
         self._taken.discard(variable)
         self._blocks[-1].append(Loop(variable, 0, trips, body))
 
+    @contextmanager
+    def loops(self, name: str, sizes: Sequence[int]) -> Iterator[tuple[Affine, ...]]:
+        """A loop in a loop for each of the sizes."""
+        with ExitStack() as stack:
+            yield tuple(stack.enter_context(self.loop(name, n)) for n in sizes)
+
+    def tiles(self, name: str, size: int, tile: int) -> Iterator[tuple[Affine, int]]:
+        """(first element, elements) of the tiles of an axis, each in its loop around the body of a
+        `for`; the last tile is smaller."""
+        for part in parts(size, tile):
+            with self.loop(name, part.tiles) as t:
+                yield t * part.size + part.start, part.size
+
+    def row_tiles(self, name: str, size: int, each: int) -> Iterator[tuple[Affine, int, int]]:
+        """(first row, partitions, rows in each partition) of tiles of rows, as `tiles`."""
+        for part, partitions, rows in row_parts(size, each):
+            with self.loop(name, part.tiles) as t:
+                yield t * part.size + part.start, partitions, rows
+
     def mark(self) -> Mark:
         """Where the program is now; `go_back` makes it so again."""
         blocks = tuple(map(tuple, self._blocks))
@@ -133,6 +153,12 @@ def new_name(wanted: str, taken: Callable[[str], bool], take: Callable[[str], No
     return name
 
 
+def columns_of(buffer: Buffer, start: Affine | int, count: int, rows: int | None = None) -> Access:
+    """`count` elements of each partition from `start` on, or of the first `rows` partitions."""
+    shape = (buffer.shape[0] if rows is None else rows, count)
+    return Access(buffer.name, Affine() + start, shape, (buffer.row, 1))
+
+
 def _at(access: Access, axis: int, place: Affine) -> Access:
     """One place of an axis."""
     return replace(
@@ -141,6 +167,19 @@ def _at(access: Access, axis: int, place: Affine) -> Access:
         shape=access.shape[:axis] + access.shape[axis + 1 :],
         strides=access.strides[:axis] + access.strides[axis + 1 :],
     )
+
+
+def dense(rank: int = 1, **accesses: Access) -> dict[str, Any]:
+    """The accesses, all of one shape, without axes of one element; of `rank` 2 they keep two."""
+    shape = next(iter(accesses.values())).shape
+    kept = [d for d, n in enumerate(shape) if n != 1 or d == 0]
+    kept += [1] * (len(kept) < rank)
+    return {
+        name: replace(
+            a, shape=tuple(a.shape[d] for d in kept), strides=tuple(a.strides[d] for d in kept)
+        )
+        for name, a in accesses.items()
+    }
 
 
 def together(dst: Access, src: Access, first: int) -> tuple[Access, Access]:

@@ -14,14 +14,13 @@ from itertools import product
 import numpy as np
 
 from neuroncore.enums import MemorySpace
-from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Access, Affine, Buffer, whole
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles, WriteTiles
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import PLACES, TILE_BYTES, shared_places
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role
-from nkigen_lite.selection.machine_limits import PARTITIONS
+from nkigen_lite.selection.machine_limits import PARTITIONS, sbuf_bytes
 from nkigen_lite.selection.unsupported import CodegenError
 
 
@@ -153,8 +152,7 @@ class WindowWriter:
         for place in {p for v, p in tiles.places.items() if v not in self.read}:
             need += at.rows * (at.columns if full[place] else 1) * dtypes[place].itemsize
         resident = sum(b.free_bytes for b in tiles.replicas.buffers.values())
-        usable = NeuronCore(self.writer.target, watchers=()).free_bytes_of(MemorySpace.sbuf)
-        if PLACES * (need + resident) > usable:
+        if PLACES * (need + resident) > sbuf_bytes(self.writer.target):
             raise CodegenError("neighbours do not fit SBUF together")
 
 

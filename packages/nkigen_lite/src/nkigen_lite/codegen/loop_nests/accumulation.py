@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import DType, bfloat16, float16, float32
 from nkigen_lite.codegen.emission.axis_tiling import AxisTiles, parts
-from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.codegen.loop_nests.tiles import DIRECT, Tile, Tiles
 from nkigen_lite.fusion.groups import End
 from nkigen_lite.ir import Node
@@ -175,10 +175,8 @@ def _by_transposes(reduction: OuterReduction, end: End, total: Buffer, at: Tile)
             f"{REDUCTIONS[node.op]}_of_columns", (part.size, part.tiles), total.dtype,
             MemorySpace.sbuf, node.origin,
         )  # fmt: skip
-        for group in parts(part.tiles, each):
-            with reduction.writer.loop("bank", group.tiles) as b:
-                first = b * group.size + group.start
-                _transposed(reduction, node, total, made, first, group.size, part)
+        for first, count in reduction.writer.tiles("bank", part.tiles, each):
+            _transposed(reduction, node, total, made, first, count, part)
         made = reduction.result(end, made)
         place = reduction.tiles.in_hbm(end.value.name, at)
         step = place.strides[-1]
@@ -201,14 +199,12 @@ def _transposed(
     for k in range(count):
         start = (first + k) * part.size + part.start
         reduction.writer.call(
-            "nc_transpose", node.origin,
-            dst=Access(transposed.name, Affine(k * partitions), (part.size, partitions),
-                       (transposed.row, 1)),
-            data=Access(total.name, start, (partitions, part.size), (total.row, 1)),
+            "nc_transpose", node.origin, dst=columns_of(transposed, k * partitions, partitions),
+            data=columns_of(total, start, part.size),
         )  # fmt: skip
     reduction.writer.call(
         "tensor_reduce", node.origin, data=whole(transposed), op=REDUCTIONS[node.op], axis=(2,),
-        dst=Access(made.name, first, (part.size, count), (made.row, 1)),
+        dst=columns_of(made, first, count),
     )  # fmt: skip
 
 
@@ -233,10 +229,8 @@ def _start_in_psum(reduction: OuterReduction, partitions: int, rows: int, column
 def _add_product(reduction: OuterReduction, node: Node, tile: Access, at: Tile) -> None:
     ones = reduction.ones_of(reduction.fit.dtypes[node.operands[0]])
     for row in range(at.rows):
-        one_row = Access(
-            tile.buffer, tile.offset + row * at.columns, (at.partitions, at.columns),
-            (tile.strides[0], 1),
-        )  # fmt: skip
+        shape, strides = (at.partitions, at.columns), (tile.strides[0], 1)
+        one_row = Access(tile.buffer, tile.offset + row * at.columns, shape, strides)
         multiply_by_ones(reduction.writer, node, reduction.sums[node.name], ones, one_row)
 
 
@@ -256,12 +250,9 @@ def multiply_by_ones(
     """into (1, N) += onesᵀ · moving (P, N), one PSUM bank after the other."""
     partitions, columns = moving.shape
     stationary = Access(ones.name, Affine(), (partitions, 1), (1, 1))
-    for part in parts(columns, BANK_ELEMS):
-        with writer.loop("bank", part.tiles) as b:
-            at = b * part.size + part.start
-            writer.call(
-                "nc_matmul", node.origin, stationary=stationary,
-                dst=Access(into.name, at, (1, part.size), (into.row, 1)),
-                moving=Access(moving.buffer, moving.offset + at, (partitions, part.size),
-                              moving.strides),
-            )  # fmt: skip
+    for at, width in writer.tiles("bank", columns, BANK_ELEMS):
+        moved = replace(moving, offset=moving.offset + at, shape=(partitions, width))
+        writer.call(
+            "nc_matmul", node.origin, dst=columns_of(into, at, width), stationary=stationary,
+            moving=moved,
+        )  # fmt: skip

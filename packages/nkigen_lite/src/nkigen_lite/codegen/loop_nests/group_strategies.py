@@ -6,14 +6,12 @@ after, transposed by TensorE, or loaded in windows together with their neighbour
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from neuroncore.enums import MemorySpace
-from neuroncore.machine.core import NeuronCore
 from neuroncore.spec import row_major
-from neuroncore.targets import resolve_target
 from nki_dtypes import float32
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
 from nkigen_lite.codegen.emission.writer import Writer
@@ -23,17 +21,25 @@ from nkigen_lite.codegen.loop_nests.access_windows import (
     line_axis,
     write_lines,
 )
-from nkigen_lite.codegen.loop_nests.row_replication import Replicas, replicas_of
+from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
 from nkigen_lite.codegen.loop_nests.tiles import Tiles, write_loops
 from nkigen_lite.codegen.loop_nests.transposition import BLOCKS, DTYPES, TransposedTransfers
 from nkigen_lite.codegen.movement.hbm_copy import move
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.fusion.budget import PLACES, Fit, column_values, fit, has_reduction, is_line
+from nkigen_lite.fusion.budget import (
+    PLACES,
+    Context,
+    Fit,
+    column_values,
+    fit,
+    has_reduction,
+    is_line,
+    resident_bytes,
+)
 from nkigen_lite.fusion.groups import Group
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role, solve, spread_out
-from nkigen_lite.selection.machine_limits import PARTITIONS
+from nkigen_lite.selection.machine_limits import PARTITIONS, sbuf_bytes
 from nkigen_lite.selection.unsupported import unsupported
-from nkigen_lite.tensors.spec import Spec
 
 SMALLER = 4
 """Times that tiles are smaller whose windows are four times as large as one value."""
@@ -53,19 +59,15 @@ class GroupWriter:
     """Writes one group of element-wise operations and row reductions, in several ways."""
 
     def __init__(
-        self, writer: Writer, group: Group, specs: Mapping[str, Spec], numbers: Mapping[str, float],
-        stored: frozenset[str],
-    ) -> None:  # fmt: skip
-        self.writer, self.group, self.stored = writer, group, stored
-        self.specs, self.numbers = specs, numbers
-        self.target = resolve_target(writer.target)
+        self, writer: Writer, group: Group, context: Context, stored: frozenset[str]
+    ) -> None:
+        self.writer, self.group, self.context, self.stored = writer, group, context, stored
 
     def solved(self, sources: Views) -> Solution:
         domain = solve(self.group.axes, self.group.anchor, sources)
         if isinstance(domain, str):
             raise unsupported(self.group.nodes[0], domain)
-        nodes = self.group.nodes
-        found = fit(nodes, domain, self.specs, self.numbers, self.target, self.stored)
+        found = fit(self.group.nodes, domain, self.context, self.stored)
         if found.problem is not None:
             raise unsupported(self.group.nodes[0], found.problem)
         return domain, found
@@ -80,20 +82,15 @@ class GroupWriter:
             raise unsupported(
                 nodes[0], "a value that all columns share would be made again and again"
             )
-        return found, fit(nodes, found, self.specs, self.numbers, self.target, self.stored)
-
-    def replicas(self, domain: IterationDomain, sources: Views) -> Replicas:
-        outside = {v: s for v, s in sources.items() if v not in self.group.names}
-        return replicas_of(self.writer, domain, self.specs, self.numbers, outside)
+        return found, fit(nodes, found, self.context, self.stored)
 
     def tiles(
         self, domain: IterationDomain, found: Fit, sources: Views, lines: Axis | None = None
     ) -> Tiles:
         """The emitter of the group's tiles."""
-        replicas = self.replicas(domain, sources)
-        return Tiles(
-            self.writer, domain, found, sources, self.stored, replicas, lines=lines
-        )  # fmt: skip
+        outside = {v: s for v, s in sources.items() if v not in self.group.names}
+        replicas = replicas_of(self.writer, domain, self.context, outside)
+        return Tiles(self.writer, domain, found, sources, self.stored, replicas, lines=lines)
 
     def plain(self, sources: Views) -> None:
         """Arrays in the order in which they are stored."""
@@ -168,15 +165,11 @@ class GroupWriter:
         domain, found = self.solved(sources)
         slow = self.strided(domain, sources)
         slow = [v for v in slow if self.is_in_columns(domain, found, v, sources)]
-        if not slow or found.is_line or self.target.generation < 3:
+        if not slow or found.is_line or self.context.target.generation < 3:
             raise unsupported(self.group.nodes[0], "no array of it is stored in columns")
         blocks = min(BLOCKS, -(-found.columns // PARTITIONS))
         rows = blocks * PARTITIONS * found.rows * float32.itemsize * len(slow)
-        held = sum(
-            self.specs[v].dtype.itemsize * domain.size(Role.columns)
-            for v in column_values(domain, self.specs, self.numbers)
-        )  # fmt: skip
-        usable = NeuronCore(self.target.name, watchers=()).free_bytes_of(MemorySpace.sbuf)
+        held, usable = resident_bytes(domain, self.context), sbuf_bytes(self.context.target.name)
         if PLACES * (found.bytes_per_partition + rows) + held > usable:
             raise unsupported(self.group.nodes[0], "its columns do not fit beside its rows")
         tiles = self.tiles(domain, found, sources)
@@ -185,7 +178,7 @@ class GroupWriter:
 
     def strided(self, domain: IterationDomain, sources: Views) -> list[str]:
         """Values that tiles read or write element by element."""
-        resident = column_values(domain, self.specs, self.numbers)
+        resident = column_values(domain, self.context)
         columns = {v: domain.strides(s, v, Role.columns) for v, s in sources.items()}
         return [
             v for v, s in columns.items() if s and s[0] not in (0, 1) and v not in resident
@@ -197,7 +190,7 @@ class GroupWriter:
     ) -> bool:  # fmt: skip
         rows = domain.strides(sources[value], value, Role.rows)
         right = found.dtypes.get(value) in DTYPES and found.full.get(value, False)
-        return right and rows == (1,) and self.specs[value].dtype in DTYPES
+        return right and rows == (1,) and self.context.specs[value].dtype in DTYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,69 +206,60 @@ class GroupFacts:
     def needs_windows(self) -> bool:
         return self.is_strided or self.has_neighbours
 
+    @property
+    def needs_spreading(self) -> bool:
+        return self.needs_windows and self.has_few_rows
+
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """One way to write a group: whether it is applicable, and how to write it. Its cost is the
-    predicted time of the statements that it writes (`candidates.fastest`)."""
+    """One way to write a group, and whether it is applicable. Its cost is the predicted time of its
+    statements (`candidates.fastest`)."""
 
     name: str
     is_applicable: Callable[[GroupFacts], bool]
     write: Callable[[GroupWriter, Views], None]
 
 
-def _always(facts: GroupFacts) -> bool:
-    return True
-
-
-def _is_strided(facts: GroupFacts) -> bool:
-    return facts.is_strided
-
-
-def _needs_windows(facts: GroupFacts) -> bool:
-    return facts.needs_windows
-
-
-def _needs_spreading(facts: GroupFacts) -> bool:
-    return facts.needs_windows and facts.has_few_rows
-
-
 STRATEGIES = (
-    Strategy("arrays read and written as they lie", _always, GroupWriter.plain),
-    Strategy("arrays put in order in HBM", _is_strided, GroupWriter.in_order),
-    Strategy("columns transposed into rows by TensorE", _is_strided, GroupWriter.transposed),
+    Strategy("arrays read and written as they lie", lambda f: True, GroupWriter.plain),
+    Strategy("arrays put in order in HBM", lambda f: f.is_strided, GroupWriter.in_order),
     Strategy(
-        "neighbours loaded together", _needs_windows, lambda g, v: g.windows(v, g.solved(v))
+        "columns transposed into rows by TensorE", lambda f: f.is_strided, GroupWriter.transposed
     ),
     Strategy(
-        "neighbours loaded together in small tiles", _needs_windows, GroupWriter.small_windows
+        "neighbours loaded together", lambda f: f.needs_windows,
+        lambda g, v: g.windows(v, g.solved(v)),
     ),
     Strategy(
-        "lines of neighbours loaded together", _needs_windows,
+        "neighbours loaded together in small tiles", lambda f: f.needs_windows,
+        GroupWriter.small_windows,
+    ),
+    Strategy(
+        "lines of neighbours loaded together", lambda f: f.needs_windows,
         lambda g, v: g.lines(v, g.solved(v)),
     ),
     Strategy(
-        "lines of neighbours loaded together in small tiles", _needs_windows,
+        "lines of neighbours loaded together in small tiles", lambda f: f.needs_windows,
         lambda g, v: g.lines(v, g.solved(v), fewer=SMALLER),
     ),
     Strategy(
-        "columns on all partitions, neighbours loaded together", _needs_spreading,
+        "columns on all partitions, neighbours loaded together", lambda f: f.needs_spreading,
         lambda g, v: g.windows(v, g.spread_out(v)),
     ),
     Strategy(
-        "columns on all partitions, lines of neighbours loaded together", _needs_spreading,
+        "columns on all partitions, lines of neighbours loaded together", lambda f: f.needs_spreading,
         lambda g, v: g.lines(v, g.spread_out(v)),
     ),
 )  # fmt: skip
 
 
 def write_group(
-    writer: Writer, group: Group, sources: Views, specs: Mapping[str, Spec],
-    numbers: Mapping[str, float], stored: frozenset[str],
-) -> str | None:  # fmt: skip
+    writer: Writer, group: Group, sources: Views, context: Context, stored: frozenset[str]
+) -> str | None:
     """Write element-wise operations and row reductions, from HBM to HBM; return the description of
     the fastest strategy, None if one only is applicable."""
-    made = GroupWriter(writer, group, specs, numbers, stored)
+    made = GroupWriter(writer, group, context, stored)
     domain, _ = made.solved(sources)
     read = [s for v, s in sources.items() if v not in stored]
     few_rows = domain.size(Role.rows) < FEW_ROWS

@@ -9,13 +9,12 @@ not used: its cost is not documented.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
 from neuroncore.program import Affine
-from neuroncore.targets import resolve_target
 from nkigen_lite.codegen.emission.axis_tiling import AxisTiles, parts, row_parts
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
 from nkigen_lite.codegen.emission.writer import Writer
@@ -28,12 +27,11 @@ from nkigen_lite.codegen.loop_nests.accumulation import (
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles, batch_loops
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.fusion.budget import column_values, fit
+from nkigen_lite.fusion.budget import Context, column_values, fit
 from nkigen_lite.fusion.groups import Group
 from nkigen_lite.fusion.iteration_domain import Role, solve
 from nkigen_lite.selection.machine_limits import BANK_ELEMS
 from nkigen_lite.selection.unsupported import unsupported
-from nkigen_lite.tensors.spec import Spec
 
 BANKS = 4
 """PSUM banks that one result takes; two of these fit."""
@@ -86,13 +84,10 @@ def write_on_partitions(reduction: OuterReduction) -> None:
     accumulation.prepare(reduction)
     width = min(tiles.fit.columns, BANKS * BANK_ELEMS)
     for batch in batch_loops(tiles):
-        for columns in parts(tiles.frame.columns, width):
-            with reduction.writer.loop("chunk", columns.tiles) as c:
-                column = c * columns.size + columns.start
-                _sum_rows(reduction, batch, column, columns.size)
-                for end in reduction.ends:
-                    at = Tile(Affine(), 1, 1, column, columns.size, batch)
-                    accumulation.finish(reduction, end, at)
+        for column, count in reduction.writer.tiles("chunk", tiles.frame.columns, width):
+            _sum_rows(reduction, batch, column, count)
+            for end in reduction.ends:
+                accumulation.finish(reduction, end, Tile(Affine(), 1, 1, column, count, batch))
 
 
 def _sum_rows(
@@ -139,15 +134,14 @@ STRATEGIES = (
 
 
 def write_outer_reductions(
-    writer: Writer, group: Group, sources: dict[str, ArrayView], specs: Mapping[str, Spec],
-    numbers: Mapping[str, float], outputs: frozenset[str],
+    writer: Writer, group: Group, sources: dict[str, ArrayView], context: Context,
+    outputs: frozenset[str],
 ) -> str:  # fmt: skip
     """Write a group that ends in reductions, by the fastest candidate; return its description.
 
     `outputs` are all values that it stores in HBM, `sources` the arrays that it reads and writes.
     """
     late = group.late
-    target = resolve_target(writer.target)
 
     def write(strategy: ReductionStrategy) -> None:
         domain = solve(group.axes, group.anchor, sources, strategy.role)
@@ -156,18 +150,17 @@ def write_outer_reductions(
         needed = frozenset(e.node.operands[0] for e in group.ends)
         stored = (outputs - late) | needed
         tiles = domain.without(late)
-        found = fit(group.steps, tiles, specs, numbers, target, stored)
+        found = fit(group.steps, tiles, context, stored)
         if found.problem is not None:
             raise unsupported(group.nodes[0], found.problem)
-        rows = column_values(tiles, specs, numbers)
+        rows = column_values(tiles, context)
         if found.is_line and rows:
             raise unsupported(group.nodes[0], f"{rows[0]} is not the same for all rows of a line")
         found = replace(found, full={**found.full, **dict.fromkeys(late, True)})
         outside = {v: s for v, s in sources.items() if v not in group.names}
-        replicas = replicas_of(writer, tiles, specs, numbers, outside)
+        replicas = replicas_of(writer, tiles, context, outside)
         outer = Tiles(writer, domain, found, sources, stored, replicas)
-        strategy.write(
-            OuterReduction(outer, outputs - late, group.ends, numbers, strategy.accumulation)
-        )
+        made = outputs - late, group.ends, context.numbers
+        strategy.write(OuterReduction(outer, *made, strategy.accumulation))
 
     return fastest(writer, [Candidate(s.name, partial(write, s)) for s in STRATEGIES])

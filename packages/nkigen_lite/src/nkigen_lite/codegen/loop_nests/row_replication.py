@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import bfloat16, float16, float32
-from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.fusion.budget import column_values
+from nkigen_lite.fusion.budget import Context, column_values
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role
 from nkigen_lite.selection.engine_operations import held_as
 from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
-from nkigen_lite.tensors.spec import Spec
 
 BANKS = 4
 """PSUM banks that one copy empties; two of these fit, so that copies and products overlap."""
@@ -30,12 +29,11 @@ _EXACT = (float32, bfloat16, float16)
 
 
 def replicas_of(
-    writer: Writer, domain: IterationDomain, specs: Mapping[str, Spec],
-    numbers: Mapping[str, float], sources: Mapping[str, ArrayView],
-) -> Replicas:  # fmt: skip
+    writer: Writer, domain: IterationDomain, context: Context, sources: Mapping[str, ArrayView]
+) -> Replicas:
     """What is the same for all rows, on every partition; `sources` are the values in HBM."""
     replicas = Replicas(writer)
-    for value in column_values(domain, specs, numbers):
+    for value in column_values(domain, context):
         if value in sources:
             stride = domain.strides(sources[value], value, Role.columns)[0]
             replicas.load(value, sources[value], domain.size(Role.columns), stride)
@@ -56,28 +54,22 @@ class Replicas:
             f"{source.buffer}_rows", (PARTITIONS, columns), dtype, MemorySpace.sbuf
         )
         self.buffers[value] = made
+
+        def row_of(rows: int, step: int) -> Access:
+            shape, strides = (rows, columns), (step, stride)
+            return Access(source.buffer, Affine(source.offset), shape, strides, source.look)
+
         many = PARTITIONS * columns * dtype.itemsize > BY_DMA_BYTES
         many |= stride != 1 and columns > BY_DMA_ELEMS
         if not many or dtype not in _EXACT:
-            every = Access(
-                source.buffer, Affine(source.offset), (PARTITIONS, columns), (0, stride),
-                source.look,
-            )  # fmt: skip
-            writer.call("dma_copy", dst=whole(made), src=every)
+            writer.call("dma_copy", dst=whole(made), src=row_of(PARTITIONS, 0))
             return
         row = writer.allocate(f"{source.buffer}_row", (1, columns), dtype, MemorySpace.sbuf)
-        one = Access(
-            source.buffer, Affine(source.offset), (1, columns), (columns * stride, stride),
-            source.look,
-        )  # fmt: skip
-        writer.call("dma_copy", dst=whole(row), src=one)
+        writer.call("dma_copy", dst=whole(row), src=row_of(1, columns * stride))
         ones = writer.allocate("ones", (1, PARTITIONS), dtype, MemorySpace.sbuf)
         writer.call("memset", dst=whole(ones), value=1.0)
-        chunk = BANK_ELEMS * BANKS
-        with writer.loop("part", columns // chunk or 1) as part:
-            self.spread(row, made, ones, part * chunk, min(chunk, columns))
-        if columns > chunk and columns % chunk:
-            self.spread(row, made, ones, Affine(columns // chunk * chunk), columns % chunk)
+        for start, count in writer.tiles("part", columns, BANK_ELEMS * BANKS):
+            self.spread(row, made, ones, start, count)
 
     def spread(self, row: Buffer, made: Buffer, ones: Buffer, start: Affine, columns: int) -> None:
         """onesᵀ · row into PSUM, one bank after the other, and out."""
@@ -86,10 +78,7 @@ class Replicas:
         for first in range(0, columns, BANK_ELEMS):
             width = min(BANK_ELEMS, columns - first)
             writer.call(
-                "nc_matmul",
-                dst=Access(copies.name, Affine(first), (PARTITIONS, width), (copies.row, 1)),
-                stationary=whole(ones),
-                moving=Access(row.name, start + first, (1, width), (row.row, 1)),
+                "nc_matmul", dst=columns_of(copies, first, width), stationary=whole(ones),
+                moving=columns_of(row, start + first, width),
             )  # fmt: skip
-        target = Access(made.name, start, (PARTITIONS, columns), (made.row, 1))
-        writer.call("tensor_copy", dst=target, src=whole(copies))
+        writer.call("tensor_copy", dst=columns_of(made, start, columns), src=whole(copies))

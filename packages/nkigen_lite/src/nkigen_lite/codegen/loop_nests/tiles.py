@@ -7,7 +7,6 @@ at the end of an axis is one more, smaller tile, so code does not grow with the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Protocol
@@ -357,9 +356,9 @@ def write_loops(tiles: Tiles, write: WriteTiles | None = None) -> None:
 
 def batch_loops(tiles: Tiles) -> Iterator[tuple[Affine, ...]]:
     """The loops over the batch axes, around the body of the caller's `for`."""
-    batches = [a for a in tiles.domain.axes if a.role is Role.batch]
-    with ExitStack() as stack:
-        yield tuple(stack.enter_context(tiles.writer.loop("batch", a.size)) for a in batches)
+    sizes = [a.size for a in tiles.domain.axes if a.role is Role.batch]
+    with tiles.writer.loops("batch", sizes) as batch:
+        yield batch
 
 
 def _write_part(

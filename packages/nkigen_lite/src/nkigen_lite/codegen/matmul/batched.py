@@ -15,9 +15,8 @@ from math import prod
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import float32
-from nkigen_lite.codegen.emission.axis_tiling import parts, row_parts
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
-from nkigen_lite.codegen.emission.writer import Writer, together
+from nkigen_lite.codegen.emission.writer import Writer, columns_of, dense, together
 from nkigen_lite.codegen.matmul.operand_tiles import (
     LOAD_BYTES,
     Matrix,
@@ -163,8 +162,9 @@ class Batches:
     def over(self, axes: list[BatchAxis], stack: ExitStack) -> Batches:
         """Inside loops over the axes."""
         here = self
-        for axis in axes:
-            here = here.at(axis, stack.enter_context(self.writer.loop("batch", axis.size)))
+        places = stack.enter_context(self.writer.loops("batch", [a.size for a in axes]))
+        for axis, at in zip(axes, places, strict=True):
+            here = here.at(axis, at)
         return here
 
     # -- TensorE ----------------------------------------------------------------------------------
@@ -181,10 +181,8 @@ class Batches:
         most = min(most, -(-block.size // BLOCKS))
         with ExitStack() as stack:
             here = self.over([a for a in self.axes if a is not block], stack)
-            for part in parts(block.size, min(most, block.size)):
-                with self.writer.loop("block", part.tiles) as b:
-                    start = b * part.size + part.start
-                    here.at(block, start).tensor_block(replace(block, size=part.size))
+            for start, count in self.writer.tiles("block", block.size, min(most, block.size)):
+                here.at(block, start).tensor_block(replace(block, size=count))
 
     def tensor_block(self, axis: BatchAxis) -> None:
         m, _, n = self.sizes
@@ -194,21 +192,18 @@ class Batches:
         dtype = self.to.source.dtype
         made = writer.allocate("results", (m, axis.size * n), dtype, MemorySpace.sbuf)
         origin = self.node.origin
-        for part in parts(axis.size, max(1, min(axis.size, BANK_ELEMS // n))):
-            with writer.loop("bank", part.tiles) as b:
-                first, width = b * part.size + part.start, part.size * n
-                bank = writer.allocate("product", (m, width), float32, MemorySpace.psum, origin)
-                if axis.left == 0:
-                    columns = (first * n, width)
-                    multiply(writer, whole(bank), left, (Affine(), m), right, columns)
-                else:
-                    with writer.loop("batch", part.size) as j:
-                        into = Access(bank.name, j * n, (m, n), (bank.row, 1))
-                        at = (first + j) * n if axis.right else Affine()
-                        rows = ((first + j) * m, m)
-                        multiply(writer, into, left, rows, right, (at, n))
-                target = Access(made.name, first * n, (m, width), (made.row, 1))
-                writer.call("tensor_copy", dst=target, src=whole(bank))
+        each = max(1, min(axis.size, BANK_ELEMS // n))
+        for first, count in writer.tiles("bank", axis.size, each):
+            width = count * n
+            bank = writer.allocate("product", (m, width), float32, MemorySpace.psum, origin)
+            if axis.left == 0:
+                multiply(writer, whole(bank), left, (Affine(), m), right, (first * n, width))
+            else:
+                with writer.loop("batch", count) as j:
+                    at = (first + j) * n if axis.right else Affine()
+                    rows = ((first + j) * m, m)
+                    multiply(writer, columns_of(bank, j * n, n), left, rows, right, (at, n))
+            writer.call("tensor_copy", dst=columns_of(made, first * n, width), src=whole(bank))
         (down, along), to = self.to.steps, self.to
         shape = (m, axis.size, n)
         target = Access(to.source.buffer, to.offset, shape, (down, axis.to, along))
@@ -232,23 +227,18 @@ class Batches:
         beside = max(others, key=lambda a: a.size)
         with ExitStack() as stack:
             here = self.over([a for a in others if a is not beside], stack)
-            for part in parts(down.size, min(PARTITIONS, down.size)):
-                with self.writer.loop("row", part.tiles) as r:
-                    there = here.at(down, r * part.size + part.start)
-                    rows = replace(down, size=part.size)
-                    for each in parts(beside.size, min(most, beside.size)):
-                        with self.writer.loop("block", each.tiles) as b:
-                            start = b * each.size + each.start
-                            block = replace(beside, size=each.size)
-                            there.at(beside, start).vector_block(rows, block)
+            for row, count in self.writer.tiles("row", down.size, min(PARTITIONS, down.size)):
+                there, rows = here.at(down, row), replace(down, size=count)
+                most = min(most, beside.size)
+                for start, each in self.writer.tiles("block", beside.size, most):
+                    there.at(beside, start).vector_block(rows, replace(beside, size=each))
 
     def in_rows(self, axis: BatchAxis, most: int) -> None:
         """One axis only: neighbours of it in each partition."""
-        for part, partitions, each in row_parts(axis.size, most):
-            with self.writer.loop("row", part.tiles) as r:
-                here = self.at(axis, r * part.size + part.start)
-                steps = (axis.left * each, axis.right * each, axis.to * each)
-                here.vector_block(BatchAxis(partitions, *steps), replace(axis, size=each))
+        for row, partitions, each in self.writer.row_tiles("row", axis.size, most):
+            steps = (axis.left * each, axis.right * each, axis.to * each)
+            rows = BatchAxis(partitions, *steps)
+            self.at(axis, row).vector_block(rows, replace(axis, size=each))
 
     def vector_block(self, down: BatchAxis, beside: BatchAxis) -> None:
         """One tile: the longer axis over partitions, where they are as many."""
@@ -261,13 +251,9 @@ class Batches:
         made = self.writer.allocate("results", shape, self.to.source.dtype, MemorySpace.sbuf)
         rows = max(1, min(m, PRODUCT_BYTES // (k * n * float32.itemsize)))
         some = max(1, PRODUCT_BYTES // (m * k * n * float32.itemsize))
-        for part in parts(beside.size, min(some, beside.size)):
-            with self.writer.loop("part", part.tiles) as p:
-                first = p * part.size + part.start
-                for piece in parts(m, rows):
-                    with self.writer.loop("line", piece.tiles) as q:
-                        start = q * piece.size + piece.start
-                        self.added(left, right, made, (first, part.size), (start, piece.size))
+        for batches in self.writer.tiles("part", beside.size, min(some, beside.size)):
+            for lines in self.writer.tiles("line", m, rows):
+                self.added(left, right, made, batches, lines)
         full, steps = (down.size, beside.size, m, n), (down.to, beside.to, *self.to.steps)
         target = Access(self.to.source.buffer, self.to.offset, full, steps)
         source = Access(made.name, Affine(), full, (made.row, m * n, n, 1))
@@ -292,7 +278,7 @@ class Batches:
             to = writer.allocate("products", (partitions, prod(shape)), float32, MemorySpace.sbuf)
             at = Affine()
         dst = _inside(to, at, shape, (lines * n * k if k > 1 else m * n, n * k, k, 1))
-        writer.call("tensor_tensor", origin, **_plain(dst=dst, data1=a, data2=b), op="multiply")
+        writer.call("tensor_tensor", origin, **dense(2, dst=dst, data1=a, data2=b), op="multiply")
         if k > 1:
             sums = _inside(made, first * (m * n) + start * n, (count * lines * n,), (1,))
             many = _inside(to, Affine(), (count * lines * n, k), (k, 1))
@@ -330,13 +316,11 @@ class Held:
         )  # fmt: skip
         _move(writer, _inside(made, Affine(), shape, (size, inner, 1)), source)
         if near != along and inner * side.source.dtype.itemsize > SLOW_STEP_BYTES and outer > 1:
-            lain, made = (
-                made,
-                writer.allocate(name, made.shape, side.source.dtype, MemorySpace.sbuf),
-            )
+            lain = made
+            made = writer.allocate(name, made.shape, side.source.dtype, MemorySpace.sbuf)
             into = _inside(made, Affine(), shape, (size, 1, outer))
             taken = _inside(lain, Affine(), shape, (size, inner, 1))
-            writer.call("tensor_copy", None, **_plain(dst=into, src=taken))
+            writer.call("tensor_copy", None, **dense(2, dst=into, src=taken))
             near, inner = along, outer
         steps = (inner, 1) if near == 1 else (1, inner)
         return Held(made, size if step else 0, steps)
@@ -345,20 +329,6 @@ class Held:
 def _move(writer: Writer, dst: Access, src: Access, node: Node | None = None) -> None:
     dst, src = together(dst, src, 1)
     writer.call("dma_copy", node.origin if node else None, dst=dst, src=src)
-
-
-def _plain(**accesses: Access) -> dict[str, Access]:
-    """The accesses, all of one shape, without axes of one element."""
-    shape = next(iter(accesses.values())).shape
-    kept = [d for d, n in enumerate(shape) if n != 1 or d == 0]
-    if len(kept) == 1:
-        kept.append(1)
-    return {
-        name: replace(
-            a, shape=tuple(a.shape[d] for d in kept), strides=tuple(a.strides[d] for d in kept)
-        )
-        for name, a in accesses.items()
-    }
 
 
 def _beside(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from neuroncore.enums import MemorySpace
-from neuroncore.machine.core import NeuronCore
-from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.program import Access, Affine, whole
 from neuroncore.targets import resolve_target
 from nki_dtypes import DType, float32
 from nkigen_lite.codegen.emission.axis_tiling import parts
-from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles
 from nkigen_lite.codegen.matmul.batched import write_batches
 from nkigen_lite.codegen.matmul.operand_tiles import (
@@ -27,7 +25,7 @@ from nkigen_lite.codegen.matmul.operand_tiles import (
 )
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.ir import Node
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
+from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS, sbuf_bytes
 from nkigen_lite.selection.unsupported import unsupported
 
 PLACES = 2
@@ -69,8 +67,7 @@ class Products:
         self.m, self.n = first[-2], first[-1]
         self.k = rights[nodes[0].name].shape[-2]
         self.dtype = rights[nodes[0].name].dtype
-        usable = NeuronCore(resolve_target(writer.target).name, watchers=())
-        self.free = usable.free_bytes_of(MemorySpace.sbuf) - held
+        self.free = sbuf_bytes(resolve_target(writer.target).name) - held
 
     # -- natural: M on partitions -----------------------------------------------------------------
 
@@ -87,8 +84,7 @@ class Products:
     def one_by_one(self) -> None:
         """Every batch with transfers of its own."""
         shape = self.nodes[0].spec.shape[:-2]
-        with ExitStack() as stack:
-            batch = tuple(stack.enter_context(self.writer.loop("batch", n)) for n in shape)
+        with self.writer.loops("batch", shape) as batch:
             block, sums = self.block(), self.best_sums()
             if block is None and isinstance(self.left, OnChip):
                 raise unsupported(
@@ -99,11 +95,9 @@ class Products:
                 return
             stays = self.left_stays(block)
             kept = self.whole_left(batch) if stays else None
-            for part in parts(self.n, block):
-                with self.writer.loop("block", part.tiles) as b:
-                    start = b * block + part.start
-                    rights = [self.right(n, batch, start, part.size) for n in self.nodes]
-                    self.rows(batch, kept, rights, start, part.size)
+            for start, count in self.writer.tiles("block", self.n, block):
+                rights = [self.right(n, batch, start, count) for n in self.nodes]
+                self.rows(batch, kept, rights, start, count)
 
     def block(self) -> int | None:
         """Columns of the right matrices that are on chip at once: all, or what fits twice; None
@@ -145,21 +139,15 @@ class Products:
         self, batch: tuple[Affine, ...], kept: OnChip | None, rights: list[OnChip], start: Affine,
         columns: int,
     ) -> None:  # fmt: skip
-        for part in parts(self.m, PARTITIONS):
-            with self.writer.loop("row", part.tiles) as r:
-                first = r * PARTITIONS + part.start
-                left, at = kept, first
-                if left is None:
-                    matrix = self.left_matrix(batch).columns(first, part.size)
-                    left, at = load(self.writer, matrix, "left"), Affine()
-                wide = self.result_columns(columns)
-                for group in parts(columns, wide):
-                    with self.writer.loop("part", group.tiles) as p:
-                        inner = p * wide + group.start
-                        self.results(
-                            batch, self.products((left, at), rights, part.size, inner),
-                            (first, part.size), (start + inner, group.size),
-                        )  # fmt: skip
+        wide = LOAD_BYTES // float32.itemsize // BANK_ELEMS * BANK_ELEMS  # of one store
+        for first, count in self.writer.tiles("row", self.m, PARTITIONS):
+            left, at = kept, first
+            if left is None:
+                matrix = self.left_matrix(batch).columns(first, count)
+                left, at = load(self.writer, matrix, "left"), Affine()
+            for inner, width in self.writer.tiles("part", columns, min(columns, wide)):
+                products = self.products((left, at), rights, count, inner)
+                self.results(batch, products, (first, count), (start + inner, width))
 
     def traffic_of_blocks(self, block: int) -> int:
         """Bytes read where right matrices come in blocks of columns, and the left one for each."""
@@ -185,13 +173,9 @@ class Products:
 
     def write_in_terms(self, batch: tuple[Affine, ...], rows: int, columns: int) -> None:
         """Blocks of results that stay in PSUM while their terms come by, some of K at a time."""
-        for down in parts(self.m, rows):
-            with self.writer.loop("row", down.tiles) as r:
-                first = r * rows + down.start
-                for across in parts(self.n, columns):
-                    with self.writer.loop("block", across.tiles) as c:
-                        start = c * columns + across.start
-                        self.terms(batch, (first, down.size), (start, across.size))
+        for down in self.writer.tiles("row", self.m, rows):
+            for across in self.writer.tiles("block", self.n, columns):
+                self.terms(batch, down, across)
 
     def terms(
         self, batch: tuple[Affine, ...], rows: tuple[Affine, int], columns: tuple[Affine, int]
@@ -210,41 +194,22 @@ class Products:
             for node in self.nodes
             for start, size in tiles
         }
-        for part in parts(self.k, LONG_TERMS):
-            with writer.loop("term", part.tiles) as t:
-                k = (t * LONG_TERMS + part.start, part.size)
-                left = load(writer, self.left_matrix(batch).columns(*rows).terms(*k), "left")
-                for node in self.nodes:
-                    matrix = matrix_of(self.rights[node.name], batch, transposed=False)
-                    right = load(writer, matrix.columns(*columns).terms(*k), "right")
-                    for start, size in tiles:
-                        self.add(sums[node.name, start], left, (start, size), right, columns[1])
+        for k in writer.tiles("term", self.k, LONG_TERMS):
+            left = load(writer, self.left_matrix(batch).columns(*rows).terms(*k), "left")
+            for node in self.nodes:
+                matrix = matrix_of(self.rights[node.name], batch, transposed=False)
+                right = load(writer, matrix.columns(*columns).terms(*k), "right")
+                for start, size in tiles:
+                    into, mine = sums[node.name, start], (Affine(start), size)
+                    for at, width in writer.tiles("bank", columns[1], BANK_ELEMS):
+                        target = columns_of(into, at, width)
+                        multiply(writer, target, left, mine, right, (at, width))
         for start, size in tiles:
 
             def products(at: Affine, width: int, start: int = start) -> dict[str, Access]:
-                return {
-                    n.name: _columns(sums[n.name, start], at, width) for n in self.nodes
-                }  # fmt: skip
+                return {n.name: columns_of(sums[n.name, start], at, width) for n in self.nodes}
 
             self.results(batch, products, (rows[0] + start, size), columns)
-
-    def add(
-        self, into: Buffer, left: OnChip, rows: tuple[int, int], right: OnChip, columns: int
-    ) -> None:
-        """Some terms of a tile's results, bank by bank."""
-        for part in parts(columns, BANK_ELEMS):
-            with self.writer.loop("bank", part.tiles) as b:
-                at = b * BANK_ELEMS + part.start
-                access = _columns(into, at, part.size)
-                first, size = rows
-                multiply(
-                    self.writer, access, left, (Affine(first), size), right, (at, part.size)
-                )  # fmt: skip
-
-    def result_columns(self, columns: int) -> int:
-        """Columns of one store."""
-        banks = LOAD_BYTES // float32.itemsize // BANK_ELEMS
-        return min(columns, BANK_ELEMS * banks)
 
     def results(
         self, batch: tuple[Affine, ...], products: BankOfProducts, rows: tuple[Affine, int],
@@ -260,15 +225,10 @@ class Products:
             )
             for name in names
         }  # fmt: skip
-        for part in parts(width, BANK_ELEMS):
-            with writer.loop("bank", part.tiles) as b:
-                at = b * BANK_ELEMS + part.start
-                targets = {
-                    name: Access(t.name, at, (rows[1], part.size), (t.row, 1))
-                    for name, t in made.items()
-                }
-                tile = Tile(rows[0], rows[1], 1, start + at, part.size, batch)
-                self.finish(products(at, part.size), targets, tile)
+        for at, count in writer.tiles("bank", width, BANK_ELEMS):
+            targets = {name: columns_of(t, at, count) for name, t in made.items()}
+            tile = Tile(rows[0], rows[1], 1, start + at, count, batch)
+            self.finish(products(at, count), targets, tile)
         for name, tile_of in made.items():
             output = self.outputs[name]
             offset = Affine(output.offset) + rows[0] * output.strides[-2]
@@ -277,8 +237,7 @@ class Products:
                 offset += variable * stride
             shape = (rows[1], width)
             target = Access(output.buffer, offset, shape, output.strides[-2:])
-            source = Access(tile_of.name, Affine(), shape, (tile_of.row, 1))
-            writer.call("dma_copy", self.nodes[0].origin, dst=target, src=source)
+            writer.call("dma_copy", self.nodes[0].origin, dst=target, src=whole(tile_of))
 
     def products(
         self, left: tuple[OnChip, Affine], rights: list[OnChip], rows: int, inner: Affine
@@ -324,18 +283,14 @@ class Products:
                 rights = [self.right(n, (), start, part.size) for n in self.nodes]
                 with writer.loop("column", part.size // PARTITIONS) as c:
                     inner = c * PARTITIONS
-                    assert made.main is not None
-                    offset = (b * (block // PARTITIONS) + part.start // PARTITIONS + c) * self.m
-                    target = Access(
-                        made.main.name, offset, (PARTITIONS, self.m), (made.main.row, 1)
-                    )
+                    chunk = b * (block // PARTITIONS) + part.start // PARTITIONS + c
+                    target = made.chunk(chunk, Affine(), self.m)
                     self.column(name, left, rights, inner, start + inner, PARTITIONS, target)
         if made.rest is not None:
-            count = made.left
             start = Affine(full)
-            rights = [self.right(n, (), start, count) for n in self.nodes]
+            rights = [self.right(n, (), start, made.left) for n in self.nodes]
             target = made.remainder(Affine(), self.m)
-            self.column(name, left, rights, Affine(), start, count, target)
+            self.column(name, left, rights, Affine(), start, made.left, target)
         return made
 
     def column(
@@ -350,7 +305,3 @@ class Products:
             multiply(self.writer, whole(into), right, (inner, count), left, (Affine(), self.m))
             results[node.name] = whole(into)
         self.finish(results, {name: target}, Tile(start, count, 1, Affine(), self.m, ()))
-
-
-def _columns(buffer: Buffer, start: Affine, count: int) -> Access:
-    return Access(buffer.name, start, (buffer.shape[0], count), (buffer.row, 1))

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import DType
-from nkigen_lite.codegen.emission.axis_tiling import parts, row_parts
-from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.emission.writer import Writer, columns_of, dense
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.selection.machine_limits import BANK_BYTES, PARTITIONS
 
@@ -63,14 +62,12 @@ class OnChip:
     def chunk(self, number: Affine, start: Affine, count: int) -> Access:
         """Columns of one chunk of 128 rows of K."""
         assert self.main is not None
-        offset = (number + self.first) * self.main.shape[2] + start
-        return Access(self.main.name, offset, (PARTITIONS, count), (self.main.row, 1))
+        return columns_of(self.main, (number + self.first) * self.main.shape[2] + start, count)
 
     def remainder(self, start: Affine, count: int) -> Access:
         """Columns of the rows of K behind the last full chunk."""
         assert self.rest is not None
-        offset = start + self.partition * self.rest.row
-        return Access(self.rest.name, offset, (self.left, count), (self.rest.row, 1))
+        return columns_of(self.rest, start + self.partition * self.rest.row, count, self.left)
 
 
 def matrix_of(source: ArrayView, batch: tuple[Affine, ...], transposed: bool) -> Matrix:
@@ -114,28 +111,24 @@ def load(writer: Writer, matrix: Matrix, name: str) -> OnChip:
         _straight(writer, matrix, made)
         return made
     most = LOAD_BYTES // (matrix.num_k * matrix.dtype.itemsize)
-    for part, partitions, each in row_parts(matrix.num_x, max(1, most)):
-        with writer.loop("x", part.tiles) as x:
-            start = x * part.size + part.start
-            tile = _rows(writer, matrix.columns(start, part.size), partitions, each)
-            transpose_rows(writer, tile, made, start, (each, 1))
+    for start, partitions, each in writer.row_tiles("x", matrix.num_x, max(1, most)):
+        tile = _rows(writer, matrix.columns(start, partitions * each), partitions, each)
+        transpose_rows(writer, tile, made, start, (each, 1))
     return made
 
 
 def _straight(writer: Writer, matrix: Matrix, made: OnChip) -> None:
     x, step = matrix.num_x, matrix.along_k
     each = max(1, min(made.chunks, LOAD_BYTES // (x * matrix.dtype.itemsize)))
-    for part in parts(made.chunks, each):
-        with writer.loop("k", part.tiles) as k:
-            first = k * each + part.start
-            assert made.main is not None
-            source = Access(
-                matrix.buffer, matrix.offset + first * (PARTITIONS * step),
-                (PARTITIONS, part.size, x), (step, PARTITIONS * step, matrix.along_x),
-            )  # fmt: skip
-            shape = (PARTITIONS, part.size, x)
-            target = Access(made.main.name, first * x, shape, (made.main.row, x, 1))
-            writer.call("dma_copy", dst=target, src=source)
+    for first, count in writer.tiles("k", made.chunks, each):
+        assert made.main is not None
+        shape = (PARTITIONS, count, x)
+        source = Access(
+            matrix.buffer, matrix.offset + first * (PARTITIONS * step), shape,
+            (step, PARTITIONS * step, matrix.along_x),
+        )  # fmt: skip
+        target = Access(made.main.name, first * x, shape, (made.main.row, x, 1))
+        writer.call("dma_copy", dst=target, src=source)
     if made.rest is not None:
         offset = matrix.offset + made.chunks * PARTITIONS * step
         shape = (made.left, x)
@@ -164,19 +157,14 @@ def transpose_rows(
     each = rows.shape[1]
     dtype = writer.buffers[rows.buffer].dtype
     most = COPY_BANKS * BANK_BYTES // (PARTITIONS * dtype.itemsize)
-    for group in parts(each, min(each, max(1, most // max(1, made.chunks)))):
-        with writer.loop("t", group.tiles) as t:
-            first = t * group.size + group.start
-            transposer = _Transposer(
-                writer, rows, first, group.size, start + first * steps[1], steps
-            )
-            for part in parts(made.chunks, max(1, most // group.size)):
-                with writer.loop("k", part.tiles) as k:
-                    assert made.main is not None
-                    chunk = k * part.size + part.start
-                    transposer.transpose(made.main, chunk, part.size, PARTITIONS)
-            if made.rest is not None:
-                transposer.transpose(made.rest, Affine(made.chunks), 1, made.left)
+    at_once = min(each, max(1, most // max(1, made.chunks)))
+    for first, count in writer.tiles("t", each, at_once):
+        transposer = _Transposer(writer, rows, first, count, start + first * steps[1], steps)
+        for chunk, chunks in writer.tiles("k", made.chunks, max(1, most // count)):
+            assert made.main is not None
+            transposer.transpose(made.main, chunk, chunks, PARTITIONS)
+        if made.rest is not None:
+            transposer.transpose(made.rest, Affine(made.chunks), 1, made.left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,16 +187,11 @@ class _Transposer:
         transposed = self.writer.allocate("transposed", shape, dtype, MemorySpace.psum)
         for piece in range(chunks * self.count):
             c, t = divmod(piece, self.count)
+            start = (self.first + t) * along + (chunk + c) * PARTITIONS * step
             self.writer.call(
-                "nc_transpose",
-                dst=Access(
-                    transposed.name, Affine(piece * PARTITIONS), (height, partitions),
-                    (transposed.row, 1),
-                ),
+                "nc_transpose", dst=columns_of(transposed, piece * PARTITIONS, partitions),
                 data=Access(
-                    self.rows.buffer,
-                    self.rows.offset + (self.first + t) * along + (chunk + c) * PARTITIONS * step,
-                    (partitions, height), (down, step),
+                    self.rows.buffer, self.rows.offset + start, (partitions, height), (down, step)
                 ),
             )  # fmt: skip
         width = into.shape[-1]
@@ -216,17 +199,9 @@ class _Transposer:
         sizes = (height, chunks, self.count, partitions)
         source = (transposed.row, self.count * PARTITIONS, PARTITIONS, 1)
         target = (into.row, width, self.steps[1], self.steps[0])
-        self.writer.call(
-            "tensor_copy",
-            dst=_plain(into.name, offset, sizes, target),
-            src=_plain(transposed.name, Affine(), sizes, source),
-        )
-
-
-def _plain(buffer: str, offset: Affine, shape: tuple[int, ...], strides: tuple[int, ...]) -> Access:
-    """The access without axes of one element."""
-    kept = [d for d, n in enumerate(shape) if n != 1 or d == 0]
-    return Access(buffer, offset, tuple(shape[d] for d in kept), tuple(strides[d] for d in kept))
+        dst = Access(into.name, offset, sizes, target)
+        src = Access(transposed.name, Affine(), sizes, source)
+        self.writer.call("tensor_copy", **dense(dst=dst, src=src))
 
 
 def multiply(
@@ -274,20 +249,16 @@ def _side_by_side(
     both, size = 2 * matrix.num_k, matrix.dtype.itemsize
     made = place(writer, name, both, matrix.num_x, matrix.dtype)
     most = max(1, min(rows, LOAD_BYTES // (both * size)))
-    for part, partitions, each in row_parts(matrix.num_x, most):
-        with writer.loop("x", part.tiles) as x:
-            start = x * part.size + part.start
-            shape, along = (partitions, each, both), matrix.along_x
-            tile = writer.allocate(f"{matrix.buffer}_tile", shape, matrix.dtype, MemorySpace.sbuf)
-            source = Access(
-                matrix.buffer, matrix.offset + start * along, (partitions, each, 2, matrix.num_k),
-                (each * along, along, step, 1),
-            )  # fmt: skip
-            target = Access(
-                tile.name, whole(tile).offset, source.shape, (tile.row, both, matrix.num_k, 1)
-            )
-            writer.call("dma_copy", dst=target, src=source)
-            transpose_rows(writer, whole(tile), made, start, order(partitions, each))
+    for start, partitions, each in writer.row_tiles("x", matrix.num_x, most):
+        shape, along = (partitions, each, both), matrix.along_x
+        tile = writer.allocate(f"{matrix.buffer}_tile", shape, matrix.dtype, MemorySpace.sbuf)
+        source = Access(
+            matrix.buffer, matrix.offset + start * along, (partitions, each, 2, matrix.num_k),
+            (each * along, along, step, 1),
+        )  # fmt: skip
+        target = Access(tile.name, Affine(), source.shape, (tile.row, both, matrix.num_k, 1))
+        writer.call("dma_copy", dst=target, src=source)
+        transpose_rows(writer, whole(tile), made, start, order(partitions, each))
     buffer = made.main or made.rest
     return (
         OnChip(None, buffer, 0, matrix.num_k),
@@ -308,6 +279,6 @@ def _behind(
         matrix.buffer, matrix.offset, (PARTITIONS, 2, chunks, x),
         (down, step, PARTITIONS * down, 1),
     )  # fmt: skip
-    target = Access(made.name, whole(made).offset, source.shape, (made.row, chunks * x, x, 1))
+    target = Access(made.name, Affine(), source.shape, (made.row, chunks * x, x, 1))
     writer.call("dma_copy", dst=target, src=source)
     return OnChip(made, None, chunks, 0), OnChip(made, None, chunks, 0, first=chunks)

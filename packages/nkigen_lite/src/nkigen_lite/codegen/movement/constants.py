@@ -16,7 +16,7 @@ from neuroncore.spec import row_major
 from neuroncore.surface import version_tuple
 from nki_dtypes import int32
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
-from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.fusion.array_view import ArrayView, array_view_of
 from nkigen_lite.fusion.constant_tables import ROW_ELEMS, Progression, Table
 from nkigen_lite.ir import Node
@@ -77,7 +77,7 @@ def _row(writer: Writer, table: Table, to: ArrayView, start: int, node: Node) ->
 
 
 def _write(writer: Writer, row: Buffer, start: int, run: Progression, node: Node) -> None:
-    dst = Access(row.name, Affine(start), (1, run.count), (row.row, 1))
+    dst = columns_of(row, start, run.count)
     if run.step:
         writer.call(
             "iota", node.origin, dst=dst, pattern=[[run.step, run.count]], offset=int(run.first)

@@ -15,7 +15,6 @@ import numpy as np
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import uint32
-from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.selection.machine_limits import PARTITIONS
@@ -119,12 +118,8 @@ def _by_stretches(writer: Writer, picks: Picks) -> None:
             raise CodegenError("gathered elements are too far apart")
         from_first = found.first + found.step * np.arange(rows)[:, None]
         indices = _indices(writer, places - from_first, rows)
-        load = Access(
-            picks.source.buffer, Affine(found.first), (rows, found.width), (found.step, 1),
-            picks.source.look,
-        )  # fmt: skip
-        to = Access(picks.to.buffer, Affine(picks.to.offset + start), (rows, each), (each, 1),
-                    picks.to.look)  # fmt: skip
+        load = _rows(picks.source, Affine(found.first), (rows, found.width), found.step)
+        to = _rows(picks.to, Affine(picks.to.offset + start), (rows, each), each)
         _gather(writer, picks, load, indices, to)
         start += rows * each
 
@@ -136,16 +131,16 @@ def _by_rows(writer: Writer, picks: Picks) -> None:
     if width > MOST_LOADED or each > MOST_LOADED:
         raise CodegenError("a row of what is picked is too long")
     indices = _indices(writer, picks.places[None] - first, min(PARTITIONS, picks.rows))
-    for part in parts(picks.rows, PARTITIONS):
-        with writer.loop("tile", part.tiles) as t:
-            row = t * part.size + part.start
-            load = Access(
-                picks.source.buffer, row * picks.down + first, (part.size, width),
-                (picks.down, 1), picks.source.look,
-            )  # fmt: skip
-            to = Access(picks.to.buffer, row * picks.across + picks.to.offset,
-                        (part.size, each), (picks.across, 1), picks.to.look)  # fmt: skip
-            _gather(writer, picks, load, indices, to)
+    for row, count in writer.tiles("tile", picks.rows, PARTITIONS):
+        load = _rows(picks.source, row * picks.down + first, (count, width), picks.down)
+        place = row * picks.across + picks.to.offset
+        to = _rows(picks.to, place, (count, each), picks.across)
+        _gather(writer, picks, load, indices, to)
+
+
+def _rows(source: ArrayView, start: Affine, shape: tuple[int, int], step: int) -> Access:
+    """Rows of elements that lie together, `step` from one row to the next."""
+    return Access(source.buffer, start, shape, (step, 1), source.look)
 
 
 def _indices(writer: Writer, places: np.ndarray, rows: int) -> Buffer:

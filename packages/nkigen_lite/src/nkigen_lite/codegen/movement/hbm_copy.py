@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -98,15 +97,14 @@ def _in_parts(
 ) -> None:
     """Long runs by as many DMAs as there are DMA engines: one takes a run as a whole."""
     *outer, last = axes
-    for part in parts(last.size, last.size // -(-QUEUES // prod(a.size for a in outer))):
-        with writer.loop("part", part.tiles) as p:
-            start, shape = p * part.size + part.start, (*(a.size for a in outer), part.size)
-            writer.call(
-                "dma_copy",
-                dst=Access(to.buffer, start + to.offset, shape, tuple(a.to for a in axes), to.look),
-                src=Access(source.buffer, start + source.offset, shape,
-                           tuple(a.source for a in axes), source.look),
-            )  # fmt: skip
+    each = last.size // -(-QUEUES // prod(a.size for a in outer))
+    down, along = tuple(a.to for a in axes), tuple(a.source for a in axes)
+    for start, count in writer.tiles("part", last.size, each):
+        shape = (*(a.size for a in outer), count)
+        writer.call(
+            "dma_copy", dst=Access(to.buffer, start + to.offset, shape, down, to.look),
+            src=Access(source.buffer, start + source.offset, shape, along, source.look),
+        )  # fmt: skip
 
 
 def interleave(
@@ -165,10 +163,10 @@ def fill(writer: Writer, to: ArrayView, value: Any) -> None:
     shape = (min(PARTITIONS, num_rows), width)
     tile = writer.allocate("numbers", shape, dtype, MemorySpace.sbuf)
     writer.call("memset", dst=written_as(tile, value), value=literal(value, dtype))
-    with ExitStack() as stack:
+    with writer.loops("batch", [size for size, _ in outer]) as batch:
         start = Affine(to.offset)
-        for size, stride in outer:
-            start += stack.enter_context(writer.loop("batch", size)) * stride
+        for place, (_, stride) in zip(batch, outer, strict=True):
+            start += place * stride
         for rows in parts(num_rows, PARTITIONS):
             for columns in parts(num_columns, width):
                 with writer.loop("tile", rows.tiles) as t, writer.loop("chunk", columns.tiles) as c:

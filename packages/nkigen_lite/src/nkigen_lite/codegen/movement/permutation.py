@@ -3,15 +3,13 @@ of a plan of `nkigen_lite.codegen.movement.axis_placement`."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import replace
 from math import prod
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from nki_dtypes import DType, bfloat16, float32, uint8
-from nkigen_lite.codegen.emission.axis_tiling import parts
-from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.codegen.movement.axis_placement import (
     BETWEEN_ARRAYS,
     AxisPlace,
@@ -148,9 +146,8 @@ class Box:
         )  # fmt: skip
         dims = [*((a.size, a.source) for a in self.down), *outer, (span, 1)]
         for number, source in enumerate(sources):
-            place = Access(tile.name, Affine(number * held), (shape[0], held), (tile.row, 1))
-            offset = lowest + (source.offset - self.plan.source.offset)
-            self.writer.call("dma_copy", dst=place, src=self.in_hbm(source, offset, dims))
+            place = self.in_hbm(source, lowest + (source.offset - self.plan.source.offset), dims)
+            self.writer.call("dma_copy", dst=columns_of(tile, number * held, held), src=place)
         return tile, at
 
     def room(self) -> tuple[Buffer, Distances]:
@@ -190,17 +187,14 @@ class Box:
         blocks = sorted(self.inside, key=lambda a: -a.size)
         many, *outer = blocks or [StridedAxis(1, 0, 0)]
         each = max(1, BANK_BYTES // (rows * self.plan.transposed_as.itemsize))
-        with ExitStack() as stack:
+        with self.writer.loops("block", [a.size for a in outer]) as places:
             offset, target = Affine(self.first), Affine()
-            for axis in outer:
-                number = stack.enter_context(self.writer.loop("block", axis.size))
+            for axis, number in zip(outer, places, strict=True):
                 offset, target = offset + number * at[axis], target + number * into[axis]
             along, to = at.get(many, 0), into.get(many, 0)
-            for part in parts(many.size, each):
-                with self.writer.loop("bank", part.tiles) as b:
-                    first = b * part.size + part.start
-                    self.bank(loaded, offset + first * along, (part.size, along), at,
-                              stored, target + first * to, to, into)  # fmt: skip
+            for first, count in self.writer.tiles("bank", many.size, each):
+                self.bank(loaded, offset + first * along, (count, along), at,
+                          stored, target + first * to, to, into)  # fmt: skip
 
     def widened(self, loaded: Buffer) -> Buffer:
         """The tile as TensorE transposes it."""
@@ -225,7 +219,7 @@ class Box:
         for k in range(count):
             self.writer.call(
                 "nc_transpose",
-                dst=Access(transposed.name, Affine(k * rows), (columns, rows), (transposed.row, 1)),
+                dst=columns_of(transposed, k * rows, rows),
                 data=Access(loaded.name, offset + k * distance, (rows, *(n for n, _ in dims)),
                             (loaded.row, *(s for _, s in dims))),
             )  # fmt: skip

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuroncore.enums import MemorySpace
-from neuroncore.machine.core import NeuronCore
-from neuroncore.targets import Target
 from nkigen_lite.codegen.matmul.operand_tiles import bytes_of
 from nkigen_lite.codegen.strips.strip_selection import StripPlan, longest_strip
 from nkigen_lite.fusion.budget import has_reduction
 from nkigen_lite.fusion.groups import Group, Plan, Rejection
 from nkigen_lite.ir import Node, users
+from nkigen_lite.selection.machine_limits import sbuf_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +38,28 @@ BANK_ROWS = 512
 """Rows of a value that is made with its columns on partitions: one PSUM bank of float32."""
 
 
-def parts_of(plan: Plan, target: Target, strips: bool = True) -> list[KernelPart | StripPlan]:
+def parts_of(plan: Plan, strips: bool = True) -> list[KernelPart | StripPlan]:
     """The plan's groups: as strips, if asked for, where that keeps values on chip that would go
     through HBM, else products joined with the groups that alone use them."""
     if not strips:
-        return [*_fused(plan, plan.groups, target)]
+        return [*_fused(plan, plan.groups)]
     parts: list[KernelPart | StripPlan] = []
     single, waiting = list[Group](), list(plan.groups)
     while waiting:
-        run = longest_strip(plan, waiting, target)
+        run = longest_strip(plan, waiting)
         if run is None:
             single.append(waiting.pop(0))
             continue
         used = {id(g) for g in (*run.groups, *run.before)}
         waiting = [g for g in waiting if id(g) not in used]
         single += run.before
-        if _crossing(plan, list(run.groups), target):
-            parts += [*_fused(plan, single, target), run]
+        if _crossing(plan, list(run.groups)):
+            parts += [*_fused(plan, single), run]
             single = []
             _drop_rejections(plan, run)
         else:
             single += run.groups
-    return parts + _fused(plan, single, target)
+    return parts + _fused(plan, single)
 
 
 def _drop_rejections(plan: Plan, run: StripPlan) -> None:
@@ -72,9 +70,9 @@ def _drop_rejections(plan: Plan, run: StripPlan) -> None:
     ]
 
 
-def _crossing(plan: Plan, groups: list[Group], target: Target) -> bool:
+def _crossing(plan: Plan, groups: list[Group]) -> bool:
     """Whether values of the groups would go through HBM without a strip."""
-    parts = _fused(plan, groups, target)
+    parts = _fused(plan, groups)
     used = users(plan.graph)
     for number, part in enumerate(parts):
         later = {v for p in parts[number + 1 :] for v in p.names}
@@ -84,7 +82,7 @@ def _crossing(plan: Plan, groups: list[Group], target: Target) -> bool:
     return False
 
 
-def _fused(plan: Plan, groups: list[Group], target: Target) -> list[KernelPart]:
+def _fused(plan: Plan, groups: list[Group]) -> list[KernelPart]:
     fused: dict[int, tuple[Node, ...]] = {}
     known = {g.nodes[0].name for g in groups if g.is_matmul}
     for number, group in enumerate(groups):
@@ -97,7 +95,7 @@ def _fused(plan: Plan, groups: list[Group], target: Target) -> list[KernelPart]:
             parts.append(KernelPart(fused[number], group))
         elif group.nodes[0].name not in gone:
             parts.append(KernelPart((group.nodes[0],), None))
-    return [_keeping(plan, part, parts[i + 1 : i + 2], target) for i, part in enumerate(parts)]
+    return [_keeping(plan, part, parts[i + 1 : i + 2]) for i, part in enumerate(parts)]
 
 
 def _products_of(plan: Plan, group: Group) -> tuple[Node, ...]:
@@ -131,7 +129,7 @@ def _reason_for_hbm(plan: Plan, group: Group, node: Node, used_by: set[str]) -> 
     return None
 
 
-def _keeping(plan: Plan, part: KernelPart, after: list[KernelPart], target: Target) -> KernelPart:
+def _keeping(plan: Plan, part: KernelPart, after: list[KernelPart]) -> KernelPart:
     """The part, its result kept on chip where only the next product's left side needs it."""
     if not part.products or part.group is None or not after:
         return part
@@ -140,8 +138,8 @@ def _keeping(plan: Plan, part: KernelPart, after: list[KernelPart], target: Targ
         return part
     (value,) = stored
     rows, columns = plan.graph.specs[value].shape
-    usable = NeuronCore(target.name, watchers=()).free_bytes_of(MemorySpace.sbuf)
-    small = bytes_of(columns, rows, plan.graph.specs[value].dtype) <= usable // KEPT_SHARE
+    most = sbuf_bytes(plan.context.target.name) // KEPT_SHARE
+    small = bytes_of(columns, rows, plan.graph.specs[value].dtype) <= most
     lefts = {n.operands for n in after[0].products}
     by_left = all(a == value and b != value for a, b in lefts) and lefts
     alone = {u.name for u in users(plan.graph)[value]} <= {n.name for n in after[0].products}

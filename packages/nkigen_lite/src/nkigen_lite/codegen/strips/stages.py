@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from neuroncore.enums import MemorySpace
-from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.program import Access, Affine, whole
 from nki_dtypes import DType, float32
-from nkigen_lite.codegen.emission.axis_tiling import parts
-from nkigen_lite.codegen.emission.writer import Writer
+from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles
 from nkigen_lite.codegen.matmul.operand_tiles import OnChip, multiply, place, transpose_rows
 from nkigen_lite.fusion.array_view import ArrayView
@@ -161,24 +160,21 @@ class StripTile:
     def natural_product(self, node: Node, left: OnChip, right: OnChip) -> Access:
         """Rows on partitions, each row of a partition from a bank's beginning if it needs one."""
         columns = node.spec.shape[-1]
-        made, pitch = self.in_banks(node, columns)
-        for t in range(self.at.rows):
-            for part in parts(columns, BANK_ELEMS):
-                with self.writer.loop("bank", part.tiles) as b:
-                    start = b * BANK_ELEMS + part.start
-                    into = Access(
-                        made.name, start + t * pitch, (self.at.partitions, part.size), (made.row, 1)
-                    )
-                    rows = (Affine(t * self.at.partitions), self.at.partitions)
-                    multiply(self.writer, into, left, rows, right, (start, part.size))
-        return _rows_of(made, self.at, columns, pitch)
-
-    def in_banks(self, node: Node, columns: int) -> tuple[Buffer, int]:
-        """PSUM for T rows of `columns` results in each partition, and the distance of rows."""
         pitch = _pitch(self.at.rows, columns)
         shape = (self.at.partitions, self.at.rows * pitch)
         made = self.writer.allocate("product", shape, float32, MemorySpace.psum, node.origin)
-        return made, pitch
+        for t in range(self.at.rows):
+            for start, count in self.writer.tiles("bank", columns, BANK_ELEMS):
+                into = columns_of(made, start + t * pitch, count)
+                multiply(self.writer, into, left, self.row_of_each(t), right, (start, count))
+        if self.at.rows == 1:
+            return columns_of(made, 0, columns)
+        shape = (self.at.partitions, self.at.rows, columns)
+        return Access(made.name, Affine(), shape, (made.row, pitch, 1))
+
+    def row_of_each(self, t: int) -> tuple[Affine, int]:
+        """The columns of the left side that are row t of every partition."""
+        return Affine(t * self.at.partitions), self.at.partitions
 
     def copied_product(self, node: Node, left: OnChip, right: OnChip) -> Access:
         """Results in SBUF, bank by bank."""
@@ -186,17 +182,15 @@ class StripTile:
         made = self.room("product_rows", columns, node.spec.dtype)
         down, step = made.strides[0], made.strides[-2] if self.at.rows > 1 else 0
         for t in range(self.at.rows):
-            for part in parts(columns, BANK_ELEMS):
-                with self.writer.loop("bank", part.tiles) as b:
-                    start = b * BANK_ELEMS + part.start
-                    shape = (self.at.partitions, part.size)
-                    bank = self.writer.allocate(
-                        "product", shape, float32, MemorySpace.psum, node.origin
-                    )  # fmt: skip
-                    rows = (Affine(t * self.at.partitions), self.at.partitions)
-                    multiply(self.writer, whole(bank), left, rows, right, (start, part.size))
-                    into = Access(made.buffer, start + t * step, shape, (down, 1))
-                    self.writer.call("tensor_copy", dst=into, src=whole(bank))
+            for start, count in self.writer.tiles("bank", columns, BANK_ELEMS):
+                shape = (self.at.partitions, count)
+                bank = self.writer.allocate(
+                    "product", shape, float32, MemorySpace.psum, node.origin
+                )  # fmt: skip
+                rows = self.row_of_each(t)
+                multiply(self.writer, whole(bank), left, rows, right, (start, count))
+                into = Access(made.buffer, start + t * step, shape, (down, 1))
+                self.writer.call("tensor_copy", dst=into, src=whole(bank))
         return made
 
 
@@ -209,13 +203,6 @@ def _pitch(rows: int, columns: int) -> int:
 
 def _banks(rows: int, columns: int) -> int:
     return -(-rows * _pitch(rows, columns) // BANK_ELEMS)
-
-
-def _rows_of(made: Buffer, at: Tile, columns: int, pitch: int) -> Access:
-    if at.rows == 1:
-        return Access(made.name, Affine(), (at.partitions, columns), (made.row, 1))
-    shape = (at.partitions, at.rows, columns)
-    return Access(made.name, Affine(), shape, (made.row, pitch, 1))
 
 
 def _in_hbm(source: ArrayView, at: Tile) -> Access:

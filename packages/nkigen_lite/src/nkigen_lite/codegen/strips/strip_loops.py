@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from neuroncore.program import Affine
-from nkigen_lite.codegen.emission.axis_tiling import parts, row_parts
+from nkigen_lite.codegen.emission.axis_tiling import row_parts
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles
 from nkigen_lite.codegen.matmul.operand_tiles import OnChip, load, load_pair, matrix_of
@@ -60,12 +60,11 @@ class Strips:
         for (batch,) in self.batches(tuple(batches), 1):
             rights = self.rights(batch, varying=True)
             for part, partitions, each in strips:
-                for group in parts(part.tiles, self.interleaved):
-                    with self.writer.loop("strip", group.tiles) as t:
-                        first = (t * group.size + group.start) * part.size + part.start
-                        rows = [first + i * part.size for i in range(group.size)]
-                        tiles = [Tile(r, partitions, each, Affine(), 0, batch) for r in rows]
-                        self.together([self.tile(tile, rights) for tile in tiles])
+                for place, count in self.writer.tiles("strip", part.tiles, self.interleaved):
+                    first = place * part.size + part.start
+                    rows = [first + i * part.size for i in range(count)]
+                    tiles = [Tile(r, partitions, each, Affine(), 0, batch) for r in rows]
+                    self.together([self.tile(tile, rights) for tile in tiles])
 
     def batches(self, sizes: tuple[int, ...], interleaved: int) -> Iterator[list[Batch]]:
         """Places in the batch axes, up to `interleaved` of the longest at once, in their loops."""
@@ -75,13 +74,12 @@ class Strips:
                 Affine() if d == longest else stack.enter_context(self.writer.loop("batch", n))
                 for d, n in enumerate(sizes)
             ]
-            for part in parts(sizes[longest] if sizes else 1, interleaved):
-                with self.writer.loop("batch", part.tiles) as b:
-                    places = [b * part.size + part.start + i for i in range(part.size)]
-                    yield [
-                        tuple(p if d == longest else v for d, v in enumerate(variables))
-                        for p in places
-                    ]  # fmt: skip
+            size = sizes[longest] if sizes else 1
+            for start, count in self.writer.tiles("batch", size, interleaved):
+                yield [
+                    tuple(start + i if d == longest else v for d, v in enumerate(variables))
+                    for i in range(count)
+                ]
 
     def rights(self, batch: Batch, varying: bool) -> dict[str, OnChip]:
         """What products multiply from the right, on chip: all that are the same for all batches,
@@ -126,17 +124,9 @@ class Strips:
 
     def right_pair(self, name: str, first: Batch, second: Batch) -> tuple[OnChip, OnChip]:
         one, other = (matrix_of(self.sources[name], b, transposed=False) for b in (first, second))
-        both = load_pair(
-            self.writer,
-            one,
-            self.step(name),
-            "right",
-            PARTITIONS,
-            lambda partitions, each: (each, 1),
-        )
-        if both is None:
-            both = load(self.writer, one, "right"), load(self.writer, other, "right")
-        return both
+        step = self.step(name)
+        both = load_pair(self.writer, one, step, "right", PARTITIONS, lambda _, each: (each, 1))
+        return both or (load(self.writer, one, "right"), load(self.writer, other, "right"))
 
     def step(self, value: str) -> int:
         """From one place of the longest batch axis to the next, in elements."""

@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from neuroncore.enums import MemorySpace
-from neuroncore.machine.core import NeuronCore
 from neuroncore.program import peaks
-from neuroncore.targets import Target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
@@ -17,11 +15,16 @@ from nkigen_lite.codegen.loop_nests.tiles import Tiles
 from nkigen_lite.codegen.strips.stages import PSUM_BANKS, Strip
 from nkigen_lite.codegen.strips.strip_loops import Strips
 from nkigen_lite.fusion.array_view import ArrayView, buffer_view
-from nkigen_lite.fusion.budget import in_strips
+from nkigen_lite.fusion.budget import in_rows
 from nkigen_lite.fusion.groups import Group, Plan
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role, strip_domain
 from nkigen_lite.ir import Node, users
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, NUM_PSUM_BANKS, PARTITIONS
+from nkigen_lite.selection.machine_limits import (
+    BANK_ELEMS,
+    NUM_PSUM_BANKS,
+    PARTITIONS,
+    sbuf_bytes,
+)
 
 MOST_ROWS = BANK_ELEMS // PARTITIONS
 """Rows of a partition at a time: with 128 partitions, as many columns as a moving matrix has."""
@@ -52,7 +55,7 @@ class StripPlan:
         return f"strip of {self.rows} x 128 rows{interleaved}: {made}"
 
 
-def longest_strip(plan: Plan, groups: list[Group], target: Target) -> StripPlan | None:
+def longest_strip(plan: Plan, groups: list[Group]) -> StripPlan | None:
     """The longest run that begins with the first of the groups, in order, and fits on chip; None
     for less than two."""
     run, before = [groups[0]], list[tuple[int, Group]]()
@@ -69,7 +72,7 @@ def longest_strip(plan: Plan, groups: list[Group], target: Target) -> StripPlan 
         found = tuple(run[:end])
         if any(g.is_matmul for g in found):
             strip = _strip(plan, found)
-            shape = _fitting(plan, strip, target)
+            shape = _fitting(plan, strip)
             if shape is not None:
                 early = tuple(g for place, g in before if place < end)
                 return StripPlan(found, strip, *shape, early)
@@ -171,16 +174,10 @@ def _shared(groups: tuple[Group, ...], made: set[str]) -> frozenset[str]:
 
 
 def write_strip(
-    writer: Writer,
-    plan: Plan,
-    strip: Strip,
-    shape: tuple[int, int],
-    source: Sources,
-    target: Target,
+    writer: Writer, plan: Plan, strip: Strip, shape: tuple[int, int], source: Sources
 ) -> None:
     """The strip's loops; `shape` is (rows of a partition, interleaved tiles), `source` returns
     the view of an array in HBM."""
-    specs, numbers = plan.graph.specs, plan.numbers
     sources: dict[str, ArrayView] = {v: source(v) for v in strip.stored}
     tiles: dict[int, Tiles] = {}
     made: set[str] = set()
@@ -192,10 +189,10 @@ def write_strip(
         domain = _domain(stage, strip.lead)
         assert isinstance(domain, IterationDomain)
         mine = (strip.stored | strip.kept) & stage.names
-        found = in_strips(stage.nodes, domain, specs, numbers, target, frozenset(mine))
+        found = in_rows(stage.nodes, domain, plan.context, frozenset(mine))
         outside = {v: source(v) for v in stage.axes.shapes if v not in stage.names | made}
         sources |= outside
-        replicas = replicas_of(writer, domain, specs, numbers, outside)
+        replicas = replicas_of(writer, domain, plan.context, outside)
         made |= stage.names
         stored = frozenset(mine & strip.stored)
         known = outside | {v: sources[v] for v in stored}
@@ -204,12 +201,12 @@ def write_strip(
     Strips(writer, strip, sources, tiles, *shape).write()
 
 
-def _fitting(plan: Plan, strip: Strip, target: Target) -> tuple[int, int] | None:
+def _fitting(plan: Plan, strip: Strip) -> tuple[int, int] | None:
     """(rows of a partition, interleaved tiles): the most with which all is on chip twice; or
     one row, once."""
-    usable = NeuronCore(target.name, watchers=()).free_bytes_of(MemorySpace.sbuf)
+    usable = sbuf_bytes(plan.context.target.name)
     for shape in _candidates(strip):
-        held, used = _peaks(plan, strip, shape, target)
+        held, used = _peaks(plan, strip, shape)
         if used <= NUM_PSUM_BANKS and (2 * held <= usable or (shape == (1, 1) and held <= usable)):
             return shape
     return None
@@ -224,8 +221,9 @@ def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
         yield from ((rows, 2), (rows, 1))
 
 
-def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int], target: Target) -> tuple[int, int]:
+def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int]) -> tuple[int, int]:
     """(bytes of SBUF in a partition, PSUM banks) that the strip takes: it is written on trial."""
+    target = plan.context.target
     writer = Writer("trial", target.name, "0.6")
     arrays: dict[str, ArrayView] = {}
 
@@ -237,7 +235,7 @@ def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int], target: Target) -> 
             arrays[base] = buffer_view(made, spec.shape)
         return plan.source(value, arrays)
 
-    write_strip(writer, plan, strip, shape, source, target)
+    write_strip(writer, plan, strip, shape, source)
     found = peaks(writer.finish(()), target)
     held = {domain: peak.held for domain, peak in found.items()}
     return held.get(MemorySpace.sbuf, 0), held.get(MemorySpace.psum, 0)
