@@ -20,6 +20,7 @@ REGISTRIES = (
     "neuroncore.checks",
     "neuroncore.findings.formats",
     "nki_migrate.rules",
+    "nkigen_lite.frontend.functions",
     "nkigen_lite.ops",
     "nkigen_lite.passes.decompositions",
     "nkigym.transforms",

@@ -248,8 +248,8 @@ STRATEGIES = (
         lambda g, v: g.windows(v, g.spread_out(v)),
     ),
     Strategy(
-        "columns on all partitions, lines of neighbours loaded together", lambda f: f.needs_spreading,
-        lambda g, v: g.lines(v, g.spread_out(v)),
+        "columns on all partitions, lines of neighbours loaded together",
+        lambda f: f.needs_spreading, lambda g, v: g.lines(v, g.spread_out(v)),
     ),
 )  # fmt: skip
 

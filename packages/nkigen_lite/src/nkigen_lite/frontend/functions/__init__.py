@@ -1,45 +1,12 @@
 """NumPy's functions and methods on traced arrays: each module registers what it implements."""
 
-from nkigen_lite.frontend.functions import (
-    comparisons,
-    concatenation,
-    creation,
-    cumulative,
-    diagonals,
-    einsum,
-    elementary,
-    inverse_functions,
-    linear_algebra,
-    manipulation,
-    methods,
-    reduction_options,
-    rounding,
-    selection,
-    shapes,
-    statistics,
-)
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
 from nkigen_lite.frontend.functions.special import erf, gelu, rsqrt, sigmoid, silu
 
-__all__ = [
-    "comparisons",
-    "concatenation",
-    "creation",
-    "cumulative",
-    "diagonals",
-    "einsum",
-    "elementary",
-    "erf",
-    "gelu",
-    "inverse_functions",
-    "linear_algebra",
-    "manipulation",
-    "methods",
-    "reduction_options",
-    "rounding",
-    "rsqrt",
-    "selection",
-    "shapes",
-    "sigmoid",
-    "silu",
-    "statistics",
-]
+__all__ = ["erf", "gelu", "rsqrt", "sigmoid", "silu"]
+
+for _module in iter_modules([str(Path(__file__).parent)]):
+    import_module(f"{__name__}.{_module.name}")

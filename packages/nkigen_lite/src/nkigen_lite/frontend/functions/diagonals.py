@@ -9,21 +9,11 @@ import numpy as np
 
 from nkigen_lite.frontend.arrays import views
 from nkigen_lite.frontend.arrays.array import Array, TracedArray
-from nkigen_lite.frontend.arrays.promotion import (
-    fresh,
-    operand,
-    resolved,
-    shape_of,
-)
+from nkigen_lite.frontend.arrays.promotion import fresh, operand, resolved, shape_of
 from nkigen_lite.frontend.arrays.registry import implements
-from nkigen_lite.frontend.arrays.views import (
-    broadcast_to,
-)
-from nkigen_lite.frontend.functions.manipulation import pad
-from nkigen_lite.tensors.errors import (
-    ArgumentError,
-    ValueRangeError,
-)
+from nkigen_lite.frontend.arrays.views import broadcast_to
+from nkigen_lite.frontend.functions.concatenation import pad
+from nkigen_lite.tensors.errors import ArgumentError, ValueRangeError
 
 
 def diagonal(a: Array, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Array:

@@ -9,11 +9,7 @@ from typing import Any
 import numpy as np
 
 from nkigen_lite.frontend.arrays.array import Array
-from nkigen_lite.frontend.arrays.promotion import (
-    common_dtype,
-    tape_of,
-    traced,
-)
+from nkigen_lite.frontend.arrays.promotion import common_dtype, tape_of, traced
 from nkigen_lite.frontend.arrays.registry import implements
 from nkigen_lite.frontend.functions.diagonals import diagonal
 from nkigen_lite.tensors.errors import (

@@ -1,26 +1,132 @@
-"""Universal functions written with others: name → formula, on float32 and rounded once."""
+"""Universal functions written with others: name → formula, in the types of NumPy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from math import inf, log, pi
+from math import inf, log, nan, pi
 from typing import Any
 
 import numpy as np
 
-from nki_dtypes import int32
+from nki_dtypes import float32, int32
+from nkigen_lite.frontend.arrays import copies
 from nkigen_lite.frontend.arrays.array import Array, TracedArray
 from nkigen_lite.frontend.arrays.promotion import (
     as_array,
+    as_value,
+    cast_value,
+    dtype_of,
     fresh,
+    narrowed,
+    resolved,
+    shape_of,
 )
 from nkigen_lite.frontend.arrays.registry import implements, implements_ufunc
 from nkigen_lite.frontend.arrays.tape import Tape
-from nkigen_lite.frontend.functions.formulas import in_common_dtype, in_float32
-from nkigen_lite.frontend.functions.inverse_functions import ratio_of
+from nkigen_lite.tensors.errors import ArgumentError
 
 Formula = Callable[..., Any]
+_FLOAT32 = np.dtype(np.float32)
+
+
+def _implement(name: str, formula: Formula, in_float32: bool) -> None:
+    """Implement the universal function with NumPy's types: the formula on the operands' common one,
+    or on float32, its result rounded once."""
+    ufunc = getattr(np, name)
+
+    def made(tape: Tape, given: tuple[Any, ...]) -> TracedArray:
+        makes, xs = _operands(tape, ufunc, given)
+        if in_float32:
+            wide = (cast_value(tape, x.value, float32) for x in xs)
+            xs = [
+                fresh(tape, w, _FLOAT32, (x,), scalar=False) for w, x in zip(wide, xs, strict=True)
+            ]
+        return _rounded(tape, formula(*xs), makes, given)
+
+    implements_ufunc(name)(made)
+
+
+def _operands(
+    tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...]
+) -> tuple[np.dtype, list[TracedArray]]:
+    name = f"np.{ufunc.__name__}"
+    kinds = (*map(dtype_of, given), *(None,) * ufunc.nout)
+    *takes, makes = resolved(name, lambda: ufunc.resolve_dtypes(kinds))
+    arrays = [
+        fresh(tape, as_value(tape, x, t, name), t, (x,), scalar=False)
+        for x, t in zip(given, takes, strict=True)
+    ]
+    return makes, arrays
+
+
+def _rounded(tape: Tape, x: TracedArray, makes: np.dtype, given: tuple[Any, ...]) -> TracedArray:
+    value = cast_value(tape, x.value, narrowed(makes))
+    shape = np.broadcast_shapes(*map(shape_of, given))
+    if tape.spec(value).shape != shape:
+        value = tape.emit("broadcast_to", value, shape=shape)
+    return fresh(tape, value, makes, given)
+
+
+# ------------------------------------------------------------------------- angles
+
+
+_TAN_3_8, _TAN_1_8 = 2.414213562373095, 0.4142135623730950
+"""tan 3π/8 and tan π/8."""
+_LARGEST = 2.0**40
+"""arctan of more is π/2 in float32; within the range that is documented for the reciprocal."""
+
+
+def _near_zero(t: Any) -> Any:
+    """arctan t for |t| ≤ tan π/8. Coefficients: Cephes, single precision, atanf."""
+    z = t * t
+    p = ((8.05374449538e-2 * z - 1.38776856032e-1) * z + 1.99777106478e-1) * z - 3.33329491539e-1
+    return p * z * t + t
+
+
+def _arctan(x: Any) -> Any:
+    """arctan u = offset + arctan t, t = u, (u - 1) / (u + 1) or -1 / u, for u = |x|."""
+    size = np.minimum(np.abs(x), np.float32(_LARGEST))
+    is_steep, is_flat = size > _TAN_3_8, size <= _TAN_1_8
+    above = np.where(is_steep, -1, np.where(is_flat, size, size - 1))
+    below = np.where(is_steep, size, np.where(is_flat, 1, size + 1))
+    offset = np.where(is_steep, pi / 2, np.where(is_flat, 0, pi / 4))
+    return np.copysign(_near_zero(above / below) + offset, x)
+
+
+def _ratio_of(small: Any, large: Any) -> Any:
+    """small / large; 0 / 0 is 0. Scaled where the larger's reciprocal is not a normal number."""
+    scale = np.where(large < 2.0**-80, 2.0**60, np.where(large > 2.0**100, 2.0**-24, 1))
+    return (small * scale) / np.where(large == 0, 1, large * scale)
+
+
+def _arctan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y): of the smaller side over the larger, then reflected."""
+    a, b = np.abs(x), np.abs(y)
+    large, small = np.maximum(a, b), np.minimum(a, b)
+    ratio = np.where(small == inf, 1, _ratio_of(small, large))
+    angle = _arctan(ratio)
+    angle = np.where(b > a, pi / 2 - angle, angle)
+    return np.copysign(np.where(np.signbit(x), pi - angle, angle), y)
+
+
+def _arcsin(x: Any) -> Any:
+    """The angle of (√(1 - x²), x)."""
+    return _arctan2(x, np.sqrt((1 - x) * (1 + x)))
+
+
+def _arccos(x: Any) -> Any:
+    """The angle of (x, √(1 - x²))."""
+    return _arctan2(np.sqrt((1 - x) * (1 + x)), x)
+
+
+def _arccosh(x: Any) -> Any:
+    """log(1 + t + √(2t + t²)) for t = x - 1; NaN below 1."""
+    t = np.minimum(x, 1e9) - 1
+    near = np.log1p(t + np.sqrt(t * (t + 2)))
+    far = np.log(np.maximum(x, 1)) + log(2)
+    return np.where(x < 1, nan, np.where(x < 1e9, near, far))
+
 
 # ------------------------------------------------------------------------- floats
 
@@ -29,7 +135,7 @@ def _hypot(x: Any, y: Any) -> Any:
     """The larger times √(1 + the quotient²): no square overflows that the result does not."""
     a, b = np.abs(x), np.abs(y)
     large, small = np.maximum(a, b), np.minimum(a, b)
-    ratio = ratio_of(small, large)
+    ratio = _ratio_of(small, large)
     size = np.where(large == inf, inf, large * np.sqrt(1 + ratio * ratio))
     return np.where((a == inf) | (b == inf), inf, size)
 
@@ -55,7 +161,7 @@ def _cbrt(x: Any) -> Any:
     return np.where(inside == size, root * np.sign(x), x)
 
 
-def is_negative(x: TracedArray) -> TracedArray:
+def _is_negative(x: TracedArray) -> TracedArray:
     """Whether the sign bit of float32 is set: also that of -0."""
     bits = x.tape.emit("bitcast", x.value, dtype=int32)
     below = x.tape.emit("less", bits, x.tape.fill(0, int32))
@@ -64,7 +170,7 @@ def is_negative(x: TracedArray) -> TracedArray:
 
 def _copysign(x: Any, y: Any) -> Any:
     size = np.abs(x)
-    return np.where(is_negative(y), -size, size)
+    return np.where(_is_negative(y), -size, size)
 
 
 def _heaviside(x: Any, y: Any) -> Any:
@@ -112,9 +218,14 @@ _IN_FLOAT32: dict[str, Formula] = {
     "arcsinh": _arcsinh,
     "arctanh": _arctanh,
     "copysign": _copysign,
-    "signbit": is_negative,
+    "signbit": _is_negative,
     "heaviside": _heaviside,
     "float_power": np.power,
+    "arctan": _arctan,
+    "arctan2": _arctan2,
+    "arcsin": _arcsin,
+    "arccos": _arccos,
+    "arccosh": _arccosh,
     **dict.fromkeys(("degrees", "rad2deg"), lambda x: x * (180 / pi)),
     **dict.fromkeys(("radians", "deg2rad"), lambda x: x * (pi / 180)),
 }
@@ -172,10 +283,8 @@ def _divmod(tape: Tape, given: tuple[Any, ...]) -> Any:
     return np.floor_divide(*given), np.remainder(*given)
 
 
-for _name, _formula in _IN_FLOAT32.items():
-    in_float32(_name, _formula)
-for _name, _formula in _IN_COMMON_DTYPE.items():
-    in_common_dtype(_name, _formula)
+for _name, _formula in (_IN_FLOAT32 | _IN_COMMON_DTYPE).items():
+    _implement(_name, _formula, in_float32=_name in _IN_FLOAT32)
 
 
 _FLAT = 1e-5
@@ -196,18 +305,55 @@ def _polyval(p: Any, x: Any) -> Any:
 
 
 implements("isposinf")(lambda x: np.equal(x, inf))
-
-
 implements("isneginf")(lambda x: np.equal(x, -inf))
-
-
 implements("fix")(lambda x: np.trunc(x))
-
-
 implements("real")(lambda val: val)
-
-
 implements("iscomplexobj")(lambda x: False)
-
-
 implements("isrealobj")(lambda x: True)
+
+
+# ------------------------------------------------------- decimals, tens, hundreds
+
+
+@implements("round", "around")
+def rounded(a: Array, decimals: int = 0) -> Any:
+    """`np.round`: rint(a · 10ᵈ) / 10ᵈ, each step rounded to a's dtype; ties to even."""
+    if decimals < 0:
+        return _to_tens(a, 10**-decimals)
+    if decimals > 0 and a.spec.dtype.is_float:
+        scale = 10.0**decimals
+        whole = np.rint(np.multiply(a, scale).astype(a.dtype))
+        return np.divide(whole, scale).astype(a.dtype)
+    makes = np.round(np.zeros(0, a.dtype)).dtype  # bool becomes float16
+    return np.rint(a) if a.spec.dtype.is_float else copies.astype(a, makes)
+
+
+def _to_tens(a: Array, lot: int) -> Any:
+    """Multiples of 10, 100, …"""
+    if a.dtype == bool:
+        raise ArgumentError("np.round: bool has no tens", got=str(a.spec))
+    if not a.spec.dtype.is_float:
+        return _of_integers(a, lot)
+    if a.spec.dtype is not float32:
+        tens = np.rint(np.divide(a, float(lot)).astype(a.dtype))
+        return np.multiply(tens, float(lot)).astype(a.dtype)
+    inside = np.where(np.abs(a) < inf, a, 0)
+    return np.where(np.abs(a) < inf, _nearest(inside, float(lot)), a)
+
+
+def _of_integers(a: Array, lot: int) -> Any:
+    """Exact, and wraps; 0 where half of the lot is beyond the dtype."""
+    held = a.spec.dtype
+    if lot > 2 * held.max:
+        return np.zeros_like(a)[()] if a.is_scalar else np.zeros_like(a)
+    wide = a.astype(np.int32) if held.bits < 32 else a
+    return _nearest(wide, lot).astype(a.dtype)
+
+
+def _nearest(x: Array, lot: Any) -> Any:
+    """The multiple of the lot that is nearest; of two the even one. Quotient and rest are exact."""
+    count, rest = x // lot, x % lot
+    more, less = rest > lot - rest, rest < lot - rest
+    is_odd = count % 2 == 1
+    up = more | (~less & is_odd)
+    return (count + up.astype(x.dtype)) * lot

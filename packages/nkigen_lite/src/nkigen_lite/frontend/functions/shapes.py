@@ -10,11 +10,7 @@ from nkigen_lite.frontend.arrays import views
 from nkigen_lite.frontend.arrays.array import Array, TracedArray
 from nkigen_lite.frontend.arrays.promotion import operand, shape_of
 from nkigen_lite.frontend.arrays.registry import Function, implements
-from nkigen_lite.tensors.errors import (
-    ArgumentError,
-    BroadcastError,
-    ValueRangeError,
-)
+from nkigen_lite.tensors.errors import ArgumentError, BroadcastError, ValueRangeError
 
 
 def with_axes(x: Any, least: int) -> Any:
@@ -89,17 +85,9 @@ def _rot90(m: Array, k: int = 1, axes: Any = (0, 1)) -> Array:
 
 
 implements("atleast_1d")(_at_least(1))
-
-
 implements("atleast_2d")(_at_least(2))
-
-
 implements("atleast_3d")(_at_least(3))
-
-
 implements("flipud")(_flip_axis(0))
-
-
 implements("fliplr")(_flip_axis(1))
 
 
@@ -155,14 +143,8 @@ def _flip(m: TracedArray, axis: Any = None) -> TracedArray:
     return m[tuple(slice(None, None, -1 if d in axes else 1) for d in range(m.ndim))]
 
 
-@implements("shape")
-def _shape(a: Any) -> tuple[int, ...]:
-    return a.shape
-
-
-@implements("ndim")
-def _ndim(a: Any) -> int:
-    return a.ndim
+implements("shape")(lambda a: a.shape)
+implements("ndim")(lambda a: a.ndim)
 
 
 @implements("size")

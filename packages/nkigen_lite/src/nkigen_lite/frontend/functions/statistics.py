@@ -19,10 +19,7 @@ from nkigen_lite.frontend.arrays.promotion import (
 )
 from nkigen_lite.frontend.arrays.registry import implements
 from nkigen_lite.frontend.functions.concatenation import concatenate
-from nkigen_lite.tensors.errors import (
-    BroadcastError,
-    ValueRangeError,
-)
+from nkigen_lite.tensors.errors import BroadcastError, ValueRangeError
 
 # ------------------------------------------------------------------------ differences
 
@@ -124,9 +121,6 @@ def _nanmean(a: Array, axis: Any = None, keepdims: bool = False) -> Any:
     total = _without_nan(np.sum, 0)(a.astype(np.float32), axis, keepdims)
     count = np.sum(~np.isnan(a), axis=axis, keepdims=keepdims)
     return (total / count.astype(np.float32)).astype(a.spec.dtype.storage)
-
-
-# ------------------------------------------------------------------------------ norms
 
 
 # --------------------------------------------------------------------- element by element
