@@ -55,6 +55,6 @@ def test_a_comment_that_silenced_nothing_is_noted():
 
     assert log.silences("NKI1133", 2)
 
-    (note,) = log.unused("k.py")
+    (note,) = log.unused("k.py", "NKI0001")
     assert (note.rule, note.region.line, note.region.column) == ("NKI0001", 1, 8)
     assert "suppresses NKI1131, but nothing here needs it" in note.message

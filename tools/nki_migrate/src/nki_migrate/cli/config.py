@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from neuroncore.commands.suggestions import did_you_mean
-from nki_migrate.engine.results import RUN_RULES
 from nki_migrate.rules import all_rules
+from nki_migrate.rules.run_rules import RUN_RULES
 from nki_migrate.settings.request import VERSIONS, ConfigError
 
 NEWEST = VERSIONS[-1]

@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 
 from neuroncore.findings import Finding, Region, Safety, Severity
 
-UNUSED = "NKI0001"
-
 COMMENT = re.compile(
     r"#\s*nki-migrate:\s*(?P<word>ignore|off|on|skip-file)\b(?:\[(?P<ids>[^\]]*)\])?"
 )
@@ -78,15 +76,15 @@ class SuppressionLog:
         self._used.update(covering)
         return bool(covering)
 
-    def unused(self, path: str) -> tuple[Finding, ...]:
-        """A note (NKI0001) for every comment that silenced nothing."""
+    def unused(self, path: str, rule: str) -> tuple[Finding, ...]:
+        """A note of the rule for every comment that silenced nothing."""
         entries = (e for e in self.suppressions.entries if e not in self._used)
-        return tuple(_unused_note(entry, path) for entry in entries)
+        return tuple(_unused_note(entry, path, rule) for entry in entries)
 
 
-def _unused_note(entry: Suppression, path: str) -> Finding:
+def _unused_note(entry: Suppression, path: str, rule: str) -> Finding:
     return Finding(
-        rule=UNUSED,
+        rule=rule,
         place=Region(path, entry.line, entry.column, entry.line, entry.end_column),
         severity=Severity.NOTE,
         safety=Safety.MANUAL,

@@ -11,7 +11,9 @@ from nki_migrate.index import FileIndex, python_lines
 from nki_migrate.index.line_map import LineMap
 
 MARK = "# TODO(nki-migrate "
-_TODO = re.compile(r"^\s*# TODO\(nki-migrate (NKI\d+)\)")
+REWRITING = "NKI1"
+"""The ids of the rules of the step 0.1 to 0.2 begin so."""
+_TODO = re.compile(r"^\s*# TODO\(nki-migrate (NKI\d+)\)(?:: (.*))?")
 
 _ASSIGNS_ITEM = re.compile(r"^\s*\w+\[.*\]\s*[-+*/]?=[^=]")
 
@@ -30,7 +32,7 @@ def with_todos(index: FileIndex, left: Iterable[tuple[Finding, ast.AST]]) -> lis
             continue
         decorators = getattr(statement, "decorator_list", ())
         line = min([statement.lineno, *(d.lineno for d in decorators)])
-        if _has_todo(index.source.lines, line, finding.rule):
+        if todo_above(index.source.lines, line, finding.rule):
             continue
         pad, newline = index.source.indentation(line), index.source.newline
         text = f"{pad}{todo_text(finding.rule, finding.message)}{newline}"
@@ -61,29 +63,19 @@ def _first_line(lines: Sequence[str], node: ast.FunctionDef) -> int:
     return first
 
 
-def _has_todo(lines: list[str], line: int, rule: str) -> bool:
-    above = line - 2
-    while above >= 0 and lines[above].lstrip().startswith("#"):
-        match = _TODO.match(lines[above])
-        if match and match[1] == rule:
-            return True
-        above -= 1
-    return False
-
-
 def has_open_mark(lines: Sequence[str], first: int, last: int) -> bool:
     """Whether an earlier run left something of the step 0.1 → 0.2 in these lines (1-based)."""
-    return any(f"{MARK}NKI1" in line for line in lines[max(first - 1, 0) : last])
+    return any(f"{MARK}{REWRITING}" in line for line in lines[max(first - 1, 0) : last])
 
 
-def mark_above(lines: Sequence[str], line: int) -> tuple[str, str] | None:
-    """Rule and message of a TODO of the step 0.1 → 0.2 right above a line (1-based)."""
-    above = line - 2
-    while above >= 0 and lines[above].lstrip().startswith("#"):
-        if f"{MARK}NKI1" in lines[above]:
-            rule, _, message = lines[above].partition(MARK)[2].partition("): ")
-            return rule, message.strip()
-        above -= 1
+def todo_above(lines: Sequence[str], line: int, rule: str = REWRITING) -> tuple[str, str] | None:
+    """Rule and message of a TODO right above a line (1-based), of a rule whose id begins so."""
+    for above in reversed(lines[: line - 1]):
+        if not above.lstrip().startswith("#"):
+            break
+        match = _TODO.match(above)
+        if match and match[1].startswith(rule):
+            return match[1], (match[2] or "").strip()
     return None
 
 
@@ -109,7 +101,7 @@ def without_stale_todos(text: str, before: str, findings: list[Finding]) -> str:
 
 
 def _step(rule: str) -> str:
-    return rule[: len("NKI1")]
+    return rule[: len(REWRITING)]
 
 
 def _statement_lines(text: str) -> dict[int, int]:

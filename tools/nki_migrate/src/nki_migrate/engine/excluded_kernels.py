@@ -12,10 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from neuroncore.findings import Finding, Region, Safety, Severity
 from nki_migrate.comments.todos import MARK
 from nki_migrate.index import FileIndex
-
-UNTOUCHED = "NKI0002"  # a comment excludes the kernel
-MIXED = "NKI0003"  # kernels of both languages need one imported name
-UNSTABLE = "NKI0004"  # the tool's check of its own output failed for the kernel
+from nki_migrate.rules.run_rules import RunRule
 
 Kept = Mapping[str, tuple[int, int]]  # kernel → its first and last line in the original
 
@@ -29,7 +26,7 @@ def kept_kernels(
     import does.
     """
     found = {}
-    mixed = any(f"{MARK}{MIXED}" in line for line in index.source.lines)
+    mixed = any(f"{MARK}{RunRule.MIXED_IMPORT}" in line for line in index.source.lines)
     for f in index.functions.values():
         first = min([f.node.lineno, *(d.lineno for d in f.node.decorator_list)])
         last = f.node.end_lineno or first
@@ -44,13 +41,13 @@ def report(index: FileIndex, kept: Kept, held: Iterable[str]) -> Iterator[Findin
         function = index.functions[name]
         line = function.node.lineno
         if name in held:
-            rule, severity = UNSTABLE, Severity.ERROR
+            rule, severity = RunRule.UNSTABLE, Severity.ERROR
             message = (
                 f"`{name}` is left as it is: running again would change its migrated form"
                 " (--self-check); please report it"
             )
         else:
-            rule, severity = UNTOUCHED, Severity.NOTE
+            rule, severity = RunRule.UNTOUCHED, Severity.NOTE
             message = f"`{name}` is left as it is, as a comment requests; it is still NKI 0.1"
         column = function.node.col_offset
         place = Region(index.source.path, line, column + 1, line, column + 4)
@@ -94,7 +91,7 @@ def imports_of_both_dialects(
             continue
         names = _bound(node) & {i.local for i in index.imports if not i.is_beta1}
         line = node.lineno
-        again = line > 1 and f"{MARK}{MIXED}" in index.source.lines[line - 2]
+        again = line > 1 and f"{MARK}{RunRule.MIXED_IMPORT}" in index.source.lines[line - 2]
         inside, outside = _users(index, kept, names & moved if not again else names)
         if inside and outside:
             spelled = ", ".join(f"`{n}`" for n in sorted(names))
@@ -103,4 +100,4 @@ def imports_of_both_dialects(
                 f" NKI 0.1 ({', '.join(inside)}), from nki for the rest; move one of them out"
             )
             place = index.source.region(node)
-            yield Finding(MIXED, message, place, Severity.ERROR, Safety.MANUAL), node
+            yield Finding(RunRule.MIXED_IMPORT, message, place, Severity.ERROR, Safety.MANUAL), node

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from neuroncore.findings import Finding, Severity
+from nki_migrate.comments.todos import with_todos
 from nki_migrate.engine.call_graph import named_functions
 from nki_migrate.engine.results import FileResult, FileStatus, KernelReport
 from nki_migrate.facts.dialects import file_dialect
-from nki_migrate.index import FileIndex, Project, Source
+from nki_migrate.index import FileIndex, Project, Source, apply_edits
 from nki_migrate.index.line_map import LineMap
 from nki_migrate.settings.request import Request
 
@@ -45,6 +47,13 @@ class FileState:
         if self._lines is None or self._lines[0] != self.text:
             self._lines = self.text, LineMap(self.before, self.text)
         return self._lines[1]
+
+    def report_manual(self, found: Collection[tuple[Finding, ast.AST]]) -> None:
+        """Add findings in the current text, each with its TODO."""
+        index, origin = self.index(), self.origin()
+        self.findings += [origin.moved(finding) for finding, _ in found]
+        if self.request.todo == "comment":
+            self.text = apply_edits(index.source, with_todos(index, found))
 
     def is_kept(self, line: int) -> bool:
         """Whether a line of the original belongs to a kernel that is left alone."""

@@ -13,6 +13,7 @@ from neuroncore.findings import Finding, Severity
 from nki_migrate.comments.suppressions import COMMENT
 from nki_migrate.engine.results import FileResult, FileStatus
 from nki_migrate.index import python_lines
+from nki_migrate.rules.run_rules import RUN_RULES
 
 # What is silenced may uncover something else on the same lines; three rounds have been enough for
 # every public kernel that was tried.
@@ -36,7 +37,7 @@ def with_ignores(text: str, migrate: Callable[[str], FileResult]) -> FileResult:
 
 
 def _is_reported(finding: Finding) -> bool:
-    return finding.severity is not Severity.NOTE and not finding.rule.startswith("NKI000")
+    return finding.severity is not Severity.NOTE and finding.rule not in RUN_RULES
 
 
 def add_comments(text: str, findings: Iterable[Finding]) -> str:

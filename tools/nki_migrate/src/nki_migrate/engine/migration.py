@@ -8,12 +8,12 @@ coordinates of the original text.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Protocol
 
 from neuroncore.findings import Edit, Finding, Region, Safety, Severity
-from nki_migrate.comments.todos import MARK, mark_above, with_todos, without_stale_todos
+from nki_migrate.comments.suppressions import SuppressionLog
+from nki_migrate.comments.todos import has_open_mark, with_todos, without_stale_todos
 from nki_migrate.engine.call_graph import callers_first, receives_tile
 from nki_migrate.engine.excluded_kernels import (
     imports_of_both_dialects,
@@ -22,32 +22,18 @@ from nki_migrate.engine.excluded_kernels import (
     report,
 )
 from nki_migrate.engine.file_state import FileState, result_of
-from nki_migrate.engine.remaining_constructs import header_lines, remaining_constructs
+from nki_migrate.engine.remaining_constructs import report_remaining
 from nki_migrate.engine.results import FileResult
 from nki_migrate.engine.unclear_names import unclear_names
 from nki_migrate.engine.version_detection import detect
 from nki_migrate.facts.dialects import MIXED
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
-from nki_migrate.index.line_map import LineMap
 from nki_migrate.rewriting import RewrittenFunction, apply_plan, plan_loops, rewrite_function
 from nki_migrate.rewriting.context.context import Inputs
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.functions.launch_grid import Launches, is_core_count
 from nki_migrate.rules import Rule, Site, all_rules, rewriting_rules, rules_by_node
 from nki_migrate.settings.request import VERSIONS, Request, VersionStep, steps_between
-
-
-class Suppressions(Protocol):
-    """What comments in the file ask to leave alone."""
-
-    def silences(self, rule_id: str, line: int) -> bool:
-        """Whether a finding of the rule on that line is suppressed (and note that it was used)."""
-        ...
-
-    def covers(self, first: int, last: int) -> bool:
-        """Whether one comment keeps every rule off all these lines (and note that it was used)."""
-        ...
-
 
 REWRITING_STEP = VersionStep("0.1", "0.2")
 """The step that rewrites functions before its span rules."""
@@ -58,7 +44,7 @@ def migrate_source(
     path: str,
     request: Request,
     project: Project | None = None,
-    suppressions: Suppressions | None = None,
+    suppressions: SuppressionLog | None = None,
 ) -> FileResult:
     """Run all selected steps on one file's text. Raises SyntaxError if the text does not parse."""
     silenced = suppressions.silences if suppressions else lambda rule, line: False
@@ -86,13 +72,16 @@ def _take_steps(state: FileState, index: FileIndex, forced: str | None) -> None:
             _rewrite(state)
         _apply_span_rules(state, step)
     if REWRITING_STEP in steps:
-        _report_remaining(state)
+        report_remaining(state)
     if state.kept:
-        _report_mixed_imports(state, {i.local for i in index.imports if i.is_beta1})
+        moved = {i.local for i in index.imports if i.is_beta1}
+        state.report_manual(list(imports_of_both_dialects(state.index(), state.kept, moved)))
     state.text = without_stale_todos(state.text, state.before, state.findings)
 
 
-def _exclude_kernels(state: FileState, index: FileIndex, suppressions: Suppressions | None) -> None:
+def _exclude_kernels(
+    state: FileState, index: FileIndex, suppressions: SuppressionLog | None
+) -> None:
     held = set(state.request.leave)
     lines = {index.functions[n].node.end_lineno: n for n in held & index.functions.keys()}
 
@@ -109,11 +98,10 @@ def _exclude_kernels(state: FileState, index: FileIndex, suppressions: Suppressi
 
 def _with_open_todos(index: FileIndex) -> list[str]:
     """Kernels that an earlier run left something of step 0.1 in."""
-    marks = [n for n, line in enumerate(index.source.lines, 1) if f"{MARK}NKI1" in line]
     return [
         f.name
         for f in index.functions.values()
-        if any(_first_line(f) - 3 <= m <= (f.node.end_lineno or 0) for m in marks)
+        if has_open_mark(index.source.lines, _first_line(f) - 3, f.node.end_lineno or 0)
     ]
 
 
@@ -123,8 +111,8 @@ def _first_line(function: Function) -> int:
 
 def _steps(state: FileState, index: FileIndex, forced: str | None) -> tuple[VersionStep, ...]:
     starts = set(state.starts.values())
-    todo = f"{MARK}NKI1"
-    if any(i.is_beta1 for i in index.imports) or any(todo in x for x in index.source.lines):
+    lines = index.source.lines
+    if any(i.is_beta1 for i in index.imports) or has_open_mark(lines, 1, len(lines)):
         starts.add("0.1")
     if state.project is not None and any(_loops(state, x) for x in index.foreign_launches):
         starts.add("0.1")
@@ -215,12 +203,9 @@ def _foreign_grid(index: FileIndex, launch: Launch) -> Finding:
 
 def _rewritten_functions(state: FileState, index: FileIndex) -> list[RewrittenFunction]:
     """Callers before the helpers they call, so that helpers know what they are called with."""
-    functions = [
-        f for f in index.functions.values() if index.device_function_of(_outside(index, f)) is None
-    ]  # a function inside a kernel is lowered with it
     results, calls = [], dict[str, list]()
     observed = state.request.observed.of_file(state.path, index.source)
-    for function in callers_first(index, functions):
+    for function in callers_first(index, index.outermost_functions()):
         if state.silent.get(function.name) and receives_tile(index, function, calls, observed):
             state.starts[function.name] = "0.1"  # arithmetic on tiles needs no name of the language
         if state.starts.get(function.name) != "0.1":
@@ -237,10 +222,6 @@ def _rewritten_functions(state: FileState, index: FileIndex) -> list[RewrittenFu
             here = RewrittenFunction({}, [f for f in here.findings if not f.applied])
         results.append(here)
     return results
-
-
-def _outside(index: FileIndex, function: Function) -> ast.AST:
-    return index.parent(function.node) or index.source.tree
 
 
 def _without_grid(index: FileIndex, launch: Launch) -> tuple[Edit, Finding]:
@@ -325,84 +306,3 @@ def _span_findings(
                 start = state.starts.get(finding.kernel or "", step[0])
                 if start == step[0] or (start < step[0] and not rule.native):
                     yield finding, node
-
-
-# -- what is left of 0.1
-
-
-def _report_remaining(state: FileState) -> None:
-    """Find 0.1 constructs without a finding: they get one, and their kernels are incomplete."""
-    index, origin = state.index(), state.origin()
-    left: dict[tuple[ast.stmt, str], tuple[Finding, ast.AST]] = {}
-    for function in index.functions.values():
-        started = state.starts.get(function.name) == "0.1"
-        if not started or index.device_function_of(_outside(index, function)) is not None:
-            continue
-        for found in remaining_constructs(function.node, index, state.request):
-            statement = index.statement_of(found.node)
-            assert statement is not None
-            around = (a for a in index.ancestors(found.node) if a is not index.source.tree)
-            state.unfinished |= {n for a in around if (n := getattr(a, "name", None))}
-            finding = Finding(
-                found.rule,
-                place=index.source.region(found.node),
-                severity=Severity.ERROR,
-                safety=Safety.MANUAL,
-                message=f"{found.text} is left of 0.1",
-                kernel=function.name,
-            )
-            if _is_known(state, index, origin, statement, finding) or _is_old_name(
-                index, statement
-            ):
-                continue
-            if mark_above(index.source.lines, header_lines(statement)[0]) is not None:
-                state.findings.append(origin.moved(finding))  # its TODO is there
-            else:
-                left.setdefault((statement, found.rule), (finding, found.node))
-    _report_manual(state, index, left.values())
-
-
-def _report_mixed_imports(state: FileState, moved: set[str]) -> None:
-    index = state.index()
-    _report_manual(state, index, list(imports_of_both_dialects(index, state.kept, moved)))
-
-
-def _report_manual(
-    state: FileState, index: FileIndex, found: Collection[tuple[Finding, ast.AST]]
-) -> None:
-    """Findings in the output, each with its TODO."""
-    origin = state.origin()
-    state.findings += [origin.moved(f) for f, _ in found]
-    if state.request.todo == "comment":
-        state.text = apply_edits(index.source, with_todos(index, found))
-
-
-def _is_old_name(index: FileIndex, statement: ast.stmt) -> bool:
-    """Whether a later step's TODO above says already that the old namespace is left (NKI3002)."""
-    above = header_lines(statement)[0] - 2
-    lines = index.source.lines
-    while above >= 0 and lines[above].lstrip().startswith("#"):
-        if f"{MARK}NKI3002" in lines[above]:
-            return True
-        above -= 1
-    return False
-
-
-# Index tensors stay where a statement that has a finding of its own reads them.
-_KEPT_FOR_OTHERS = {"NKI1150", "NKI1154"}
-
-
-def _is_known(
-    state: FileState, index: FileIndex, origin: LineMap, statement: ast.stmt, finding: Finding
-) -> bool:
-    """Whether the statement has a finding or a TODO already, or its rule is not selected."""
-    first, last = header_lines(statement)
-    lines = {origin.line(n) for n in range(first, last + 1)}
-    mine = [f for f in state.findings if f.kernel == finding.kernel and not f.applied]
-    line = origin.line(finding.region.line)
-    return (
-        not state.request.selects(finding.rule)
-        or any(f.region.line in lines for f in mine)
-        or (bool(mine) and (state.request.all_or_nothing or finding.rule in _KEPT_FOR_OTHERS))
-        or state.silenced(finding.rule, line)
-    )

@@ -27,6 +27,7 @@ from nki_migrate.facts.dialects import UNKNOWN
 from nki_migrate.files.sources import UnreadableSourceError, decode
 from nki_migrate.index import FileIndex, Project, Source, python_lines
 from nki_migrate.index.matching import opcodes
+from nki_migrate.rules.run_rules import RunRule
 from nki_migrate.settings.request import Request
 
 # Below this many files per process a new process may cost more than it saves: where it cannot be
@@ -97,7 +98,9 @@ def _migrate(task: Task, text: str, project: Project | None) -> FileResult:
         return FileResult(task.path, FileStatus.SKIPPED, UNKNOWN, before=text, after=text)
     log = SuppressionLog(suppressions)
     result = migrate_source(text, task.path, task.request, project, log)
-    return replace(result, findings=(*result.findings, *log.unused(task.path)))
+    return replace(
+        result, findings=(*result.findings, *log.unused(task.path, RunRule.UNUSED_COMMENT))
+    )
 
 
 def _checked(task: Task, text: str, result: FileResult, project: Project | None) -> FileResult:

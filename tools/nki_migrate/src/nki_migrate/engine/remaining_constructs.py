@@ -10,26 +10,79 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.comments.todos import todo_above
+from nki_migrate.engine.file_state import FileState
 from nki_migrate.facts.dialects import DEVICE_FUNCTIONS, ONLY_01, returns_its_result
 from nki_migrate.index import FileIndex, walk
 from nki_migrate.index.file import FunctionNode
+from nki_migrate.index.line_map import LineMap
+from nki_migrate.rewriting.context.reasons import Cause, Reason
 from nki_migrate.rewriting.operations.calls import STAYING
 from nki_migrate.rules import rewriting_rules
 from nki_migrate.settings.request import Request
 
-_OPERATORS = "NKI1223"
-_MASK = "NKI1172"
-_RETURNED = "NKI1180"
-_NAMESPACE = "NKI1107"
+# Index tensors stay where a statement that has a finding of its own reads them.
+_KEPT_FOR_OTHERS = (Reason.INDEX_TENSOR, Reason.INDEX_GRID)
 
 
 @dataclass(frozen=True, slots=True)
 class RemainingConstruct:
-    """A 0.1 construct: where it stands, the rule that should have met it, and what it is."""
+    """A 0.1 construct: its node, what it is, and the reason or rule that it belongs to."""
 
     node: ast.AST
-    rule: str
+    cause: Cause
     text: str
+
+
+def report_remaining(state: FileState) -> None:
+    """Report 0.1 constructs that have no finding; kernels that contain any are incomplete."""
+    index, origin = state.index(), state.origin()
+    left: dict[tuple[ast.stmt, str], tuple[Finding, ast.AST]] = {}
+    functions = (f for f in index.outermost_functions() if state.starts.get(f.name) == "0.1")
+    found = ((f, c) for f in functions for c in remaining_constructs(f.node, index, state.request))
+    for function, construct in found:
+        statement = index.statement_of(construct.node)
+        assert statement is not None
+        around = (a for a in index.ancestors(construct.node) if a is not index.source.tree)
+        state.unfinished |= {n for a in around if (n := getattr(a, "name", None))}
+        finding = Finding(
+            rewriting_rules().id_of(construct.cause),
+            place=index.source.region(construct.node),
+            severity=Severity.ERROR,
+            safety=Safety.MANUAL,
+            message=f"{construct.text} is left of 0.1",
+            kernel=function.name,
+        )
+        if _is_known(state, origin, statement, finding) or _is_old_name(index, statement):
+            continue
+        if todo_above(index.source.lines, header_lines(statement)[0]) is not None:
+            state.findings.append(origin.moved(finding))  # its TODO is there
+        else:
+            left.setdefault((statement, finding.rule), (finding, construct.node))
+    state.report_manual(left.values())
+
+
+def _is_old_name(index: FileIndex, statement: ast.stmt) -> bool:
+    """Whether a later step's TODO above already reports that the old namespace is left."""
+    rule = rewriting_rules().id_of(Reason.LATE_OLD_NAMESPACE)
+    return todo_above(index.source.lines, header_lines(statement)[0], rule) is not None
+
+
+def _is_known(state: FileState, origin: LineMap, statement: ast.stmt, finding: Finding) -> bool:
+    """Whether the statement has a finding or a TODO already, or its rule is not selected."""
+    first, last = header_lines(statement)
+    lines = {origin.line(n) for n in range(first, last + 1)}
+    mine = [f for f in state.findings if f.kernel == finding.kernel and not f.applied]
+    is_deferred = state.request.all_or_nothing or finding.rule in map(
+        rewriting_rules().id_of, _KEPT_FOR_OTHERS
+    )
+    return (
+        not state.request.selects(finding.rule)
+        or any(f.region.line in lines for f in mine)
+        or (bool(mine) and is_deferred)
+        or state.silenced(finding.rule, origin.line(finding.region.line))
+    )
 
 
 def remaining_constructs(
@@ -42,7 +95,7 @@ def remaining_constructs(
             yield from _in_call(node, index, request)
         elif isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.AugAssign):
             if any(_base(o) in tiles for o in _operands(node)):
-                yield RemainingConstruct(node, _OPERATORS, "an operator on a tile")
+                yield RemainingConstruct(node, Reason.TILE_OPERATOR, "an operator on a tile")
         elif isinstance(node, ast.Name | ast.Attribute):
             yield from _name(node, index)
 
@@ -54,9 +107,9 @@ def _in_call(node: ast.Call, index: FileIndex, request: Request) -> Iterator[Rem
     if module not in {"nl", "nisa"}:
         return
     if "mask" in keywords:
-        yield RemainingConstruct(node, _MASK, f"`{name}(mask=…)`")
+        yield RemainingConstruct(node, Reason.OTHER_MASK, f"`{name}(mask=…)`")
     elif module == "nisa" and returns_its_result(node, name, index):
-        yield RemainingConstruct(node, _RETURNED, f"the value of `{name}`")
+        yield RemainingConstruct(node, Reason.RETURNED_VALUE, f"the value of `{name}`")
     elif module == "nl" and name not in DEVICE_FUNCTIONS and name not in ONLY_01:
         stays = request.nl == "keep" and request.target >= "0.3" and name in STAYING
         if not stays:
@@ -68,7 +121,7 @@ def _name(node: ast.Name | ast.Attribute, index: FileIndex) -> Iterator[Remainin
     if name in ONLY_01:
         yield RemainingConstruct(node, rewriting_rules().rule_of(name), f"`{name}`")
     elif (index.path(node) or "").startswith("neuronxcc."):
-        yield RemainingConstruct(node, _NAMESPACE, f"a name of `{index.path(node)}`")
+        yield RemainingConstruct(node, Reason.OLD_NAMESPACE, f"a name of `{index.path(node)}`")
 
 
 def _operands(node: ast.AST) -> list[ast.expr]:

@@ -7,15 +7,6 @@ from enum import StrEnum
 
 from neuroncore.findings import Finding
 
-RUN_RULES = {
-    "NKI0001": "a comment suppresses what nothing here needs",
-    "NKI0002": "a kernel is left as it is, as a comment requests",
-    "NKI0003": "kernels of both dialects need one imported name",
-    "NKI0004": "a kernel is left as it is: its migrated form would change again",
-    "NKI0005": "names are unclear, and nothing of the file was migrated",
-}
-"""Rules about a run as a whole, without a page of their own."""
-
 
 class FileStatus(StrEnum):
     """What happened to a file."""

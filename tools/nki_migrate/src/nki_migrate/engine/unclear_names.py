@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.index import FileIndex
 from nki_migrate.index.names import dotted
-
-UNCLEAR = "NKI0005"  # names are unclear; nothing of the file was migrated
+from nki_migrate.rules.run_rules import RunRule
 
 # What migrated code calls the modules, and what they are.
 _WRITTEN = {"nki": "nki", "nisa": "nki.isa", "nl": "nki.language"}
@@ -25,8 +24,8 @@ def unclear_names(index: FileIndex) -> list[Finding]:
     found = dict((*_stars(index), *_aliases(index), *_clashes(index)))
     return [
         Finding(
-            UNCLEAR, place=index.source.region(node), severity=Severity.ERROR, safety=Safety.MANUAL,
-            message=f"{text}; nothing of this file was migrated",
+            RunRule.UNCLEAR_NAMES, place=index.source.region(node), severity=Severity.ERROR,
+            safety=Safety.MANUAL, message=f"{text}; nothing of this file was migrated",
         )
         for node, text in sorted(found.items(), key=lambda item: index.source.span(item[0]))
     ]  # fmt: skip

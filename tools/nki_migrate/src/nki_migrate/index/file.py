@@ -308,6 +308,11 @@ class FileIndex:
             and not any(a in nodes for a in self.ancestors(node))
         }
 
+    def outermost_functions(self) -> list[Function]:
+        """The functions that are not inside of a kernel."""
+        outside = ((f, self.parent(f.node) or self.source.tree) for f in self.functions.values())
+        return [f for f, around in outside if self.device_function_of(around) is None]
+
     def device_function_of(self, node: ast.AST) -> Function | None:
         """The innermost device function around a node; a decorator belongs to its function."""
         for n in (node, *self.ancestors(node)):

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from neuroncore.findings import Case, FileReport, Finding, Report, RuleText
-from nki_migrate.engine.results import RUN_RULES, FileResult, KernelReport
+from nki_migrate.engine.results import FileResult, KernelReport
 from nki_migrate.report.pages import render_page
 from nki_migrate.report.summary import (
     Summary,
@@ -25,6 +25,7 @@ from nki_migrate.report.summary import (
     summary_line,
 )
 from nki_migrate.rules import all_rules
+from nki_migrate.rules.run_rules import RUN_RULES
 
 Mode = Literal["check", "diff", "fix"]
 Verdicts = Sequence[Mapping[str, Any]]

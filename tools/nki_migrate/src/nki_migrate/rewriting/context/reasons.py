@@ -78,6 +78,8 @@ class Reason(Enum):
     DYNAMIC_INDEX = "dynamic_index"  # an index is a number of the device
     GATHER = "gather"  # a tile selects rows
     INDEX_COLUMN = "index_column"  # the selected rows are a column of a tile
+    OLD_NAMESPACE = "old_namespace"  # a name of `neuronxcc` is left
+    LATE_OLD_NAMESPACE = "late_old_namespace"  # a kernel of a later version has such a name
     DEVICE_LOOP = "device_loop"  # a loop bound is computed on the device
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from neuroncore.findings import Safety
-from nki_migrate.comments.todos import mark_above
+from nki_migrate.comments.todos import todo_above
 from nki_migrate.facts.values import Parameter, Tensor, Unknown
 from nki_migrate.index import children, shadowed_call, walk
 from nki_migrate.rewriting.context.context import Context
@@ -32,7 +32,7 @@ def attempt(ctx: Context, statement: ast.stmt, rewrite: Callable[[], bool]) -> b
     names, outer, guards = set(ctx.generated), ctx.statement, set(ctx.guards[-1])
     ctx.out, ctx.statement, ctx.basis, ctx.marks = [], statement, [], []
     old_rewrites = dict(ctx.rewrites)
-    mark = mark_above(ctx.index.source.lines, statement.lineno)
+    mark = todo_above(ctx.index.source.lines, statement.lineno)
     is_done = ctx.is_again and mark is None
     try:
         replaced = rewrite()
@@ -187,7 +187,7 @@ def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:
     ctx.findings.append(finding)
     if (
         ctx.request.todo == "comment"
-        and mark_above(ctx.index.source.lines, statement.lineno) is None
+        and todo_above(ctx.index.source.lines, statement.lineno) is None
     ):
         text = f"# TODO(nki-migrate {rule}): {problem.message}"
         if isinstance(problem, Unproved):
