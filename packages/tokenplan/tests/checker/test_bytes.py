@@ -5,12 +5,10 @@ from random import Random
 
 import numpy as np
 
-from tokenplan.checker.affine import Affine
 from tokenplan.checker.memory import atoms, footprint, runs
 from tokenplan.checker.ordering import last_iteration
 from tokenplan.checker.reading import read_plan_file
-from tokenplan.checker.records import Access
-from tokenplan.checker.swizzled import Swizzle
+from tokenplan.checker.records import Access, Affine, Swizzle
 from tokenplan.checker.timings import Times, races
 from tokenplan.checker.unrolled import unroll
 

@@ -1,14 +1,18 @@
 """What searches have found, kept in one file."""
 
-from nkigym.store.errors import (
+from nkigym.store.problem_keys import problem_of
+from nkigym.store.store import (
+    Problem,
+    Recorder,
+    Result,
+    Store,
     StoreBusyError,
     StoreCorruptError,
+    Stored,
     StoreError,
     StoreFullError,
     StoreVersionError,
 )
-from nkigym.store.problem_keys import problem_of
-from nkigym.store.store import Problem, Recorder, Result, Store, Stored
 
 __all__ = [
     "Problem",

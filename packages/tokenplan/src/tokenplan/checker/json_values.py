@@ -13,7 +13,7 @@ LARGEST = 1 << 60  # sums of a few of them stay exact in 64-bit NumPy integers
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A JSON value and its path in the file."""
+    """A JSON value and its path in the file; its type is the one that the schema requires."""
 
     value: Any
     place: str = ""
@@ -21,21 +21,12 @@ class Value:
     def wrong(self, what: str) -> PlanFileError:
         return PlanFileError(self.place or "the file", what)
 
-    def fields(self, required: str, optional: str = "") -> dict[str, Value]:
-        """The members of an object with exactly these names; both lists are parted by blanks."""
-        if not isinstance(self.value, dict):
-            raise self.wrong(f"expected an object with {required}, got {_shown(self.value)}")
-        needed, allowed = required.split(), {*required.split(), *optional.split()}
-        if missing := [name for name in needed if name not in self.value]:
-            raise self.wrong(f"no {', '.join(missing)}")
-        if unknown := [name for name in self.value if name not in allowed]:
-            raise self.wrong(f"unknown field {', '.join(unknown)}")
+    def fields(self) -> dict[str, Value]:
+        """The members of an object with names of the schema."""
         return {name: self.below(name, v) for name, v in self.value.items()}
 
     def members(self) -> dict[str, Value]:
         """The members of an object with names of its own."""
-        if not isinstance(self.value, dict):
-            raise self.wrong(f"expected an object, got {_shown(self.value)}")
         return {name: Value(v, f"{self.place}[{name!r}]") for name, v in self.value.items()}
 
     def below(self, name: str, value: Any) -> Value:
@@ -44,33 +35,27 @@ class Value:
 
     def shown(self) -> str:
         """The value as JSON, long ones cut."""
-        return _shown(self.value)
+        text = json.dumps(self.value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
 
     def items(self) -> list[Value]:
-        if not isinstance(self.value, list):
-            raise self.wrong(f"expected a list, got {_shown(self.value)}")
+        """The members of a list."""
         return [Value(v, f"{self.place}[{n}]") for n, v in enumerate(self.value)]
 
     def text(self) -> str:
-        if not isinstance(self.value, str) or not self.value:
-            raise self.wrong(f"expected a name, got {_shown(self.value)}")
+        if not self.value:
+            raise self.wrong(f"expected a name, got {self.shown()}")
         return self.value
 
     def integer(self, least: int = -LARGEST, most: int = LARGEST) -> int:
         if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise self.wrong(f"expected an integer, got {_shown(self.value)}")
+            raise self.wrong(f"expected an integer, got {self.shown()}")
         if not least <= self.value <= most:
             raise self.wrong(f"{self.value} is not between {least} and {most}")
         return self.value
 
     def integers(self, least: int = -LARGEST) -> tuple[int, ...]:
         return tuple(item.integer(least) for item in self.items())
-
-    def one_of(self, choices: str) -> str:
-        """One of the names, which are parted by blanks."""
-        if self.value not in choices.split():
-            raise self.wrong(f"expected one of {choices}, got {_shown(self.value)}")
-        return self.value
 
 
 def load(text: str) -> Value:
@@ -97,8 +82,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _reject(constant: str) -> Any:
     raise PlanFileError("the file", f"{constant} is not a number in JSON")
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

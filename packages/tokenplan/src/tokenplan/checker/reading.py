@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from tokenplan.checker.affine import affine
 from tokenplan.checker.errors import PlanFileError
 from tokenplan.checker.json_values import LARGEST, Value, load
-from tokenplan.checker.planned import read_plan_part
 from tokenplan.checker.records import (
     Access,
+    Affine,
     Buffer,
     Claim,
     Edge,
@@ -20,15 +20,16 @@ from tokenplan.checker.records import (
     Plan,
     PlanFile,
     Stats,
+    Swizzle,
+    Wait,
     Witness,
     shared,
 )
 from tokenplan.checker.schema import hold_to_schema
-from tokenplan.checker.swizzled import read_swizzle
 
 SCHEMA = "tokenplan/1"
-_KINDS = "RAW WAR WAW accumulate join"
-_STATUS = "kept implied removed"
+_ENGINES = {"tensor", "vector", "scalar", "gpsimd", "sync"}
+_ALL_COUNTS = ("total_order", "pairs", "removed", "untested", "conflicts", "rules")
 _KEY = re.compile(r"sha256:[0-9a-f]{64}")
 
 
@@ -51,10 +52,7 @@ class _Reader:
     """The position of each operation in the program."""
 
     def read(self, file: Value) -> PlanFile:
-        given = file.fields(
-            "schema kernel buffers body edges target nki key results claims plan assumptions "
-            "diagnostics stats",
-        )
+        given = file.fields()
         if not _KEY.fullmatch(given["key"].text()):
             raise given["key"].wrong("expected sha256: and 64 digits from 0 to f")
         self.scopes(given["buffers"])
@@ -81,7 +79,7 @@ class _Reader:
 
     def scopes(self, given: Value) -> None:
         for item in given.items():
-            made = item.fields("id space shape itemsize scope parameter dtype content")
+            made = item.fields()
             name = made["id"].text()
             if name in self.buffers:
                 raise made["id"].wrong(f"{name} is already a buffer")
@@ -109,13 +107,13 @@ class _Reader:
         if len(loops) > 60:
             raise given.wrong("loops are nested more than 60 deep")
         return tuple(
-            self.loop(item, loops) if isinstance(item.value, dict) and "loop" in item.value
+            self.loop(item, loops) if "loop" in item.value
             else self.op(item, loops)
             for item in given.items()
         )  # fmt: skip
 
     def loop(self, given: Value, loops: tuple[str, ...]) -> Loop:
-        made = given.fields("loop trips body variable start step location")
+        made = given.fields()
         name = made["loop"].text()
         if name in self.trips:
             raise made["loop"].wrong(f"{name} is already a loop")
@@ -125,7 +123,7 @@ class _Reader:
         return Loop(name, self.trips[name], self.body(made["body"], (*loops, name)))
 
     def op(self, given: Value, loops: tuple[str, ...]) -> Op:
-        made = given.fields("op accesses instruction engine location", "details")
+        made = given.fields()
         name = made["op"].text()
         if name in self.ops:
             raise made["op"].wrong(f"{name} is already an operation")
@@ -136,13 +134,13 @@ class _Reader:
         return self.ops[name]
 
     def access(self, given: Value, loops: tuple[str, ...]) -> Access:
-        made = given.fields("buffer mode offset shape strides width operand opaque", "swizzle")
+        made = given.fields()
         buffer = self.buffer(made["buffer"])
         shape, strides = made["shape"].integers(0), made["strides"].integers()
         if len(shape) != len(strides):
             raise made["strides"].wrong(f"{len(strides)} strides for {len(shape)} dimensions")
         access = Access(
-            buffer, made["mode"].one_of("R W A"), affine(made["offset"], loops), shape, strides,
+            buffer, made["mode"].value, affine(made["offset"], loops), shape, strides,
             made["width"].integer(1), made["operand"].value,
             read_swizzle(made["swizzle"]) if "swizzle" in made else None,
         )  # fmt: skip
@@ -171,7 +169,7 @@ class _Reader:
         return self.ops[name]
 
     def edge(self, index: int, given: Value) -> Edge:
-        made = given.fields("from to distance kind status rule witness assumes", "buffer")
+        made = given.fields()
         source, sink = self.known(made["from"]), self.known(made["to"])
         loops = shared(source, sink)
         distance = made["distance"].integers()
@@ -189,8 +187,8 @@ class _Reader:
             )
         witness, held = made["witness"], made.get("buffer", Value(None))
         return Edge(
-            index, source.id, sink.id, distance, made["kind"].one_of(_KINDS),
-            made["status"].one_of(_STATUS),
+            index, source.id, sink.id, distance, made["kind"].value,
+            made["status"].value,
             None if held.value is None else self.buffer(held),
             None if witness.value is None else self.witness(witness, source, sink),
             made["rule"].text(), tuple(item.text() for item in made["assumes"].items()),
@@ -204,7 +202,7 @@ class _Reader:
         return name
 
     def witness(self, given: Value, source: Op, sink: Op) -> Witness:
-        made = given.fields("buffer byte element from to")
+        made = given.fields()
         name = self.buffer(made["buffer"])
         size = self.buffers[name].num_bytes
         return Witness(
@@ -219,10 +217,8 @@ class _Reader:
         return {loop: value.integer(0, self.trips[loop] - 1) for loop, value in made.items()}
 
     def claim(self, index: int, given: Value) -> Claim:
-        if isinstance(given.value, dict) and "join" in given.value:
-            named = given.fields("join")["join"].items()
-            if len(named) != 2:
-                raise given.wrong("a join names two operations")
+        if "join" in given.value:
+            named = given.fields()["join"].items()
             source, sink = (self.known(item) for item in named)
             if self.order[source.id] >= self.order[sink.id] and not shared(source, sink):
                 raise given.wrong(
@@ -230,30 +226,141 @@ class _Reader:
                     "no loop repeats both"
                 )
             return Claim(index, "join", ops=(source.id, sink.id))
-        if isinstance(given.value, dict) and "may_alias" in given.value:
-            held = tuple(
-                self.buffer(item) for item in given.fields("may_alias")["may_alias"].items()
-            )
-            if len(set(held)) != 2 or len(held) != 2:
+        if "may_alias" in given.value:
+            held = tuple(self.buffer(item) for item in given.fields()["may_alias"].items())
+            if len(set(held)) != 2:
                 raise given.wrong("two different buffers may share bytes")
             return Claim(index, "may_alias", buffers=held)
-        made = given.fields("loop claim", "depth")
+        made = given.fields()
         loop = made["loop"].text()
         if loop not in self.trips:
             raise made["loop"].wrong(f"{loop} is not a loop")
-        what = made["claim"].one_of("parallel pipeline")
-        if (what == "pipeline") != ("depth" in made):
-            raise given.wrong("a pipeline has a depth, and nothing else has")
+        what = made["claim"].value
         depth = made["depth"].integer(1) if "depth" in made else 1
         return Claim(index, what, loop, depth)
 
 
 def _stats(given: Value) -> Stats:
     """Two counts, or all of them."""
-    more = "total_order pairs removed untested conflicts rules"
-    made = given.fields("kept implied" if len(given.members()) == 2 else f"kept implied {more}")
+    made = given.fields()
+    if len(made) > 2 and (missing := [name for name in _ALL_COUNTS if name not in made]):
+        raise given.wrong(f"no {', '.join(missing)}")
     rules = made.pop("rules", Value({})).members()
     return Stats(
         {name: value.integer(0) for name, value in made.items()},
         {name: value.integer(0) for name, value in rules.items()},
     )
+
+
+def affine(given: Value, loops: tuple[str, ...]) -> Affine:
+    """The affine expression of `loops` that a plan file writes as constant and terms."""
+    made = given.fields()
+    terms = made["terms"].members()
+    for loop, value in terms.items():
+        if loop not in loops:
+            raise value.wrong(f"{loop} is none of the loops it may depend on, {list(loops)}")
+    numbers = {loop: value.integer() for loop, value in terms.items()}
+    return Affine(made["constant"].integer(), numbers)
+
+
+def read_swizzle(given: Value) -> Swizzle:
+    """The swizzle that a plan file writes; an invertible one, by its shape."""
+    made = given.fields()
+    columns = made["columns"].integers(0)
+    if len(columns) > 60:
+        raise made["columns"].wrong("more than 60 bits")
+    for bit, column in enumerate(columns):
+        if column.bit_length() != bit + 1:
+            raise made["columns"].wrong(f"column {bit} has not bit {bit} as its highest")
+    return Swizzle(columns, made["constant"].integer(0))
+
+
+# -- the plan --------------------------------------------------------------------------------------
+
+
+def read_plan_part(
+    given: Value, ops: Mapping[str, Op], buffers: Mapping[str, Buffer], trips: Mapping[str, int]
+) -> Plan:
+    """Raises PlanFileError for an unknown name, an operation without queue, a bad length."""
+    made = given.fields()
+    queues = {op: queue.text() for op, queue in made["queues"].members().items()}
+    if odd := sorted(set(queues) ^ set(ops)):
+        known = "is not an operation" if odd[0] in queues else "has no queue"
+        raise made["queues"].wrong(f"{odd[0]} {known}")
+    slots = {}
+    for name, count in made["slots"].members().items():
+        if name not in buffers:
+            raise count.wrong(f"{name} is not a buffer")
+        slots[name] = count.integer(1)
+    _check_stages(made, ops)
+    _check_prefetch(made, trips, buffers, slots)
+    waits = tuple(
+        _wait(n, item, ops, queues) for n, item in enumerate(made["waits"].items())
+    )  # fmt: skip
+    return Plan(queues, slots, waits)
+
+
+def _unit(queue: str) -> int | None:
+    """By how much a queue of the NeuronCore counts; None for a queue of another name.
+
+    The same facts as `dma_step` and `engine_step` of the target's machine table.
+    """
+    if re.fullmatch(r"dma\d+", queue):
+        return 16
+    return 1 if queue in _ENGINES else None
+
+
+def _check_stages(made: Mapping[str, Value], ops: Mapping[str, Op]) -> None:
+    named = [item.text() for stage in made["stages"].items() for item in stage.items()]
+    if unknown := [name for name in named if name not in ops]:
+        raise made["stages"].wrong(f"{unknown[0]} is not an operation")
+    if absent := [name for name in ops if name not in named]:
+        raise made["stages"].wrong(f"{absent[0]} is in no stage")
+    if twice := [name for name in named if named.count(name) > 1]:
+        raise made["stages"].wrong(f"{twice[0]} is in two stages")
+
+
+def _check_prefetch(
+    made: Mapping[str, Value],
+    trips: Mapping[str, int],
+    buffers: Mapping[str, Buffer],
+    slots: Mapping[str, int],
+) -> None:
+    for loop, distance in made["prefetch"].members().items():
+        if loop not in trips:
+            raise distance.wrong(f"{loop} is not a loop")
+        inside = (slots.get(b.id, 1) for b in buffers.values() if b.scope[-1:] == (loop,))
+        most, ahead = max(inside, default=1), distance.integer(0)
+        if ahead >= most:
+            raise distance.wrong(
+                f"{ahead} iterations ahead ask for {ahead + 1} places, but buffers of loop {loop} "
+                f"have {most} at most"
+            )
+
+
+def _wait(index: int, given: Value, ops: Mapping[str, Op], queues: Mapping[str, str]) -> Wait:
+    made = given.fields()
+    named = {}
+    for role in ("op", "after"):
+        named[role] = made[role].text()
+        if named[role] not in ops:
+            raise made[role].wrong(f"{named[role]} is not an operation")
+    op, after = ops[named["op"]], ops[named["after"]]
+    queue = made["queue"].text()
+    if queues[after.id] != queue:
+        raise made["queue"].wrong(f"{after.id} runs on {queues[after.id]}, not on {queue}")
+    loops, distance = shared(after, op), made["distance"].integers()
+    if len(distance) != len(loops):
+        raise made["distance"].wrong(
+            f"{after.id} and {op.id} share the loops {list(loops)}: expected {len(loops)} "
+            f"numbers, got {len(distance)}"
+        )
+    if distance < (0,) * len(loops):
+        raise made["distance"].wrong(f"{list(distance)} points into the future")
+    usual = _unit(queue)
+    if made["unit"].integer(1) != (usual or made["unit"].value):
+        raise made["unit"].wrong(f"{queue} counts by {usual}, not by {made['unit'].value}")
+    return Wait(
+        index, op.id, queue, after.id, distance, affine(made["count"], loops),
+        made["unit"].integer(1),
+    )  # fmt: skip

@@ -5,9 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
-from tokenplan.checker.affine import Affine
-from tokenplan.checker.swizzled import Swizzle
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """constant + Σ coefficient · iteration of a loop."""
+
+    constant: int
+    terms: Mapping[str, int]
+
+    def at(self, iterations: Mapping[str, Any]) -> Any:
+        """The number, or the array of numbers, for these iterations."""
+        value: Any = self.constant
+        for loop, coefficient in self.terms.items():
+            value = value + coefficient * iterations[loop]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Swizzle:
+    """The byte address a lies at constant ^ (columns[k] for every bit k of a), bit by bit.
+
+    Bits that have no column stay.
+    """
+
+    columns: tuple[int, ...]
+    constant: int
+
+    def __call__(self, addresses: np.ndarray) -> np.ndarray:
+        moved = addresses >> len(self.columns) << len(self.columns)
+        for bit, column in enumerate(self.columns):
+            moved = moved ^ ((addresses >> bit & 1) * column)
+        return moved ^ self.constant
 
 
 @dataclass(frozen=True, slots=True)
