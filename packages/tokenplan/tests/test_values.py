@@ -6,8 +6,8 @@ from random import Random
 from neuroncore.integers import Digit
 from neuroncore.program import Affine
 from tokenplan import Mode
-from tokenplan.footprints import digits_at, least_common, values_at, values_of
-from tokenplan.kernel.model import Access
+from tokenplan.footprints import digits_of, least_common, values_of
+from tokenplan.kernel.model import Access, Buffer
 
 
 def random_level(random: Random) -> Digit:
@@ -55,16 +55,14 @@ def bytes_of(access: Access) -> set[int]:
 
 
 def test_digits_of_an_access_that_no_loop_moves_are_its_bytes():
-    random, outcomes, radices = Random(11), set(), (48, 12)
+    random, outcomes, buffer = Random(11), set(), Buffer("t", "sbuf", (8, 4, 12), 1)
     for _ in range(3_000):
         access = random_access(random)
-        digits, values = digits_at(access, radices), values_at(access, radices)
+        digits = digits_of(access, buffer, {})
         outcomes.add(digits is None)
         if digits is None:
-            assert values is None
             continue
         assert [digit.radix for digit in digits] == [48, 12, 1]
-        assert values == tuple(values_of(digit) for digit in digits)
         by_digit = [[digit.radix * n for n in one_by_one(digit)] for digit in digits]
         assert {sum(byte) for byte in product(*by_digit)} == bytes_of(access), access
     assert outcomes == {True, False}

@@ -205,7 +205,7 @@ class _Search:
             return rules.decide(pair, self.budget), pair.nominal
         verdict = self.straight.get(parts)
         if verdict is None:
-            verdict = rules.decide_straight(source, sink, self.budget)
+            verdict = rules.decide(Pair(source, sink, later), self.budget)
             if not (isinstance(verdict.answer, Removed) and verdict.answer.assumes):
                 self.straight[parts] = verdict
         return verdict, ()

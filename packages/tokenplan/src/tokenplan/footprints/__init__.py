@@ -1,6 +1,6 @@
 """Which bytes an access touches, over the iterations of its loops."""
 
-from tokenplan.footprints.digit_values import Values, digits_at, least_common, values_at, values_of
+from tokenplan.footprints.digit_values import Values, least_common, values_of
 from tokenplan.footprints.digits import (
     Trips,
     blurred,
@@ -14,12 +14,10 @@ __all__ = [
     "Trips",
     "Values",
     "blurred",
-    "digits_at",
     "digits_of",
     "least_common",
     "levels_of",
     "linear",
     "radices",
-    "values_at",
     "values_of",
 ]

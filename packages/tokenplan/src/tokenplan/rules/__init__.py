@@ -8,7 +8,6 @@ from tokenplan.rules.ladder import (
     Verdict,
     carried_by,
     decide,
-    decide_straight,
     says,
 )
 from tokenplan.rules.pair import Conflict, Pair, Removed, assumptions, kind_of
@@ -25,7 +24,6 @@ __all__ = [
     "assumptions",
     "carried_by",
     "decide",
-    "decide_straight",
     "kind_of",
     "says",
 ]

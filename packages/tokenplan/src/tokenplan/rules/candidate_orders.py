@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from neuroncore.effects import Footprint, footprint
@@ -13,16 +14,13 @@ from tokenplan.footprints import (
     Trips,
     Values,
     blurred,
-    digits_at,
     digits_of,
     linear,
     radices,
-    values_at,
     values_of,
 )
 from tokenplan.graph.token_graph import Distance
-from tokenplan.kernel.cached_attribute import once
-from tokenplan.kernel.model import PLAIN, Access, Buffer, Kernel, Loop, Node, Op
+from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Node, Op
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +37,12 @@ class Part:
     radices: tuple[int, ...]
     """Of its buffer."""
 
-    @once
+    @cached_property
     def digits(self) -> tuple[Digit, ...] | None:
         """The access in rows, columns and so on of its buffer; None where it crosses them."""
-        if not self.access.offset.terms:
-            return digits_at(self.access, self.radices)
         return digits_of(self.access, self.buffer, self.trips)
 
-    @once
+    @cached_property
     def reach(self) -> int:
         """No element that is touched has this index or a greater one, counted in all the buffer;
         from 2^31 on the least such index."""
@@ -56,26 +52,14 @@ class Part:
                 return -(-most // self.buffer.itemsize)
         return -(-linear(self.access).bounds(self.trips)[1] // self.buffer.itemsize)
 
-    @once
+    @cached_property
     def values(self) -> tuple[Values, ...] | None:
         """The values of each digit; None where they are too many to enumerate."""
-        if not self.access.offset.terms:
-            return values_at(self.access, self.radices)
         known = tuple([values_of(digit) for digit in self.digits or ()])
         few = tuple([values for values in known if values is not None])
         return few if len(few) == len(known) > 0 else None
 
-    @once
-    def size(self) -> int:
-        """How many values its longest digit with steps goes through; 1: none has steps."""
-        return max(values.size for values in self.values or ())
-
-    def moved(self, byte: int) -> int:
-        """The position in memory of a byte of its digits."""
-        swizzle = self.access.swizzle
-        return byte if swizzle is PLAIN else swizzle(byte)
-
-    @once
+    @cached_property
     def bounds(self) -> list[tuple[int, int]]:
         """First and one past the last row, column and so on that the bytes could be in, in any
         iteration and wherever a swizzle moves them."""
@@ -91,7 +75,7 @@ class Part:
             low, high = (low - first * radix, high - first * radix) if first == last else (0, radix)
         return [*found, (low, high)]
 
-    @once
+    @cached_property
     def is_box(self) -> bool:
         """Whether every iteration touches all that lies inside the bounds of any."""
         if self.access.swizzle or self.access.offset.terms:
@@ -99,7 +83,7 @@ class Part:
         digits = self.values or self.digits
         return digits is not None and not any(digit.steps for digit in digits)
 
-    @once
+    @cached_property
     def at_zero(self) -> Footprint:
         """The bytes from offset 0 on, before any swizzle."""
         return footprint(0, self.access.shape, self.access.strides, self.access.width)

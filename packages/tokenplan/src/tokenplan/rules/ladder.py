@@ -18,15 +18,12 @@ from tokenplan.rules import (
     loop_instances,
     residues,
     uniform_shifts,
-    value_enumeration,
 )
-from tokenplan.rules.candidate_orders import Place
 from tokenplan.rules.pair import (
     Answer,
     Conflict,
     Pair,
     Removed,
-    assumptions_of,
 )
 
 BUDGET = 200_000
@@ -81,28 +78,6 @@ def decide(pair: Pair, budget: int = BUDGET) -> Verdict:
         return Verdict(integer_sets.BUDGET, Conflict(given_up.distance))
     assert answer is not None
     return Verdict(integer_sets.NAME, answer)
-
-
-def decide_straight(before: Place, after: Place, budget: int = BUDGET) -> Verdict:
-    """The same for accesses outside of loops, where a conflict is found sooner than excluded."""
-    one, other = before.part, after.part
-    both = value_enumeration.values_of_both(one, other, budget)
-    if both is not None:
-        byte = value_enumeration.least_byte(*both)
-        if byte is not None:
-            name = integer_sets.NAME if one.size > 1 or other.size > 1 else first_iterations.NAME
-            return Verdict(name, Conflict((), one.moved(byte)))
-        if residues.are_disjoint(*both):
-            return Verdict(residues.NAME, Removed(assumptions_of(before, after)))
-        return decide(Pair(before, after, False), budget)
-    pair = Pair(before, after, False)
-    found = first_iterations.decide(pair)
-    if found is not None:
-        return Verdict(first_iterations.NAME, found)
-    found = value_enumeration.decide(pair, budget)
-    if isinstance(found, Conflict):
-        return Verdict(integer_sets.NAME, found)
-    return decide(pair, budget)
 
 
 def carried_by(pair: Pair, loop: str, budget: int = BUDGET) -> Conflict | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from neuroncore.integers import Digit
 from tokenplan.footprints import blurred, levels_of
 from tokenplan.graph.token_graph import Distance
-from tokenplan.kernel.cached_attribute import once
 from tokenplan.kernel.model import Mode, shared_loops
 from tokenplan.rules.candidate_orders import Place
 
@@ -55,18 +55,18 @@ class Pair:
         self.a, self.b = before.access, after.access
         self.trips = before.trips
 
-    @once
+    @cached_property
     def shared(self) -> tuple[str, ...]:
         return shared_loops(self.source, self.sink)
 
-    @once
+    @cached_property
     def fixed(self) -> int:
         """How many of the shared loops have one iteration for both: the loops that allocate the
         buffer.
         """
         return len(self.before.buffer.scope)
 
-    @once
+    @cached_property
     def least(self) -> Distance | None:
         """The least distance of this order; None where no two iterations have it."""
         zero = (0,) * len(self.shared)
@@ -82,7 +82,7 @@ class Pair:
         """The least distance, or the next iteration where there is none."""
         return self.least or (*(0,) * (len(self.shared) - self.later), *(1,) * self.later)
 
-    @once
+    @cached_property
     def levels(self) -> tuple[tuple[Digit, Digit], ...]:
         """Both accesses digit by digit."""
         if not self.is_exact:
@@ -93,7 +93,7 @@ class Pair:
             return tuple(zip(one, other, strict=True))
         return levels_of(self.before.buffer, self.a, self.b, self.trips)
 
-    @once
+    @cached_property
     def assumes(self) -> tuple[str, ...]:
         """What a proof from the numbers rests on."""
         return assumptions_of(self.before, self.after)

@@ -25,14 +25,6 @@ def decide(pair: Pair) -> Answer:
     return None
 
 
-def are_disjoint(one: Sequence[Values], other: Sequence[Values]) -> bool:
-    """Whether `decide` says so, and boxes do not, of digits that no loop moves."""
-    pairs = list(zip(one, other, strict=True))
-    if any(a.end <= b.first or b.end <= a.first for a, b in pairs):
-        return False
-    return any(_miss(a.first - b.first, _divisor(a.steps, b.steps), a, b) for a, b in pairs)
-
-
 def _differ_by_residue(a: Digit, b: Digit, fixed: tuple[str, ...]) -> bool:
     together = a.offset - b.offset
     divisor = gcd(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tokenplan.footprints import Values, least_common, values_of
-from tokenplan.rules.candidate_orders import Part
 from tokenplan.rules.pair import Answer, Conflict, Pair, Removed
 
 Digits = Sequence[Values]
@@ -25,15 +24,6 @@ def decide(pair: Pair, budget: int) -> Answer:
             found.append(values)
     byte = least_byte(*known)
     return Removed(pair.assumes) if byte is None else Conflict((), pair.byte(byte))
-
-
-def values_of_both(one: Part, other: Part, budget: int) -> tuple[Digits, Digits] | None:
-    """What `least_byte` takes; None where that is more work than the budget allows."""
-    a, b = one.values, other.values
-    if a is None or b is None or one.size > budget or other.size > budget:
-        return None
-    swizzle = one.access.swizzle
-    return (a, b) if swizzle is other.access.swizzle or swizzle == other.access.swizzle else None
 
 
 def least_byte(one: Digits, other: Digits) -> int | None:
