@@ -213,6 +213,21 @@ def indirect(base: View, items: list[Any]) -> View | Access:
             expected="a tile in one dimension, ints, slices and index expressions in the others",
             rule=RULE,
         )
+    dim, item = at[0], items[at[0]]
+    tile = item.tile if isinstance(item, Offset) else item
+    _check_base(base, dim, tile)
+    if isinstance(item, Offset):
+        return _access(base, [*items[:dim], item.index, *items[dim + 1 :]], dim, tile)
+    is_alone = not uses_index(tuple(items))
+    if is_alone and tile.size == 1:
+        return _at_scalar(base, items, dim, tile)
+    axes = tile.shape[:1] if is_alone else tile.shape  # slices are the other axes of a row
+    stand_in = Index(axes, 0, (0,) * len(axes))
+    return _access(base, [*items[:dim], stand_in, *items[dim + 1 :]], dim, tile)
+
+
+def _check_base(base: View, dim: int, tile: View) -> None:
+    """Raise for a tensor that the tile cannot index in dimension `dim`."""
     if base.dynamic is not None:
         raise AccessError(
             "an access that a tile moves is indexed with another tile",
@@ -220,8 +235,6 @@ def indirect(base: View, items: list[Any]) -> View | Access:
             hint="take the part out first, with nl.load or nl.copy",
             rule=RULE,
         )
-    dim, item = at[0], items[at[0]]
-    tile = item.tile if isinstance(item, Offset) else item
     check_index_tile(tile)
     if base.spec.space not in HBM and (dim == 0 or tile.size > 1):
         raise AccessError(
@@ -231,14 +244,6 @@ def indirect(base: View, items: list[Any]) -> View | Access:
             hint="rows are gathered from HBM, with nl.load",
             rule=RULE,
         )
-    if isinstance(item, Offset):
-        return _access(base, [*items[:dim], item.index, *items[dim + 1 :]], dim, tile)
-    is_alone = not uses_index(tuple(items))
-    if is_alone and tile.size == 1:
-        return _at_scalar(base, items, dim, tile)
-    axes = tile.shape[:1] if is_alone else tile.shape  # slices are the other axes of a row
-    stand_in = Index(axes, 0, (0,) * len(axes))
-    return _access(base, [*items[:dim], stand_in, *items[dim + 1 :]], dim, tile)
 
 
 def _access(base: View, items: list[Any], dim: int, tile: View) -> Indirect:

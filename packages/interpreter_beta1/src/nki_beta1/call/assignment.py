@@ -218,16 +218,20 @@ def update(op: str, target: Any, value: Any, *, spread: bool = False) -> Any:
     if region is None or isinstance(target, View):
         assign(target, binary(op, target, value, mask=region, spread=spread))
     elif not region.is_empty:
-        part, source = target.of(region), region.of(fit(value, target.shape))
-        if region.inside is None:
-            _in_place(op)(part, source)
-            return target
-        elements = cut(part, None)
-        whole = Region(tuple([slice(0, n) for n in part.shape]), region.inside)
-        assign(elements, binary(op, elements, source, mask=whole, spread=spread))
-        if isinstance(part, Access):
-            part.write(elements)
+        _update_part(op, target, value, region, spread)
     return target
+
+
+def _update_part(op: str, target: Access, value: View, region: Region, spread: bool) -> None:
+    part, source = target.of(region), region.of(fit(value, target.shape))
+    if region.inside is None:
+        _in_place(op)(part, source)
+        return
+    elements = cut(part, None)
+    whole = Region(tuple([slice(0, n) for n in part.shape]), region.inside)
+    assign(elements, binary(op, elements, source, mask=whole, spread=spread))
+    if isinstance(part, Access):
+        part.write(elements)
 
 
 def _in_place(op: str) -> Callable[[Any, Any], Any]:

@@ -76,23 +76,34 @@ def _meant(axis: int, extent: int, bound: slice, stationary: Shape, moving: Shap
     """The dimension that a bound on index axis `axis` is about."""
     if bound.stop <= bound.start:  # nothing is selected in either case
         return "N"
-    names = ("K", "M") if axis == 0 else ("M", "N")
+    names, what = _FIRST_AXIS if axis == 0 else _OTHER_AXES
     sizes = {"K": stationary[0], "M": stationary[-1], "N": moving[-1]}
     fitting = [name for name in names if sizes[name] == extent]
     if len(fitting) == 1 and axis < 2 and len(stationary) == len(moving) == 2:
         return fitting[0]
     got = f"stationary {stationary}, moving {moving}"
     if not fitting or axis >= 2:
-        raise ShapeError(
-            f"a mask over an index axis of extent {extent} fits neither operands nor result",
-            expected=f"the index axes of a tile with {' or '.join(str(sizes[n]) for n in names)}",
-            got=got,
-            operand="mask",
-            instruction="nc_matmul",
-            rule=RULE,
-        )
-    what = "rows" if axis == 0 else "columns"
-    raise AttributeValueError(
+        raise _unrelated(extent, [sizes[name] for name in names], got)
+    raise _ambiguous(extent, what, got)
+
+
+_FIRST_AXIS, _OTHER_AXES = (("K", "M"), "rows"), (("M", "N"), "columns")
+"""The dimensions that a bound on an index axis may be about, and what it bounds."""
+
+
+def _unrelated(extent: int, sizes: list[int], got: str) -> ShapeError:
+    return ShapeError(
+        f"a mask over an index axis of extent {extent} fits neither operands nor result",
+        expected=f"the index axes of a tile with {' or '.join(map(str, sizes))}",
+        got=got,
+        operand="mask",
+        instruction="nc_matmul",
+        rule=RULE,
+    )
+
+
+def _ambiguous(extent: int, what: str, got: str) -> AttributeValueError:
+    return AttributeValueError(
         f"a mask on {extent} {what} may refer to the operands or to the result",
         expected="a mask on the loads, or operands cut with slices",
         got=got,
@@ -107,21 +118,20 @@ def copy_by_dma(
     value: View,
     region: Region | None,
     what: str,
-    attrs: Mapping[str, Any] | None = None,
+    attrs: Mapping[str, Any],
 ) -> None:
     """Copy `value` to `target`, both cut to the region's rectangle, where the region has elements.
 
     Raises ShapeError for a mask that excludes elements of rows which a tile names, or of a
     read-modify-write, UnsupportedError for a read-modify-write of an access that is not a view.
     """
-    attrs = attrs or {}
     inside = None if region is None else region.inside
     if isinstance(target, View) and inside is None:
         run("dma_copy", {"dst": target, "src": value}, attrs)
         return
     adds = attrs.get("dst_rmw_op") is not None
-    if region is not None and inside is not None and (_is_moved(target) or adds):
-        raise not_rectangular(what, region)
+    if inside is not None and (_is_moved(target) or adds):
+        raise not_rectangular(what, region)  # type: ignore[arg-type]
     if adds:
         raise UnsupportedError("dst_rmw_op on an access that is not a view", operand="dst_rmw_op")
     staged = _staged(target, value, inside, what, attrs)

@@ -373,21 +373,25 @@ def check_slice(item: slice) -> None:
     bounds = (item.start, item.stop, item.step)
     if _BOUNDS.issuperset(map(type, bounds)) and item.step != 0:
         return
-    wrong = [
-        b for b in bounds
-        if b is not None and (isinstance(b, NotAnArray) or not hasattr(b, "__index__"))
-    ]  # fmt: skip
-    if wrong or item.step == 0:
+    wrong = next((b for b in bounds if not _is_bound(b)), None)
+    if wrong is not None:
         raise AccessError(
-            "the bounds of a slice are not compile-time ints" if wrong else "a slice with step 0",
-            expected="ints, as in t[0:4, nl.arange(F)[None, :]]",
-            got=repr(wrong[0])[:80] if wrong else repr(item),
+            "the bounds of a slice are not compile-time ints",
+            expected=_BOUNDS_EXPECTED,
+            got=repr(wrong)[:80],
             hint="a number that the device computes moves an index expression: "
-            "n + nl.arange(F)[None, :]"
-            if wrong
-            else None,
+            "n + nl.arange(F)[None, :]",
             rule=RULE,
+        )
+    if item.step == 0:
+        raise AccessError(
+            "a slice with step 0", expected=_BOUNDS_EXPECTED, got=repr(item), rule=RULE
         )
 
 
+def _is_bound(value: Any) -> bool:
+    return value is None or (not isinstance(value, NotAnArray) and hasattr(value, "__index__"))
+
+
+_BOUNDS_EXPECTED = "ints, as in t[0:4, nl.arange(F)[None, :]]"
 _BOUNDS = {int, type(None)}

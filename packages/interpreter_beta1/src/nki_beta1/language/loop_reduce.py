@@ -156,10 +156,7 @@ def _is_started(target: View, op: str, marks_it: bool) -> bool:
     Elements that no reduction has marked count as unwritten while they hold new memory's poison.
     """
     core: Any = target.core
-    if target.dynamic is not None:
-        core.need_values()
-        check_indirect("nl.loop_reduce", [target], [0], {})
-        target = cast(View, resolve_scalar(target))
+    target = _resolved(target)
     target.initialize()
     marked = core.reduced.get(id(target.storage))
     if marked is None:
@@ -184,6 +181,15 @@ def _is_started(target: View, op: str, marks_it: bool) -> bool:
         instruction="nl.loop_reduce",
         rule=RULE,
     )
+
+
+def _resolved(target: View) -> View:
+    """The destination itself; one that a tile moves where it is now."""
+    if target.dynamic is None:
+        return target
+    target.core.need_values()
+    check_indirect("nl.loop_reduce", [target], [0], {})
+    return cast(View, resolve_scalar(target))
 
 
 def _poisoned(target: View) -> np.ndarray:
@@ -219,6 +225,17 @@ def _loops(frame: FrameType, count: int) -> tuple[tuple[str, ...], tuple[str, ..
 @lru_cache(maxsize=256)
 def _named_loops(place: Place) -> frozenset[str] | None:
     """The variables in the text of the call's loop_indices; None where it is not such a list."""
+    call = _call_at(place)
+    if call is None:
+        return None
+    given = [k.value for k in call.keywords if k.arg == "loop_indices"] + call.args[2:3]
+    items = given[0].elts if given and isinstance(given[0], (ast.List, ast.Tuple)) else []
+    names = frozenset(item.id for item in items if isinstance(item, ast.Name))
+    return names if items and len(names) == len(items) else None
+
+
+def _call_at(place: Place) -> ast.Call | None:
+    """The call whose text is at a place, parsed."""
     last = place.end_line or place.line
     lines = [linecache.getline(place.file, n).encode() for n in range(place.line, last + 1)]
     lines[-1] = lines[-1][: place.end_column]
@@ -226,12 +243,7 @@ def _named_loops(place: Place) -> frozenset[str] | None:
         call = ast.parse(b"(" + b"".join(lines)[place.column :] + b")", mode="eval").body
     except SyntaxError:
         return None
-    if not isinstance(call, ast.Call):
-        return None
-    given = [k.value for k in call.keywords if k.arg == "loop_indices"] + call.args[2:3]
-    items = given[0].elts if given and isinstance(given[0], (ast.List, ast.Tuple)) else []
-    names = frozenset(item.id for item in items if isinstance(item, ast.Name))
-    return names if items and len(names) == len(items) else None
+    return call if isinstance(call, ast.Call) else None
 
 
 @lru_cache(maxsize=256)

@@ -87,7 +87,7 @@ def _store(dst: Any, value: Any, mask: Any) -> None:
     source = elementwise.to_sbuf(_source(_as_tile(value, dst), dst.shape, region))
     target = dst.of(region) if isinstance(dst, Access) else cut(dst, region)
     try:
-        copy_by_dma(target, source, region, "nl.store")
+        copy_by_dma(target, source, region, "nl.store", {})
     except AccessError as wrong:
         wrong.instruction = wrong.instruction and "nl.store"
         raise

@@ -96,6 +96,10 @@ class Tile(Tensor):
         kinds = set(map(type, items))
         if kinds.isdisjoint(_INDICES):
             return plain(super().__getitem__(key))
+        return self._accessed(items, kinds)
+
+    def _accessed(self, items: Any, kinds: set[type]) -> Any:
+        """The access by subscripts of these types, at least one of them of the language."""
         if not kinds.isdisjoint(_ACCESSES):
             return self[tuple([i.read() if isinstance(i, Access) else i for i in items])]
         if len(items) != self.ndim or type(...) in kinds:

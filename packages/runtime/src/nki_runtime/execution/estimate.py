@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -243,12 +244,13 @@ def _names_a_dtype(value: Any) -> bool:
     """
     if type(value) is not tuple or len(value) < 2 or type(value[0]) not in (tuple, list):
         return False
-    if isinstance(value[1], (int, float, tuple, list, dict, np.ndarray)) or value[1] is None:
+    shape, dtype, *more = value
+    if isinstance(dtype, (int, float, tuple, list, dict, np.ndarray, NoneType)):
         return False
-    if all(isinstance(n, (int, np.integer)) for n in value[0]):
+    if all(isinstance(n, (int, np.integer)) for n in shape):
         return True
-    odd = all(n is None or isinstance(n, (int, float, np.number)) for n in value[0])
-    return odd and len(value) == 2 and _is_dtype(value[1])
+    is_odd = all(isinstance(n, (int, float, np.number, NoneType)) for n in shape)
+    return is_odd and not more and _is_dtype(dtype)
 
 
 def _is_dtype(value: Any) -> bool:
