@@ -30,7 +30,7 @@ CORE, PLACE = ROOT / "packages/neuroncore", "workspace/compiled.py"
 COMPILERS = ("cc", "gcc", "clang")
 PLAYING = {
     "compilation": ("call_demands", "compiler", "loops"),
-    "dependences": ("access", "region_series", "regions", "release_times", "tracks"),
+    "dependences": ("access", "region_series", "regions", "tracks"),
     "model": ("bars", "clock", "lanes"),
     "periodicity": ("extrapolation", "steady_state"),
     "playing": ("micro_ops", "sites", "skipped_periods", "state"),

@@ -15,28 +15,28 @@ def touched(track: Track, offset: int, bar: int, release: int) -> Region:
     return region
 
 
-def test_regions_put_aside_are_held_again_for_one_who_starts_earlier():
+def test_an_earlier_instruction_may_wait_for_more_regions():
     track = Track("tile")
     early, late = touched(track, 0, 1, 10), touched(track, 8, 2, 20)
 
-    assert track.recent.held(15, 9) == [late]
-    assert set(track.recent.held(5, 9)) == {early, late}
+    assert track.recent.held(15) == [late]
+    assert set(track.recent.held(5)) == {early, late}
 
 
 def test_a_region_touched_again_is_held_once():
     track = Track("tile")
     touched(track, 0, 1, 10)
-    assert track.recent.held(15, 9) == []
+    assert track.recent.held(15) == []
     again = touched(track, 0, 3, 30)
 
-    assert track.recent.held(15, 9) == [again]
-    assert track.recent.held(5, 9) == [again]
+    assert track.recent.held(15) == [again]
+    assert track.recent.held(5) == [again]
 
 
 def test_what_a_bar_touched_is_known_although_nobody_waits_for_it():
     track = Track("tile")
     before, since = touched(track, 0, 1, 10), touched(track, 8, 5, 11)
 
-    assert track.recent.held(15, 5) == []
+    assert track.recent.held(15) == []
     assert track.recent.touched_since(5) == [since]
     assert set(track.recent.touched_since(1)) == {before, since}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.program.ir.constants import as_numbers, as_text
+from neuroncore.program.ir.naming import underscored
 from neuroncore.program.ir.nodes import Buffer
 from nki_dtypes import DType, bool_, float8_e4m3, float32, tfloat32, uint8, uint16, uint32
 
@@ -35,14 +36,8 @@ def carrier_of(dtype: DType) -> DType:
 
 def array_names(constants: list[Buffer], taken: Set[str]) -> dict[str, str]:
     """Constant → what its array is called in the source."""
-    used, found = set(taken), dict[str, str]()
-    for buffer in constants:
-        name = buffer.name.upper()
-        while name in used:
-            name += "_"
-        used.add(name)
-        found[buffer.name] = name
-    return found
+    used = set(taken)
+    return {buffer.name: underscored(buffer.name.upper(), used) for buffer in constants}
 
 
 def with_imports(head: str, definitions: list[list[str]]) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import count
 
 from neuroncore.alu import ALU_OPS
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import UnsupportedError
 from neuroncore.integers.affine import Affine
+from neuroncore.program.ir.naming import names_of, unused
 from neuroncore.program.ir.nodes import (
     Access,
     Allocate,
@@ -26,7 +26,6 @@ from neuroncore.program.ir.nodes import (
     whole,
 )
 from neuroncore.program.ir.program import Program
-from neuroncore.program.ir.traversal import walk
 from nki_dtypes import float32
 
 _DIVIDE, _MULTIPLY = ALU_OPS["divide"], ALU_OPS["multiply"]
@@ -91,11 +90,10 @@ _Rewrite = Callable[[Call, Callable[[str], str]], Iterator[Statement]]
 
 def _each_call(program: Program, rewrite: _Rewrite) -> Program:
     """The program with statements in the place of each call; `rewrite` gets unused names."""
-    taken = set(program.buffers()) | {s.variable for s in walk(program.body) if isinstance(s, Loop)}
+    taken = names_of(program) - {program.name}
 
     def name(wanted: str) -> str:
-        numbered = (f"{wanted}_{n}" if n > 1 else wanted for n in count(1))
-        made = next(n for n in numbered if n not in taken)
+        made = unused(wanted, taken)
         taken.add(made)
         return made
 

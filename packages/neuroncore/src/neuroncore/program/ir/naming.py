@@ -231,9 +231,9 @@ def without_clashes(program: Program, needed: Set[str]) -> Program:
     buffers = program.buffers()
     variables = dict.fromkeys(s.variable for s in walk(program.body) if isinstance(s, Loop))
     taken = {*buffers, *variables, *needed}
-    names = {n: _underscored(n, taken) for n in buffers if n in needed}
-    loops = {n: _underscored(n, taken) for n in variables if n in needed or n in buffers}
-    name = _underscored(program.name, taken) if program.name in needed else program.name
+    names = {n: underscored(n, taken) for n in buffers if n in needed}
+    loops = {n: underscored(n, taken) for n in variables if n in needed or n in buffers}
+    name = underscored(program.name, taken) if program.name in needed else program.name
     body = tuple(_replaced(s, names, loops) for s in program.body)
     parameters = tuple(_named(b, names) for b in program.parameters)
     results = tuple(names.get(r, r) for r in program.results)
@@ -246,7 +246,7 @@ def names_of(program: Program) -> set[str]:
     return {program.name, *program.buffers(), *variables}
 
 
-def _underscored(name: str, taken: set[str]) -> str:
+def underscored(name: str, taken: set[str]) -> str:
     """`name` with as many underscores behind it as make it new; it is taken from then on."""
     while name in taken:
         name += "_"

@@ -128,7 +128,7 @@ class Compiler:
             return
         is_dma = isinstance(work[0], Transfer)
         lane = self._queue() if is_dma else LANE[work[0].engine]
-        site = Site(len(self.sites), call, lane, work, self.trips, self.state.touches)
+        site = Site(len(self.sites), call, lane, work, self.trips)
         if self.order is not None:
             site.gate = self.order.gate(site.number)
         for place in demand.places:
@@ -212,7 +212,6 @@ class Compiler:
         """Nothing is played any more: drop what only playing needs."""
         for track in self.tracks.values():
             track.close()
-        self.state.touches.all.clear()
 
     def forget(self) -> None:
         """Drop regions without waiters: every lane of the program is past them."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 from neuroncore.effects import Footprint, footprint
 from neuroncore.timeline.dependences.regions import Parts, Region
-from neuroncore.timeline.dependences.release_times import Touches
 from neuroncore.timeline.dependences.tracks import Track
 from neuroncore.timeline.model.bars import DATA, LANE, NO_BAR, SPACE
 
@@ -108,7 +107,7 @@ class Wait:
     add to the same bytes on one lane never wait for one another.
     """
 
-    __slots__ = ("bar", "changes", "lane", "note", "reads", "regions", "why")
+    __slots__ = ("bar", "changes", "lane", "reads", "regions", "why")
 
     def __init__(
         self,
@@ -117,10 +116,7 @@ class Wait:
         writes: list[TrackedAccess],
         adds: list[TrackedAccess],
         lag: int | None = None,
-        *,
-        touches: Touches,
     ) -> None:
-        self.note = touches.all.append
         self.lane, self.reads = lane, reads
         self.changes = [(access, lag, SPACE) for access in writes]
         self.changes += [(access, None, DATA) for access in adds]
@@ -153,9 +149,6 @@ class Wait:
     def done(self, release: int, bar: int) -> None:
         """The instruction releases everything at `release`."""
         lane, num_reads = self.lane, len(self.reads)
-        if not self.regions:
-            return
-        self.note(release)
         for number, region in enumerate(self.regions):
             region.toucher = bar
             if not region.is_recent:

@@ -5,7 +5,6 @@ Times are ticks from which waiting instructions may start.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from neuroncore.effects import Footprint
@@ -133,65 +132,29 @@ class Region:
 
 
 class Recent:
-    """The regions of a track that were accessed lately; regions released long ago are set aside."""
+    """The regions of a track that were accessed and may still be waited for."""
 
-    __slots__ = ("aside", "aside_toucher", "aside_until", "regions")
+    __slots__ = ("regions",)
 
     def __init__(self) -> None:
         self.regions: list[Region] = []
-        self.aside: dict[Region, None] = {}
-        """Some of them may have been touched again, and are among `regions` too."""
-        self.aside_until, self.aside_toucher = 0, NO_BAR
-        """The latest release of these when they were set aside, and the latest toucher."""
 
     def add(self, region: Region) -> None:
         """It is touched, and was not among them."""
         region.is_recent = True
         self.regions.append(region)
 
-    def held(self, after: int, bar: int) -> list[Region]:
-        """Regions that an instruction may wait for after this time; the others are set aside
-        unless a bar from `bar` on touched them.
-        """
-        if after < self.aside_until:
-            self._take_back()
-        found, kept = [], []
-        for region in self.regions:
-            if region.written > after or region.read > after:
-                found.append(region)
-                kept.append(region)
-            elif region.toucher >= bar:
-                kept.append(region)
-            else:
-                region.is_recent = False
-                self.aside[region] = None
-                self.aside_until = max(self.aside_until, region.latest)
-                self.aside_toucher = max(self.aside_toucher, region.toucher)
-        self.regions = kept
-        return found
+    def held(self, after: int) -> list[Region]:
+        """Regions that an instruction may wait for after this time."""
+        return [r for r in self.regions if r.written > after or r.read > after]
 
     def touched_since(self, bar: int) -> list[Region]:
         """Regions that bar `bar` or a later one touched."""
-        if self.aside_toucher >= bar:
-            self._take_back()
         return [region for region in self.regions if region.toucher >= bar]
 
-    def keep(self, is_kept: Callable[[Region], bool]) -> None:
-        """Only these."""
-        self.regions = [region for region in self.regions if is_kept(region)]
-        self.aside = {region: None for region in self.aside if is_kept(region)}
-
-    def _take_back(self) -> None:
-        for region in self.aside:
-            if not region.is_recent:
-                self.add(region)
-        self.aside.clear()
-        self.aside_until, self.aside_toucher = 0, NO_BAR
-
-    def clear(self) -> None:
-        """Drop all regions."""
-        self.regions.clear()
-        self.aside.clear()
+    def drop(self, before: int) -> None:
+        """Drop the regions that were released by this time."""
+        self.regions = [region for region in self.regions if region.latest > before]
 
 
 class Events(NamedTuple):

@@ -197,7 +197,7 @@ class Track:
         kept = {key: region for key, region in self.regions.items() if region.latest > before}
         self.full = 2 * len(kept) + PRUNED
         self.regions = kept
-        self.recent.keep(lambda region: region.latest > before)
+        self.recent.drop(before)
         self.overlaps_known.clear()
         for access in self.accesses:
             access.forget()
@@ -216,7 +216,7 @@ class Track:
         for region in self.regions.values():
             region.others.clear()
         self.regions.clear()
-        self.recent.clear()
+        self.recent.regions.clear()
         self.families.clear()
         self.series.clear()
         for access in self.accesses:

@@ -238,8 +238,7 @@ def _carry_tracks(scope: Scope, before: Moment, now: Moment, times: int, drift: 
     for (track, step), turns in zip(scope.moves.items(), before.turns, strict=True):
         moved, turns = step * (now.done - before.done), track.turns - turns
         pace = slower if drift is not None and track in scope.quiet else every
-        for carried in _carry_regions(track, moved, turns, pace):
-            state.touches.all.append(carried.latest)
+        _carry_regions(track, moved, turns, pace)
     for access in scope.accesses:
         if len(access.regions) > REMEMBERED:
             access.forget()
@@ -281,8 +280,8 @@ class _Every(NamedTuple):
     """Nothing starts before."""
 
 
-def _carry_regions(track: Track, moved: int, turns: int, every: _Every) -> Iterator[Region]:
-    """Do to the regions what the skipped periods would have done, as the period did; those regions.
+def _carry_regions(track: Track, moved: int, turns: int, every: _Every) -> None:
+    """Do to the regions what the skipped periods would have done, as the period did.
 
     What a period does not touch keeps its times; what is released before anything starts does not
     matter any more.
@@ -311,7 +310,5 @@ def _carry_regions(track: Track, moved: int, turns: int, every: _Every) -> Itera
         for region, events in period:
             slot = (region.slot + turns * count) % track.copies
             parts = tuple([p.moved(further) for p in region.parts]) if further else region.parts
-            carried = track.region_of(slot, region.form, parts)
-            carried.take(events.moved(by, bars))
-            yield carried
+            track.region_of(slot, region.form, parts).take(events.moved(by, bars))
     track.rotate(turns * times)

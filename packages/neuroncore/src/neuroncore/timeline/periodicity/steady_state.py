@@ -37,8 +37,6 @@ LOOKED = 96
 """States looked at before an execution of a loop counts as one that never repeats."""
 EAGER = 8
 """States looked at of which all is written down, not only how lanes are."""
-LARGE = 4096
-"""Instructions still waited for, beyond which comparing states costs more than it saves."""
 MANY = 200
 """Iterations of an outer loop that are better extrapolated than the loops inside."""
 TRIED = 2
@@ -195,10 +193,8 @@ class Periods:
                 self._write_down(done, time, floor)
 
     def _write_down(self, done: int, time: int, floor: int) -> None:
-        self.looking = not self.state.touches.are_many_behind(floor, LARGE)
-        if self.looking:
-            self.moment = self.scope.moment(done, time, floor)
-            self.held = dict(self._held(done, time, floor))
+        self.moment = self.scope.moment(done, time, floor)
+        self.held = dict(self._held(done, time, floor))
 
     def _lanes(self, time: int, floor: int) -> Iterator[Any]:
         """What the future of the loop depends on beside what is held, relative to time and bar;
@@ -225,9 +221,8 @@ class Periods:
     def _held(self, done: int, time: int, floor: int) -> Iterator[tuple[_Place, _Holds]]:
         """The regions that an instruction may wait for, relative to time, bar and iteration."""
         here = self.state.next_bar
-        since = self.moment.num_bars if self.moment is not None else here
         for track, step in self.scope.moves.items():
-            for region in track.recent.held(floor, since):
+            for region in track.recent.held(floor):
                 if self._matters(track, region, step * done):
                     yield _relative(track, region, step * done, time, floor, here)
 

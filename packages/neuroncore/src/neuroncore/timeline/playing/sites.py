@@ -9,7 +9,6 @@ from neuroncore.effects import Touch
 from neuroncore.program import Call
 from neuroncore.timeline.dependences.access import TrackedAccess, Wait
 from neuroncore.timeline.dependences.order import Gate, Loaded
-from neuroncore.timeline.dependences.release_times import Touches
 from neuroncore.timeline.resources.reservations import Gaps
 from neuroncore.work import MicroOp
 
@@ -26,7 +25,6 @@ class Site:
     work: list[MicroOp]
     trips: int
     """How often it is executed."""
-    touches: Touches
     reads: list[TrackedAccess] = field(default_factory=list)
     writes: list[TrackedAccess] = field(default_factory=list)
     adds: list[TrackedAccess] = field(default_factory=list)
@@ -75,4 +73,4 @@ class Site:
         adds: list[TrackedAccess],
         lag: int | None = None,
     ) -> Wait:
-        return Wait(self.lane, reads, writes, adds, lag, touches=self.touches)
+        return Wait(self.lane, reads, writes, adds, lag)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from heapq import heapify
 
-from neuroncore.timeline.dependences.release_times import Touches
 from neuroncore.timeline.model.bars import NO_BAR, RESOURCE, Played
 from neuroncore.timeline.model.clock import Clock
 from neuroncore.timeline.model.lanes import FIRST_QUEUE, TENSOR, Warmth
@@ -34,7 +33,6 @@ class State:
         self.skips = Skips()
         self.skipped = 0
         """How many bars were carried forward so far."""
-        self.touches = Touches()
         self.turns: list[tuple[int, int, int]] = []
         """Heap of the queues: when each is free, its last bar, its number."""
         self.queue_up()
