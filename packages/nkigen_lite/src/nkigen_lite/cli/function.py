@@ -1,4 +1,6 @@
-"""What the command line names: a function of a module or file, and a spec for each argument."""
+"""What the command line names: a function of a module or file, and a spec for each argument; and
+any exception raised by that code, never by nkigen-lite's.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,16 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
+from neuroncore.errors import KernelError
 from nkigen_lite.tensors.errors import SpecError, TraceError
 from nkigen_lite.tensors.spec import Spec, as_spec
 
@@ -162,3 +167,52 @@ def _load_module(name: str) -> ModuleType:
         if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
             raise
         raise NoFunctionError(f"no module is called {name!r}", expected=_FORM) from None
+
+
+# -- exceptions of the user's code -----------------------------------------------------------------
+
+
+class FunctionError(Exception):
+    """The user's module or function raised something; that is `raised`."""
+
+    def __init__(self, what: str, raised: Exception) -> None:
+        super().__init__(f"{what} raised {type(raised).__name__}")
+        self.raised = raised
+
+    def lines(self) -> str:
+        """The traceback below the lines that are ours."""
+        trace_of = self.raised.__traceback__
+        while trace_of is not None and _is_ours(trace_of.tb_frame.f_globals.get("__name__", "")):
+            trace_of = trace_of.tb_next
+        return "".join(traceback.format_exception(type(self.raised), self.raised, trace_of))
+
+
+class users_code(AbstractContextManager[None]):  # noqa: N801
+    """Only around calls of what the user names: anything may come from there.
+
+    Raises FunctionError for it. A KernelError, which has a place, and an exception raised in a
+    line of nkigen-lite, which is not a mistake of the user's, pass unchanged.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        if not isinstance(raised, Exception) or isinstance(raised, KernelError):
+            return
+        if not _came_from_us(trace):
+            raise FunctionError(self.what, raised) from raised
+
+
+def _came_from_us(trace: TracebackType | None) -> bool:
+    """Whether the innermost line is nkigen-lite's; below this file's callers there may be none."""
+    frames = [frame for frame, _ in traceback.walk_tb(trace)]
+    name = frames[-1].f_globals.get("__name__", "") if frames else ""
+    return name.partition(".")[0] == "nkigen_lite"
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in ("nkigen_lite", "importlib", "contextlib")

@@ -18,7 +18,7 @@ import numpy as np
 from neuroncore.commands.arrays import random_array
 from neuroncore.commands.files import check_output
 from neuroncore.errors import LaunchError
-from nkigen_lite.cli.function_error import users_code
+from nkigen_lite.cli.function import users_code
 from nkigen_lite.compiler.compile import Compiled
 from nkigen_lite.tensors.spec import Spec
 from nkigen_lite.tensors.ulps import Difference, difference

@@ -21,8 +21,14 @@ from neuroncore.commands.parser import (
 )
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.targets import resolve_target
-from nkigen_lite.cli.function import Named, find_function, match_specs, parse_name
-from nkigen_lite.cli.function_error import FunctionError, users_code
+from nkigen_lite.cli.function import (
+    FunctionError,
+    Named,
+    find_function,
+    match_specs,
+    parse_name,
+    users_code,
+)
 from nkigen_lite.cli.generated_source import (
     Found,
     RunError,

@@ -361,11 +361,9 @@ class Planner:
         for end in group.ends:
             if not every <= set(found.of[end.node.operands[0]]):
                 return f"{end.node.name} reduces fewer axes than the group has"
+        spread = {a.last for a in found.axes if cut or a.role is not Role.columns}
         for node in group.steps:
-            mine = set(found.of[node.name])
-            spread = [a for a in found.axes if cut or a.role is not Role.columns]
-            missing = [a for a in spread if a.last not in mine]
-            if missing:
+            if not spread <= set(found.of[node.name]):
                 return f"{node.name} would be computed again on every partition"
         if not has_reduction(group.steps) or surely_fits(group.steps, found, self.plan.context):
             return None  # without whole rows, tiles are as wide as fits

@@ -7,7 +7,7 @@ broadcasting aligns them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
@@ -206,26 +206,34 @@ def solve(
     gone = [group for group in merged if group[0] in reduced]
     if len(gone) > 1:
         return "it reduces axes that do not lie together"
-    by_columns = gone and reduced_as is Role.columns
-    kept = [g for g in merged if g not in gone]
-    columns = gone[0] if by_columns else kept[-1] if kept else None
-    rest = [g for g in merged if g is not columns and (by_columns or g not in gone)]
-    rows = max(rest, key=lambda g: prod(sizes[p] for p in g), default=None)
-    if not gone and rows is not None and columns is not None:
-        parted = _parted(columns, sizes)
-        if parted and prod(sizes[p] for p in rows) < min(
-            PARTITIONS, prod(sizes[p] for p in parted[0])
-        ):
-            rows, columns = parted
-            merged[-1:] = [rows, columns]
-    if gone and reduced_as is Role.rows:
-        rows = gone[0]
+
+    def length(group: list[Point]) -> int:
+        return prod(sizes[p] for p in group)
+
+    rows, columns = _rows_and_columns(merged, gone, length, reduced_as)
+    parted = _parted(columns, sizes) if rows and columns and not gone else None
+    if parted and rows and length(rows) < min(PARTITIONS, length(parted[0])):
+        merged[-1:] = rows, columns = parted
     found = []
     for group in merged:
         role = Role.columns if group is columns else Role.rows if group is rows else Role.batch
-        size = prod(sizes[p] for p in group)
-        found.append(Axis(size, role, frozenset(group), group[-1]))
+        found.append(Axis(length(group), role, frozenset(group), group[-1]))
     return IterationDomain(tuple(found), of)
+
+
+def _rows_and_columns(
+    merged: list[list[Point]], gone: list[list[Point]], length: Callable[[list[Point]], int],
+    reduced_as: Role,
+) -> tuple[list[Point] | None, list[Point] | None]:  # fmt: skip
+    """The columns are the reduced axis or the last; the rows, unless they are reduced, the longest
+    of the others."""
+    kept = [g for g in merged if g not in gone]
+    if gone and reduced_as is Role.columns:
+        return max(kept, key=length, default=None), gone[0]
+    *others, columns = kept or [None]
+    if gone and reduced_as is Role.rows:
+        return gone[0], columns
+    return max((g for g in others if g), key=length, default=None), columns
 
 
 def _parted(
@@ -300,11 +308,15 @@ def _joins(
 
 def matrix_domain(axes: Axes, anchor: str, transposed: bool) -> IterationDomain:
     """The domain of values (M, N): M the rows and N the columns, or the other way round."""
-    places, shape = axes.of(anchor), axes.shapes[anchor]
     roles = (Role.columns, Role.rows) if transposed else (Role.rows, Role.columns)
+    return _domain_of(axes, anchor, roles)
+
+
+def _domain_of(axes: Axes, anchor: str, roles: tuple[Role, ...]) -> IterationDomain:
+    """The anchor's axes that have several elements, each by itself."""
     found = [
         Axis(n, role, frozenset((p,)), p)
-        for p, n, role in zip(places, shape, roles, strict=True)
+        for p, n, role in zip(axes.of(anchor), axes.shapes[anchor], roles, strict=True)
         if p is not None
     ]
     return IterationDomain(tuple(found), {value: axes.of(value) for value in axes.shapes})
@@ -320,9 +332,4 @@ def strip_domain(axes: Axes, anchor: str) -> IterationDomain | str:
     if not axes.reductions() <= {places[-1]}:
         return "it reduces another axis than the columns"
     roles = (*(Role.batch,) * (len(shape) - 2), Role.rows, Role.columns)
-    found = [
-        Axis(n, role, frozenset((p,)), p)
-        for p, n, role in zip(places, shape, roles, strict=True)
-        if p is not None
-    ]
-    return IterationDomain(tuple(found), {value: axes.of(value) for value in axes.shapes})
+    return _domain_of(axes, anchor, roles)

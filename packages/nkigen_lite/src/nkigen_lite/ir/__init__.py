@@ -1,10 +1,9 @@
 """Graphs of whole-tensor operations: nodes, building, text, execution."""
 
 from nkigen_lite.ir.builder import Builder
-from nkigen_lite.ir.graph import Graph, print_graph, run_graph, users, values_of
+from nkigen_lite.ir.graph import Graph, print_graph, run_graph, users, values_of, verify_graph
 from nkigen_lite.ir.nodes import Node, Value
 from nkigen_lite.ir.parser import parse_graph
-from nkigen_lite.ir.verifier import verify_graph
 
 __all__ = [
     "Builder",

@@ -7,10 +7,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nkigen_lite.ir.graph import Graph
+from nkigen_lite.ir.graph import Graph, verify_graph
 from nkigen_lite.ir.nodes import Node, Value
 from nkigen_lite.ir.printer import constant_of
-from nkigen_lite.ir.verifier import verify_graph
 from nkigen_lite.ops import OPS
 from nkigen_lite.tensors.errors import GraphTextError, SpecError
 from nkigen_lite.tensors.spec import Spec, as_spec

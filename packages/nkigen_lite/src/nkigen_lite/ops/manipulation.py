@@ -9,16 +9,7 @@ from typing import Any
 import numpy as np
 
 from nki_dtypes import DType
-from nkigen_lite.ops._record import (
-    DTYPE,
-    INT,
-    INTS,
-    Kind,
-    Op,
-    given_dtype,
-    mismatch,
-    same_dtype,
-)
+from nkigen_lite.ops._record import DTYPE, INT, INTS, Kind, Op, given_dtype, mismatch, same_dtype
 from nkigen_lite.tensors.spec import Shape
 
 

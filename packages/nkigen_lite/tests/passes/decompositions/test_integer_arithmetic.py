@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nkigen_lite import Graph, trace
-from nkigen_lite.ir.verifier import verify_graph
+from nkigen_lite.ir.graph import verify_graph
 from nkigen_lite.passes import decompose
 
 TYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")

@@ -12,19 +12,13 @@ from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
 from nkigen_lite.codegen.loop_nests.tiles import Tiles
-from nkigen_lite.codegen.strips.stages import PSUM_BANKS, Strip
-from nkigen_lite.codegen.strips.strip_loops import Strips
+from nkigen_lite.codegen.strips.strip_loops import PSUM_BANKS, Strip, Strips
 from nkigen_lite.fusion.array_view import ArrayView, buffer_view
 from nkigen_lite.fusion.budget import in_rows
 from nkigen_lite.fusion.groups import Group, Plan
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role, strip_domain
 from nkigen_lite.ir import Node, users
-from nkigen_lite.selection.machine_limits import (
-    BANK_ELEMS,
-    NUM_PSUM_BANKS,
-    PARTITIONS,
-    sbuf_bytes,
-)
+from nkigen_lite.selection.machine_limits import BANK_ELEMS, NUM_PSUM_BANKS, PARTITIONS, sbuf_bytes
 
 MOST_ROWS = BANK_ELEMS // PARTITIONS
 """Rows of a partition at a time: with 128 partitions, as many columns as a moving matrix has."""

@@ -10,11 +10,7 @@ from nkigen_lite.frontend.arrays import views
 from nkigen_lite.frontend.arrays.array import Array, TracedArray
 from nkigen_lite.frontend.arrays.promotion import operand
 from nkigen_lite.frontend.arrays.registry import implements
-from nkigen_lite.tensors.errors import (
-    DataDependentError,
-    IndexRangeError,
-    ValueRangeError,
-)
+from nkigen_lite.tensors.errors import DataDependentError, IndexRangeError, ValueRangeError
 
 
 def _keys(name: str, a: Array, indices: Any, axis: Any) -> tuple[Any, ...]:

@@ -11,12 +11,7 @@ from nki_dtypes import bool_
 from nkigen_lite.frontend.arrays.array import TracedArray
 from nkigen_lite.frontend.arrays.memory import write
 from nkigen_lite.frontend.arrays.promotion import as_value, cast_value, dtype_of, fresh, shape_of
-from nkigen_lite.frontend.indexing.gather import (
-    indexed_axes,
-    known_places,
-    part_of,
-    side_by_side,
-)
+from nkigen_lite.frontend.indexing.gather import indexed_axes, known_places, part_of, side_by_side
 from nkigen_lite.frontend.indexing.masked_selection import Picked, lot_of_all_places
 from nkigen_lite.tensors.errors import BroadcastError, DataDependentError, IndexRangeError
 

@@ -13,20 +13,9 @@ from nkigen_lite.frontend.arrays.memory import write
 from nkigen_lite.frontend.arrays.promotion import PYTHON_NUMBERS, operand, resolved, shape_of
 from nkigen_lite.frontend.arrays.scalars import as_number
 from nkigen_lite.frontend.arrays.views import part
-from nkigen_lite.frontend.indexing.gather import (
-    array_key,
-    at_arrays,
-    truths_as_axes,
-    without_masks,
-)
+from nkigen_lite.frontend.indexing.gather import array_key, at_arrays, truths_as_axes, without_masks
 from nkigen_lite.frontend.indexing.masked_selection import Picked
-from nkigen_lite.frontend.indexing.scatter import (
-    as_element,
-    fitted,
-    picked,
-    put_at,
-    put_where,
-)
+from nkigen_lite.frontend.indexing.scatter import as_element, fitted, picked, put_at, put_where
 from nkigen_lite.tensors.errors import (
     ArgumentError,
     DataDependentError,
