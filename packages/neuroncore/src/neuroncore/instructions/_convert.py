@@ -45,9 +45,9 @@ def op_or_bypass(value: Any) -> AluOp:
     return BYPASS if is_bypass else alu_op(value)
 
 
-def optional_op(value: Any) -> AluOp | None:
-    """An ALU operation or None."""
-    return None if value is None else alu_op(value)
+def optional(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A converter that leaves None as it is."""
+    return lambda value: None if value is None else convert(value)
 
 
 def flag(value: Any) -> bool:
@@ -55,11 +55,6 @@ def flag(value: Any) -> bool:
     if isinstance(value, (bool, np.bool_, int)):
         return bool(value)
     raise AttributeValueError(f"{value!r} is not a bool", expected="True or False")
-
-
-def optional_flag(value: Any) -> bool | None:
-    """A compile-time truth value or None."""
-    return None if value is None else flag(value)
 
 
 def pairs(value: Any) -> tuple[tuple[int, int], ...]:

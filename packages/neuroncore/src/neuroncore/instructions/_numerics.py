@@ -64,6 +64,22 @@ def _of_repeated(spec: Spec, widen: Widener) -> Widener:
     return repeat
 
 
+def copying(dst: Spec, src: Spec) -> Callable[[View, View], None]:
+    """dst = src in row-major order: bit exact for equal dtypes, otherwise through float32."""
+    if dst.dtype is not src.dtype:
+        read, write = reader(src), writer(dst)
+        return lambda dst, src: write(dst, read(src))
+    shape = dst.shape
+
+    def same(dst: View, src: View) -> None:
+        dst.array[...] = src.array
+
+    def reshaped(dst: View, src: View) -> None:
+        dst.array[...] = src.array.reshape(shape)
+
+    return same if shape == src.shape else reshaped
+
+
 def raw_reader(spec: Spec, shape: tuple[int, ...] | None = None) -> Reader:
     """The stored elements, unconverted."""
     if shape is None or shape == spec.shape:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.activations import activation_function
-from neuroncore.alu import ALU_OPS, BYPASS
+from neuroncore.alu import ALU_OPS, BYPASS, alu_op
 from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
-from neuroncore.instructions._convert import flag, member, op_or_bypass, optional_op
+from neuroncore.instructions._convert import flag, member, op_or_bypass, optional
 from neuroncore.instructions._cost import one_pass, with_read_out
 from neuroncore.instructions._numerics import common_shape, lane_value, like, reader, stage, writer
 from neuroncore.instructions._record import (
@@ -151,7 +151,7 @@ ACTIVATE2 = Instruction(
         "op1": Attr(convert=op_or_bypass),
         "reverse0": Attr(False, flag),
         "reverse1": Attr(False, flag),
-        "reduce_op": Attr(None, optional_op),
+        "reduce_op": Attr(None, optional(alu_op)),
         "reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd")),
     },
     limits=[

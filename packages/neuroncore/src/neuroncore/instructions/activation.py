@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from neuroncore.activations import Activation, activation_function
-from neuroncore.alu import ALU_OPS
+from neuroncore.alu import ALU_OPS, alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
 from neuroncore.errors import AttributeValueError, DTypeError, UnsupportedError
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
-from neuroncore.instructions._convert import member, optional_op
+from neuroncore.instructions._convert import member, optional
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._numerics import (
     common_shape,
@@ -207,7 +207,7 @@ ACTIVATION = Instruction(
     operands=OPERANDS,
     attrs={
         "op": Attr(convert=activation_function),
-        "reduce_op": Attr(None, optional_op),
+        "reduce_op": Attr(None, optional(alu_op)),
         "reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd")),
     },
     limits=LIMITS,

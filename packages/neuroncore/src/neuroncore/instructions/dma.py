@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from neuroncore.alu import ALU_OPS
+from neuroncore.alu import ALU_OPS, alu_op
 from neuroncore.effects import Effect, reads, writes
 from neuroncore.enums import (
     HBM,
@@ -32,9 +32,9 @@ from neuroncore.errors import (
     UnsupportedError,
     Violation,
 )
-from neuroncore.instructions._convert import flag, member, optional_op
+from neuroncore.instructions._convert import flag, member, optional
 from neuroncore.instructions._example_operands import gathering, moving
-from neuroncore.instructions._numerics import like, reader, stored, wide, writer
+from neuroncore.instructions._numerics import copying, like, reader, stored, wide, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule
 from neuroncore.memory import View, dynamic_rows, resolve_scalar
@@ -52,21 +52,7 @@ def dma_copy(c: Call) -> Callable[..., None]:
     if c.dst_rmw_op is not None:
         read, add, write = reader(c.dst), reader(c.src, c.dst.shape), writer(c.dst)
         return lambda dst, src: write(dst, read(dst) + add(src))
-    if c.dst.dtype is not c.src.dtype:
-        read, write = reader(c.src), writer(c.dst)
-        return lambda dst, src: write(dst, read(src))
-    shape = c.dst.shape
-    if shape == c.src.shape:
-
-        def same(dst: View, src: View) -> None:
-            dst.array[...] = src.array
-
-        return same
-
-    def reshaped(dst: View, src: View) -> None:
-        dst.array[...] = src.array.reshape(shape)
-
-    return reshaped
+    return copying(c.dst, c.src)
 
 
 def _is_vector(spec: Spec) -> bool:
@@ -241,10 +227,6 @@ def _chooses(c: Call, views: Mapping[str, Any]) -> np.ndarray | None:
     return kept
 
 
-def _optional_int(value: Any) -> int | None:
-    return None if value is None else int(value)
-
-
 _RAMP = np.arange(32.0).reshape(4, 8)
 
 _ROWS = gathering("float32[64, 8] hbm", "int32[4, 1] sbuf", 4)
@@ -255,8 +237,8 @@ DMA_COPY = Instruction(
     engine_of=lambda c: Engine.dma,
     operands={"dst": Out("any", HBM | SBUF), "src": In("any", HBM | ON_CHIP)},
     attrs={
-        "dst_rmw_op": Attr(None, optional_op),
-        "priority": Attr(None, _optional_int),
+        "dst_rmw_op": Attr(None, optional(alu_op)),
+        "priority": Attr(None, optional(int)),
         "oob_mode": Attr(OobMode.error, member(OobMode, "oob_mode")),
         "dge_mode": Attr(DgeMode.unknown, member(DgeMode, "dge_mode")),
         "engine": Attr(Engine.unknown, member(Engine, "engine")),

@@ -20,7 +20,7 @@ from neuroncore.errors import (
     UnsupportedError,
     Violation,
 )
-from neuroncore.instructions._convert import member, whole, wholes
+from neuroncore.instructions._convert import member, optional, whole, wholes
 from neuroncore.instructions._example_operands import gathering, make_operand, moving
 from neuroncore.instructions._limits import warn_at_kernel
 from neuroncore.instructions._numerics import Result
@@ -70,14 +70,6 @@ def _chooses(c: Call, views: Mapping[str, Any]) -> np.ndarray | None:
         return None
     valid = dynamic_rows(views["src"], by_column=True)[1]
     return np.broadcast_to(valid, transposed_shape(c)).reshape(c.dst.shape)
-
-
-def _axes(value: Any) -> tuple[int, ...] | None:
-    return None if value is None else wholes("axes")(value)
-
-
-def _priority(value: Any) -> int | None:
-    return None if value is None else whole("priority")(value)
 
 
 def _work(c: Call) -> list[MicroOp]:
@@ -290,8 +282,8 @@ DMA_TRANSPOSE = Instruction(
     engine_of=lambda c: Engine.dma,
     operands={"dst": Out("any", SBUF), "src": In("any", HBM | SBUF)},
     attrs={
-        "axes": Attr(None, _axes),
-        "priority": Attr(None, _priority),
+        "axes": Attr(None, optional(wholes("axes"))),
+        "priority": Attr(None, optional(whole("priority"))),
         "dge_mode": Attr(DgeMode.unknown, member(DgeMode, "dge_mode")),
         "oob_mode": Attr(OobMode.error, member(OobMode, "oob_mode")),
     },

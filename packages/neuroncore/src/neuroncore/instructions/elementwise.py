@@ -18,6 +18,7 @@ from neuroncore.instructions._cost import copy_rate, is_sixteen_bit_float, one_p
 from neuroncore.instructions._numerics import (
     Result,
     common_shape,
+    copying,
     like,
     raw_reader,
     reader,
@@ -196,29 +197,7 @@ TENSOR_TENSOR = Instruction(
 
 def tensor_copy(c: Call) -> Callable[..., None]:
     """dst = src: bit exact for equal dtypes, otherwise through float32."""
-    if c.dst.dtype is c.src.dtype:
-        shape = c.dst.shape
-        if shape == c.src.shape:
-
-            def same(dst: View, src: View) -> None:
-                dst.array[...] = src.array
-
-            return same
-
-        def reshaped(dst: View, src: View) -> None:
-            dst.array[...] = src.array.reshape(shape)
-
-        return reshaped
-    read, write = reader(c.src), writer(c.dst)
-
-    def converted(dst: View, src: View) -> None:
-        write(dst, read(src))
-
-    return converted
-
-
-def _scalar_copies(c: Call) -> bool:
-    return c.engine is not Engine.scalar or c.target.generation >= 3
+    return copying(c.dst, c.src)
 
 
 TENSOR_COPY = Instruction(
@@ -230,7 +209,7 @@ TENSOR_COPY = Instruction(
         same_partitions("dst", "src", src="float32[8, 8] sbuf"),
         same_free("dst", "src", src="float32[4, 9] sbuf"),
         rule(
-            _scalar_copies,
+            lambda c: c.engine is not Engine.scalar or c.target.generation >= 3,
             EngineError, "engine", "the scalar engine copies from gen3 on",
             expected="vector or gpsimd", got="scalar on {c.target.name}",
             hint="use nisa.activation(op=nl.copy)", section="NKI: tensor_copy, engines",

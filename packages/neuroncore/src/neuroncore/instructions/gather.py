@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import ceil
-from typing import Any
 
 import numpy as np
 
 from neuroncore.enums import SBUF, Engine, MemorySpace
 from neuroncore.errors import AccessError, AttributeValueError, ShapeError, Violation
-from neuroncore.instructions._convert import whole
+from neuroncore.instructions._convert import optional, whole
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._numerics import Result, raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
@@ -124,10 +123,6 @@ def _local_result(c: Call) -> Result:
     return (rows, *middle, each), c.src_buffer.dtype, MemorySpace.sbuf
 
 
-def _optional_count(value: Any) -> int | None:
-    return None if value is None else whole("num_valid_indices")(value)
-
-
 _SRC = np.arange(64.0).reshape(16, 4)
 _INDEX = np.array([[2], [0], *[[1]] * 14])
 _LOCAL = np.stack([_SRC[:, [2, 3]], _SRC[:, [0, 1]], _SRC[:, [1, 2]]], axis=1)
@@ -142,7 +137,7 @@ LOCAL_GATHER = Instruction(
     },
     attrs={
         "num_elem_per_idx": Attr(1, whole("num_elem_per_idx")),
-        "num_valid_indices": Attr(None, _optional_count),
+        "num_valid_indices": Attr(None, optional(whole("num_valid_indices"))),
     },
     limits=[
         same_partitions("index", "src_buffer", "dst", src_buffer="float32[32, 4] sbuf"),

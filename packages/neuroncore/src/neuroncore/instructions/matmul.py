@@ -22,7 +22,7 @@ from neuroncore.errors import (
     Violation,
 )
 from neuroncore.instructions._accumulate import accumulated, accumulating, contraction, mark_written
-from neuroncore.instructions._convert import flag, member, optional_flag, optional_wholes
+from neuroncore.instructions._convert import flag, member, optional, optional_wholes
 from neuroncore.instructions._limits import warn_at_kernel
 from neuroncore.instructions._numerics import Result, reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
@@ -297,7 +297,7 @@ NC_MATMUL = Instruction(
         "is_stationary_onezero": Attr(False, flag),
         "is_moving_onezero": Attr(False, flag),
         "is_transpose": Attr(False, flag),
-        "accumulate": Attr(None, optional_flag),
+        "accumulate": Attr(None, optional(flag)),
         "tile_position": Attr((), optional_wholes("tile_position")),
         "tile_size": Attr((), optional_wholes("tile_size")),
         "perf_mode": Attr(MatmulPerfMode.none, member(MatmulPerfMode, "perf_mode")),

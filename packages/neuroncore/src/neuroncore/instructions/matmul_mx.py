@@ -15,7 +15,7 @@ from neuroncore.effects import reads
 from neuroncore.enums import PSUM, SBUF, Engine, MemorySpace
 from neuroncore.errors import AttributeValueError, ShapeError, Violation
 from neuroncore.instructions._accumulate import accumulated, accumulating, contraction
-from neuroncore.instructions._convert import optional_flag, optional_wholes
+from neuroncore.instructions._convert import flag, optional, optional_wholes
 from neuroncore.instructions._mx import (
     LANES,
     SCALE_ROWS,
@@ -147,7 +147,7 @@ NC_MATMUL_MX = Instruction(
     attrs={
         "tile_position": Attr(None, optional_wholes("tile_position")),
         "tile_size": Attr(None, optional_wholes("tile_size")),
-        "accumulate": Attr(None, optional_flag),
+        "accumulate": Attr(None, optional(flag)),
     },
     limits=[
         same_partitions("stationary", "moving", moving="float8_e4m3fn_x4[64, 3] sbuf"),

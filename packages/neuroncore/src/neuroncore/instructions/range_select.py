@@ -16,6 +16,7 @@ from neuroncore.errors import AttributeValueError, ShapeError, UnsupportedError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import member
 from neuroncore.instructions._cost import one_pass
+from neuroncore.instructions._execute import is_beyond
 from neuroncore.instructions._numerics import (
     FLOATS,
     ONLY_FLOAT32,
@@ -91,11 +92,9 @@ def _whole_start(value: Any) -> int:
 
 
 def _number(value: Any) -> float:
-    try:
-        if isinstance(value, (int, float, np.number)):
-            return float(value)
-    except (OverflowError, TypeError):  # too large, or complex
-        pass
+    is_real = isinstance(value, (int, float, np.integer, np.floating))
+    if is_real and not is_beyond(value):
+        return float(value)
     raise AttributeValueError(
         "on_false_value is not a number", got=repr(value)[:80], operand="on_false_value",
         rule=f"{_RULE}, on_false_value",

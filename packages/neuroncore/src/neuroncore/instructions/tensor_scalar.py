@@ -13,7 +13,7 @@ import numpy as np
 from neuroncore.alu import AluOp, alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour
 from neuroncore.errors import AttributeValueError, DTypeError, EngineError, ShapeError, Violation
-from neuroncore.instructions._convert import as_engine, flag, optional_op
+from neuroncore.instructions._convert import as_engine, flag, optional
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._numerics import (
     common_shape,
@@ -289,7 +289,7 @@ TENSOR_SCALAR = Instruction(
     attrs={
         "op0": Attr(convert=alu_op),
         "reverse0": Attr(False, flag),
-        "op1": Attr(None, optional_op),
+        "op1": Attr(None, optional(alu_op)),
         "reverse1": Attr(False, flag),
         "engine": Attr(Engine.unknown, as_engine),
     },

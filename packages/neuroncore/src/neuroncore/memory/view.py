@@ -9,10 +9,16 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import ShapeError
-from neuroncore.memory import selection
 from neuroncore.memory.indexing import index, pick
 from neuroncore.memory.indirection import indirect_view, num_offsets
-from neuroncore.memory.pattern import access_pattern, check_has_bits
+from neuroncore.memory.pattern import (
+    access_pattern,
+    check_has_bits,
+    dynamic_select,
+    select_key,
+    slice_key,
+    vector_select,
+)
 from neuroncore.memory.reshaping import ReshapedView
 from neuroncore.memory.storage import VIEW_RULE, CoreState
 from neuroncore.spec import Spec, as_dtype
@@ -193,7 +199,7 @@ class View(ReshapedView):
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> View:
         """Elements start, start + step, … before `end` of one dimension."""
-        return self[selection.slice_key(self, dim, start, end, step)]
+        return self[slice_key(self, dim, start, end, step)]
 
     def select(self, dim: int, index: Any) -> View:
         """One element of dimension `dim`, which goes; `index` is an int, or known to the device: a
@@ -203,12 +209,12 @@ class View(ReshapedView):
         would select partitions.
         """
         if hasattr(index, "spec") or hasattr(index, "cell"):
-            return selection.dynamic_select(self, dim, index)
-        return self[selection.select_key(self, dim, index)]
+            return dynamic_select(self, dim, index)
+        return self[select_key(self, dim, index)]
 
     def vector_select(self, dim: int, vector_offset: View) -> View:
         """Rows of an HBM tensor at the indices in `vector_offset` (P, 1): (P, …)."""
-        return selection.vector_select(self, dim, vector_offset)
+        return vector_select(self, dim, vector_offset)
 
     def indirect(self, index: View, num_elem: int | None = None) -> View:
         """(P, num_elem): free elements at the offsets in `index` (P, K), a snake over groups of 16
