@@ -20,7 +20,7 @@ import numpy as np
 
 from neuroncore.errors import LaunchError, Place
 from neuroncore.machine.launch import RUNNING
-from neuroncore.machine.observe import Event, Watcher, watch_everywhere
+from neuroncore.machine.observe import Event, Watcher
 from neuroncore.machine.results import result_arrays, widened
 from nki_dtypes import DType, finfo, resolve
 
@@ -107,9 +107,6 @@ class ResultSender(Watcher):
         self._pipe: IO[bytes] | None = pipe
         self._lock = threading.Lock()
 
-    def begin(self) -> None:
-        watch_everywhere(self)
-
     def did(self, event: Event) -> None:
         with self._lock:
             if self._pipe is None:
@@ -140,9 +137,6 @@ class ResultComparer(Watcher):
         self._pipe, self._bound, self._change = pipe, bound, change
         self._lock = threading.Lock()
         self._count = 0
-
-    def begin(self) -> None:
-        watch_everywhere(self)
 
     def did(self, event: Event) -> None:
         with self._lock:

@@ -19,7 +19,7 @@ import numpy as np
 from neuroncore.commands.files import write_whole
 from neuroncore.errors import LaunchError
 from neuroncore.machine.launch import RUNNING, running, tensors_by_name
-from neuroncore.machine.observe import Event, Watcher, watch_everywhere
+from neuroncore.machine.observe import Event, Watcher
 from neuroncore.machine.results import result_arrays, widened
 from neuroncore.memory import Storage
 from neuroncore.program import assigned_name
@@ -42,10 +42,6 @@ class Dumper(Watcher):
         self._last = threading.local()
         self._counts: dict[str, int] = {}
         self._lock = threading.Lock()
-
-    def begin(self) -> None:
-        """See the kernels of every thread from now on."""
-        watch_everywhere(self)
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         launch = running("a dump")

@@ -16,7 +16,7 @@ from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.running import INTERRUPTED
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.findings.formats import FORMATS
-from neuroncore.machine.observe import watched_by
+from neuroncore.machine.observe import watch_everywhere, watched_by
 from neuroncore.options import Options
 from nki_runtime.cli.check import Checker
 from nki_runtime.cli.comparison import compare, options_of, role_here
@@ -188,7 +188,7 @@ class _Watching:
             self.checker.begin(program.source(), resolve_choice())
         for watcher in (self.tracer, self.dumper, self.role):
             if watcher is not None:
-                watcher.begin()
+                watch_everywhere(watcher)
 
     def finish(self) -> bool:
         """Print what was found and write what was asked for; whether something is wrong."""

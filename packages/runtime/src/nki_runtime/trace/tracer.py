@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from neuroncore.commands.files import write_whole
 from neuroncore.errors import KernelError, LaunchError
-from neuroncore.machine.observe import Event, Watcher, watch_everywhere
-from neuroncore.memory import Storage, View
+from neuroncore.machine.observe import Watcher
+from neuroncore.memory import Storage
 from neuroncore.program import Program, Recorder, check
 from neuroncore.timeline import Timeline, estimate
 
@@ -36,10 +34,6 @@ class Tracer(Watcher):
         self._programs: list[Program] = []
         self._left_out: list[KernelError] = []
 
-    def begin(self) -> None:
-        """See the kernels of every thread from now on."""
-        watch_everywhere(self)
-
     # -- what happens -----------------------------------------------------------------------------
 
     def allocated(self, storage: Storage) -> None:
@@ -54,32 +48,6 @@ class Tracer(Watcher):
             recorder.allocated(storage)
         self._now.adopted.clear()
         recorder.launched(args, kwargs)
-
-    def register(self, cell: View) -> None:
-        if self._now.recorder is not None:
-            self._now.recorder.register(cell)
-
-    def will(self, event: Event) -> None:
-        if self._now.recorder is not None:
-            self._now.recorder.will(event)
-
-    def did(self, event: Event) -> None:
-        if self._now.recorder is not None:
-            self._now.recorder.did(event)
-
-    def moved(
-        self,
-        dst: View,
-        src: View | None,
-        at: np.ndarray | None = None,
-        of: np.ndarray | None = None,
-    ) -> None:
-        if self._now.recorder is not None:
-            self._now.recorder.moved(dst, src, at, of)
-
-    def received(self, dst: View, src: View) -> None:
-        if self._now.recorder is not None:
-            self._now.recorder.received(dst, src)
 
     def returned(self, value: Any) -> None:
         if self._now.recorder is not None:
@@ -126,6 +94,20 @@ class Tracer(Watcher):
             sys.stderr.write(f"nki-run: --trace {self.file}: {reason.strerror}\n")
             return True
         return bool(self._left_out)
+
+
+def _passed_on(name: str) -> Callable[..., None]:
+    """What happens in a kernel goes to the recorder of its thread, if there is one."""
+
+    def method(self: Tracer, *event: Any) -> None:
+        if self._now.recorder is not None:
+            getattr(self._now.recorder, name)(*event)
+
+    return method
+
+
+for _name in ("register", "will", "did", "moved", "received"):
+    setattr(Tracer, _name, _passed_on(_name))
 
 
 class _Launch(threading.local):
