@@ -223,26 +223,21 @@ def shared_places(
     last = {v: number for number, step in enumerate(steps) for v in (*step.reads, *step.writes)}
     places: dict[str, str] = {}
     free: dict[tuple[bool, DType], list[str]] = {}
+
+    def release(values: tuple[str, ...], number: int) -> None:
+        for value in dict.fromkeys(values):
+            if last[value] == number and value not in resident:
+                free.setdefault((full[value], dtypes[value]), []).append(places[value])
+
     for number, step in enumerate(steps):
         for value in step.reads:
             places.setdefault(value, value)
         for value in reversed(step.writes):  # reduce_res first: it may not lie where a bias is read
             if value == value_of(step.operands["dst"]):
-                _release(step.reads, number, last, places, free, full, dtypes, resident)
+                release(step.reads, number)
             if value in places:  # written in part
                 continue
             key = (full[value], dtypes[value])
             places[value] = free[key].pop() if free.get(key) else value
-        once = tuple(w for w in step.writes if w not in step.reads)
-        _release(once, number, last, places, free, full, dtypes, resident)
+        release(tuple(w for w in step.writes if w not in step.reads), number)
     return places
-
-
-def _release(
-    values: tuple[str, ...], number: int, last: Mapping[str, int], places: Mapping[str, str],
-    free: dict[tuple[bool, DType], list[str]], full: Mapping[str, bool],
-    dtypes: Mapping[str, DType], resident: frozenset[str],
-) -> None:  # fmt: skip
-    for value in dict.fromkeys(values):
-        if last[value] == number and value not in resident:
-            free.setdefault((full[value], dtypes[value]), []).append(places[value])

@@ -44,28 +44,32 @@ class Picks:
 def picks_of(boxes: Sequence[ArrayView], sources: Sequence[ArrayView]) -> Picks | None:
     """The parts of an array as picks of one other; None where they are not of one array, differ
     beside one axis, or have elements behind it."""
-    if len(boxes) <= FEW or len({(s.buffer, s.dtype, s.look) for s in sources}) > 1:
+    if not _are_parts_of_one(boxes, sources):
         return None
-    shapes = {tuple(n for n in b.shape[:-1]) for b in boxes}
-    if len(shapes) > 1 or not boxes[0].shape or boxes[0].strides[-1] != 1:
-        return None
-    outer = {(s.strides[:-1], b.strides[:-1]) for s, b in zip(sources, boxes, strict=True)}
-    follow = np.cumsum([0, *(b.shape[-1] for b in boxes)])[:-1] + boxes[0].offset
-    if len(outer) > 1 or [b.offset for b in boxes] != follow.tolist():
-        return None
-    ((down, across),) = outer
-    kept = [d for d, n in enumerate(boxes[0].shape[:-1]) if n != 1]
-    rows = prod(boxes[0].shape[:-1])
-    for sides in (down, across):
-        steps = [(boxes[0].shape[d], sides[d]) for d in kept]
+    first, down = boxes[0], sources[0].strides[:-1]
+    kept = [d for d, n in enumerate(first.shape[:-1]) if n != 1]
+    for sides in (down, first.strides):
+        steps = [(first.shape[d], sides[d]) for d in kept]
         if any(a[1] != b[0] * b[1] for a, b in pairwise(steps)):
             return None
     places = np.concatenate(
         [s.offset + s.strides[-1] * np.arange(s.shape[-1]) for s in sources]
     )  # fmt: skip
-    last = kept[-1] if kept else None
-    return Picks(boxes[0], sources[0], places, rows, across[last] if last is not None else 0,
-                 down[last] if last is not None else 0)  # fmt: skip
+    steps_of_rows = (first.strides[kept[-1]], down[kept[-1]]) if kept else (0, 0)
+    return Picks(first, sources[0], places, prod(first.shape[:-1]), *steps_of_rows)
+
+
+def _are_parts_of_one(boxes: Sequence[ArrayView], sources: Sequence[ArrayView]) -> bool:
+    """Whether many parts of one array, alike beside their last axis, follow each other."""
+    first = boxes[0]
+    if len(boxes) <= FEW or not first.shape or first.strides[-1] != 1:
+        return False
+    kinds = {
+        (s.buffer, s.dtype, s.look, s.strides[:-1], b.strides[:-1], b.shape[:-1])
+        for s, b in zip(sources, boxes, strict=True)
+    }
+    follow = np.cumsum([first.offset, *(b.shape[-1] for b in boxes)])[:-1]
+    return len(kinds) == 1 and [b.offset for b in boxes] == follow.tolist()
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,12 +88,16 @@ Adapt = Callable[[str, TracedArray, TracedArray, Any], Keywords]
 """(name, array, out, dtype=) → what the reduction is called with beside the user's arguments."""
 
 
-def _reject(name: str, given: np.dtype, out: np.dtype) -> NoReturn:
+def _reject(name: str, out: np.dtype, what: str, expected: str) -> NoReturn:
     raise ArgumentError(
-        f"np.{name}: NumPy converts {given} to {out} while it reduces, where its buffers end",
-        expected=f"out= of a dtype that holds every {given}", got=str(out), operand="out",
+        f"np.{name}: {what}", expected=expected, got=str(out), operand="out",
         hint=f"reduce first, convert then: out[...] = np.{name}(x, …) without out=",
     )  # fmt: skip
+
+
+def _reject_conversion(name: str, given: np.dtype, out: np.dtype) -> NoReturn:
+    what = f"NumPy converts {given} to {out} while it reduces, where its buffers end"
+    _reject(name, out, what, f"out= of a dtype that holds every {given}")
 
 
 def _is_float(dtype: np.dtype) -> bool:
@@ -121,7 +125,7 @@ def added(ufunc: np.ufunc) -> Adapt:
                 makes = out.dtype
         same_kind = _is_float(makes) == _is_float(out.dtype)
         if makes != out.dtype and (not same_kind or out.dtype == np.bool_):
-            _reject(name, a.dtype if dtype is None else makes, out.dtype)
+            _reject_conversion(name, a.dtype if dtype is None else makes, out.dtype)
         return {"dtype": makes}
 
     return adapt
@@ -135,7 +139,7 @@ def joined(ufunc: np.ufunc) -> Adapt:
         widens = _is_whole(a.dtype) and _is_float(out.dtype)
         cuts_off = _is_float(a.dtype) and not _is_float(out.dtype)
         if a.dtype != out.dtype and (widens or cuts_off or out.dtype == np.bool_):
-            _reject(name, a.dtype, out.dtype)
+            _reject_conversion(name, a.dtype, out.dtype)
         return {}
 
     return adapt
@@ -149,41 +153,34 @@ def extreme(name: str, a: TracedArray, out: TracedArray, _dtype: Any) -> Keyword
         or (given.is_float and held is narrowed(np.dtype(np.int32)))
     )  # fmt: skip
     if not keeps:
-        _reject(name, a.dtype, out.dtype)
+        _reject_conversion(name, a.dtype, out.dtype)
     return {}
 
 
 def average(name: str, a: TracedArray, out: TracedArray, dtype: Any) -> Keywords:
     """The sum is rounded to the type of `out=` before it is divided, and the quotient is one."""
     if not _is_float(out.dtype):
-        _reject(name, a.dtype, out.dtype)
+        _reject_conversion(name, a.dtype, out.dtype)
     if out.dtype.itemsize < 4:
         return {"stored": out.dtype}
     adds_in = a.dtype if dtype is None else asked_dtype(dtype)[0]
     if dtype is not None and adds_in.itemsize < 4:
-        raise ArgumentError(
-            f"np.{name}: NumPy adds in {adds_in}, as dtype= requests, and divides in {out.dtype}",
-            expected=f"out= of {adds_in}, or no dtype=", got=str(out.dtype), operand="out",
-            hint=f"reduce first, convert then: out[...] = np.{name}(x, …) without out=",
-        )  # fmt: skip
+        what = f"NumPy adds in {adds_in}, as dtype= requests, and divides in {out.dtype}"
+        _reject(name, out.dtype, what, f"out= of {adds_in}, or no dtype=")
     return {"dtype": np.dtype(np.float32)} if adds_in.itemsize < 4 and _is_float(adds_in) else {}
 
 
 def root(name: str, a: TracedArray, out: TracedArray, dtype: Any) -> Keywords:
     """As means; NumPy itself rejects what is not a float."""
     if not _is_float(out.dtype):
-        raise ArgumentError(
-            f"np.{name}: square roots do not go into {out.dtype}",
-            expected="out= of floats", got=str(out.dtype), operand="out",
-            hint=f"reduce first, convert then: out[...] = np.{name}(x, …) without out=",
-        )  # fmt: skip
+        _reject(name, out.dtype, f"square roots do not go into {out.dtype}", "out= of floats")
     return average(name, a, out, dtype)
 
 
 def floating(name: str, a: TracedArray, out: TracedArray, _dtype: Any) -> Keywords:
     """Results that have fractions."""
     if not _is_float(out.dtype):
-        _reject(name, a.dtype, out.dtype)
+        _reject_conversion(name, a.dtype, out.dtype)
     return {}
 
 

@@ -29,21 +29,22 @@ def get(x: TracedArray, key: Any) -> TracedArray | Picked:
     """A view, or a number where every axis is indexed; of a computed mask what may only be written
     back."""
     keys = tuple(array_key(k) for k in _keys(key))
-    if any(_is_computed_mask(k) for k in keys):
+    masks = sum(map(_is_computed_mask, keys))
+    if masks:
         error = DataDependentError(
             "the shape of what a mask picks depends on its values", got=str(x.spec),
             hint="keep the shape: np.where(mask, x, 0); what goes back to the same places may be "
             "written so: m = x < 0; x[m] = np.exp(x[m])",
         )  # fmt: skip
-        if sum(_is_computed_mask(k) for k in keys) > 1:
+        if masks > 1:
             raise error
         return picked(x, keys, _view, error)
     x, keys = truths_as_axes(x, keys, _view)
-    if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
+    if any(map(_is_known_array, keys)):
         found = at_arrays(x, _filled(x, without_masks(keys, x.shape), arrays=True), _view)
         return found if any(k is Ellipsis for k in keys) else as_number(found)
     view = _view(x, keys)
-    is_number = len(keys) == x.ndim and all(_is_int(k) for k in keys)
+    is_number = len(keys) == x.ndim and all(map(_is_int, keys))
     return as_number(view) if is_number else view
 
 
@@ -52,12 +53,12 @@ def put(x: TracedArray, key: Any, value: Any) -> None:
     """Write to a view of `x`; everything that shares its memory sees it."""
     given = value if isinstance(value, Picked) else _element_of(x, value)
     keys = tuple(array_key(k) for k in _keys(key))
-    if sum(_is_computed_mask(k) for k in keys) == 1:
+    if sum(map(_is_computed_mask, keys)) == 1:
         return put_where(x, keys, given, _view)
     if isinstance(value, Picked):
         raise value.error
     x, keys = truths_as_axes(x, keys, _view)
-    if any(isinstance(k, np.ndarray) and not isinstance(k, TracedArray) for k in keys):
+    if any(map(_is_known_array, keys)):
         places = _filled(x, without_masks(keys, x.shape), arrays=True)
         return put_at(x, places, given, _view)
     target = _view(x, keys)
@@ -89,6 +90,10 @@ def _is_int(key: Any) -> bool:
     if isinstance(key, (bool, np.bool_, TracedArray, slice)) or key is None or key is Ellipsis:
         return False
     return hasattr(key, "__index__") and shape_of(key) == ()
+
+
+def _is_known_array(key: Any) -> bool:
+    return isinstance(key, np.ndarray) and not isinstance(key, TracedArray)
 
 
 def _is_computed_mask(key: Any) -> bool:
@@ -127,8 +132,7 @@ def _filled(x: TracedArray, keys: tuple[Any, ...], arrays: bool = False) -> tupl
     """One key per axis, and None for each new one."""
     for key in keys:
         is_plain = _is_int(key) or isinstance(key, slice) or key is None or key is Ellipsis
-        is_array = isinstance(key, np.ndarray) and not isinstance(key, TracedArray)
-        if not (is_plain or (arrays and is_array)):
+        if not (is_plain or (arrays and _is_known_array(key))):
             _reject(key)
     given = sum(k is not None and k is not Ellipsis for k in keys)
     dots = sum(k is Ellipsis for k in keys)
