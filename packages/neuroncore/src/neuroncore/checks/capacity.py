@@ -51,18 +51,14 @@ class Life:
         return f"{self.name} {self.shape} {self.dtype}"
 
 
-class LivesWatcher(Watcher):
-    """Collects the lives of one program after the other and has each program judged."""
+class Capacity(Watcher):
+    """Adds up what is alive in each program and reports a memory that is too small."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self._lives: dict[int, list[Life]] = {}
         """Of the running program of each launch, by its number."""
         self._now = 0
-
-    def judge(self, lives: list[Life], core: NeuronCore) -> None:
-        """Report what is wrong with these lives: all that one program used, as they were made."""
-        raise NotImplementedError
 
     def allocated(self, storage: Storage) -> None:
         launch = RUNNING.get()
@@ -108,18 +104,10 @@ class LivesWatcher(Watcher):
         launch = RUNNING.get()
         made = [] if launch is None else self._lives.pop(launch.number, [])
         used = [life for life in made if life.first is not None]
-        if launch is not None and used:
-            self.judge(used, launch.core)
-
-
-class Capacity(LivesWatcher):
-    """Adds up what is alive and reports a memory that is too small."""
-
-    def judge(self, lives: list[Life], core: NeuronCore) -> None:
         for space in (MemorySpace.sbuf, MemorySpace.psum):
-            mine = [life for life in lives if life.space is space]
-            if mine:
-                self._judge(space, mine, core)
+            mine = [life for life in used if life.space is space]
+            if launch is not None and mine:
+                self._judge(space, mine, launch.core)
 
     def _judge(self, space: MemorySpace, lives: list[Life], core: NeuronCore) -> None:
         held, at, alive = _peak(space, lives, core.target)

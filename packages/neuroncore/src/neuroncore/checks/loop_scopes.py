@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import described, label
-from neuroncore.checks.touched_operands import Touched, operand_of
+from neuroncore.checks.touched_operands import AccessedOperands, operand_of
 from neuroncore.findings import Finding, Severity
 from neuroncore.machine.launch import RUNNING, Body
 from neuroncore.machine.observe import Event
@@ -44,7 +44,7 @@ class Bodies:
         if storage.notes is not None:
             storage.notes.pop(self, None)
 
-    def touched(self, event: Event, touched: Touched) -> None:
+    def touched(self, event: Event, touched: AccessedOperands) -> None:
         """Report the operands of an instruction that have ended."""
         if self._has_any:
             for name in dict.fromkeys((*touched.reads, *touched.writes)):

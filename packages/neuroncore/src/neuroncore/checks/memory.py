@@ -21,7 +21,7 @@ from neuroncore.checks.loop_scopes import Bodies
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import Lines, Made, described, label, tensors_in
 from neuroncore.checks.touched_operands import (
-    Touched,
+    AccessedOperands,
     chosen_by,
     kept,
     operand_of,
@@ -64,7 +64,7 @@ class _Content:
 class _Plan:
     """What one call does to memory."""
 
-    touched: Touched
+    touched: AccessedOperands
     carries: bool
     """Whether what it makes of undefined elements is undefined, instead of a finding."""
     by_element: bool

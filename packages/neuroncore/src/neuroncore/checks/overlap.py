@@ -19,7 +19,7 @@ from neuroncore.checks.byte_owners import Memory, Tensor, tensor_of
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import Lines, merged_dims
 from neuroncore.checks.touched_operands import (
-    Touched,
+    AccessedOperands,
     chosen_by,
     kept,
     operand_of,
@@ -46,7 +46,7 @@ class Overlap(Watcher):
         self.report = report
         self._memories: dict[tuple[int, MemorySpace], Memory] = {}
         """Of the running program of each launch, by its number."""
-        self._touched: dict[Call, Touched] = {}
+        self._touched: dict[Call, AccessedOperands] = {}
         self._number = 0
         self._lines = Lines()
 

@@ -15,7 +15,7 @@ from neuroncore.memory import View
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class AccessedOperands:
     """Names of operands; an index tile is "<operand>.index".
 
     `covers`: every element of the outputs is written without being read.
@@ -26,7 +26,7 @@ class Touched:
     covers: bool
 
 
-def touched_by(call: Call) -> Touched:
+def touched_by(call: Call) -> AccessedOperands:
     """What this call reads, index tiles first (what they say decides the rest), and writes."""
     memory = [effect for effect in call.effects if not effect.is_register]
     reads = [
@@ -36,7 +36,7 @@ def touched_by(call: Call) -> Touched:
     ]
     reads.sort(key=lambda name: "." not in name)
     writes = [effect.operand for effect in memory if effect.touch is not Touch.read]
-    return Touched(tuple(reads), tuple(writes), call.record.covers(call))
+    return AccessedOperands(tuple(reads), tuple(writes), call.record.covers(call))
 
 
 def _begins(call: Call, touch: Touch) -> bool:
@@ -57,7 +57,7 @@ def operand_of(call: Call, views: Mapping[str, Any], name: str) -> Any:
 
 
 def tensors_read(
-    event: Event, touched: Touched, chosen: np.ndarray | None
+    event: Event, touched: AccessedOperands, chosen: np.ndarray | None
 ) -> Iterator[tuple[str, View]]:
     """The tensors that an instruction reads, by operand; of results that it writes only where
     `chosen`, nothing.
@@ -68,7 +68,7 @@ def tensors_read(
             yield name, view
 
 
-def chosen_by(event: Event, touched: Touched) -> np.ndarray | None:
+def chosen_by(event: Event, touched: AccessedOperands) -> np.ndarray | None:
     """Where an instruction writes its results, which other operands decide; None: everywhere."""
     return None if touched.covers else event.call.record.chooses(event.call, event.views)
 

@@ -259,13 +259,18 @@ def _arguments(kernel: Reached) -> Iterator[Hit]:
     for parameter in parameters(node):
         if parameter.annotation is not None and _is_list_type(parameter.annotation):
             yield "list-argument", parameter, parameter.arg
+    for given in _launch_arguments(module, node.name):
+        if isinstance(given, ast.List | ast.ListComp):
+            yield "list-argument", given, ast.unparse(given)
+        elif is_numpy_dtype(module, given):
+            yield "numpy-dtype", given, ast.unparse(given)
+
+
+def _launch_arguments(module: Module, kernel: str) -> Iterator[ast.expr]:
+    """The arguments of each call of a kernel in its file."""
     for call in ast.walk(module.tree):
-        if isinstance(call, ast.Call) and _launched(call.func) == node.name:
-            for given in (*call.args, *(keyword.value for keyword in call.keywords)):
-                if isinstance(given, ast.List | ast.ListComp):
-                    yield "list-argument", given, ast.unparse(given)
-                elif is_numpy_dtype(module, given):
-                    yield "numpy-dtype", given, ast.unparse(given)
+        if isinstance(call, ast.Call) and _launched(call.func) == kernel:
+            yield from (*call.args, *(keyword.value for keyword in call.keywords))
 
 
 def _launched(node: ast.expr) -> str | None:

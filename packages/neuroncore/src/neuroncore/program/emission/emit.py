@@ -56,7 +56,7 @@ from neuroncore.program.ir.subscripts import Item, Slice, subscript
 from neuroncore.program.verification.findings import need_program
 from neuroncore.program.verification.verify import check_calls
 from neuroncore.source_location import Place
-from neuroncore.surface import VERSIONS, Signature, signature, span, version_tuple
+from neuroncore.surface import VERSIONS, Param, Signature, signature, span, version_tuple
 from nki_dtypes import DType
 
 WIDTH = 100
@@ -244,10 +244,7 @@ class _Writer:
         self.say_everything(call, found)
         parts = []
         for position, param in enumerate(found.params):
-            value = call.name if param.name == "name" else self.field(call, param.field)
-            if param.more:
-                listed = [self.field(call, field) for field in param.fields]
-                value = [v for v in listed if v is not None]
+            value = self.argument(call, param)
             if not param.required and self.is_default(
                 call.record, param.field, value, param.default
             ):
@@ -256,6 +253,13 @@ class _Writer:
             shown = self.value(value)
             parts.append(shown if by_position else f"{param.name}={shown}")
         return f"nisa.{call.instruction}", parts
+
+    def argument(self, call: Call, param: Param) -> Any:
+        """What the call gives for a parameter."""
+        if param.more:
+            listed = [self.field(call, name) for name in param.fields]
+            return [value for value in listed if value is not None]
+        return call.name if param.name == "name" else self.field(call, param.field)
 
     @staticmethod
     def field(call: Call, name: str) -> Any:

@@ -22,7 +22,13 @@ from neuroncore.program.ir.nodes import plain_number
 from neuroncore.program.ir.program import Program
 from neuroncore.program.loop_rerolling.reroll import loops_in
 from neuroncore.program.loop_rerolling.statement_kinds import number_look
-from neuroncore.program.recording.trace import Layout, NotedCall, NotedTensor, NotedView, Notes
+from neuroncore.program.recording.trace import (
+    Layout,
+    RecordedCall,
+    RecordedTensor,
+    RecordedView,
+    RunColumns,
+)
 from neuroncore.source_location import Place
 from neuroncore.spec import Spec, row_major
 from nki_dtypes import cast
@@ -52,8 +58,8 @@ class Recorder(Watcher):
         self._unsupported: UnsupportedError | None = None
         self.core: Core | None = None
         self._version: tuple[int, int] | None = None
-        self._notes = Notes()
-        self._tensors: dict[int, NotedTensor] = {}
+        self._columns = RunColumns()
+        self._tensors: dict[int, RecordedTensor] = {}
         """By id of the storage; a storage that dies is replaced by the next with its id."""
         self._forms: dict[tuple[int, int, str | None], _Form] = {}
         self._looks: dict[Hashable, int] = {}
@@ -64,10 +70,10 @@ class Recorder(Watcher):
         self._offsets: dict[int, tuple[np.ndarray, int]] = {}
         """By id of an array: itself, and where it begins in its tensor. Only where nothing is
         executed: tensors that look alike share arrays there, and their memory need not be freed."""
-        self._constants: dict[tuple[Any, ...], NotedTensor] = {}
+        self._constants: dict[tuple[Any, ...], RecordedTensor] = {}
         self._registers: set[int] = set()
         """The ids of their storages."""
-        self._parameters: list[NotedTensor] = []
+        self._parameters: list[RecordedTensor] = []
         self._returned = False
 
     @property
@@ -93,8 +99,8 @@ class Recorder(Watcher):
 
     def allocated(self, storage: Storage) -> None:
         shape, dtype, space, address = storage.shape, storage.dtype, storage.space, storage.address
-        notes, place = self._notes, storage.place
-        number = len(notes.tensors)
+        columns, place = self._columns, storage.place
+        number = len(columns.tensors)
         self._registers.discard(id(storage))
         fresh = storage.fresh
         key = shape, id(dtype), id(space), address
@@ -102,19 +108,19 @@ class Recorder(Watcher):
         if layout is None:
             layout = self._layouts[key] = Layout(shape, dtype, space, address)
         look = self._look(id(layout) if fresh else ("tensor", number))
-        tensor = self._tensors[id(storage)] = NotedTensor(
+        tensor = self._tensors[id(storage)] = RecordedTensor(
             number, layout, look, storage.flat.nbytes, storage.name, place,
             not (fresh or storage.constant), number,
         )  # fmt: skip
-        notes.tensors.append(tensor)
+        columns.tensors.append(tensor)
         if storage.constant:
             self._note_constant(tensor, storage)
         if fresh:
             model = self._makers.get((look, id(place)))
             if model is None:
-                model = self._makers[look, id(place)] = notes.model(tensor)
-            notes.made.append((len(notes.rows), number))
-            notes.rows.append(model)
+                model = self._makers[look, id(place)] = columns.model(tensor)
+            columns.made.append((len(columns.rows), number))
+            columns.rows.append(model)
 
     def register(self, cell: View) -> None:
         self._registers.add(id(cell.storage))
@@ -130,8 +136,8 @@ class Recorder(Watcher):
         key = (cell.shape, cell.dtype, held.tobytes())
         known = self._constants.get(key)
         if known is None:
-            number, tensors = len(self._notes.tensors), self._notes.tensors
-            known = self._constants[key] = NotedTensor(
+            number, tensors = len(self._columns.tensors), self._columns.tensors
+            known = self._constants[key] = RecordedTensor(
                 number, Layout(cell.shape, cell.dtype, MemorySpace.shared_hbm, None),
                 self._look(("tensor", number)), held.nbytes, cell.name, cell.storage.place, False,
                 number, held,
@@ -142,7 +148,7 @@ class Recorder(Watcher):
     def _look(self, looks: Hashable) -> int:
         return self._looks.setdefault(looks, len(self._looks))
 
-    def _note_constant(self, tensor: NotedTensor, storage: Storage) -> None:
+    def _note_constant(self, tensor: RecordedTensor, storage: Storage) -> None:
         held, dtype = storage.flat, storage.dtype
         elements = held if held.dtype == dtype.storage else cast(held, dtype)
         key = (storage.shape, dtype, elements.tobytes())
@@ -162,8 +168,8 @@ class Recorder(Watcher):
             if not self.for_time:
                 _holds_zeros(dst, written, event.place)
             same = True  # 0 + x: as if it had been written
-        notes = self._notes
-        notes.matmuls.append((len(notes.rows), self._tensors[id(dst.storage)].number, same))
+        columns = self._columns
+        columns.matmuls.append((len(columns.rows), self._tensors[id(dst.storage)].number, same))
 
     def did(self, event: Event) -> None:
         call, views, place, name, _ = event
@@ -178,16 +184,12 @@ class Recorder(Watcher):
             looks += tuple([number_look(plain_number(views[n])) for n in form.numbers])
         model = form.models.get(looks)
         if model is None:
-            model = form.models[looks] = self._notes.model(self._call(event))
-        self._notes.rows.append(model)
+            model = form.models[looks] = self._columns.model(self._call(event))
+        self._columns.rows.append(model)
         if form.is_old or self.core is None:
             self._first_touch(event)
         if not self.needs_values:
-            for output in form.outputs:  # memory that counts as written
-                view = views[output]
-                view.claim()
-                if form.sums:
-                    mark_written(view)
+            form.count_as_written(views)
 
     def _reject_unsupported_event(self, event: Event) -> None:
         """A program holds for any content of its tensors, and has no indices of free elements."""
@@ -218,8 +220,8 @@ class Recorder(Watcher):
         look: Hashable = tensor.look
         if view.dynamic is not None:
             look = look, self._note(view.dynamic.index)
-        notes = self._notes
-        notes.buffers.append(tensor.which)
+        columns = self._columns
+        columns.buffers.append(tensor.which)
         array = view.array
         if self.needs_values:
             spec = view.spec
@@ -227,7 +229,7 @@ class Recorder(Watcher):
             if dense is None:
                 dense = self._dense[spec] = spec.strides == row_major(spec.shape)
             whole = dense and array.nbytes == tensor.num_bytes
-            notes.offsets.append(0 if whole else tensor.offset(array, view.storage.flat))
+            columns.offsets.append(0 if whole else tensor.offset(array, view.storage.flat))
             return look
         known = self._offsets.get(id(array))
         if known is None:
@@ -235,21 +237,21 @@ class Recorder(Watcher):
             if len(self._offsets) >= OFFSETS_KEPT:
                 self._offsets.clear()
             known = self._offsets[id(array)] = array, offset
-        notes.offsets.append(known[1])
+        columns.offsets.append(known[1])
         return look
 
-    def _call(self, event: Event) -> NotedCall:
+    def _call(self, event: Event) -> RecordedCall:
         if self._version is None:
             self._version = event.call.version
         operands = [
             self._view(value) if isinstance(value, View) else plain_number(value)
             for value in event.views.values()
         ]
-        return NotedCall(event.call, tuple(event.views), operands, event.name, event.place)
+        return RecordedCall(event.call, tuple(event.views), operands, event.name, event.place)
 
-    def _view(self, view: StridedView) -> NotedView:
+    def _view(self, view: StridedView) -> RecordedView:
         index = None if view.dynamic is None else self._view(view.dynamic.index)
-        return NotedView(self._tensors[id(view.storage)], view.spec, index)
+        return RecordedView(self._tensors[id(view.storage)], view.spec, index)
 
     def _first_touch(self, event: Event) -> None:
         for name in event.call.record.outputs:
@@ -297,9 +299,9 @@ class Recorder(Watcher):
     def returned(self, value: Any) -> None:
         if not self._returned:
             self._returned = True
-            self._notes.results += [self._result(view) for _, view in tensors_in(value, "result")]
+            self._columns.results += [self._result(view) for _, view in tensors_in(value, "result")]
 
-    def _result(self, view: View) -> NotedTensor:
+    def _result(self, view: View) -> RecordedTensor:
         tensor = self._tensors[id(view.storage)]
         if view.shape != tensor.layout.shape or view.spec.dtype is not tensor.layout.dtype:
             raise UnsupportedError(
@@ -320,17 +322,17 @@ class Recorder(Watcher):
         """
         if self._unsupported is not None:
             raise self._unsupported
-        rows, forms, pinned = self._notes.as_rows()
+        rows, forms, pinned = self._columns.as_rows()
         program = Program(
             name_of(self.kernel),
             tuple(forms.buffers[t.number] for t in self._parameters),
             loops_in(rows, forms, pinned) if rolled else forms.nodes(rows),
-            tuple(forms.buffers[t.which].name for t in self._notes.results),
+            tuple(forms.buffers[t.which].name for t in self._columns.results),
             self.core.target.name if self.core else "trn2",
             ".".join(map(str, self._version or (0, 6))),
         )
         named = lru_cache(maxsize=None)(assigned_name)
-        tensors = self._notes.tensors
+        tensors = self._columns.tensors
         made = ((buffer.name, tensors[number]) for number, buffer in forms.buffers.items())
         names = {
             name: named(t.touched_at) or t.given_name or named(t.made_at) or "tile"
@@ -354,6 +356,13 @@ class _Form:
         self.is_old = event.call.version == BETA1
         self.models: dict[tuple[Hashable, ...], int] = {}
         """By what its operands look like."""
+
+    def count_as_written(self, views: Mapping[str, Any]) -> None:
+        """Mark the memory of the results of a call that was not executed."""
+        for output in self.outputs:
+            views[output].claim()
+            if self.sums:
+                mark_written(views[output])
 
 
 def _adds_anyway(event: Event) -> bool:

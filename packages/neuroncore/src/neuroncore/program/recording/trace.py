@@ -34,7 +34,7 @@ class Layout(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class NotedTensor:
+class RecordedTensor:
     """A tensor of the run: what its buffer needs, where its name may stand."""
 
     number: int
@@ -70,31 +70,31 @@ class NotedTensor:
         return Buffer(name, *self.layout)
 
 
-class NotedView(NamedTuple):
+class RecordedView(NamedTuple):
     """A view in a call; `index` is that of a dynamic one."""
 
-    tensor: NotedTensor
+    tensor: RecordedTensor
     spec: Spec
-    index: NotedView | None
+    index: RecordedView | None
 
 
-class NotedCall(NamedTuple):
+class RecordedCall(NamedTuple):
     """A call of which many rows are made, as the first of them was; its operands by `names`."""
 
     call: MachineCall
     names: tuple[str, ...]
-    operands: list[NotedView | Any]
+    operands: list[RecordedView | Any]
     name: str | None
     place: Place | None
 
-    def uses(self) -> Iterator[NotedView]:
+    def uses(self) -> Iterator[RecordedView]:
         """Its accesses, index before base."""
         for operand in self.operands:
-            if isinstance(operand, NotedView):
+            if isinstance(operand, RecordedView):
                 yield from _with_index(operand)
 
 
-def _with_index(view: NotedView) -> Iterator[NotedView]:
+def _with_index(view: RecordedView) -> Iterator[RecordedView]:
     if view.index is not None:
         yield from _with_index(view.index)
     yield view
@@ -103,7 +103,7 @@ def _with_index(view: NotedView) -> Iterator[NotedView]:
 class _Buffers(dict[int, Buffer]):
     """By number; made when they are asked for."""
 
-    def __init__(self, tensors: Sequence[NotedTensor]) -> None:
+    def __init__(self, tensors: Sequence[RecordedTensor]) -> None:
         super().__init__()
         self.tensors = tensors
 
@@ -113,12 +113,12 @@ class _Buffers(dict[int, Buffer]):
 
 
 @dataclass(slots=True)
-class Notes:
+class RunColumns:
     """The run as columns; a row is a call or a tensor that was made."""
 
-    tensors: list[NotedTensor] = field(default_factory=list)
-    results: list[NotedTensor] = field(default_factory=list)
-    models: list[NotedCall | NotedTensor] = field(default_factory=list)
+    tensors: list[RecordedTensor] = field(default_factory=list)
+    results: list[RecordedTensor] = field(default_factory=list)
+    models: list[RecordedCall | RecordedTensor] = field(default_factory=list)
     """What rows look like, by number."""
     rows: array[int] = field(default_factory=lambda: array("q"))
     """Per row, its model."""
@@ -131,7 +131,7 @@ class Notes:
     """Row and tensor of each accumulating call; whether accumulate=None says the same: the first
     write overwrites, later ones add."""
 
-    def model(self, model: NotedCall | NotedTensor) -> int:
+    def model(self, model: RecordedCall | RecordedTensor) -> int:
         """The number of a new one."""
         self.models.append(model)
         return len(self.models) - 1
@@ -151,15 +151,15 @@ class Notes:
 
 
 class _Assembly:
-    """Makes rows of notes."""
+    """Makes rows of the columns of a run."""
 
-    def __init__(self, notes: Notes) -> None:
-        self.notes = notes
-        self.buffers = _Buffers(notes.tensors)
-        self.forms = Forms(self.buffers, lambda number: notes.tensors[number].made_at)
-        self.touched = {*np.unique(notes.buffers).tolist(), *(t.which for t in notes.results)}
-        pinned = [t for t in notes.tensors if t.parameter or t.elements is not None]
-        self.pinned = frozenset(t.which for t in (*pinned, *notes.results))
+    def __init__(self, run: RunColumns) -> None:
+        self.run = run
+        self.buffers = _Buffers(run.tensors)
+        self.forms = Forms(self.buffers, lambda number: run.tensors[number].made_at)
+        self.touched = {*np.unique(run.buffers).tolist(), *(t.which for t in run.results)}
+        pinned = [t for t in run.tensors if t.parameter or t.elements is not None]
+        self.pinned = frozenset(t.which for t in (*pinned, *run.results))
         by_name: dict[str, Buffer] = {}
         self.statement_kinds = StatementKinds(
             by_name, {self.buffers[t.number].name for t in pinned}, True
@@ -168,25 +168,25 @@ class _Assembly:
 
     def rows(self) -> tuple[Rows, Forms, frozenset[int]]:
         self.reject_gathered()
-        notes = self.notes
-        models = np.array(notes.rows, np.int64)
+        run = self.run
+        models = np.array(run.rows, np.int64)
         made = np.full(len(models), NONE)
-        if notes.made:
-            at, which = np.array(notes.made).T
+        if run.made:
+            at, which = np.array(run.made).T
             made[at] = which
         kinds, forms, counts = self.columns(models)
         first = np.concatenate([[0], np.cumsum(counts)])
-        uses = (np.array(notes.buffers, np.int64), np.array(notes.offsets, np.int64))
+        uses = (np.array(run.buffers, np.int64), np.array(run.offsets, np.int64))
         rows = Rows(kinds, forms, made, np.zeros_like(kinds), first, *uses)
-        used = np.zeros(len(notes.tensors) + 1, np.bool_)
+        used = np.zeros(len(run.tensors) + 1, np.bool_)
         used[list(self.touched)] = True
         used[NONE] = True
         return self.with_constants(rows.kept(used[made])), self.forms, self.pinned
 
     def columns(self, models: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each row its kind, its form, how many accesses it has."""
-        all_models = self.notes.models
-        defaulted = self.notes.defaulted()
+        all_models = self.run.models
+        defaulted = self.run.defaulted()
         shifted = models.copy()
         shifted[defaulted] += len(all_models)
         found = np.zeros((3, 2 * len(all_models)), np.int64)
@@ -196,8 +196,10 @@ class _Assembly:
         kinds, forms, counts = found[:, shifted]
         return kinds, forms, counts
 
-    def column_of(self, model: NotedCall | NotedTensor, defaulted: bool) -> tuple[int, int, int]:
-        if isinstance(model, NotedTensor):
+    def column_of(
+        self, model: RecordedCall | RecordedTensor, defaulted: bool
+    ) -> tuple[int, int, int]:
+        if isinstance(model, RecordedTensor):
             return (
                 self.statement_kinds.kind(Allocate(self.buffers[model.number], model.made_at)),
                 NONE,
@@ -208,7 +210,7 @@ class _Assembly:
 
     def with_constants(self, rows: Rows) -> Rows:
         """The same rows after the rows of the constants that have an access."""
-        tensors = self.notes.tensors
+        tensors = self.run.tensors
         constants = [t for t in tensors if t.elements is not None and t.number in self.touched]
         if not constants:
             return rows
@@ -228,11 +230,11 @@ class _Assembly:
         )
 
     def reject_gathered(self) -> None:
-        gathered = {t.number for t in self.notes.tensors if t.is_gathered} & self.touched
+        gathered = {t.number for t in self.run.tensors if t.is_gathered} & self.touched
         if not gathered:
             return
-        for model in self.notes.models:
-            if isinstance(model, NotedTensor):
+        for model in self.run.models:
+            if isinstance(model, RecordedTensor):
                 continue
             for view in model.uses():
                 if view.tensor.number in gathered:
@@ -254,7 +256,7 @@ class _Writer:
     """The buffers that were written."""
     attrs: dict[tuple[int, bool], Mapping[str, Any]] = field(default_factory=dict)
 
-    def call(self, noted: NotedCall, defaulted: bool) -> Call:
+    def call(self, noted: RecordedCall, defaulted: bool) -> Call:
         """`defaulted`: with accumulate=None."""
         made = noted.call
         key = (id(made), defaulted)
@@ -263,12 +265,12 @@ class _Writer:
             more = {"accumulate": None} if defaulted else {}
             attrs = self.attrs[key] = {**made.attrs, **more}
         operands = {
-            name: self.access(value) if isinstance(value, NotedView) else value
+            name: self.access(value) if isinstance(value, RecordedView) else value
             for name, value in zip(noted.names, noted.operands, strict=True)
         }
         return Call(made.record.name, operands, attrs, noted.name, noted.place)
 
-    def access(self, view: NotedView) -> Access:
+    def access(self, view: RecordedView) -> Access:
         """The access, as if it began with the first element."""
         tensor, spec, index = view
         buffer = self.buffers[tensor.which]

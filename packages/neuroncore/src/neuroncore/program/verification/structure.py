@@ -23,7 +23,7 @@ from neuroncore.instructions._execute import is_beyond, too_large
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program.ir.binding import RULE, seen_as
 from neuroncore.program.ir.constants import is_turn
-from neuroncore.program.ir.nodes import Access, Allocate, Buffer, Call, Loop, Statement
+from neuroncore.program.ir.nodes import Access, Allocate, Buffer, Call, Indirect, Loop, Statement
 from neuroncore.program.ir.program import Program
 from neuroncore.program.verification.findings import as_violation, found
 from neuroncore.source_location import Place
@@ -235,10 +235,7 @@ class _Reader:
             return
         index = visible[moved.index.buffer]
         count = 1 if moved.kind == "scalar" else access.shape[0]
-        turn = moved.kind == "scalar" and is_turn(index)
-        in_place = index.space is MemorySpace.sbuf or turn
-        fits = seen_as(moved.index, index) in (int32, uint32) and in_place
-        if moved.kind not in ("scalar", "vector") or not fits or moved.index.size != count:
+        if not _is_index(moved, index) or moved.index.size != count:
             yield Violation(
                 AccessError, "the index of a dynamic access does not fit", name,
                 expected=f"{count} int32 or uint32 in SBUF", rule="NKI: NkiTensor.ap",
@@ -248,6 +245,14 @@ class _Reader:
             yield Violation(AccessError, "vector_offset indexes dimension 0 of an HBM tensor", name,
                             got=f"dim {moved.dim} of {buffer.space}",
                             rule="NKI: NkiTensor.ap")  # fmt: skip
+
+
+def _is_index(moved: Indirect, index: Buffer) -> bool:
+    """Whether a buffer holds integers where the index of a dynamic access may be."""
+    turn = moved.kind == "scalar" and is_turn(index)
+    in_place = index.space is MemorySpace.sbuf or turn
+    has_integers = seen_as(moved.index, index) in (int32, uint32)
+    return moved.kind in ("scalar", "vector") and has_integers and in_place
 
 
 def _odd_constant(made: Allocate, loops: tuple[str, ...]) -> Iterator[Finding]:

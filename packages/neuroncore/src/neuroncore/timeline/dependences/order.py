@@ -34,24 +34,3 @@ class Order(Protocol):
     def queue(self, call: int) -> int:
         """The DMA queue that executes call number `call`, a DMA."""
         ...
-
-
-class Loaded:
-    """The gate of a matmul once more, for its weights: it is passed once, with the multiply."""
-
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
-
-    @property
-    def bar(self) -> int:
-        return self.gate.bar
-
-    @property
-    def why(self) -> int:
-        return self.gate.why
-
-    def look(self) -> int:
-        return self.gate.look()
-
-    def done(self, release: int, bar: int) -> None:
-        """The multiply says it."""

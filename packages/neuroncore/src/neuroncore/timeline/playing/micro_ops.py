@@ -159,7 +159,8 @@ def matmul(state: State, site: Site) -> Step:
             at += 2
         state.weights_free, state.multiply_start, state.next_bar = filled, begin, at
         lane.end = end = end + latency
-        weights.done(end + semaphore, lane.last)
+        if weights is not wait:
+            weights.done(end + semaphore, lane.last)
         wait.done(end + semaphore, lane.last)
 
     return play

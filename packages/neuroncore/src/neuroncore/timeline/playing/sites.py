@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from neuroncore.effects import Touch
 from neuroncore.program import Call
 from neuroncore.timeline.dependences.access import TrackedAccess, Wait
-from neuroncore.timeline.dependences.order import Gate, Loaded
+from neuroncore.timeline.dependences.order import Gate
 from neuroncore.timeline.resources.reservations import Gaps
 from neuroncore.work import MicroOp
 
@@ -62,7 +62,7 @@ class Site:
     def matmul_waits(self) -> tuple[Gate, Gate]:
         """What holds back a matmul's weights, the first operand that it reads, and its multiply."""
         if self.gate is not None:
-            return Loaded(self.gate), self.gate
+            return self.gate, self.gate
         weights = self._wait(self.reads[:1], [], [])
         return weights, self._wait(self.reads[1:], self.writes, self.adds)
 

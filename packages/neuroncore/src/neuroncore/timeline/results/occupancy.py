@@ -108,8 +108,9 @@ def _unfolded(lives: list[Life], state: State, moved: Set[str]) -> list[Life]:
 
 def _moments(space: MemorySpace, target: Target, lives: list[Life]) -> Iterator[Moment]:
     changes = sorted(
-        [(v.start, 1, n) for n, v in enumerate(lives)]
-        + [(v.end, 0, n) for n, v in enumerate(lives)]
+        (time, comes, number)
+        for number, life in enumerate(lives)
+        for time, comes in ((life.start, 1), (life.end, 0))
     )
     floating, placed, before = 0, {}, 0
     if not changes:
