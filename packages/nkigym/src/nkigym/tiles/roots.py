@@ -80,11 +80,7 @@ def tensor_add_root(rows: int, columns: int) -> TileProgram:
     >>> len(tensor_add_root(2, 2).statements)
     17
     """
-    made = _Straight({"A": (rows, columns), "B": (rows, columns)}, {OUTPUT: (rows, columns)})
-    for at in product(range(rows), range(columns)):
-        both = {"data1": made.load("A", at), "data2": made.load("B", at)}
-        made.store(made.call(TENSOR_TENSOR, both, op="add"), OUTPUT, at)
-    return made.program()
+    return _added(rows, columns, columns)
 
 
 def repeated_add_root(rows: int, columns: int) -> TileProgram:
@@ -93,9 +89,17 @@ def repeated_add_root(rows: int, columns: int) -> TileProgram:
     >>> len(repeated_add_root(1, 2).statements)
     9
     """
-    made = _Straight({"A": (rows, columns), "B": (rows, 1)}, {OUTPUT: (rows, columns)})
+    return _added(rows, columns, 1)
+
+
+def _added(rows: int, columns: int, width: int) -> TileProgram:
+    """A + B, where B has `width` tiles of columns, which are repeated."""
+    made = _Straight({"A": (rows, columns), "B": (rows, width)}, {OUTPUT: (rows, columns)})
     for row, column in product(range(rows), range(columns)):
-        both = {"data1": made.load("A", (row, column)), "data2": made.load("B", (row, 0))}
+        both = {
+            "data1": made.load("A", (row, column)),
+            "data2": made.load("B", (row, column % width)),
+        }
         made.store(made.call(TENSOR_TENSOR, both, op="add"), OUTPUT, (row, column))
     return made.program()
 

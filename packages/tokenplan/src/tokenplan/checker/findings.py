@@ -8,6 +8,7 @@ from typing import Any
 
 from tokenplan.checker.conflicts import members
 from tokenplan.checker.memory import Memory, common
+from tokenplan.checker.records import Op
 from tokenplan.checker.unrolled import Unrolled
 
 MISSING = "E1"
@@ -68,58 +69,45 @@ def missing_order(
     unrolled: Unrolled, memory: Memory, earlier: int, later: int, who: str, count: int
 ) -> Finding:
     """E1: `earlier` must be done before `later` starts, and `who` do not say so."""
+    source, sink = (unrolled.ops[int(unrolled.op[instance])] for instance in (earlier, later))
     kinds = common(memory, earlier, later)
-    if not kinds:
-        return _missing_wish(unrolled, memory, earlier, later, who, count)
+    kind, why, about = (
+        _conflict(memory, kinds, count) if kinds else _request(memory, source, sink, count)
+    )
+    one, other = named(unrolled, earlier), named(unrolled, later)
+    more = f"; {count} such pairs of instances" if count > 1 else ""
+    lines = _lines(source.location, sink.location)
+    detail = {
+        "from": source.id, "to": sink.id, **about,
+        "iterations": [unrolled.where(earlier), unrolled.where(later)],
+        "locations": [source.location, sink.location],
+    }  # fmt: skip
+    return Finding(
+        MISSING, f"{one} and {other}{kind} are not ordered by {who}: {why}{lines}{more}", detail
+    )
+
+
+def _conflict(
+    memory: Memory, kinds: dict[str, list[int]], count: int
+) -> tuple[str, str, dict[str, Any]]:
+    """The kind of a conflict, the bytes that both touch in words, and as data."""
     kind, cells = next(iter(kinds.items()))
     buffer, byte = min((memory.first_byte(cell) for cell in cells), key=lambda found: found[1])
-    size = sum(memory.num_bytes(cell) for cell in cells)
-    pair = unrolled.ops[int(unrolled.op[earlier])], unrolled.ops[int(unrolled.op[later])]
-    names = [named(unrolled, instance) for instance in (earlier, later)]
-    more = f"; {count} such pairs of instances" if count > 1 else ""
-    text = (
-        f"{names[0]} and {names[1]} ({kind}) are not ordered by {who}: both touch {size} bytes of "
-        f"{buffer.id} from byte {byte}, element {list(buffer.element(byte))} on"
-        f"{_lines(pair[0].location, pair[1].location)}{more}"
-    )
-    detail = {
-        "from": pair[0].id, "to": pair[1].id, "kind": kind, "pairs": count,
-        "buffer": buffer.id, "byte": byte, "bytes": size, "element": list(buffer.element(byte)),
-        "iterations": [unrolled.where(earlier), unrolled.where(later)],
-        "locations": [pair[0].location, pair[1].location],
+    size, element = sum(map(memory.num_bytes, cells)), list(buffer.element(byte))
+    why = f"both touch {size} bytes of {buffer.id} from byte {byte}, element {element} on"
+    about = {
+        "kind": kind, "pairs": count,
+        "buffer": buffer.id, "byte": byte, "bytes": size, "element": element,
     }  # fmt: skip
-    return Finding(MISSING, text, detail)
+    return f" ({kind})", why, about
 
 
-def _missing_wish(
-    unrolled: Unrolled, memory: Memory, earlier: int, later: int, who: str, count: int
-) -> Finding:
-    """E1 of two instances that a join names, or that touch buffers which may share bytes."""
-    ends = [unrolled.ops[int(unrolled.op[instance])] for instance in (earlier, later)]
-    touched = [{access.buffer for access in op.accesses} for op in ends]
-    held = next(
-        (
-            pair for pair in memory.aliases
-            if (pair[0] in touched[0] and pair[1] in touched[1])
-            or (pair[1] in touched[0] and pair[0] in touched[1])
-        ),
-        (),
-    )  # fmt: skip
-    why = (
-        f"they touch {' and '.join(held)}, which may share bytes" if held else "a join requires it"
-    )
-    names = [named(unrolled, instance) for instance in (earlier, later)]
-    more = f"; {count} such pairs of instances" if count > 1 else ""
-    text = (
-        f"{names[0]} and {names[1]} are not ordered by {who}: {why}"
-        f"{_lines(ends[0].location, ends[1].location)}{more}"
-    )
-    detail = {
-        "from": ends[0].id, "to": ends[1].id, "may_alias": list(held), "pairs": count,
-        "iterations": [unrolled.where(earlier), unrolled.where(later)],
-        "locations": [op.location for op in ends],
-    }  # fmt: skip
-    return Finding(MISSING, text, detail)
+def _request(memory: Memory, source: Op, sink: Op, count: int) -> tuple[str, str, dict[str, Any]]:
+    """The same of two operations that a join names, or whose buffers may share bytes."""
+    touched = {(a.buffer, b.buffer) for a in source.accesses for b in sink.accesses}
+    held = next((pair for pair in memory.aliases if touched & {pair, pair[::-1]}), ())
+    why = f"they touch {' and '.join(held)}, which may share bytes" if held else None
+    return "", why or "a join requires it", {"may_alias": list(held), "pairs": count}
 
 
 def _lines(first: str | None, second: str | None) -> str:

@@ -44,17 +44,8 @@ def _wrong_edge(
     file: PlanFile, edge: Edge, source: Op, sink: Op, aliases: set[frozenset[str]]
 ) -> str:
     """What its labels say that is not so; nothing where all fit."""
-    is_removed = edge.status == "removed"
-    if is_removed and edge.witness is not None:
-        return "a removed edge has no witness"
-    if is_removed and edge.rule in SHOWS_A_CONFLICT:
-        return f"the rule {edge.rule} removes no order"
-    if not is_removed and edge.rule in REMOVES:
-        return f"the rule {edge.rule} finds no conflict"
-    if edge.witness is not None and edge.rule in HAVE_NO_WITNESS:
-        return f"the rule {edge.rule} has no witness"
-    if (edge.kind == "join") != (edge.rule == "join"):
-        return f"the kind {edge.kind} does not go with the rule {edge.rule}"
+    if wrong := _wrong_rule(edge):
+        return wrong
     if edge.witness is not None and edge.buffer not in (None, edge.witness.buffer):
         return f"its witness is in {edge.witness.buffer}, not in {edge.buffer}"
     if unsaid := [text for text in edge.assumes if text not in file.assumptions]:
@@ -63,6 +54,22 @@ def _wrong_edge(
         return _wrong_alias(edge, source, sink, aliases)
     if edge.kind != "join" and edge.kind not in _kinds(edge, source, sink):
         return f"no {edge.kind} over {edge.buffer} is possible between its ends"
+    return ""
+
+
+def _wrong_rule(edge: Edge) -> str:
+    """A rule that gives no edge of this status, with this witness, of this kind."""
+    is_removed, is_shown = edge.status == "removed", edge.witness is not None
+    if is_removed and is_shown:
+        return "a removed edge has no witness"
+    if is_removed and edge.rule in SHOWS_A_CONFLICT:
+        return f"the rule {edge.rule} removes no order"
+    if not is_removed and edge.rule in REMOVES:
+        return f"the rule {edge.rule} finds no conflict"
+    if is_shown and edge.rule in HAVE_NO_WITNESS:
+        return f"the rule {edge.rule} has no witness"
+    if (edge.kind == "join") != (edge.rule == "join"):
+        return f"the kind {edge.kind} does not go with the rule {edge.rule}"
     return ""
 
 

@@ -242,14 +242,15 @@ def explore(
             )
         following: dict[tuple[int, ...], int] = {}
         for state, paths in level.items():
-            moves = [q for q, at in enumerate(state) if at < ends[q]
-                     and (at % 2 or waits.hold(lists[q][at // 2], state))]  # fmt: skip
+            moves = waits.moves(lists, state)
             for queue in moves:
                 if not state[queue] % 2:
                     later = lists[queue][state[queue] // 2]
-                    for other, place in enumerate(needed[later]):
-                        if state[other] // 2 < place:
-                            races[lists[other][place - 1], later] = None
+                    races |= dict.fromkeys(
+                        (lists[other][place - 1], later)
+                        for other, place in enumerate(needed[later])
+                        if state[other] // 2 < place
+                    )
                 after = (*state[:queue], state[queue] + 1, *state[queue + 1 :])
                 following[after] = following.get(after, 0) + paths
             if not moves:
@@ -271,6 +272,14 @@ class _Waits:
             counts = [(number[plan.waits[w].queue], int(queues.thresholds[w][n]))
                       for w in queues.by_op.get(op, ()) if w != without]  # fmt: skip
             self.of.append(counts)
+
+    def moves(self, lists: list[list[int]], state: tuple[int, ...]) -> list[int]:
+        """The queues on which an instance can start, or be done."""
+        return [
+            queue
+            for queue, at in enumerate(state)
+            if at < 2 * len(lists[queue]) and (at % 2 or self.hold(lists[queue][at // 2], state))
+        ]
 
     def hold(self, instance: int, state: tuple[int, ...]) -> bool:
         return all(state[queue] // 2 >= count for queue, count in self.of[instance])
