@@ -1,7 +1,6 @@
 """Search over a space of programs, behind one protocol."""
 
-from nkigym.search.budget import Budget, parse_budget
-from nkigym.search.constraints import Constraints
+from nkigym.search.budget import Budget, Constraints, Settings, parse_budget
 from nkigym.search.errors import (
     BudgetError,
     ConstraintError,
@@ -13,7 +12,6 @@ from nkigym.search.explorer import Node, SearchProgress
 from nkigym.search.protocol import RejectedStepError, SearchSpace
 from nkigym.search.report import Report
 from nkigym.search.search import Outcome, Plan, search
-from nkigym.search.settings import Settings
 from nkigym.search.strategies import STRATEGIES
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""How long a search may go on: so many candidates, so much time, or both."""
+"""The limits and settings of a search: budget, constraints on the winner, numbers of strategies."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from nkigym.search.errors import BudgetError
+from nkigym.search.errors import BudgetError, ConstraintError
 
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h)")
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -82,3 +82,60 @@ class Meter:
     def seconds(self) -> float:
         """Since it began."""
         return self.clock() - self.began
+
+
+# -- constraints -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """`min_depth` and `max_depth`: how many steps from the root a candidate may be.
+
+    Raises ConstraintError where no number above 0 is between them.
+    """
+
+    min_depth: int = 0
+    max_depth: float = inf
+
+    def __post_init__(self) -> None:
+        if self.min_depth < 0 or self.max_depth < 0:
+            raise ConstraintError(
+                "a depth is a number of steps", expected="0 or more",
+                got=f"{min(self.min_depth, self.max_depth)}",
+            )  # fmt: skip
+        if self.max_depth < 1:
+            raise ConstraintError(
+                f"a greatest depth of {self.max_depth:g} leaves nothing to search",
+                expected="1 or more",
+            )
+        if self.min_depth > self.max_depth:
+            raise ConstraintError(
+                "no candidate can meet these constraints",
+                expected="a greatest depth that is not below the least",
+                got=f"min_depth {self.min_depth}, max_depth {self.max_depth:g}",
+                hint="give --max-depth more, or --min-depth less",
+            )
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a strategy can be told. Raises ConstraintError for a number below 1.
+
+    `num_targets` (random): stop once so many unique programs qualify. `width` (beam): how many
+    programs of a depth go on. `population` (evolutionary, descent): how many programs survive a
+    generation.
+    """
+
+    num_targets: float = inf
+    width: int = 8
+    population: int = 24
+
+    def __post_init__(self) -> None:
+        for name in ("num_targets", "width", "population"):
+            if not getattr(self, name) >= 1:
+                raise ConstraintError(
+                    f"{name} {getattr(self, name)} leaves nothing to search", expected="1 or more"
+                )

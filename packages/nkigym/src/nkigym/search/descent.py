@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Generic
 
+from nkigym.search.budget import Settings
 from nkigym.search.evolution import STALE, appended, next_generation
 from nkigym.search.explorer import Explorer, Node
 from nkigym.search.protocol import State, Step
-from nkigym.search.settings import Settings
 
 PATIENCE = 60
 """Programs in a row that gain nothing, after which a descent goes on to its next part."""

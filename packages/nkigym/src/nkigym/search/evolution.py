@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from nkigym.search.budget import Settings
 from nkigym.search.explorer import Explorer, Node
 from nkigym.search.protocol import State, Step
-from nkigym.search.settings import Settings
 
 STALE = 64
 """Generations without a program that is new, after which evolution has come to its end."""

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Generic, NamedTuple
 
-from nkigym.search.budget import Meter
-from nkigym.search.constraints import Constraints
+from nkigym.search.budget import Constraints, Meter
 from nkigym.search.errors import SearchError
 from nkigym.search.protocol import RejectedStepError, SearchSpace, State, Step
 from nkigym.search.report import GATES

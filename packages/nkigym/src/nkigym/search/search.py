@@ -10,13 +10,11 @@ from math import inf
 from random import Random, SystemRandom
 from typing import Generic
 
-from nkigym.search.budget import Budget, BudgetSpent, Meter
-from nkigym.search.constraints import Constraints
+from nkigym.search.budget import Budget, BudgetSpent, Constraints, Meter, Settings
 from nkigym.search.errors import ConstraintError, EmptySpaceError, SearchError
 from nkigym.search.explorer import Explorer, Latencies, Node, Watcher
 from nkigym.search.protocol import SearchSpace, State, Step
 from nkigym.search.report import Report
-from nkigym.search.settings import Settings
 from nkigym.search.strategies import STRATEGIES
 
 

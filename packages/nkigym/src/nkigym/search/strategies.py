@@ -11,11 +11,11 @@ from heapq import heappop, heappush
 from random import Random
 from typing import TypeVar
 
+from nkigym.search.budget import Settings
 from nkigym.search.descent import descent
 from nkigym.search.evolution import evolutionary
 from nkigym.search.explorer import Explorer, Node
 from nkigym.search.protocol import State, Step
-from nkigym.search.settings import Settings
 
 Item = TypeVar("Item")
 
