@@ -128,19 +128,15 @@ def _difference(
 ) -> tuple[int, int]:  # fmt: skip
     """The least and greatest of x's first index minus y's."""
     low = high = x.constant - y.constant
-    taken = dict(y.terms)
-    for name, c in x.terms:
-        both = shared.get(name)
-        parts = [(c, mine[name])] if both is None else _related(c, taken.pop(name, 0), both)
-        for factor, values in parts:
-            ends = factor * values.start, factor * values.last
-            low, high = low + min(ends), high + max(ends)
-    for name, c in taken.items():
-        both = shared.get(name)
-        parts = [(-c, theirs[name])] if both is None else _related(0, c, both)
-        for factor, values in parts:
-            ends = factor * values.start, factor * values.last
-            low, high = low + min(ends), high + max(ends)
+    one, other = dict(x.terms), dict(y.terms)
+    parts = [(c, mine[name]) for name, c in x.terms if name not in shared]
+    parts += [(-c, theirs[name]) for name, c in y.terms if name not in shared]
+    for name in one.keys() | other.keys():
+        if name in shared:
+            parts += _related(one.get(name, 0), other.get(name, 0), shared[name])
+    for factor, values in parts:
+        ends = factor * values.start, factor * values.last
+        low, high = low + min(ends), high + max(ends)
     return low, high
 
 

@@ -143,6 +143,14 @@ def _wrong_counts(file: PlanFile) -> Iterator[str]:
     for name, expected in {"total_order": _total_order(file), "pairs": _pairs(file)}.items():
         if stats.counts[name] != expected:
             yield f"{name} is {stats.counts[name]}, but the kernel has {expected}"
+    yield from _wrong_pairs(file)
+    if odd := sorted(stats.rules.keys() & SHOWS_A_CONFLICT):
+        yield f"the rule {odd[0]} removes no order"
+
+
+def _wrong_pairs(file: PlanFile) -> Iterator[str]:
+    """The counts of pairs of accesses, against one another and against the edges."""
+    stats = file.stats
     removed, *others = (stats.counts[name] for name in ("removed", "untested", "conflicts"))
     if sum(stats.rules.values()) != removed:
         yield f"the rules removed {sum(stats.rules.values())} pairs together, not {removed}"
@@ -151,8 +159,6 @@ def _wrong_counts(file: PlanFile) -> Iterator[str]:
     needed = sum(edge.status != "removed" and edge.kind != "join" for edge in file.edges)
     if others[1] < needed:
         yield f"{others[1]} conflicts do not make {needed} edges"
-    if odd := sorted(stats.rules.keys() & SHOWS_A_CONFLICT):
-        yield f"the rule {odd[0]} removes no order"
 
 
 def _total_order(file: PlanFile) -> int:

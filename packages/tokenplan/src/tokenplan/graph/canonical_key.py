@@ -110,15 +110,7 @@ class _Form:
             for op in ops
         }
         for _ in range(ROUNDS):
-            users: dict[str, list[Any]] = defaultdict(list)
-            for op in ops:
-                for n, access in enumerate(op.accesses):
-                    users[access.buffer].append((colours[op.id], n))
-            tensors = {name: _digest(sorted(found)) for name, found in users.items()}
-            colours = {
-                op.id: _digest(colours[op.id], [tensors[a.buffer] for a in op.accesses])
-                for op in ops
-            }
+            colours = _refined(ops, colours)
         found = {f"op {name}": colour for name, colour in colours.items()}
         for node in self.kernel.body:
             self._colour_loops(node, found)
@@ -207,6 +199,16 @@ class _Form:
                 return ["join", self.ops[source], self.ops[sink]]
             case MayAlias(tensors):
                 return ["may_alias", *sorted(map(self.number, tensors))]
+
+
+def _refined(ops: list[Op], colours: dict[str, str]) -> dict[str, str]:
+    """Colours that also tell apart operations whose tensors are used in different ways."""
+    users: dict[str, list[Any]] = defaultdict(list)
+    for op in ops:
+        for n, access in enumerate(op.accesses):
+            users[access.buffer].append((colours[op.id], n))
+    tensors = {name: _digest(sorted(found)) for name, found in users.items()}
+    return {op.id: _digest(colours[op.id], [tensors[a.buffer] for a in op.accesses]) for op in ops}
 
 
 def _access(access: Access, op: Op) -> list[Any]:
