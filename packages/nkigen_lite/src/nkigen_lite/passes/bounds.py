@@ -28,17 +28,23 @@ def is_never_zero(build: Builder, value: str) -> bool:
     return least(build, value) > 0 or (node is not None and _replaces_zeros(build, node))
 
 
+def _made_by(build: Builder, value: str, op: str) -> Node | None:
+    """The node that makes the value, if it is of this operation."""
+    node = build.by_name.get(value)
+    return node if node is not None and node.op == op else None
+
+
 def _replaces_zeros(build: Builder, node: Node) -> bool:
     """(x == 0) + x."""
     if node.op != "add":
         return False
     truth, x = node.operands
-    known = build.by_name.get(truth)
-    condition = build.by_name.get(known.operands[0]) if known and known.op == "convert" else None
-    if condition is None or condition.op != "equal" or condition.operands[0] != x:
+    known = _made_by(build, truth, "convert")
+    condition = _made_by(build, known.operands[0], "equal") if known else None
+    if condition is None or condition.operands[0] != x:
         return False
-    number = build.by_name.get(condition.operands[1])
-    return number is not None and number.op == "constant" and number.attrs["value"].uniform == 0
+    number = _made_by(build, condition.operands[1], "constant")
+    return number is not None and number.attrs["value"].uniform == 0
 
 
 class _Bounds:
@@ -80,21 +86,17 @@ class _Bounds:
 
 def _has_one(build: Builder, node: Node) -> bool:
     """Whether the sum is of e^(x - max x) over the axes of the maximum."""
-    exponential = build.by_name.get(node.operands[0])
-    difference = build.by_name.get(exponential.operands[0]) if exponential else None
-    if (
-        exponential is None
-        or exponential.op != "exp"
-        or difference is None
-        or difference.op != "subtract"
-    ):
+    exponential = _made_by(build, node.operands[0], "exp")
+    difference = _made_by(build, exponential.operands[0], "subtract") if exponential else None
+    if difference is None:
         return False
     x, largest = difference.operands
     found = build.by_name.get(largest)
     while found is not None and found.op in ("reshape", "broadcast_to"):
         found = build.by_name.get(found.operands[0])
-    is_largest = found is not None and found.op == "max" and found.operands == (x,)
-    return is_largest and found is not None and found.attrs["axes"] == node.attrs["axes"]
+    if found is None or found.op != "max" or found.operands != (x,):
+        return False
+    return bool(found.attrs["axes"] == node.attrs["axes"])
 
 
 # ------------------------------------------------------------------- by operation
