@@ -110,6 +110,9 @@ _REMOVED = {
 _PUBLIC = ("neuronxcc.nki", "neuronxcc.nki.language", "neuronxcc.nki.isa", "neuronxcc.nki.typing")
 
 
+_RULES = {"neuronxcc.nki": "NKI1101", "neuronxcc.nki.typing": "NKI1104"}
+
+
 def _is_private(path: str) -> bool:
     """Private kernels and the compiler: nothing under the new namespace answers to them."""
     return path.startswith("neuronxcc.") and path not in _PUBLIC
@@ -138,8 +141,7 @@ def _check_import(node: ast.Import, site: Site) -> Iterator[Finding]:
     texts = [_import_text(a) if a in old else site.source(a) for a in node.names]
     kept = [t for a, t in zip(node.names, texts, strict=True) if not _is_dead(a, site)]
     edit = site.replace(node, "import " + ", ".join(kept)) if kept else site.remove_line(node)
-    rule = "NKI1101" if old[0].name == "neuronxcc.nki" else "NKI1102"
-    rule = "NKI1104" if old[0].name == "neuronxcc.nki.typing" else rule
+    rule = _RULES.get(old[0].name, "NKI1102")
     yield site.finding(rule, node, "the namespace is `nki`", edits=[edit])
 
 
@@ -167,31 +169,21 @@ def _check_from(node: ast.ImportFrom, site: Site) -> Iterator[Finding]:
     if module == "neuronxcc":
         yield from _check_top(node, site)
         return
-    kept = [a for a in node.names if not _goes(a, module, site)]
-    removed_but_used = [a.name for a in kept if a.name in _REMOVED]
-    if removed_but_used:
-        kept = [a for a in kept if a.name not in _REMOVED]
-    if module == "neuronxcc.nki":
-        kept = [a for a in kept if a.name not in _HARNESS or _is_needed(a, site)]
-    names = ", ".join(site.source(a) for a in kept)
-    edit = (
-        site.replace(node, f"from {_new(module)} import {names}")
-        if kept
-        else site.remove_line(node)
-    )
-    rule = (
-        "NKI1104"
-        if module.endswith(".typing")
-        else "NKI1101"
-        if module == "neuronxcc.nki"
-        else "NKI1103"
-    )
-    yield site.finding(rule, node, f"names come from `{_new(module)}`", edits=[edit])
+    kept = [a for a in node.names if _is_kept(a, module, site)]
+    names, new = ", ".join(site.source(a) for a in kept), _new(module)
+    edit = site.replace(node, f"from {new} import {names}") if kept else site.remove_line(node)
+    rule = _RULES.get(module, "NKI1103")
+    yield site.finding(rule, node, f"names come from `{new}`", edits=[edit])
 
 
-def _goes(alias: ast.alias, module: str, site: Site) -> bool:
-    used = _is_used(alias.asname or alias.name, site)
-    return not used and (alias.name in _REMOVED or module.endswith(".typing"))
+def _is_kept(alias: ast.alias, module: str, site: Site) -> bool:
+    """Whether the new module has the name, and the file needs it."""
+    if alias.name in _REMOVED:
+        return False
+    if module.endswith(".typing"):
+        return _is_used(alias.asname or alias.name, site)
+    is_harness = module == "neuronxcc.nki" and alias.name in _HARNESS
+    return not is_harness or _is_needed(alias, site)
 
 
 def _is_needed(alias: ast.alias, site: Site) -> bool:

@@ -9,7 +9,7 @@ from neuroncore.findings import Edit, Finding
 from nki_migrate.rules.arguments import Order, has_unknown_arguments, is_device_call, keyword
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
-from nki_migrate.rules.tiles import is_whole_statement, lines_of
+from nki_migrate.rules.tiles import argument, is_whole_statement, lines_of
 
 
 def _check(node: ast.Call, site: Site) -> Iterator[Finding]:
@@ -18,16 +18,11 @@ def _check(node: ast.Call, site: Site) -> Iterator[Finding]:
         return
     if site.function_of(node) is None or any(isinstance(a, ast.Starred) for a in node.args):
         return
-    named = {k.arg: k.value for k in node.keywords}
-    constant = node.args[0] if node.args else named.get("constant")
-    dtype = node.args[1] if len(node.args) > 1 else named.get("dtype")
+    constant, dtype = argument(node, "constant", 0), argument(node, "dtype", 1)
     message = "`nl.shared_constant` takes no dtype from 0.3 on: the array is cast"
     if constant is None or dtype is None:
         return
-    if isinstance(dtype, ast.Constant):  # None has no dtype, a string is not an NKI dtype
-        cast = "" if dtype.value is None else f".astype({site.source(dtype)})"
-    else:
-        cast = f".astype({site.source(dtype)})"
+    cast = "" if _is_none(dtype) else f".astype({site.source(dtype)})"
     array = site.source(constant)
     if not isinstance(constant, ast.Call | ast.Name | ast.Attribute | ast.Subscript):
         array = f"({array})"
@@ -80,7 +75,7 @@ def _is_old(call: ast.Call, site: Site) -> bool:
         return True
     third = call.args[2] if len(call.args) > 2 else None
     return third is not None and (
-        _is_none(third) or _adds(third, site) or _choice(third) is not None
+        _is_none(third) or _adds(third, site) or isinstance(third, ast.IfExp)
     )
 
 
@@ -95,15 +90,19 @@ def _rewritten(call: ast.Call, bound: dict[str, ast.expr], site: Site) -> str | 
         return None
     if _adds(operator, site):
         return added
-    chosen = _choice(operator)
-    if chosen is None or not is_whole_statement(call, site):
+    if not isinstance(operator, ast.IfExp) or not is_whole_statement(call, site):
         return None
-    first, then, otherwise = chosen
-    if not all(_is_none(x) or _adds(x, site) for x in (then, otherwise)):
+    return _either(call, operator, plain, added, site)
+
+
+def _either(call: ast.Call, choice: ast.IfExp, plain: str, added: str, site: Site) -> str | None:
+    """The operator is chosen: an `if` statement with two calls."""
+    arms = choice.body, choice.orelse
+    if not all(_is_none(x) or _adds(x, site) for x in arms):
         return None
-    texts = [plain if _is_none(x) else added for x in (then, otherwise)]
-    condition = site.source(first)
-    return lines_of(site, call, f"if {condition}:", f"    {texts[0]}", "else:", f"    {texts[1]}")
+    then, otherwise = (plain if _is_none(x) else added for x in arms)
+    test = site.source(choice.test)
+    return lines_of(site, call, f"if {test}:", f"    {then}", "else:", f"    {otherwise}")
 
 
 def _sum(call: ast.Call, bound: dict[str, ast.expr], site: Site) -> str | None:
@@ -123,10 +122,6 @@ def _is_none(node: ast.expr) -> bool:
 
 def _adds(node: ast.expr, site: Site) -> bool:
     return site.canonical(node) in {"nl.add", "np.add"}
-
-
-def _choice(node: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr] | None:
-    return (node.test, node.body, node.orelse) if isinstance(node, ast.IfExp) else None
 
 
 _PERMUTE = "nki.collectives.collective_permute_implicit"

@@ -30,12 +30,7 @@ _PREDICATES = {"uint8", "uint16", "uint32"}
 
 def _rewrite_where(ctx: Context, site: CallSite) -> Tensor:
     """`nl.where(c, x, y)`: y into the tile, x over it under the predicate c."""
-    node = site.node
-    condition = tile_of(ctx, site, "condition")
-    if condition is None or condition.shape is None:
-        raise Cannot("NKI1234", "a condition that is not known to be a tile", node)
-    if site.get("mask") is not None:
-        raise Cannot("NKI1234", "a mask on a choice", node)
+    node, condition = site.node, _condition(ctx, site)
     (chosen, x_float), (other, y_float) = (_operand(ctx, site, name) for name in ("x", "y"))
     tiles = [t for t in (chosen, other) if isinstance(t, Tensor)]
     if any(form_of(ctx, condition, t, node) != "same" for t in tiles):
@@ -53,6 +48,15 @@ def _rewrite_where(ctx: Context, site: CallSite) -> Tensor:
     dst = _choice(ctx, condition, chosen, other, result)
     emit(ctx, "tensor_copy", final, [("src", dst)], region)
     return final
+
+
+def _condition(ctx: Context, site: CallSite) -> Tensor:
+    condition = tile_of(ctx, site, "condition")
+    if condition is None or condition.shape is None:
+        raise Cannot("NKI1234", "a condition that is not known to be a tile", site.node)
+    if site.get("mask") is not None:
+        raise Cannot("NKI1234", "a mask on a choice", site.node)
+    return condition
 
 
 def _choice(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from neuroncore.findings import Edit, Finding
 from nki_migrate.index import walk
+from nki_migrate.rules.arguments import has_unknown_arguments
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 
@@ -26,17 +27,17 @@ def _check(node: ast.AST, site: Site) -> Iterator[Finding]:
 
 
 def _form(node: ast.AST, site: Site) -> str | None:
-    if type(node) in _FORMS:
-        return _FORMS[type(node)]
-    if isinstance(node, ast.With):
-        return None if all(_is_language(i.context_expr, site) for i in node.items) else "`with`"
-    if isinstance(node, ast.Dict):
-        keys = [k for k in node.keys if isinstance(k, ast.Constant)]
-        return None if all(isinstance(k.value, str) for k in keys) else "keys other than strings"
-    if isinstance(node, ast.Call):
-        starred = any(isinstance(a, ast.Starred) for a in node.args)
-        return "`*` arguments" if starred or any(k.arg is None for k in node.keywords) else None
-    return None
+    """What the compiler does not read, if the node is of that kind."""
+    match node:
+        case ast.With(items=items):
+            return None if all(_is_language(i.context_expr, site) for i in items) else "`with`"
+        case ast.Dict(keys=keys):
+            literals = [k.value for k in keys if isinstance(k, ast.Constant)]
+            is_plain = all(isinstance(v, str) for v in literals)
+            return None if is_plain else "keys other than strings"
+        case ast.Call():
+            return "`*` arguments" if has_unknown_arguments(node) else None
+    return _FORMS.get(type(node))
 
 
 def _is_language(node: ast.expr, site: Site) -> bool:

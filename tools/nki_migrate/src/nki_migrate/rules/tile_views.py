@@ -55,19 +55,7 @@ def broadcast_to(
 
 def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> Tensor:
     """A view with step 0 along the free axes of size one (NKI1163)."""
-    dims = storage_dims(tile)
-    assert tile.shape is not None
-    repeated = set()
-    for axis, (own, wish) in enumerate(zip(tile.shape, shape, strict=True)):
-        if ctx.facts.same(own.poly, wish.poly) or seen_same(ctx, own.poly, wish.poly):
-            continue
-        if axis == 0 or not (own.value == 1 or seen_one(ctx, own.poly)):
-            raise Cannot(
-                Reason.FREE_BROADCAST, "a broadcast along free dimensions that are not 1", node
-            )
-        if own.value != 1:
-            guard(ctx, f"{ctx.spell(own)} == 1")
-        repeated.add(axis)
+    dims, repeated = storage_dims(tile), _repeated(ctx, node, tile, shape)
     if dims is None or tile.storage.shape is None:
         raise Cannot(Reason.FREE_BROADCAST, "a broadcast of a tile of unknown shape", node)
     if tile.storage.valid:
@@ -75,6 +63,21 @@ def _free_broadcast(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym,
     ctx.report(Reason.FREE_BROADCAST, node, "a broadcast is a view with step 0")
     kept = tuple(Dim(d.offset, tuple(t for t in d.terms if t[0] not in repeated)) for d in dims)
     return Tensor(tile.storage, shape, kept)
+
+
+def _repeated(ctx: Context, node: ast.AST, tile: Tensor, shape: tuple[Sym, ...]) -> set[int]:
+    """The free axes of size one that the result repeats."""
+    repeated = set()
+    for axis, (own, wish) in enumerate(zip(tile.shape or (), shape, strict=True)):
+        if ctx.facts.same(own.poly, wish.poly) or seen_same(ctx, own.poly, wish.poly):
+            continue
+        if axis == 0 or not (own.value == 1 or seen_one(ctx, own.poly)):
+            text = "a broadcast along free dimensions that are not 1"
+            raise Cannot(Reason.FREE_BROADCAST, text, node)
+        if own.value != 1:
+            guard(ctx, f"{ctx.spell(own)} == 1")
+        repeated.add(axis)
+    return repeated
 
 
 def _rewrite_broadcast_to(ctx: Context, site: CallSite) -> Tensor:

@@ -31,6 +31,7 @@ from nki_migrate.rewriting.operations.operators import copy_into
 from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region
 from nki_migrate.rewriting.views.view_text import as_tensor, own_dtype, rank_of, spell, tile_of
 from nki_migrate.rules.rule import Hooks
+from nki_migrate.rules.tiles import base_of
 
 _ONE = Sym.number(1)
 
@@ -74,29 +75,27 @@ def _changes(ctx: Context, names: set[str]) -> bool:
             for t in b.targets
             if isinstance(t, ast.Name)
         }
-    for node in ast.walk(ctx.function.node):
-        written = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
-        target = node.target if isinstance(node, ast.AugAssign) else node if written else None
-        if isinstance(node, ast.keyword) and node.arg == "dst":
-            target = node.value
-        while isinstance(target, ast.Subscript):
-            target = target.value
-        if isinstance(target, ast.Name) and target.id in names:
-            return True
-    return False
+    written = (base_of(_written(node)) for node in ast.walk(ctx.function.node))
+    return any(base is not None and base.id in names for base in written)
+
+
+def _written(node: ast.AST) -> ast.expr | None:
+    """What a node writes to: the target of an assignment to part of it, or a destination."""
+    match node:
+        case ast.AugAssign():
+            return node.target
+        case ast.Subscript(ctx=ast.Store()):
+            return node
+        case ast.keyword(arg="dst"):
+            return node.value
+    return None
 
 
 def _rewrite_load(ctx: Context, site: CallSite) -> Tensor:
     """`x = nl.load(src)` → an SBUF tile of the access's shape and `nisa.dma_copy`."""
-    source = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
-    if source is None:
-        raise Cannot("NKI1133", "the source of the load is not known to be a tensor", site.node)
+    source = _loaded(ctx, site)
     if source.storage.is_resident:
         return _use_resident(ctx, site, source)
-    if source.buffer in {"sbuf", "psum"}:
-        raise Cannot("NKI1133", f"`{source.storage.name}` is not in HBM", site.node)
-    if source.shape is not None and len(source.shape) == 1 and source.dims:
-        source = replace(source, shape=(*source.shape, _ONE))
     region = mask_region(ctx, site, source.shape)
     ctx.report("NKI1133", site.node, "a load is an allocation and a DMA")
     dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, source)
@@ -114,6 +113,20 @@ def _rewrite_load(ctx: Context, site: CallSite) -> Tensor:
             return dst
     _fill(ctx, dst, source, region)
     return dst
+
+
+def _loaded(ctx: Context, site: CallSite) -> Tensor:
+    """What is loaded; a view of one dimension as a column."""
+    source = as_tensor(ctx, ctx.value_of(site.arguments["src"]))
+    if source is None:
+        raise Cannot("NKI1133", "the source of the load is not known to be a tensor", site.node)
+    if source.storage.is_resident:
+        return source
+    if source.buffer in {"sbuf", "psum"}:
+        raise Cannot("NKI1133", f"`{source.storage.name}` is not in HBM", site.node)
+    if source.shape is not None and len(source.shape) == 1 and source.dims:
+        return replace(source, shape=(*source.shape, _ONE))
+    return source
 
 
 def _tile_shape(ctx: Context, source: Tensor) -> tuple[Sym, ...] | str:
@@ -241,18 +254,8 @@ _AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}  # rank → axes, the only on
 
 def _rewrite_dma_transpose(ctx: Context, site: CallSite) -> Tensor:
     """NKI1196: `nisa.dma_transpose` takes a destination."""
-    source = tile_of(ctx, site, "src")
-    if source is None or source.shape is None:
-        raise Cannot("NKI1196", "the shape of what is transposed is not known", site.node)
-    axes = _AXES.get(len(source.shape))
-    if axes is None or not _names(site.get("axes"), axes):
-        raise Cannot("NKI1196", f"axes other than {axes} of a DMA transpose", site.node)
-    if source.buffer == "psum" or source.storage.gather is not None:
-        raise Cannot("NKI1196", "a DMA transpose of PSUM or of rows that a tile picks", site.node)
-    if mask_region(ctx, site, source.shape) is not None or valid_limits(ctx, source):
-        raise Cannot("NKI1196", "a DMA transpose of part of a tile", site.node)
+    source, shape = _transposable(ctx, site)
     ctx.report("NKI1196", site.node, "`nisa.dma_transpose` writes to a destination")
-    shape = tuple(source.shape[axis] for axis in axes)
     own = own_dtype(ctx, source)
     dtype = as_dtype(ctx, site.get("dtype")) or own
     fits = dtype.key == own.key and _takes(site.target, own)
@@ -263,6 +266,21 @@ def _rewrite_dma_transpose(ctx: Context, site: CallSite) -> Tensor:
     ]
     emit(ctx, "dma_transpose", dst, [("src", source), *rest])
     return dst if fits else copy_into(ctx, dst, Result(site.node, site.target, dtype))
+
+
+def _transposable(ctx: Context, site: CallSite) -> tuple[Tensor, tuple[Sym, ...]]:
+    """What is transposed, and the shape of the result."""
+    source = tile_of(ctx, site, "src")
+    if source is None or source.shape is None:
+        raise Cannot("NKI1196", "the shape of what is transposed is not known", site.node)
+    axes = _AXES.get(len(source.shape))
+    if axes is None or not _names(site.get("axes"), axes):
+        raise Cannot("NKI1196", f"axes other than {axes} of a DMA transpose", site.node)
+    if source.buffer == "psum" or source.storage.gather is not None:
+        raise Cannot("NKI1196", "a DMA transpose of PSUM or of rows that a tile picks", site.node)
+    if mask_region(ctx, site, source.shape) is not None or valid_limits(ctx, source):
+        raise Cannot("NKI1196", "a DMA transpose of part of a tile", site.node)
+    return source, tuple(source.shape[axis] for axis in axes)
 
 
 def _takes(target: Target, dtype: DType) -> bool:

@@ -74,12 +74,11 @@ def as_dtype(ctx: Context, node: ast.expr | None) -> DType | None:
     text = text_of(ctx, node)
     if isinstance(value, Ref):
         module, _, name = value.name.partition(".")
-        if module == "np":
-            return DType(text, NUMPY_NAMES.get(name, name))
-        return DType(text, name)
-    if isinstance(value, Const) and isinstance(value.value, DType):
-        return value.value
-    if isinstance(value, Const) and isinstance(value.value, str):
-        ctx.rewrites[node] = f"{ctx.alias('nl')}.{value.value}"
-        return DType(ctx.rewrites[node], value.value)
-    return ctx.dtype(text)
+        return DType(text, NUMPY_NAMES.get(name, name) if module == "np" else name)
+    known = value.value if isinstance(value, Const) else None
+    if isinstance(known, DType):
+        return known
+    if not isinstance(known, str):
+        return ctx.dtype(text)
+    ctx.rewrites[node] = f"{ctx.alias('nl')}.{known}"
+    return DType(ctx.rewrites[node], known)

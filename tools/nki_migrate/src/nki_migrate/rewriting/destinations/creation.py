@@ -194,17 +194,15 @@ class _Creation:
         if name is None or self.shape is None:
             text = "a tensor with block dimensions that gets no name"
             raise Cannot(Reason.BLOCK_DIMENSIONS, text, self.node)
-        wish = ctx.request.block_dims
-        regions = regions_here(ctx, self.node, self.blocks) if wish == "auto" else ()
-        if regions and (fill is None or len(regions) == 1):
-            return self._emit_local(name, fill, regions)
-        fold = wish == "fold" or (wish == "auto" and ctx.site(self.node) in ctx.before.folds)
+        wish, fold = ctx.request.block_dims, ctx.request.block_dims == "fold"
+        if wish == "auto":
+            regions = regions_here(ctx, self.node, self.blocks)
+            if regions and (fill is None or len(regions) == 1):
+                return self._emit_local(name, fill, regions)
+            fold = ctx.site(self.node) in ctx.before.folds
         if fold:
             self._emit_folded(name, self.shape, fill)
         else:
-            self._report_blocks("block dimensions become a list of tiles")
-            if self.buffer == "psum" and self._is_too_large_for_psum():
-                self._move_to_sbuf()
             self._emit_list(name, fill)
         tensor = Tensor(self._storage(name, blocks=self.blocks, folded=fold), self.shape)
         if fill is not None and not self._may_be_needless(fill):
@@ -278,6 +276,9 @@ class _Creation:
     def _emit_list(self, name: str, fill: str | None) -> None:
         """The tiles; where blocks share them (`ring`) first those, then the list of blocks."""
         ctx, b, ring = self.ctx, self.blocks, self.ring
+        self._report_blocks("block dimensions become a list of tiles")
+        if self.buffer == "psum" and self._is_too_large_for_psum():
+            self._move_to_sbuf()
         assert self.shape is not None
         blocks = self.shape[:b]
         if ring is not None:

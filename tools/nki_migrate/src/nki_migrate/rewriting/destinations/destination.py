@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nki_migrate.facts.dtypes import BOOL, FLOAT32, DType
-from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, Value, is_none
+from nki_migrate.facts.values import Mask, Storage, Sym, Tensor, is_none
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target
 from nki_migrate.rewriting.context.context import Context, call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
@@ -23,11 +23,11 @@ from nki_migrate.rewriting.inference.promotion import Guess, float32
 from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region, region_of
 from nki_migrate.rewriting.views.view_text import (
     Limits,
+    covers,
     home,
     is_whole,
     rank_of,
     spell,
-    storage_dims,
 )
 
 Operand = Tensor | str
@@ -117,12 +117,12 @@ def destination(
         if isinstance(node, ast.Call):
             ctx.report(Reason.NESTED_CALL, node, "a nested call gets a tile of its own")
         return temporary(ctx, result.hint, shape, dtype, buffer, node)
-    if _still_needed(ctx, name, target.reads):
-        old = ctx.scope.values[name]
-        if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
-            return old  # type: ignore[return-value]
-        return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)
-    return allocate(ctx, name, shape, dtype, buffer, node)
+    old = _read_tile(ctx, name, target.reads)
+    if old is None:
+        return allocate(ctx, name, shape, dtype, buffer, node)
+    if name in target.reads and in_place and _may_reuse(ctx, old, shape, dtype, buffer):
+        return old
+    return temporary(ctx, f"{name}_{result.hint}", shape, dtype, buffer, node)
 
 
 def _rounded(ctx: Context, result: Result, view: Tensor) -> DType | None:
@@ -139,15 +139,13 @@ def _rounds(dtype: DType, view: Tensor) -> bool:
     return held is not None and dtype.key not in {held.key, FLOAT32, BOOL}
 
 
-def _still_needed(ctx: Context, name: str, reads: frozenset[str]) -> bool:
-    """Whether the right-hand side reads the tile that `name` alone holds, or a view of it."""
-    if not isinstance(ctx.scope.values.get(name), Tensor):
-        return False
-    held = ctx.scope.held.get(name)
-    if name in reads:
-        return True
+def _read_tile(ctx: Context, name: str, reads: frozenset[str]) -> Tensor | None:
+    """The tile of `name`, if the right-hand side reads it, or a view of what `name` alone holds."""
+    tile, held = ctx.scope.values.get(name), ctx.scope.held.get(name)
+    if not isinstance(tile, Tensor) or name in reads:
+        return tile if isinstance(tile, Tensor) else None
     read = [v for n in reads if isinstance(v := ctx.scope.values.get(n), Tensor)]
-    return any(v.dims is not None and v.storage is held for v in read)
+    return tile if any(v.dims is not None and v.storage is held for v in read) else None
 
 
 def finish(ctx: Context, name: str, result: Tensor, *, kept: bool = False) -> Tensor:
@@ -205,20 +203,22 @@ def _assert(ctx: Context, guess: Guess) -> None:
 
 
 def _may_reuse(
-    ctx: Context, old: Value, shape: tuple[Sym, ...] | str, dtype: DType, buffer: str
+    ctx: Context, old: Tensor, shape: tuple[Sym, ...] | str, dtype: DType, buffer: str
 ) -> bool:
     """Whether the result may be written over the tile: of one kind, and nothing else has it."""
-    assert isinstance(old, Tensor)
     storage = old.storage
     if isinstance(shape, str) or old.dims is not None or storage.blocks:
         return False
     if (storage.buffer, storage.loops) != (buffer, ctx.loops) or storage.site in ctx.aliased:
         return False
-    if storage.dtype is None or storage.dtype.key != dtype.key:
+    if storage.dtype is None or storage.dtype.key != dtype.key or _names_of(ctx, storage) != 1:
         return False
-    tensors = [v for v in ctx.scope.values.values() if isinstance(v, Tensor)]
-    is_alone = sum(v.storage is storage for v in tensors) == 1
-    return is_alone and old.shape is not None and same_sizes(ctx, shape, old.shape)
+    return old.shape is not None and same_sizes(ctx, shape, old.shape)
+
+
+def _names_of(ctx: Context, storage: Storage) -> int:
+    values = ctx.scope.values.values()
+    return sum(isinstance(v, Tensor) and v.storage is storage for v in values)
 
 
 def same_sizes(ctx: Context, a: tuple[Sym, ...], b: tuple[Sym, ...]) -> bool:
@@ -264,15 +264,12 @@ def valid_limits(ctx: Context, tensor: Tensor) -> dict[int, Sym]:
         return {}
     if tensor.dims is None:
         return dict(valid)
-    found = {}
-    for k, dim in enumerate(storage_dims(tensor) or ()):
-        if k not in valid or len(dim.terms) != 1 or tensor.shape is None:
-            continue
-        axis, step = dim.terms[0]
-        full = tensor.storage.shape
-        if full is None or dim.offset.value != 0 or step.value != 1:
-            continue
-        if ctx.facts.same(tensor.shape[axis].poly, full[k].poly):
+    full, found = tensor.storage.shape, dict[int, Sym]()
+    if full is None or tensor.shape is None:
+        return found
+    for k, dim in enumerate(tensor.dims):
+        axis = dim.terms[0][0] if dim.terms else 0
+        if k in valid and dim.terms and covers(ctx, dim, full[k], tensor.shape, axis):
             found[axis] = valid[k]
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from nki_migrate.facts.values import Ref, Seq, Sym
+from nki_migrate.facts.values import Ref, Seq, Sym, Value
 from nki_migrate.rewriting.context.call_site import CallSite
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
@@ -60,11 +60,16 @@ def memory_of(ctx: Context, site: CallSite) -> Memory:
     value = ctx.value_of(node)
     if isinstance(value, Ref) and value.name in BUFFERS:
         return Memory(BUFFERS[value.name])
-    seen = _seen(ctx, site.node)
+    return Memory(_observed(ctx, site.node, node, value))
+
+
+def _observed(ctx: Context, made: ast.Call, node: ast.expr, value: Value) -> str:
+    """The memory that the runs put the tensor in."""
+    seen = _seen(ctx, made)
     if seen is not None and _is_made_here(ctx, node):
         ctx.report(Reason.DIRECT_ALLOCATION, node, _GOES)
         ctx.rewrites[node] = f"{ctx.alias('nl')}.{seen}"
-        return Memory(seen)
+        return seen
     if isinstance(value, Ref) or "alloc" in text_of(ctx, node):
         raise Cannot(Reason.DIRECT_ALLOCATION, _PLACED, node)
     raise Cannot(Reason.BUFFER, "a buffer that is not known here", node)
@@ -100,18 +105,22 @@ def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
     if buffer not in {"sbuf", "psum"} or function not in _FUNCTIONS:
         raise Cannot(rule, _PLACED, node)
     given = {k.arg: k.value for k in node.keywords}
-    counted = _RINGS.get(canonical, ())
-    rings = [_ring(ctx, given[k], rule) for k in counted if k in given]
-    rings = [r for r in rings if any(size.value != 1 for size in r)]
-    if len(rings) > 1 or (counted and (None in given or node.args)):
-        raise Cannot(rule, "tiles counted in more than one direction", node)
+    ring = None  # a function placed each block; the compiler does now
+    if canonical in _RINGS:
+        counts = [_ring(ctx, given[k], rule) for k in _RINGS[canonical] if k in given]
+        rings = [r for r in counts if any(size.value != 1 for size in r)]
+        if len(rings) > 1 or None in given or node.args:
+            raise Cannot(rule, "tiles counted in more than one direction", node)
+        ring = rings[0] if rings else ()
     ctx.report(rule, node, _GOES)
     ctx.rewrites[node] = f"{ctx.alias('nl')}.{buffer}"
-    for address in (v for k, v in given.items() if k in _ADDRESSES):
-        ctx.addresses |= {n.id for n in ast.walk(address) if isinstance(n, ast.Name)}
-    if not counted:  # a function placed each block; the compiler does now
-        return Memory(buffer)
-    return Memory(buffer, rings[0] if rings else ())
+    addresses = [given[k] for k in _ADDRESSES if k in given]
+    ctx.addresses |= {name for a in addresses for name in _names_in(a)}
+    return Memory(buffer, ring)
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _ring(ctx: Context, node: ast.expr, rule: Reason) -> tuple[Sym, ...]:

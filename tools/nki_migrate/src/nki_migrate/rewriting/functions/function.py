@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.facts.symbols import Poly
@@ -124,6 +125,9 @@ def _is_device_code(ctx: Context, statement: ast.AST) -> bool:
                 reached.add(name)
                 queue += walk(callee.node)
     return False
+
+
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -248,13 +252,12 @@ def parameter_value(
 
 
 def _passed_tensor(ctx: Context, value: Parameter, tensors: list[Tensor]) -> Value:
-    buffers = {t.buffer for t in tensors}
-    buffer = buffers.pop() if len(buffers) == 1 else None
+    buffer = _only({t.buffer for t in tensors})
     kinds = {(t.storage.blocks, t.storage.folded) for t in tensors if t.dims is None}
     if any(blocks for blocks, _ in kinds):
         return _passed_blocks(ctx, value, tensors, buffer) if len(kinds) == 1 else value
-    ranks = {len(t.shape) if t.shape is not None else None for t in tensors}
-    if len(ranks) == 1 and (rank := ranks.pop()) is not None:
+    rank = _only({len(t.shape) if t.shape is not None else None for t in tensors})
+    if rank is not None:
         ctx.before.ranks.setdefault(value.name, rank)
     if buffer not in {"sbuf", "psum"}:
         return Parameter(value.name, buffer, value.version)
@@ -280,6 +283,11 @@ def _note_calls(ctx: Context, tensor: Tensor, passed: list[Tensor]) -> None:
         ctx.seen_dtypes[key] = {n: d.key for n, d in enumerate(dtypes) if d is not None}
 
 
+def _only(values: set[_T | None]) -> _T | None:
+    """The one value that all agree in."""
+    return next(iter(values)) if len(values) == 1 else None
+
+
 def _given(tensor: Tensor, axis: int) -> int | None:
     """A size, if it is a known number."""
     return tensor.shape[axis].value if tensor.shape is not None else None
@@ -297,8 +305,7 @@ def _passed_blocks(
     first = tensors[0].storage
     sizes = []
     for axis in range(rank):
-        numbers = {_given(t, axis) for t in tensors}
-        number = numbers.pop() if len(numbers) == 1 else None
+        number = _only({_given(t, axis) for t in tensors})
         here = tensors[0].shape[axis] if tensors[0].shape and number is not None else None
         sizes.append(here or _size(value, axis, first.blocks, first.folded))
     shape = tuple(sizes)

@@ -41,12 +41,17 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
         return "same"
     alike = [s or seen_same(ctx, x, y) for s, (x, y) in zip(same, pairs, strict=True)]
     ones = [[s.value == 1 for s in shape] for shape in (a.shape, b.shape)]
-    if form := _one_sided(alike, ones):
-        return form
+    return _one_sided(alike, ones) or _observed_form(ctx, a, b, alike, ones, node)
+
+
+def _observed_form(
+    ctx: Context, a: Tensor, b: Tensor, alike: list[bool], ones: list[list[bool]], node: ast.AST
+) -> str:
+    """How two shapes fit that the source does not tell."""
     if all(alike):
         ctx.basis.append(f"{ctx.witness}: {_sizes(a)} is {_sizes(b)}")
         return "same"
-    seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in shape] for shape in (a.shape, b.shape)]
+    seen = [[s.value == 1 or seen_one(ctx, s.poly) for s in t.shape or ()] for t in (a, b)]
     if form := _one_sided(alike, seen):
         _guard_ones(ctx, a if form.endswith("left") else b, form)
         return form

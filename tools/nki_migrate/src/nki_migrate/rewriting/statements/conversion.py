@@ -33,16 +33,9 @@ def attempt(ctx: Context, statement: ast.stmt, rewrite: Callable[[], bool]) -> b
     ctx.out, ctx.statement, ctx.basis, ctx.marks = [], statement, [], []
     old_rewrites = dict(ctx.rewrites)
     mark = todo_above(ctx.index.source.lines, statement.lineno)
-    is_done = ctx.is_again and mark is None
     try:
         replaced = rewrite()
-        if ctx.is_again and _would_change(ctx, statement, replaced=replaced):
-            if mark is None:
-                raise Deselected("an earlier run is done with it")
-            if _reads_a_tile(ctx, statement, scope):
-                raise Cannot(*mark)
-        if mark is not None and _may_be_old(ctx, statement, scope):
-            raise Cannot(*mark)
+        _reject_old(ctx, statement, scope, mark, replaced=replaced)
         _reject_shadowed(ctx, statement, replaced=replaced)
     except (Cannot, Deselected) as problem:
         ctx.scope, ctx.generated, ctx.rewrites = scope, names, old_rewrites
@@ -51,23 +44,47 @@ def attempt(ctx: Context, statement: ast.stmt, rewrite: Callable[[], bool]) -> b
         ctx.statement = outer
         ctx.changes.pop(statement, None)
         ctx.left.append(statement)
+        is_done = ctx.is_again and mark is None
         if isinstance(problem, Cannot) and not is_done:
             _leave_todo(ctx, statement, problem)
         bind_unknown(ctx, statement)
         return False
     change = ctx.changes.setdefault(statement, Change())
-    if replaced and not _says_the_same(ctx, statement):
-        change.lines = ctx.out
-        change.comments = _inner_comments(ctx, statement)
-    elif replaced:
-        ctx.drop_findings()
-    else:
-        _keep(ctx, statement, change)
+    _write(ctx, statement, change, replaced=replaced)
     if ctx.request.todo == "comment" and mark is None:
         change.comments = [*ctx.marks[:1], *change.comments]
     ctx.commit_findings(statement, change)
     ctx.out, ctx.statement = [], outer
     return True
+
+
+def _write(ctx: Context, statement: ast.stmt, change: Change, *, replaced: bool) -> None:
+    """What was emitted becomes the change of the statement."""
+    if not replaced:
+        _keep(ctx, statement, change)
+    elif _says_the_same(ctx, statement):
+        ctx.drop_findings()
+    else:
+        change.lines = ctx.out
+        change.comments = _inner_comments(ctx, statement)
+
+
+def _reject_old(
+    ctx: Context,
+    statement: ast.stmt,
+    scope: Scope,
+    mark: tuple[str, str] | None,
+    *,
+    replaced: bool,
+) -> None:
+    """Raise where an earlier run is done with the statement, or its TODO is still to do."""
+    if ctx.is_again and _would_change(ctx, statement, replaced=replaced):
+        if mark is None:
+            raise Deselected("an earlier run is done with it")
+        if _reads_a_tile(ctx, statement, scope):
+            raise Cannot(*mark)
+    if mark is not None and _may_be_old(ctx, statement, scope):
+        raise Cannot(*mark)
 
 
 def _reject_shadowed(ctx: Context, statement: ast.stmt, *, replaced: bool) -> None:

@@ -240,13 +240,14 @@ def _are_digits(view: Tensor, terms: tuple[tuple[int, Sym], ...]) -> bool:
     assert view.shape is not None
     if len(terms) < 2:
         return True
-    steps = [(step.value, view.shape[axis].value) for axis, step in terms]
-    if any(step is None or step < 1 for step, _ in steps):
+    pairs = [(step.value or 0, view.shape[axis].value) for axis, step in terms]
+    pairs.sort(key=lambda pair: pair[0])
+    sizes = [size for _, size in pairs[:-1]]
+    if None in sizes:
         return False
-    steps.sort(key=lambda s: s[0] or 0)
     reach = 0
-    for position, (step, size) in enumerate(steps):
-        if step is None or step <= reach or (size is None and position < len(steps) - 1):
+    for step, size in pairs:
+        if step <= reach:
             return False
         reach += step * ((size or 1) - 1)
     return True

@@ -5,7 +5,6 @@ Of the forms that say the same the plainest is taken.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -156,7 +155,7 @@ def is_whole(ctx: Context, tensor: Tensor) -> bool:
     if full is None or tensor.shape is None or len(full) != len(tensor.dims):
         return False
     return all(
-        _is_full(ctx, dim, size, tensor.shape, k)
+        covers(ctx, dim, size, tensor.shape, k)
         for k, (dim, size) in enumerate(zip(tensor.dims, full, strict=True))
     )
 
@@ -167,10 +166,11 @@ def covers_tile(ctx: Context, tensor: Tensor) -> bool:
     if not blocks or tensor.dims is None or full is None or tensor.shape is None:
         return is_whole(ctx, tensor)
     pairs = list(zip(tensor.dims, full, strict=False))[blocks:]
-    return all(_is_full(ctx, d, size, tensor.shape, k) for k, (d, size) in enumerate(pairs))
+    return all(covers(ctx, d, size, tensor.shape, k) for k, (d, size) in enumerate(pairs))
 
 
-def _is_full(ctx: Context, dim: Dim, size: Sym, shape: tuple[Sym, ...], axis: int) -> bool:
+def covers(ctx: Context, dim: Dim, size: Sym, shape: tuple[Sym, ...], axis: int) -> bool:
+    """Whether an axis of a view runs over a whole dimension of the storage, element by element."""
     if not dim.terms:
         return size.value == 1
     return (
@@ -225,13 +225,22 @@ def spell(ctx: Context, tensor: Tensor, limits: Limits | None = None) -> str:
     head, body, sizes = _split_blocks(ctx, storage, dims)
     if not _is_plain(body, shape):
         return head + pattern(ctx, storage, body, sizes, shape)
-    on_chip = storage.buffer != "hbm"
-    kept = sum(bool(d.terms) for d in body)
-    parts = [
-        _slice_text(ctx, d, n, shape, on_chip and (k == 0 or kept < 2), k)
-        for k, (d, n) in enumerate(zip(body, sizes, strict=True))
-    ]
+    parts = _slices(ctx, storage, body, sizes, shape)
     return head if all(p == ":" for p in parts) else f"{head}[{', '.join(parts)}]"
+
+
+def _slices(
+    ctx: Context,
+    storage: Storage,
+    dims: tuple[Dim, ...],
+    sizes: tuple[Sym | None, ...],
+    shape: tuple[Sym, ...],
+) -> list[str]:
+    on_chip, kept = storage.buffer != "hbm", sum(bool(d.terms) for d in dims)
+    return [
+        _slice_text(ctx, dim, size, shape, on_chip and (k == 0 or kept < 2), k)
+        for k, (dim, size) in enumerate(zip(dims, sizes, strict=True))
+    ]
 
 
 def _unchanged(ctx: Context, tensor: Tensor) -> str | None:
@@ -276,14 +285,11 @@ def _is_plain(dims: tuple[Dim, ...], shape: tuple[Sym, ...]) -> bool:
     """Whether slices say it: one axis per dimension, in order, none left out."""
     if any(len(d.terms) > 1 for d in dims):
         return False
-    used = [d.terms[0][0] for d in dims if d.terms]
-    left_out = (e for a, e in enumerate(shape) if a not in used)
-    steps = [d.terms[0][1].value for d in dims if d.terms]
-    return (
-        all(a < b for a, b in itertools.pairwise(used))
-        and all(e.value == 1 for e in left_out)
-        and all(s is not None and s >= 1 for s in steps)
-    )
+    terms = [d.terms[0] for d in dims if d.terms]
+    used = [axis for axis, _ in terms]
+    if used != sorted(set(used)) or any((step.value or 0) < 1 for _, step in terms):
+        return False
+    return all(e.value == 1 for a, e in enumerate(shape) if a not in used)
 
 
 def _slice_text(
