@@ -8,8 +8,7 @@ import pytest
 
 from nki_migrate.cli.config import find_config, pinned_version, read_config
 from nki_migrate.cli.settings import Chosen
-from nki_migrate.settings.assumptions import parse_assumption, read_assumptions
-from nki_migrate.settings.request import Assumption, ConfigError
+from nki_migrate.settings.request import Assumption, ConfigError, parse_assumption, read_assumptions
 
 
 def write(path: Path, text: str) -> Path:

@@ -6,8 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from nki_migrate.verify.compare import compare
-from nki_migrate.verify.difference import Tolerance
+from nki_migrate.verify.compare import Tolerance, compare
 
 F32 = np.float32
 

@@ -19,8 +19,13 @@ from nki_migrate.cli.config import (
 )
 from nki_migrate.files.discovery import DEFAULT_EXCLUDES, Exclusion
 from nki_migrate.files.ignore_patterns import IgnoreRules, is_ignored
-from nki_migrate.settings.assumptions import parse_assumptions, read_assumptions
-from nki_migrate.settings.request import VERSIONS, Assumption, Request
+from nki_migrate.settings.request import (
+    VERSIONS,
+    Assumption,
+    Request,
+    parse_assumptions,
+    read_assumptions,
+)
 
 
 def split_ids(values: Sequence[str] | None) -> tuple[str, ...] | None:

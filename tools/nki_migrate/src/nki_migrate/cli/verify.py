@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -42,7 +43,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
         add(option, dest=f"{side}_version", choices=("auto", *VERSIONS), default="auto",
             metavar="VER", help=f"version of {side.upper()} (default: auto)")  # fmt: skip
     add_runs(parser)
-    add_output_format(parser)
+    add_output_format(parser, tuple(_FORMATS))
 
 
 def verify(given: argparse.Namespace) -> int:
@@ -55,24 +56,18 @@ def verify(given: argparse.Namespace) -> int:
     before, after = _side(old, entry, given.old_version), _side(new, entry, given.new_version)
     text = decode(read_bytes(new)).text
     pairs = [Pair(case, before, after, cores_of(case, text, str(new))) for case in matching]
-    verdicts = _verdicts(
-        pairs, Limits(given.timeout, given.memory), given.jobs or os.cpu_count() or 1
-    )
+    jobs = given.jobs or os.cpu_count() or 1
+    verdicts = verify_pairs(pairs, Children(Limits(given.timeout, given.memory)), jobs)
     rows = [Row(verdict) for verdict in merged(verdicts)]
-    print(_render(rows, given.output_format), end="")
+    print(_FORMATS[given.output_format](rows), end="")
     return 0 if all(row.verdict.is_equal for row in rows) else 1
 
 
-def _render(rows: Sequence[Row], output_format: str) -> str:
-    if output_format == "text":
-        return render_table(rows)
-    import json
-
+def _json(rows: Sequence[Row]) -> str:
     return json.dumps([row.as_json() for row in rows], indent=2, allow_nan=False) + "\n"
 
 
-def _verdicts(pairs: Sequence[Pair], limits: Limits, jobs: int) -> list[Verdict]:
-    return verify_pairs(pairs, Children(limits), jobs)
+_FORMATS = {"text": render_table, "json": _json}
 
 
 def _side(file: Path, entry: str, version: str) -> Side:
@@ -127,7 +122,7 @@ def verify_results(
             for item in items
             for case in cases_of_input(item, cases)
         ]
-        verdicts = merged(_verdicts(pairs, limits, jobs))
+        verdicts = merged(verify_pairs(pairs, Children(limits), jobs))
     return [_row(verdict, by_path) for verdict in verdicts]
 
 

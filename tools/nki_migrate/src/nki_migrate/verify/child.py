@@ -13,16 +13,18 @@ import importlib.util
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nki_migrate.verify.arrays import Array, load_array, save_array
-from nki_migrate.verify.checks import Checks
 from nki_migrate.verify.guard import hold_process
 from nki_migrate.verify.job import FACTS, read_job, write_result
+
+if TYPE_CHECKING:
+    from neuroncore.checks import Finding
 
 
 def _switched(backend: Mapping[str, Any] | None) -> contextlib.AbstractContextManager[Any]:
@@ -162,6 +164,49 @@ class _Recording(contextlib.ExitStack):
         finally:
             text = json.dumps(documents[0])
             (self._folder / FACTS.replace("*", f"{number:04}")).write_text(text, encoding="utf-8")
+
+
+class Checks:
+    """The checks that a job names: its source is read once, its runs are watched.
+
+    What they need is imported only where a job names them: an old kernel starts without.
+    """
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self._job = job
+        self._of_source: list[Finding] = []
+        self._of_runs: Iterable[Finding] = ()
+
+    def read_source(self) -> None:
+        """What the compiler of the job's version rejects in the kernel and all it reaches."""
+        if "subset" in self._job["checks"]:
+            from neuroncore.checks.subset import check_script
+            from neuroncore.options import Options, make_options
+
+            self._of_source = check_script(
+                Path(self._job["file"]),
+                self._job["backend"]["nki"] or "0.1",
+                kernels=[self._job["function"]],
+                search_path=[Path(folder) for folder in self._job["search_path"]],
+                options=make_options(Options(), dict(self._job["backend"]["options"])),
+            )
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Let the other checks watch the kernels that run inside the block."""
+        names = [name for name in self._job["checks"] if name != "subset"]
+        if not names:
+            yield
+            return
+        from neuroncore.checks import watching
+
+        with watching(*names) as self._of_runs:
+            yield
+
+    def findings(self) -> list[str]:
+        """The errors found so far, a line each; warnings do not fail a verification."""
+        found = [*self._of_source, *self._of_runs]
+        return [str(finding).splitlines()[0] for finding in found if finding.severity == "error"]
 
 
 def _run(folder: Path, job: Mapping[str, Any], checks: Checks) -> Iterator[dict[str, Any]]:

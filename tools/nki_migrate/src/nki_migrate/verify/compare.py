@@ -11,15 +11,43 @@ of its largest addend; a wrong element moves it by a part of itself.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from nki_migrate.verify.arrays import Array, is_float
-from nki_migrate.verify.difference import Difference, Tolerance
 
 DEFAULT_EPSILONS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What a case allows; all None means the default."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    ulps: float | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the case names no tolerance at all."""
+        return self.rtol is None and self.atol is None and self.ulps is None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far an array is from what was expected; `why` is set when it is not equal."""
+
+    max_error: float
+    max_ulps: float
+    why: str | None = None
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every element is within the tolerance."""
+        return self.why is None
 
 
 def compare(actual: Array, expected: Array, tolerance: Tolerance) -> Difference:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nki_migrate.verify.cases import Case, CasesError
-from nki_migrate.verify.difference import Difference, Tolerance
 from nki_migrate.verify.guard import BLOCKED
 from nki_migrate.verify.job import Backend, Job, Outcome
 from nki_migrate.verify.process import Children
 
 if TYPE_CHECKING:
     from nki_migrate.verify.arrays import Array
+    from nki_migrate.verify.compare import Difference
 
 DEFAULT_TARGET = "trn2"
 TARGET_CHECKS = ("subset", "capacity", "device")
@@ -213,14 +213,14 @@ def _worst(
 def _differences(
     case: Case, actual: Outcome, expected: Outcome, number: int
 ) -> list[tuple[int, Difference]]:
+    from nki_migrate.verify.compare import Difference, Tolerance, compare  # imports NumPy
+
     results, wanted = actual.results[number], expected.results[number]
     if len(wanted) == actual.returned[number]:  # a reference that leaves `inout` arguments out
         results = results[: len(wanted)]
     if len(results) != len(wanted) or not results:
         why = f"{_count(results)}, expected {_count(wanted)}"
         return [(0, Difference(float("inf"), float("inf"), why))]
-    from nki_migrate.verify.compare import compare  # NumPy, which only verification needs
-
     tolerance = Tolerance(case.rtol, case.atol, case.ulps)
     return [
         (i, compare(a, e, tolerance)) for i, (a, e) in enumerate(zip(results, wanted, strict=True))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any
 
-from nki_migrate.verify.difference import Difference
 from nki_migrate.verify.pair import Verdict
+
+if TYPE_CHECKING:
+    from nki_migrate.verify.compare import Difference
 
 HEADINGS = (
     "kernel",
@@ -49,7 +52,9 @@ def _json(difference: Difference | None) -> dict[str, Any] | None:
     if difference is None:
         return None
     # JSON has no infinity; a null error beside a `why` means "not comparable"
-    return {k: None if v == float("inf") else v for k, v in asdict(difference).items()}
+    found = {"max_error": difference.max_error, "max_ulps": difference.max_ulps}
+    finite: dict[str, Any] = {k: None if v == inf else v for k, v in found.items()}
+    return finite | {"why": difference.why}
 
 
 def render_table(rows: Sequence[Row]) -> str:
