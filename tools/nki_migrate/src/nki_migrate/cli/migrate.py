@@ -162,15 +162,19 @@ def _report(
         with_statistics=given.statistics,
         exit_code=code,
     )
-    text = FORMATS[given.output_format](report)
+    _write(FORMATS[given.output_format](report), mode, given)
+    if given.statistics and given.output_format in ("jsonl", "github", "junit"):
+        sys.stderr.write("\n".join(statistics_table(results)) + "\n")
+
+
+def _write(text: str, mode: Mode, given: argparse.Namespace) -> None:
+    """The report to its file, or beside a diff or a migrated text that goes to stdout."""
     if given.output_file is not None:
         _write_report(given.output_file, text)
     elif mode == "diff" or (mode == "fix" and STDIN in given.paths):
         sys.stderr.write(text)
     else:
         _write_out(text)
-    if given.statistics and given.output_format in ("jsonl", "github", "junit"):
-        sys.stderr.write("\n".join(statistics_table(results)) + "\n")
 
 
 def _write_report(file: Path, text: str) -> None:
@@ -187,14 +191,11 @@ def _write_out(text: str) -> None:
 
 def exit_code(mode: Mode, results: Sequence[FileResult], non_zero_on_fix: bool = False) -> int:
     """The exit code that the results alone lead to (notes never count)."""
-    findings = [finding for result in results for finding in result.findings]
-    changed = any(result.before != result.after for result in results)
-    manual = any(is_manual(finding) for finding in findings)
     if any(result.error is not None for result in results):
         return 2
-    left = {
-        "check": any(is_open(finding) for finding in findings),
-        "diff": changed or manual,
-        "fix": manual or any(is_hidden(f) for f in findings) or (changed and non_zero_on_fix),
-    }
-    return int(left[mode])
+    is_left = {"check": is_open, "diff": is_manual, "fix": lambda f: is_manual(f) or is_hidden(f)}
+    counts_changes = mode == "diff" or (mode == "fix" and non_zero_on_fix)
+    return int(
+        any(is_left[mode](finding) for result in results for finding in result.findings)
+        or (counts_changes and any(result.before != result.after for result in results))
+    )

@@ -259,6 +259,7 @@ def _apply_relaunch(index: FileIndex, text: str, launches: list[Launch]) -> str:
 def _apply_span_rules(state: FileState, step: VersionStep) -> None:
     index, origin = state.index(), state.origin()
     rules = [r for r in all_rules().values() if r.step == step and r.hooks.check is not None]
+    safeties = {Safety.SAFE} | ({Safety.UNSAFE} if state.request.unsafe_fixes else set())
     edits: list[Edit] = []
     left: list[tuple[Finding, ast.AST]] = []
     for finding, node in _span_findings(state, index, rules, step):
@@ -267,11 +268,8 @@ def _apply_span_rules(state: FileState, step: VersionStep) -> None:
             continue
         if isinstance(node, ast.Import | ast.ImportFrom) and only_kept(index, state.kept, node):
             continue
-        applied = bool(finding.edits) and (
-            finding.safety is Safety.SAFE
-            or (finding.safety is Safety.UNSAFE and state.request.unsafe_fixes)
-        )
-        applied = applied and not _overlaps(edits, finding.edits)
+        applied = finding.safety in safeties and not _overlaps(edits, finding.edits)
+        applied = applied and bool(finding.edits)
         if applied:
             edits += [e for e in finding.edits if e not in edits]
         elif finding.severity is Severity.ERROR:
