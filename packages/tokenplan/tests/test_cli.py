@@ -97,7 +97,7 @@ def test_a_claim_that_holds_is_no_error(text):
     ("arguments", "words"),
     [
         (["nowhere.py:kernel"], "can't open 'nowhere.py'"),
-        (["nowhere"], "'nowhere' names no kernel"),
+        (["nowhere"], "'nowhere' names no function"),
         (["TEXT", "--claim", "k=fast"], "--claim 'k=fast' claims nothing"),
         (["TEXT", "--claim", "m=parallel"], "the kernel has no loop m"),
         (["TEXT", "--join", "load"], "argument --join: 'load' is not two names: A,B"),
@@ -121,8 +121,8 @@ def test_mistakes_in_the_options_are_said(text, capsys, arguments, words):
 @pytest.mark.parametrize(
     ("function", "specs", "words"),
     [
-        ("double", ["x=f32[512,64]"], "doubled.py has no double"),
-        ("__name__", ["x=f32[512,64]"], "is not a kernel but str"),
+        ("double", ["x=f32[512,64]"], "doubled.py has no function double"),
+        ("__name__", ["x=f32[512,64]"], "__name__ is not a function"),
         ("doubled", ["y=f32[512,64]"], "--spec does not fit the kernel: "),
         ("doubled", [], "--spec does not fit the kernel: "),
         ("doubled", ["x=f33[512,64]"], "--spec 'f33[512,64]'"),
@@ -143,7 +143,7 @@ def test_a_module_that_is_not_there_is_a_mistake_in_the_options(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["explain", "no_such_module.at_all:kernel"])
     assert stop.value.code == 2
-    assert "no module no_such_module.at_all" in capsys.readouterr().err
+    assert "no module is called 'no_such_module.at_all'" in capsys.readouterr().err
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

@@ -11,10 +11,11 @@ from typing import cast
 import numpy as np
 import pytest
 
+from neuroncore.commands.function import parse_name
 from neuroncore.errors import LaunchError, Place
 from nkigen_lite import compile
 from nkigen_lite.cli import generated_source
-from nkigen_lite.cli.function import FunctionError, parse_name, users_code
+from nkigen_lite.cli.function import FunctionError, users_code
 from nkigen_lite.cli.generated_source import Found
 from nkigen_lite.selection.unsupported import unsupported
 from nkigen_lite.tensors.errors import SpecError

@@ -70,7 +70,7 @@ def test_a_file_with_a_colon_in_its_name_is_a_file(tmp_path, monkeypatch):
 
     assert function_of("a.py:b") is None
     assert function_of("a/b:c") is None
-    assert str(function_of("a/b.py:c")) == "Function(where='a/b.py', name='c')"
+    assert str(function_of("a/b.py:c")) == "Function(named=Named(where='a/b.py', function='c'))"
 
 
 def test_words_become_arrays_numbers_and_text(tmp_path):

@@ -1,82 +1,21 @@
-"""What the command line names: a function of a module or file, and a spec for each argument; and
-any exception raised by that code, never by nkigen-lite's.
-"""
+"""A spec for each argument of the function that the command line names, and any exception raised by that code, never by nkigen-lite's."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any
 
+from neuroncore.commands.suggestions import suggestion
 from neuroncore.errors import KernelError
-from nkigen_lite.tensors.errors import SpecError, TraceError
+from nkigen_lite.tensors.errors import SpecError
 from nkigen_lite.tensors.spec import Spec, as_spec
 
-_FORM = "MODULE:FUNCTION or FILE.py:FUNCTION, such as kernels.mlp:mlp or kernels/mlp.py:mlp"
+_OURS = ("nkigen_lite", "neuroncore")
 _ARRAYS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-class NoFunctionError(TraceError):
-    """A module, file or function that is not there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A function by name. `source` is the file or module as it is shown to readers."""
-
-    where: str
-    function: str
-
-    @property
-    def is_file(self) -> bool:
-        return self.where.endswith(".py")
-
-    @property
-    def source(self) -> str:
-        return Path(self.where).name if self.is_file else self.where
-
-    def __str__(self) -> str:
-        return f"{self.source}:{self.function}"
-
-
-def parse_name(text: str) -> Named:
-    """The parts of `FILE.py:FUNCTION`. Raises NoFunctionError."""
-    where, colon, function = text.rpartition(":")
-    if not colon or not where or not function:
-        raise NoFunctionError(f"{text!r} names no function", expected=_FORM)
-    return Named(where, function)
-
-
-def find_function(named: Named) -> Callable[..., Any]:
-    """The function, its module imported as Python would from here (a file: from its folder).
-
-    Raises NoFunctionError; what the module itself raises comes as it is.
-    """
-    module = _load_file(Path(named.where)) if named.is_file else _load_module(named.where)
-    found: Any = module
-    for part in named.function.split("."):
-        if not hasattr(found, part):
-            near = get_close_matches(part, _functions(found), n=1)
-            raise NoFunctionError(
-                f"{named.where} has no {named.function}",
-                expected=f"one of its functions: {', '.join(_functions(found)) or 'it has none'}",
-                hint=f"did you mean {near[0]}?" if near else None,
-            )
-        found = getattr(found, part)
-    if not callable(found):
-        raise NoFunctionError(
-            f"{named.where}:{named.function} is not a function", got=type(found).__name__
-        )  # fmt: skip
-    return found
 
 
 def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec]:
@@ -111,11 +50,10 @@ def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec
 
 
 def _superfluous(text: str, name: str, names: list[str]) -> SpecError:
-    near = get_close_matches(name, names, n=1)
     what = f"{name} is not an argument" if name else "there are more specs than arguments"
     return SpecError(
         what, expected=f"specs for {', '.join(names) or 'nothing: it takes no arrays'}", got=text,
-        hint=f"did you mean {near[0]}?" if near else None,
+        hint=suggestion(name, names),
     )  # fmt: skip
 
 
@@ -141,35 +79,6 @@ def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
                 expected="parameters that are given in order",
             )
     return dict(found)
-
-
-def _functions(where: Any) -> list[str]:
-    return [n for n, v in vars(where).items() if inspect.isroutine(v) and not n.startswith("_")]
-
-
-def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise NoFunctionError(f"can't open {str(path)!r}: no such file")
-    sys.path.insert(0, str(path.resolve().parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _load_module(name: str) -> ModuleType:
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not f"{name}.".startswith(f"{missing.name}."):
-            raise
-        raise NoFunctionError(f"no module is called {name!r}", expected=_FORM) from None
-
-
-# -- exceptions of the user's code -----------------------------------------------------------------
 
 
 class FunctionError(Exception):
@@ -211,8 +120,8 @@ def _came_from_us(trace: TracebackType | None) -> bool:
     """Whether the innermost line is nkigen-lite's; below this file's callers there may be none."""
     frames = [frame for frame, _ in traceback.walk_tb(trace)]
     name = frames[-1].f_globals.get("__name__", "") if frames else ""
-    return name.partition(".")[0] == "nkigen_lite"
+    return name.partition(".")[0] in _OURS
 
 
 def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in ("nkigen_lite", "importlib", "contextlib")
+    return module.partition(".")[0] in (*_OURS, "importlib", "contextlib")

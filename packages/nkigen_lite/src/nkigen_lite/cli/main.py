@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from neuroncore.commands.files import write_text
+from neuroncore.commands.function import Named, find_function, parse_name
 from neuroncore.commands.parser import (
     TARGETS,
     add_output,
@@ -21,14 +22,7 @@ from neuroncore.commands.parser import (
 )
 from neuroncore.errors import KernelError, ProgramError
 from neuroncore.targets import resolve_target
-from nkigen_lite.cli.function import (
-    FunctionError,
-    Named,
-    find_function,
-    match_specs,
-    parse_name,
-    users_code,
-)
+from nkigen_lite.cli.function import FunctionError, match_specs, users_code
 from nkigen_lite.cli.generated_source import (
     Found,
     RunError,

@@ -12,6 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, TextIO
 
+from neuroncore.commands.function import find_function, parse_name
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
@@ -149,7 +150,7 @@ def _kernel(
         if text.startswith("def "):
             return parse_tiles(text), list(given.spec)
         return parse_program(text, str(file)), list(given.spec)
-    from nkigen_lite.cli.function import find_function, match_specs, parse_name
+    from nkigen_lite.cli.function import match_specs
 
     with _language(given):
         function = find_function(parse_name(given.kernel))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.commands.arrays import random_array, split_spec
+from neuroncore.commands.function import Named, function_in
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.spec import as_dtype
 from nki_dtypes import DType
@@ -27,19 +28,18 @@ _EXPECTED = "DTYPE[SHAPE] such as f32[128,512], FILE.npy, or a Python number or 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`FILE.py:NAME` or `MODULE:NAME`."""
+    """The function, as a program."""
 
-    where: str
-    name: str
+    named: Named
 
     def source(self) -> Path | None:
-        if self.where.endswith(".py"):
-            return Path(self.where)
-        return find_source(self.where, [self.folder(), *sys.path])
+        if self.named.is_file:
+            return Path(self.named.where)
+        return find_source(self.named.where, [self.folder(), *sys.path])
 
     def folder(self) -> str:
-        if self.where.endswith(".py"):
-            return str(Path(self.where).resolve().parent)
+        if self.named.is_file:
+            return str(Path(self.named.where).resolve().parent)
         return str(Path.cwd())
 
     def run(self, args: list[str]) -> None:
@@ -47,18 +47,17 @@ class Function:
 
         SystemExit(2) for a name that is not there and for words that are not arguments.
         """
-        sys.argv = [f"{self.where}:{self.name}", *args]
-        is_file = self.where.endswith(".py")
-        module = _load_file(Path(self.where)) if is_file else importlib.import_module(self.where)
+        where = self.named.where
+        sys.argv = [f"{where}:{self.named.function}", *args]
+        module = _load_file(Path(where)) if self.named.is_file else importlib.import_module(where)
         try:
-            if not callable(getattr(module, self.name, None)):
-                raise LaunchError(f"{self.where} has no function {self.name}")
+            function = function_in(module, self.named)
             given, named = read_arguments(args)
         except LaunchError as wrong:
             wrong.place = None  # of the command line
             sys.stderr.write(f"nki-run: {wrong}\n")
             raise SystemExit(2) from None
-        found = simulate(getattr(module, self.name))(*given, **named)
+        found = simulate(function)(*given, **named)
         results = found if isinstance(found, (tuple, list)) else (found,)
         for number, result in enumerate(results):
             print(f"result {number}: {describe(result)}")
@@ -70,7 +69,7 @@ def function_of(text: str) -> Function | None:
     if not colon or not where or not name.isidentifier() or Path(text).exists():
         return None
     is_module = all(part.isidentifier() for part in where.split("."))
-    return Function(where, name) if where.endswith(".py") or is_module else None
+    return Function(Named(where, name)) if where.endswith(".py") or is_module else None
 
 
 def read_arguments(words: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:

@@ -281,7 +281,7 @@ def _program(
     script = function or Script(name)
     source = script.source()
     if source is None or not source.is_file():
-        what = name if function is None else function.where
+        what = name if function is None else function.named.where
         kind = "file" if function is None or what.endswith(".py") else "module"
         parser.error(f"can't open {what!r}: no such {kind}")
     return script, args

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuroncore.commands.function import parse_name
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
 
@@ -74,22 +75,15 @@ class Wanted:
         return not path.is_file() or path.suffix == ".py"
 
     def program(self) -> Program:
-        """The program; raises UsageError, KernelRunError, and ProgramTextError for a text."""
+        """The program; raises UsageError, NoFunctionError, KernelRunError or ProgramTextError."""
         if not self.is_function:
             if self.specs:
                 raise UsageError("a program text says its shapes itself", hint="leave out --spec")
             return parse_program(_text(Path(self.name)), self.name)
-        where, colon, function = self.name.rpartition(":")
-        if not colon or not where or not function:
-            raise UsageError(
-                f"{self.name!r} names no kernel",
-                expected="FILE.py:FUNCTION, MODULE:FUNCTION or the file of a program text",
-            )
-        if where.endswith(".py") and not Path(where).is_file():
-            raise UsageError(f"can't open {where!r}: no such file")
-        return self._recorded(where, function)
+        parse_name(self.name, "FILE.py:FUNCTION, MODULE:FUNCTION or the file of a program text")
+        return self._recorded()
 
-    def _recorded(self, where: str, function: str) -> Program:
+    def _recorded(self) -> Program:
         missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
         if missing:
             raise UsageError(
@@ -100,7 +94,7 @@ class Wanted:
             result = Path(folder) / "program"
             language = "beta1" if self.nki.startswith("0.1") else "beta2"
             options = ("--backend", language, "--nki", self.nki, "--target", self.target)
-            named = (str(_DRIVER), str(result), where, function, *self.specs)
+            named = (str(_DRIVER), str(result), self.name, *self.specs)
             command = (sys.executable, "-m", "nki_runtime", *options, "--shadow", *named)
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode or not result.is_file():

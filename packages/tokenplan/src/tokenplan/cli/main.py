@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuroncore.commands.function import NoFunctionError
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
 from tokenplan import checker
@@ -38,4 +39,4 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser(
         "tokenplan", "Which orders a kernel needs: proved, explained, scheduled, checked.", _EXAMPLE
     )
-    return run_commands(parser, COMMANDS, argv, (UsageError, ClaimError))
+    return run_commands(parser, COMMANDS, argv, (UsageError, NoFunctionError, ClaimError))
