@@ -1,4 +1,6 @@
-"""A spec for each argument of the function that the command line names, and any exception raised by that code, never by nkigen-lite's."""
+"""A spec for each argument of the function that the command line names, and any exception raised by
+that function, never by nkigen-lite's code.
+"""
 
 from __future__ import annotations
 
