@@ -23,7 +23,7 @@ MODELS = modules_of("0.1")
 NAMES = {(n.module, n.name): n for n in known_names() if "0.1" in n.versions}
 
 UNDOCUMENTED = {
-    # Names and options that no release documents: refused here by name.
+    # Names and options that no release documents: rejected here by name.
     "nisa.activation buffer": "an option of no release",
     "nisa.nc_matmul perf_mode": "documented from 0.2 on",
     "nisa.sparse_dot_product": "a function of no release",
@@ -42,7 +42,7 @@ UNDOCUMENTED = {
     # What 0.1's compiler took though its documents do not print it.
     "nisa.tensor_scalar_cumulative": "documented from 0.2 on, offered by 0.1's last compiler",
     "nisa.tensor_scalar_reduce(3 dtype reduce_op reduce_res)": "keyword-only in the pages",
-    "nki.trace": "what generated kernels import; refused when it is called",
+    "nki.trace": "what generated kernels import; rejected when it is called",
     "nl.affine_range multi_buffer": "a hint to the scheduler",
     "nl.sequential_range directives": "a hint to the scheduler",
     "nl.sequential_range multi_buffer": "a hint to the scheduler",

@@ -68,7 +68,7 @@ def test_a_function_has_its_limits_in_its_row_or_says_none(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "records", "refusal"),
+    ("name", "records", "rejection"),
     [
         ("load", {"dma_copy"}, "{…} is in {…} (expected: {…}) [NKI: nl.{…}]"),
         ("matmul", {"nc_matmul", "nc_transpose", "tensor_copy"}, "a tile of {…} dimensions"),
@@ -77,11 +77,11 @@ def test_a_function_has_its_limits_in_its_row_or_says_none(name):
         ("rand", {"rng", "tensor_scalar"}, "nl.rand gives no {…}"),
     ],
 )
-def test_a_function_is_followed_to_its_instructions_and_refusals(name, records, refusal):
+def test_a_function_is_followed_to_its_instructions_and_rejections(name, records, rejection):
     found = followed(getattr(MODULES["0.6"]["nki.language"], name))
 
     assert found.records == records
-    assert any(text.startswith(refusal) for text in found.rejections)
+    assert any(text.startswith(rejection) for text in found.rejections)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ ENDS = {
     "{…} is not an operation of {…}": "0.1 documents divide and mod, gen4 has the others",
     "src is in {…}": "no view on chip takes a vector offset, so that none comes here",
 }
-"""Refusals that some version or generation has not, and whose text does not say so."""
+"""Rejections that some version or generation has not, and whose text does not say so."""
 
 
 def reads_setting(function):
@@ -176,8 +176,8 @@ def test_what_reads_version_or_generation_is_broken_in_each_of_them(record):
         functions = reached([check])
         if not any(map(reads_setting, functions)):
             continue
-        refusals = {text for f in functions for text in function_rejections(f, record.name)}
-        where = [t for t in refusals if not SAYS_WHERE.search(t) and not t.startswith((*ENDS,))]
+        texts = {text for f in functions for text in function_rejections(f, record.name)}
+        where = [t for t in texts if not SAYS_WHERE.search(t) and not t.startswith((*ENDS,))]
         for version, target in product(having(record.name), TARGETS):
             told = list(texts_of(record, check, version, target))
             assert all(is_told(text, told) for text in where), (version, target)
@@ -199,7 +199,7 @@ def test_versions_of_a_limit_are_in_order():
             assert versions == [v for v in VERSIONS if v in versions]
 
 
-def test_versions_are_those_in_which_the_call_is_refused():
+def test_versions_are_those_in_which_the_call_is_rejected():
     (text,) = [t for t in record_limits("activation_reduce") if t.startswith("reduce_res is None")]
 
     assert span(record_limits("activation_reduce")[text]) == "0.1 to 0.5"

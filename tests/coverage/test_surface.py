@@ -45,7 +45,7 @@ NOT_MODELLED = {
     "nki.language.gemm_grid": "the documents print neither parameters nor meaning",
     "nki.language.gemm_stationary_grid": "the documents print neither parameters nor meaning",
 }
-"""Functions of 0.1 that are refused, and why."""
+"""Functions of 0.1 that are rejected, and why."""
 
 
 def functions(version: str, *modules: str) -> list[Name]:
@@ -155,7 +155,7 @@ def _default(text: str, version: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NOT_MODELLED)
-def test_what_is_not_modelled_is_refused_by_name(name):
+def test_what_is_not_modelled_is_rejected_by_name(name):
     module, _, function = name.rpartition(".")
 
     with pytest.raises(UnsupportedError, match=f"{function} .NKI 0.1. is not modelled"):
@@ -203,7 +203,7 @@ def test_the_decorators_of_0_1_take_their_function_by_its_documented_name():
 OPEN_ENDED = frozenset({"*args", "**kwargs"})
 
 LONGER: dict[tuple[str, str], tuple[list[str], str]] = {
-    ("0.2", "nki.language.ndarray"): (["address"], "of 0.3; refused by name in 0.2"),
+    ("0.2", "nki.language.ndarray"): (["address"], "of 0.3; rejected by name in 0.2"),
 }
 """Further parameters of functions in later versions, and why."""
 
@@ -270,7 +270,7 @@ def paths(name: Name) -> list[str]:
 
 
 def asked(version: str, module: str, path: str) -> Any:
-    """What the language gives for a name; KernelError where it refuses it."""
+    """What the language gives for a name; KernelError where it rejects it."""
     value: Any = importlib.import_module(module)
     for part in path.split("."):
         value = getattr(value, part)
@@ -278,7 +278,7 @@ def asked(version: str, module: str, path: str) -> Any:
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
-def test_every_name_of_any_version_is_there_or_refused_by_name(version):
+def test_every_name_of_any_version_is_there_or_rejected_by_name(version):
     """Never Python's own AttributeError, and no module that is not found."""
     absent = set()
     with nki_runtime.use(nki=version):
@@ -286,19 +286,19 @@ def test_every_name_of_any_version_is_there_or_refused_by_name(version):
             for path in paths(name):
                 try:
                     asked(version, name.module, path)
-                except KernelError as refused:
-                    assert any(part in str(refused) for part in path.split("."))
+                except KernelError as rejected:
+                    assert any(part in str(rejected) for part in path.split("."))
                     absent.add((name.module, path))
 
     has = {(n.module, n.name) for n in known_names() if version in n.versions}
-    assert absent & has <= REFUSED
+    assert absent & has <= REJECTED
     assert {("nki.language", "arange"), ("nki", "baremetal")} <= absent  # of 0.1
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])
 def test_a_version_has_its_own_members_of_tile_size(version):
     members = [n for n in known_names() if n.name.startswith("tile_size.")]
-    own = {n.name for n in members if version in n.versions} - {n for _, n in REFUSED}
+    own = {n.name for n in members if version in n.versions} - {n for _, n in REJECTED}
     sizes = MODULES[version]["nki.language"].tile_size
 
     assert len(members) == 15
@@ -306,11 +306,11 @@ def test_a_version_has_its_own_members_of_tile_size(version):
     assert {f"tile_size.{name}" for name in dir(sizes)} == own
 
 
-REFUSED = {
+REJECTED = {
     ("nki", "Kernel.__getitem__"), ("nki", "Kernel.with_schedule"),  # of what nki.jit gives
     ("nki.language", "tile_size.psum_min_align"), ("nki.language", "tile_size.sbuf_min_align"),
 }  # fmt: skip
-"""Names that a version has, and that are refused: no document prints their value."""
+"""Names that a version has, and that are rejected: no document prints their value."""
 
 
 def test_the_table_holds_every_version():

@@ -1,4 +1,4 @@
-"""Kernels become programs: loops, names, origins, tiles in lists, arguments, refusals."""
+"""Kernels become programs: loops, names, origins, tiles in lists, arguments, rejections."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_what_is_no_kernel_is_not_captured(what):
         capture(what, np.ones((4, 8), np.float32))
 
 
-def test_what_a_program_cannot_say_is_refused(kernels):
+def test_what_a_program_cannot_say_is_rejected(kernels):
     with pytest.raises(UnsupportedError, match="returns a part of a tensor"):
         capture(kernels.returns_a_part, random(128, 64))
     with pytest.raises(UnsupportedError, match="do not give what the kernel gives"):

@@ -116,7 +116,7 @@ def test_the_verifier_finds_nothing_in_an_example(folder, case, number):
     assert verify(captured(folder, case, number)[0]) == []
 
 
-def test_division_is_refused_after_0_1_and_said_as_a_product_on_demand():
+def test_division_is_rejected_after_0_1_and_said_as_a_product_on_demand():
     case = next(p for p in FIRST if p.id.startswith("beta1-softmax_kernel-seed0"))
     program, expected = captured(*case.values)
 

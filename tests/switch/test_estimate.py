@@ -160,7 +160,7 @@ def test_a_kernel_that_uses_values_is_executed(old_kernels):
     assert counts[1] == counts[0] + 4
 
 
-# -- what it refuses ------------------------------------------------------------------------------
+# -- what it rejects ------------------------------------------------------------------------------
 
 
 def test_values_of_a_spec_are_rejected(old_kernels):

@@ -1,4 +1,4 @@
-"""One array for two parameters: no program says that, so it is refused where one is written."""
+"""One array for two parameters: no program says that, so it is rejected where one is written."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def program_of(kernel, *arrays):
 
 
 @pytest.mark.parametrize("arrays", [(ROWS, ROWS), (ROWS[:192], ROWS[64:])], ids=["same", "parts"])
-def test_parameters_that_share_memory_are_refused_where_one_is_written(arrays):
+def test_parameters_that_share_memory_are_rejected_where_one_is_written(arrays):
     with pytest.raises(LaunchError, match=r"arguments a and b share memory, .* writes b"):
         program_of(copied, *arrays)
 

@@ -259,7 +259,7 @@ def test_python_numbers_are_weak():
 
 
 @pytest.mark.parametrize("array", [np.zeros(2), np.zeros(2, np.int64), np.zeros(2, complex)])
-def test_64_bit_arrays_are_refused_with_the_cure(array):
+def test_64_bit_arrays_are_rejected_with_the_cure(array):
     with pytest.raises(nki_dtypes.UnknownDTypeError, match=r"hint: .*(float32|int32)"):
         cast(array, "bf16")
 
@@ -275,7 +275,7 @@ def test_64_bit_arrays_are_refused_with_the_cure(array):
         (lambda: cast(np.zeros(1, np.float32), "int8", nan_as_int=128), "-128 … 127"),
     ],
 )
-def test_what_has_no_meaning_is_refused(call, message):
+def test_what_has_no_meaning_is_rejected(call, message):
     with pytest.raises(DTypeError, match=message):
         call()
 

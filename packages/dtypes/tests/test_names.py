@@ -138,7 +138,7 @@ def test_the_message_says_what_was_wrong_and_what_was_expected():
 
 
 @pytest.mark.parametrize("thing", [None, 3, [1], {}, object(), np.zeros(3), np.dtype("f4,i4"), ""])
-def test_what_is_no_name_at_all_is_refused(thing: object):
+def test_what_is_no_name_at_all_is_rejected(thing: object):
     with pytest.raises(UnknownDTypeError):
         resolve(thing)
 
@@ -170,7 +170,7 @@ def test_storage_is_a_read_only_mapping():
 @example("torch.")
 @example(".")
 @example("nl..bf16")
-def test_any_string_names_a_format_or_is_refused(text: str):
+def test_any_string_names_a_format_or_is_rejected(text: str):
     try:
         found = resolve(text)
     except UnknownDTypeError as error:

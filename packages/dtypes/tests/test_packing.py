@@ -1,4 +1,4 @@
-"""Four lanes in a word: order, bits, round trips, refusals."""
+"""Four lanes in a word: order, bits, round trips, rejections."""
 
 import ml_dtypes
 import numpy as np
@@ -67,6 +67,6 @@ def test_any_strides_pack():
         (lambda: unpack_x4(np.zeros(4, np.uint16), "float8_e5m2_x4"), "an array of uint32"),
     ],
 )
-def test_what_cannot_be_packed_is_refused(call, message):
+def test_what_cannot_be_packed_is_rejected(call, message):
     with pytest.raises(DTypeError, match=message):
         call()

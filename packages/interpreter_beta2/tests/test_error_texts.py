@@ -92,7 +92,7 @@ def test_more_psum_than_there_is(says):
     )
 
 
-def test_a_refused_dtype(says):
+def test_a_rejected_dtype(says):
     says(
         "nisa.nc_matmul(acc, t.view(nl.int32), u)",
         """

@@ -56,12 +56,12 @@ def test_the_same_choice_has_the_same_modules():
 @pytest.mark.parametrize(
     ("version", "hint"), [("0.1", "beta1"), ("0.7", "one of 0.2"), ("", "one of 0.2")]
 )
-def test_other_versions_are_refused(version, hint):
+def test_other_versions_are_rejected(version, hint):
     with pytest.raises(LaunchError, match=hint):
         language(version)
 
 
-def test_an_unknown_option_is_refused():
+def test_an_unknown_option_is_rejected():
     with pytest.raises(LaunchError, match="unknown option 'fast'"):
         language("0.6", fast=True)
     with pytest.raises(LaunchError, match="uninitialized does not take 'one'"):
@@ -100,7 +100,7 @@ def test_code_may_ask_whether_a_name_is_there():
 
 
 @pytest.mark.parametrize("name", ["address", "device"])
-def test_what_tensors_do_not_have_is_refused_by_name(every, name, ramp):
+def test_what_tensors_do_not_have_is_rejected_by_name(every, name, ramp):
     def kernel(x):
         assert not hasattr(x, name)
         return getattr(x, name)
@@ -126,7 +126,7 @@ def test_logical_not_is_a_name_in_0_2_and_no_document_says_of_what(speak, ramp):
 
 
 @pytest.mark.parametrize(("version", "name"), [("0.2", "add"), ("0.2", "exp"), ("0.6", "prelu")])
-def test_operations_that_are_no_functions_are_refused_by_name(speak, version, name):
+def test_operations_that_are_no_functions_are_rejected_by_name(speak, version, name):
     with pytest.raises(UnsupportedError, match=rf"nl\.{name} is not a function on tiles"):
         getattr(speak(version).nl, name)(3)
 

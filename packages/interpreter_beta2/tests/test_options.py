@@ -24,20 +24,20 @@ COLUMN = np.array([[1], [2], [3], [4]], np.float32)
 
 @pytest.mark.parametrize("version", ["0.3", "0.6"])
 @pytest.mark.parametrize("name", ["add", "maximum", "divide", "fmod", "less"])
-def test_nl_functions_repeat_a_column_or_refuse_it(speak, version, name):
+def test_nl_functions_repeat_a_column_or_reject_it(speak, version, name):
     def kernel(lang):
         function = getattr(lang.nl, name)
         return lambda x, y: lang.out(function(lang.tile(x), lang.tile(y)))
 
-    repeating, refusing = (speak(version, tile_broadcast=rule) for rule in ("repeat", "reject"))
+    repeating, rejecting = (speak(version, tile_broadcast=rule) for rule in ("repeat", "reject"))
     reference = {"fmod": np.fmod}.get(name) or getattr(np, name)
 
     result = repeating.run(kernel(repeating), TALL, COLUMN)
     with pytest.raises(ShapeError, match="the shapes of two tiles differ"):
-        refusing.run(kernel(refusing), TALL, COLUMN)
+        rejecting.run(kernel(rejecting), TALL, COLUMN)
 
     np.testing.assert_allclose(result, reference(TALL, COLUMN), rtol=ULP)
-    same = refusing.run(kernel(refusing), TALL, TALL + 1)
+    same = rejecting.run(kernel(rejecting), TALL, TALL + 1)
     np.testing.assert_allclose(same, reference(TALL, TALL + 1), rtol=ULP)
 
 
@@ -67,17 +67,17 @@ def moved(lang, move):
 
 @pytest.mark.parametrize("version", ["0.3", "0.4", "0.6"])
 def test_a_register_takes_a_constant_or_only_a_register(speak, version):
-    allowing, refusing = (speak(version, register_constant=r) for r in ("allow", "reject"))
+    allowing, rejecting = (speak(version, register_constant=r) for r in ("allow", "reject"))
 
     assert moved(allowing, lambda r: allowing.nisa.register_move(r, 7)) == 7
     with pytest.raises(SignatureError, match="src is a compile-time number") as raised:
-        moved(refusing, lambda r: refusing.nisa.register_move(r, 7))
+        moved(rejecting, lambda r: rejecting.nisa.register_move(r, 7))
     assert "nisa.register_alloc(number)" in str(raised.value)
-    other = refusing.nisa.register_move
-    assert moved(refusing, lambda r: other(r, refusing.nisa.register_alloc(9))) == 9
+    other = rejecting.nisa.register_move
+    assert moved(rejecting, lambda r: other(r, rejecting.nisa.register_alloc(9))) == 9
 
 
-def test_the_immediate_of_0_2_is_never_refused(speak):
+def test_the_immediate_of_0_2_is_never_rejected(speak):
     lang = speak("0.2", register_constant="reject")
 
     assert moved(lang, lambda r: lang.nisa.register_move(r, imm=7)) == 7
@@ -101,7 +101,7 @@ def test_the_offset_of_an_address_is_in_bytes_or_in_elements(speak, version, dty
     assert placed(speak(version, address_unit="elements")) == (32, 2048 * wide)
 
 
-def test_elements_that_do_not_end_in_a_bank_are_refused(speak):
+def test_elements_that_do_not_end_in_a_bank_are_rejected(speak):
     def kernel(lang, offset):
         return lambda: lang.nl.ndarray((4, 2), lang.nl.float32, lang.nl.psum, address=(0, offset))
 
@@ -113,7 +113,7 @@ def test_elements_that_do_not_end_in_a_bank_are_refused(speak):
 
 
 @pytest.mark.parametrize("address", [(0,), (0, 1.5), "here", (-1, 0)])
-def test_what_is_no_address_is_refused_in_either_unit(speak, address):
+def test_what_is_no_address_is_rejected_in_either_unit(speak, address):
     for unit in ("bytes", "elements"):
         lang = speak("0.6", address_unit=unit)
         with pytest.raises(AttributeValueError, match="is not an address"):

@@ -34,7 +34,7 @@ def test_calling_what_needs_others_says_why_it_cannot_be(speak, version, module,
     assert why in function.__doc__
 
 
-def test_a_barrier_is_refused_at_the_kernels_line(complaint):
+def test_a_barrier_is_rejected_at_the_kernels_line(complaint):
     source = """\
 @nki.jit
 def kernel(x):

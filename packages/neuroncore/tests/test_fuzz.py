@@ -65,8 +65,8 @@ def steps(draw, view, array, on_chip):
         target = array.reshape(shape)
         try:
             return view.reshape(target.shape), target
-        except KernelError as refused:  # only where NumPy, too, would have to copy
-            assert not np.shares_memory(target, array), refused
+        except KernelError as rejected:  # only where NumPy, too, would have to copy
+            assert not np.shares_memory(target, array), rejected
     return view, array
 
 

@@ -62,7 +62,7 @@ def test_spaces_aliases_and_defaults_make_no_difference(text, canonical):
         "float32[4, 8] sbuf strides(1)", "float32[4, x] sbuf", "float32[4] sbuf @", "[4] sbuf",
     ],
 )  # fmt: skip
-def test_other_texts_are_refused_with_an_example(text):
+def test_other_texts_are_rejected_with_an_example(text):
     with pytest.raises(SpecTextError) as raised:
         parse_spec(text)
 

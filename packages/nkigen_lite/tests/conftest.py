@@ -62,13 +62,13 @@ def agree(function: Callable[..., Any], *arrays: Any, ulps: float = 8) -> None:
     """`function` traced and run gives what NumPy gives: shapes, dtypes, values.
 
     Floats may differ by 8 ulps of the result: NumPy's own float32 functions are exact to 4, and
-    it sums in another order. What NumPy refuses is refused with an error of the same class.
+    it sums in another order. What NumPy rejects is rejected with an error of the same class.
     """
     try:
         with np.errstate(all="ignore"):
             expected = function(*[np.array(a) for a in arrays])
-    except (TypeError, ValueError) as refused:
-        with pytest.raises(TypeError if isinstance(refused, TypeError) else ValueError):
+    except (TypeError, ValueError) as rejected:
+        with pytest.raises(TypeError if isinstance(rejected, TypeError) else ValueError):
             trace(function, *arrays)
         return
     found = trace(function, *arrays).run(*arrays)

@@ -74,7 +74,7 @@ def test_time_is_estimated_from_specs():
     assert timeline.total_ns > 0
 
 
-def test_what_it_cannot_run_is_refused():
+def test_what_it_cannot_run_is_rejected():
     x = np.ones(4, np.float32)
     with nki_runtime.use(backend="nkigen-lite"):
         with pytest.raises(UnsupportedError, match="a grid of 2"):
@@ -100,7 +100,7 @@ def test_nki_run_prints_what_the_results_are(nki_run):
     assert done.stdout.startswith("result 0: float32[64, 8], from -")
 
 
-def test_nki_run_refuses_at_the_line(nki_run):
+def test_nki_run_rejects_at_the_line(nki_run):
     done = nki_run("program.py:singular", "f32[4, 4]")
 
     assert done.returncode == 1

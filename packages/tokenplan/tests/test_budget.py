@@ -73,7 +73,7 @@ def test_the_same_budget_gives_the_same_plan():
     )
 
 
-def test_no_budget_at_all_is_refused():
+def test_no_budget_at_all_is_rejected():
     with pytest.raises(ClaimError, match="a search needs a budget"):
         analyse(PROGRAM, budget=0)
 

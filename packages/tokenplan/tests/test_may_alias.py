@@ -149,8 +149,8 @@ def test_random_kernels_keep_every_order_between_tensors_that_may_be_one(number)
         one, other = random.sample(parameters, 2)
         try:
             graph = analyse(kernel, [wish], may_alias=[(one, other)])
-        except ClaimError as refused:
-            assert "cannot wait for" in str(refused)
+        except ClaimError as rejected:
+            assert "cannot wait for" in str(rejected)
             continue
         queues = {op: random.choice("pqrs") for op in ops}
         slots = {b.id: random.randint(1, 3) for b in kernel.buffers.values() if b.scope}

@@ -81,7 +81,7 @@ def nearest_iterations(kernel) -> dict[str, int | None]:
 
 
 @pytest.mark.parametrize("first", range(0, 100, 20))
-def test_a_claim_is_refused_exactly_where_it_is_false_and_with_its_witness(first):
+def test_a_claim_is_rejected_exactly_where_it_is_false_and_with_its_witness(first):
     def errors(kernel, claims):
         return [found for found in analyse(kernel, claims).diagnostics if found.is_error]
 

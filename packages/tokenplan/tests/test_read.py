@@ -100,7 +100,7 @@ def test_tensors_at_fixed_addresses_share_their_memory():
     assert (narrow.offset.constant, narrow.offset.terms) == (64 * row + 288, (("k", 8),))
 
 
-def test_a_program_that_breaks_rules_is_refused_with_all_of_them():
+def test_a_program_that_breaks_rules_is_rejected_with_all_of_them():
     text = EVEN_ODD.replace("sbuf", "psum")
     with pytest.raises(ProgramError):
         read(parse_program(text))

@@ -177,7 +177,7 @@ def test_excluded_kernels_leave_the_denominator(catalog, clones):
     ],
     ids=["kernel", "key", "reference", "reason", "both"],
 )
-def test_a_misspelt_cases_file_is_refused(catalog, clones, text, complaint):
+def test_a_misspelt_cases_file_is_rejected(catalog, clones, text, complaint):
     with pytest.raises(CasesError, match=complaint):
         judged(catalog, clones, text)
 

@@ -25,7 +25,7 @@ from tests.corpora.migration.reach import (
     reached,
     todos,
 )
-from tests.corpora.migration.runs import Old, Runner, difference, refusals
+from tests.corpora.migration.runs import Old, Runner, difference, rejections
 from tests.corpora.migration.unchanged import touched_unasked
 
 Word = Literal["verified", "todo", "fails", "WRONG", "not under beta1", "no case", "excluded"]
@@ -245,7 +245,7 @@ def _run_new(
         if wrong:
             return "WRONG", wrong
         failed = failed or readable(" ".join(outcome.findings[:1]), new)
-    blocked = refusals(new, kernel.name)
+    blocked = rejections(new, kernel.name)
     failed = failed or (f"subset: {blocked[0]}" if blocked else "")
     return ("fails", failed) if failed else ("verified", "")
 

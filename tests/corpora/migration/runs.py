@@ -114,8 +114,8 @@ def _said(case: CorpusCase) -> list[object]:
     ]
 
 
-def refusals(laid: Laid, kernel: str) -> list[str]:
-    """What the compiler of the target refuses in the kernel and all it reaches."""
+def rejections(laid: Laid, kernel: str) -> list[str]:
+    """What the compiler of the target rejects in the kernel and all it reaches."""
     found = check_script(
         laid.extracted.file,
         LANGUAGES["beta2"][1],

@@ -153,14 +153,14 @@ def test_without_a_checkout_the_command_says_how_to_name_one(monkeypatch, capsys
     assert "NKI_LIBRARY_CHECKOUT is not set" in capsys.readouterr().err
 
 
-def test_a_group_that_is_not_there_is_refused(capsys):
+def test_a_group_that_is_not_there_is_rejected(capsys):
     with pytest.raises(SystemExit):
         main(["--only", "rope,ropes"])
 
     assert "no such group: ropes; there are rope, " in capsys.readouterr().err
 
 
-def test_a_folder_without_the_tests_is_refused(tmp_path, capsys):
+def test_a_folder_without_the_tests_is_rejected(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--checkout", str(tmp_path)])
 

@@ -98,7 +98,7 @@ def test_a_result_of_another_shape_differs(folder):
     assert run_case(doubling(lambda x: exactly(2.0 * x[:1])), folder).outcome == "differs"
 
 
-def test_what_must_be_refused_is_refused_for_that_reason(folder):
+def test_what_must_be_rejected_is_rejected_for_that_reason(folder):
     tall = (200, 3)
 
     assert run_case(doubling(rejected="200 partitions in SBUF", shape=tall), folder).is_good

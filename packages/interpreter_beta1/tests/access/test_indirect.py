@@ -165,7 +165,7 @@ def test_a_mask_leaves_out_rows_of_the_index_tile_that_nothing_has_written(dtype
     np.testing.assert_array_equal(kernel(X, ROWS), expected)
 
 
-REFUSED = {
+REJECTED = {
     "a row outside": (ROWS + 6, lambda x, t: x[t, COLUMNS], r"index 9 \(row 0 of the index tile\)"),
     "one number outside": (ONE + 4, lambda x, t: x[t[0, 0], 0:24], "index 8 on a tensor"),
     "two tiles": (ROWS, lambda x, t: x[t, t], r"dimensions \[0, 1\] are indexed with tiles"),
@@ -183,8 +183,8 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("index", "access", "says"), REFUSED.values(), ids=REFUSED)
-def test_what_no_dma_can_address_is_refused(index, access, says):
+@pytest.mark.parametrize(("index", "access", "says"), REJECTED.values(), ids=REJECTED)
+def test_what_no_dma_can_address_is_rejected(index, access, says):
     with pytest.raises(AccessError, match=says):
         loaded(X, index, access)
 

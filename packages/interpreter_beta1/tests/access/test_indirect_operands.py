@@ -100,7 +100,7 @@ WHOLE = [name for name in READS if name not in {"nl.copy under a mask"}]
 
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("start", [-1, 5, 8])
-def test_a_read_past_the_dimension_is_refused(name, start):
+def test_a_read_past_the_dimension_is_rejected(name, start):
     @nki.jit
     def kernel(x, start):
         return stored(READS[name][0](FORMS["an index expression"](nl.load(x), nl.load(start))))
@@ -294,7 +294,7 @@ CUT_OFF = {"= a masked rectangle", "+= a masked rectangle"}  # their mask ends a
 @pytest.mark.parametrize("memory", ["sbuf", "psum"])
 @pytest.mark.parametrize("name", [name for name in WRITES if name not in CUT_OFF])
 @pytest.mark.parametrize("start", [-1, 8])
-def test_a_write_past_the_dimension_is_refused(name, start, memory):
+def test_a_write_past_the_dimension_is_rejected(name, start, memory):
     with pytest.raises(AccessError, match="index out of range in dimension 1") as caught:
         written(WRITES[name][0], start, memory)
     assert "^" in str(caught.value)

@@ -168,7 +168,7 @@ OUT_OF_RANGE = {
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
-def test_what_leaves_the_tensor_is_refused_by_every_operator(name, x):
+def test_what_leaves_the_tensor_is_rejected_by_every_operator(name, x):
     @nki.jit
     def kernel(x):
         t = nl.load(x)
@@ -205,7 +205,7 @@ LATER = ["ap", "broadcast", "expand_dim", "get_pattern", "permute", "squeeze_dim
 
 
 @pytest.mark.parametrize("name", LATER)
-def test_methods_of_later_versions_are_refused(name, x):
+def test_methods_of_later_versions_are_rejected(name, x):
     @nki.jit
     def kernel(x):
         return getattr(nl.load(x), name)([[1, 2]])

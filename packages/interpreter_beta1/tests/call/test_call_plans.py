@@ -191,7 +191,7 @@ def test_stores_repeat_with_their_own_masks_and_memories():
     np.testing.assert_array_equal(turned, x[8:16].T)
 
 
-def test_a_repeated_store_to_a_parameter_is_refused_every_time():
+def test_a_repeated_store_to_a_parameter_is_rejected_every_time():
     @nki.jit
     def kernel(x, y):
         nl.store(y, value=nl.load(x))

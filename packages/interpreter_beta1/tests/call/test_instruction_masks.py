@@ -86,7 +86,7 @@ def test_an_activation_sums_what_the_mask_selects(name, rng):
     np.testing.assert_array_equal(kernel(x), sums)
 
 
-def test_a_sum_over_a_triangle_is_refused():
+def test_a_sum_over_a_triangle_is_rejected():
     def make(i, j):
         data, sums = nl.full((P, F), 1, dtype=nl.float32), nl.zeros((P, 1), dtype=nl.float32)
         return nisa.activation(nl.square, data, reduce_op=np.add, reduce_res=sums,

@@ -1,5 +1,5 @@
 """mask= on every instruction: the result where the mask selects, what was there elsewhere, or a
-refusal that names the mask.
+rejection that names the mask.
 """
 
 import numpy as np
@@ -349,9 +349,9 @@ def test_a_mask_on_columns_of_eight_does_not_cut_eight_values(arrays):
     np.testing.assert_array_equal(found, np.where(inside, _places(x, _top(x)), 7))
 
 
-# -- refusals -------------------------------------------------------------------------------------
+# -- rejections ------------------------------------------------------------------------------------
 
-REFUSE_TRIANGLES = {
+REJECT_TRIANGLES = {
     **{n: RECTANGULAR[n][0] for n in RECTANGULAR
        if INSTRUCTIONS[n].mask.value == "rectangular"},
     **{n: call for n, (call, _) in INTO.items() if n != "dma_copy"},
@@ -361,7 +361,7 @@ REFUSE_TRIANGLES = {
     "nc_matmul": lambda x, y, m: nisa.nc_matmul(x, y, mask=m),
     "tensor_reduce": lambda x, y, m: nisa.tensor_reduce(np.subtract, x, axis=1, mask=m),
 }  # fmt: skip
-REFUSE_ALL = {
+REJECT_ALL = {
     "local_gather": lambda x, y, m: nisa.local_gather(
         x, nl.zeros((P, 1), dtype=nl.uint16), mask=m),
     "nc_stream_shuffle": lambda x, y, m: nisa.nc_stream_shuffle(
@@ -369,17 +369,17 @@ REFUSE_ALL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSE_TRIANGLES)
-def test_a_triangle_is_refused_by_name(name, arrays):
+@pytest.mark.parametrize("name", REJECT_TRIANGLES)
+def test_a_triangle_is_rejected_by_name(name, arrays):
     with pytest.raises(KernelError, match="mask") as caught:
-        run(REFUSE_TRIANGLES[name], arrays, TRIANGLE[0], (P, F))
+        run(REJECT_TRIANGLES[name], arrays, TRIANGLE[0], (P, F))
     assert "^" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", REFUSE_ALL)
-def test_instructions_without_a_meaning_for_masks_refuse_them(name, arrays):
+@pytest.mark.parametrize("name", REJECT_ALL)
+def test_instructions_without_a_meaning_for_masks_reject_them(name, arrays):
     with pytest.raises(KernelError, match="mask"):
-        run(REFUSE_ALL[name], arrays, MASKS["rows"][0], (P, F))
+        run(REJECT_ALL[name], arrays, MASKS["rows"][0], (P, F))
 
 
 def _takes_a_mask(name):
@@ -392,6 +392,6 @@ def test_every_instruction_with_a_mask_is_tried_here_or_with_its_own_tests():
         "iota", "memset",  # test_instruction_masks, test_masked_updates
         "tensor_copy_dynamic_src", "tensor_copy_dynamic_dst",  # test_dynamic_copies
     }  # fmt: skip
-    tried = {*RECTANGULAR, *INTO, *REFUSE_TRIANGLES, *REFUSE_ALL, *elsewhere}
+    tried = {*RECTANGULAR, *INTO, *REJECT_TRIANGLES, *REJECT_ALL, *elsewhere}
     tried |= {"tensor_partition_reduce"}
     assert set(filter(_takes_a_mask, instruction_names("0.1"))) == tried

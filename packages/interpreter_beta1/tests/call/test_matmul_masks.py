@@ -96,7 +96,7 @@ def test_equal_extents_are_ambiguous(a):
         product(a[:5], a[:5], lambda: rows(5) < 2)
 
 
-def test_axes_of_nothing_and_triangles_are_refused(a, b):
+def test_axes_of_nothing_and_triangles_are_rejected(a, b):
     with pytest.raises(ShapeError, match="of extent 7 fits neither operands nor result"):
         product(a, b, lambda: rows(7) < 2)
     with pytest.raises(ShapeError, match="does not select a rectangle"):

@@ -78,5 +78,5 @@ def test_an_array_beside_a_tile_is_to_be_an_argument():
 @pytest.mark.parametrize(
     "value", [*VALUES.values(), lambda x: nl.mgrid[0:8, 0:4]], ids=[*VALUES, "an mgrid"]
 )
-def test_what_is_no_subscript_is_refused_with_a_caret(value, key):
+def test_what_is_no_subscript_is_rejected_with_a_caret(value, key):
     assert "^^^" in str(error_of(lambda x: value(x)[key]))

@@ -119,7 +119,7 @@ def test_a_scatter_without_strides_writes_every_element_once():
     np.testing.assert_array_equal(kernel(x), expected)
 
 
-def test_a_scatter_that_names_an_element_twice_is_refused():
+def test_a_scatter_that_names_an_element_twice_is_rejected():
     @nki.jit
     def kernel(x):
         tile = nl.zeros((4, 12), dtype=x.dtype)

@@ -144,7 +144,7 @@ def test_a_mask_cuts_a_transpose_on_both_axes(evaluate):
     np.testing.assert_array_equal(evaluate(body, X), np.where((ROW < 3) & (COLUMN < 5), X, 0).T)
 
 
-REFUSED = {
+REJECTED = {
     "another rank": (lambda x, out, i, j: nl.load(x[i, j], mask=(nl.arange(F) < 3)),
                      "does not fit a tile of shape"),
     "another tile": (lambda x, out, i, j: nl.load(x[i, j], mask=(nl.arange(3)[:, None] < 3)),
@@ -152,8 +152,8 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "text"), REFUSED.values(), ids=REFUSED)
-def test_a_mask_that_cannot_be_honoured_is_refused(body, text):
+@pytest.mark.parametrize(("body", "text"), REJECTED.values(), ids=REJECTED)
+def test_a_mask_that_cannot_be_honoured_is_rejected(body, text):
     @nki.jit
     def kernel(x):
         out = nl.ndarray((P, F), dtype=x.dtype, buffer=nl.shared_hbm)

@@ -373,8 +373,8 @@ def test_a_numpy_number_of_64_bits_is_one_of_python(name, dtype, number, evaluat
     def outcome(n):
         try:
             found = evaluate(lambda t: BESIDE_A_NUMBER[name](t, n), x)
-        except KernelError as refused:
-            return type(refused)
+        except KernelError as rejected:
+            return type(rejected)
         return found.dtype, found.tobytes()
 
     assert outcome(number) == outcome(number.item())

@@ -1,4 +1,4 @@
-"""The language as a backend: its modules, and the names it refuses."""
+"""The language as a backend: its modules, and the names it rejects."""
 
 import tomllib
 from pathlib import Path
@@ -41,19 +41,19 @@ def test_children_are_attributes_of_their_parents():
 
 
 @pytest.mark.parametrize(("module", "short"), [("language", "nl"), ("isa", "nisa")])
-def test_every_public_name_is_there_or_refused_by_name(module, short):
+def test_every_public_name_is_there_or_rejected_by_name(module, short):
     found = BACKEND.modules(CHOICE)[f"neuronxcc.nki.{module}"]
 
     names, there = PUBLIC_NAMES[module].split(), []
     for name in names:
         try:
             there.append(getattr(found, name))
-        except UnsupportedError as refused:
-            assert f"{short}.{name} (NKI 0.1) is not modelled yet" in str(refused)
+        except UnsupportedError as rejected:
+            assert f"{short}.{name} (NKI 0.1) is not modelled yet" in str(rejected)
     assert len(there) >= 0.9 * len(names) > 20
 
 
-def test_a_refusal_names_the_function_and_the_reason():
+def test_a_rejection_names_the_function_and_the_reason():
     with pytest.raises(UnsupportedError) as caught:
         nl.gemm_grid  # noqa: B018
 

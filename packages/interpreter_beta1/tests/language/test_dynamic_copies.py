@@ -89,7 +89,7 @@ def test_a_number_and_indices_are_a_tile_for_functions(evaluate):
     ],
     ids=["on partitions", "past the end"],
 )
-def test_places_that_are_none_are_refused(source, message):
+def test_places_that_are_none_are_rejected(source, message):
     with pytest.raises(AccessError, match=message):
         read(X, STARTS + 1, source)
 
@@ -124,7 +124,7 @@ def test_a_mask_copies_what_it_selects(to, mask, inside):
     np.testing.assert_array_equal(kernel(X, STARTS), expected)
 
 
-def test_a_mask_that_is_no_rectangle_is_refused():
+def test_a_mask_that_is_no_rectangle_is_rejected():
     @nki.jit
     def kernel(x, starts):
         tile, n = nl.load(x), nl.load(starts)

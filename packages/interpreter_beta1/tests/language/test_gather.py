@@ -32,12 +32,12 @@ def test_gather_takes_unsigned_indices_only(evaluate):
         evaluate(nl.gather_flattened, VALUES, np.zeros((4, 2), np.int32))
 
 
-def test_gather_refuses_an_index_outside(evaluate):
+def test_gather_rejects_an_index_outside(evaluate):
     with pytest.raises(AccessError, match="8"):
         evaluate(nl.gather_flattened, VALUES, np.full((4, 2), 8, np.uint32))
 
 
-def test_gather_refuses_a_mask(evaluate):
+def test_gather_rejects_a_mask(evaluate):
     def masked(data, picks):
         return nl.gather_flattened(data, picks, mask=nl.arange(2)[None, :] < 1)
 

@@ -96,7 +96,7 @@ def test_a_mask_leaves_the_other_rows_alone(x):
     assert not total[100:].any()
 
 
-def test_half_a_destination_is_refused(x):
+def test_half_a_destination_is_rejected(x):
     def half():
         tile = unwritten()
         tile[:, 0:2] = 0.0
@@ -119,7 +119,7 @@ def test_memory_that_starts_as_zero_hides_who_wrote_it(x):
     np.testing.assert_array_equal(total, x.sum(axis=0))
 
 
-def test_a_result_that_goes_nowhere_is_refused(x):
+def test_a_result_that_goes_nowhere_is_rejected(x):
     def used_at_once(into, tile, i):
         return nl.copy(nl.loop_reduce(tile, op=np.add, loop_indices=[i]).astype(nl.float32))
 
@@ -242,7 +242,7 @@ def test_a_loop_inside_the_reduced_one_has_to_be_named(pairs):
         per_turn(pairs, body)
 
 
-def test_loops_that_the_call_does_not_spell_out_are_refused(pairs):
+def test_loops_that_the_call_does_not_spell_out_are_rejected(pairs):
     def body(x, out):
         r = None
         for m in nl.affine_range(2):

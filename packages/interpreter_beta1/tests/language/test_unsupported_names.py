@@ -26,12 +26,12 @@ def as_neuronxcc(monkeypatch):
 
 @pytest.mark.usefixtures("as_neuronxcc")
 @pytest.mark.parametrize("statement", PRIVATE)
-def test_a_private_module_is_refused_where_it_is_imported(statement):
+def test_a_private_module_is_rejected_where_it_is_imported(statement):
     with pytest.raises(UnsupportedError) as caught:
-        exec(compile(f"\n\n{statement}", "refused.py", "exec"))
+        exec(compile(f"\n\n{statement}", "rejected.py", "exec"))
 
     lines = str(caught.value).splitlines()
-    assert lines[0] == f"refused.py:3:1: {PRIVATE[statement]} is not part of the NKI 0.1 language"
+    assert lines[0] == f"rejected.py:3:1: {PRIVATE[statement]} is not part of the NKI 0.1 language"
     assert "the public modules" in lines[1] and "private modules change" in lines[3]
 
 
@@ -58,14 +58,14 @@ def test_public_modules_are_found():
         (nki.isa, "builtin_custom_op", "run only on the device"),
     ],
 )
-def test_a_refused_name_says_why(module, name, reason):
+def test_a_rejected_name_says_why(module, name, reason):
     with pytest.raises(UnsupportedError, match=f"{name} .NKI 0.1. is not modelled") as caught:
         getattr(module, name)
 
     assert reason in str(caught.value)
 
 
-def test_a_reduction_over_programs_is_refused_but_for_one():
+def test_a_reduction_over_programs_is_rejected_but_for_one():
     @nki.jit
     def kernel(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
@@ -78,7 +78,7 @@ def test_a_reduction_over_programs_is_refused_but_for_one():
         kernel[2](x)
 
 
-def test_a_kernel_that_calls_itself_is_refused():
+def test_a_kernel_that_calls_itself_is_rejected():
     @nki.jit
     def countdown(x, n):
         return x if n == 0 else countdown(x, n - 1)
@@ -89,7 +89,7 @@ def test_a_kernel_that_calls_itself_is_refused():
     assert "countdown(x, n - 1)" in str(caught.value) and "^^^" in str(caught.value)
 
 
-def test_kernels_that_call_each_other_are_refused_with_the_way_round():
+def test_kernels_that_call_each_other_are_rejected_with_the_way_round():
     @nki.jit
     def ping(x):
         return pong(x)
@@ -102,7 +102,7 @@ def test_kernels_that_call_each_other_are_refused_with_the_way_round():
         ping(np.zeros((2, 2), np.float32))
 
 
-def test_a_function_without_end_is_refused():
+def test_a_function_without_end_is_rejected():
     def forever(x):
         return forever(x)
 

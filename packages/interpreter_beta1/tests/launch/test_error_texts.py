@@ -152,7 +152,7 @@ def test_a_mistake_is_explained_where_it_stands(kernel):
     assert place.startswith(f"{__file__}:") and colon + rest == text
 
 
-def test_a_result_on_chip_is_refused():
+def test_a_result_on_chip_is_rejected():
     with pytest.raises(MemorySpaceError) as caught:
         on_chip_result(X)
 
@@ -180,7 +180,7 @@ def test_indices_that_a_mask_cuts_off_may_leave_the_tensor():
     np.testing.assert_array_equal(kernel(X), X + 1)
 
 
-def test_a_masked_array_is_refused():
+def test_a_masked_array_is_rejected():
     @nki.jit
     def kernel(x):
         out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)

@@ -215,7 +215,7 @@ def test_lazy_zeros_are_zeros():
     np.testing.assert_array_equal(squares(X), 2 * X.T @ X)
 
 
-def test_too_many_partitions_are_refused_where_the_kernel_loads_them():
+def test_too_many_partitions_are_rejected_where_the_kernel_loads_them():
     with pytest.raises(PartitionError) as caught:
         twice(np.zeros((129, 4), np.float32))
 
@@ -294,7 +294,7 @@ def test_a_value_of_another_shape_is_not_stored():
         kernel(X)
 
 
-def test_sixty_four_bit_arrays_are_refused():
+def test_sixty_four_bit_arrays_are_rejected():
     with pytest.raises(DTypeError, match="float64"):
         twice(X.astype(np.float64))
 
@@ -327,7 +327,7 @@ def test_a_kernel_that_returns_nothing_writes_the_tensors_it_is_given():
     np.testing.assert_array_equal(through_another[len(X)](X), X / 2)
 
 
-def test_jit_refuses_what_would_change_the_call():
+def test_jit_rejects_what_would_change_the_call():
     with pytest.raises(UnsupportedError, match="jit\\(grid=2\\) is not modelled"):
         nki.jit(twice.function, grid=2)
     with pytest.raises(LaunchError, match="has no mode 'fast'"):

@@ -189,7 +189,7 @@ def of_an_index(x):
     ],
     ids=lambda given: getattr(given, "__name__", None),
 )
-def test_a_result_that_is_no_tensor_in_hbm_is_refused_at_the_return(kernel, error, what, line):
+def test_a_result_that_is_no_tensor_in_hbm_is_rejected_at_the_return(kernel, error, what, line):
     with pytest.raises(error) as caught:
         kernel(X)
 
@@ -339,7 +339,7 @@ def test_recursion_that_ends_is_pythons_own():
 
 
 @pytest.mark.parametrize("result", [5, (1, 2), "text", []], ids=repr)
-def test_a_kernel_without_any_tensor_among_its_results_is_refused(result):
+def test_a_kernel_without_any_tensor_among_its_results_is_rejected(result):
     @nki.jit
     def kernel(x):
         return result

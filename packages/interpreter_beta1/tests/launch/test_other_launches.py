@@ -65,7 +65,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("what", KEPT)
-def test_a_tensor_of_another_launch_is_refused_where_it_is_used(what, use):
+def test_a_tensor_of_another_launch_is_rejected_where_it_is_used(what, use):
     found = []
 
     @nki.jit
@@ -90,7 +90,7 @@ def test_a_tensor_of_another_launch_is_refused_where_it_is_used(what, use):
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("what", KEPT)
-def test_a_tensor_of_another_program_is_refused_where_it_is_used(what, use):
+def test_a_tensor_of_another_program_is_rejected_where_it_is_used(what, use):
     found = []
 
     @nki.jit
@@ -119,7 +119,7 @@ def test_arguments_and_outputs_belong_to_every_program():
     np.testing.assert_array_equal(out, X + np.arange(1.0, 4.0)[:, None, None])
 
 
-def test_an_output_of_another_launch_is_refused():
+def test_an_output_of_another_launch_is_rejected():
     found = []
 
     @nki.jit

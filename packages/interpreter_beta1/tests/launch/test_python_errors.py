@@ -246,5 +246,5 @@ def test_what_the_kernel_raises_itself_stays_as_it_is():
         kernel(X)
 
 
-def test_a_refused_operator_is_unsupported():
+def test_a_rejected_operator_is_unsupported():
     assert isinstance(outcome(lambda t, x: t // 2), UnsupportedError)

@@ -221,7 +221,7 @@ def test_a_parameter_that_is_written_is_returned(returns):
 
 
 @pytest.mark.parametrize("by_name", [False, True])
-def test_a_parameter_that_is_written_and_not_returned_is_refused(by_name):
+def test_a_parameter_that_is_written_and_not_returned_is_rejected(by_name):
     with pytest.raises(LaunchError, match="kernel kernel writes y and does not return it"):
         changing(lambda out, y: out, by_name)
 

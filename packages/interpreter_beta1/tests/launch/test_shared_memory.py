@@ -95,7 +95,7 @@ def test_overlapping_arrays_of_which_one_is_a_copy_are_read_only(one, other, wri
     assert not base.any()
 
 
-def test_what_is_written_and_restored_is_refused_before_the_other_array_is_read():
+def test_what_is_written_and_restored_is_rejected_before_the_other_array_is_read():
     @nki.jit
     def kernel(a: nt.mutable_tensor, b: nt.mutable_tensor):
         out = nl.ndarray(b.shape, dtype=b.dtype, buffer=nl.shared_hbm)

@@ -1,4 +1,4 @@
-"""Every public call of 0.1 with one wrong argument: taken, or refused under a caret, and never a
+"""Every public call of 0.1 with one wrong argument: taken, or rejected under a caret, and never a
 complaint of Python's or NumPy's own.
 """
 
@@ -338,7 +338,7 @@ def nested(x):
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_a_grid_is_taken_or_refused(value):
+def test_a_grid_is_taken_or_rejected(value):
     def function(t, x):
         nested[VALUES[value](t, x)](x)
 

@@ -180,7 +180,7 @@ OUTSIDE = [after_a_while,
 
 
 @pytest.mark.parametrize("function", OUTSIDE)
-def test_an_iteration_that_is_over_or_stands_beside_refuses_nothing(function):
+def test_an_iteration_that_is_over_or_stands_beside_rejects_nothing(function):
     assert len(nki.jit(function)(X)) == 2
 
 
@@ -250,7 +250,7 @@ MISUSES = {
 
 
 @pytest.mark.parametrize("use", MISUSES)
-def test_what_a_range_is_not_is_refused_with_a_caret(use):
+def test_what_a_range_is_not_is_rejected_with_a_caret(use):
     @nki.jit
     def kernel(x):
         MISUSES[use](nl.affine_range(3))

@@ -66,7 +66,7 @@ def collecting(x):
     return stored(tiles[0] + tiles[-1])
 
 
-REFUSED = {
+REJECTED = {
     "control flow on an index": (branching, X, "if depends on an index, which is a symbol"),
     "a choice by an index": (choosing, X, "the conditional expression depends on the index of"),
     "a tensor outside its block": (
@@ -79,8 +79,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("kernel", "result", "says"), REFUSED.values(), ids=REFUSED)
-def test_the_body_runs_for_every_number_unless_that_is_refused(kernel, result, says):
+@pytest.mark.parametrize(("kernel", "result", "says"), REJECTED.values(), ids=REJECTED)
+def test_the_body_runs_for_every_number_unless_that_is_rejected(kernel, result, says):
     np.testing.assert_array_equal(kernel(X), result)
 
     with pytest.raises(AccessError, match=says) as caught:
@@ -110,7 +110,7 @@ def test_what_tracing_once_can_do_runs_under_the_option_too():
     np.testing.assert_array_equal(strictly(traceable, X), 4 * X)
 
 
-def test_a_kernel_without_source_is_refused_under_the_option():
+def test_a_kernel_without_source_is_rejected_under_the_option():
     space = {"nl": nl, "stored": stored}
     exec("def kernel(x):\n    return stored(nl.load(x))\n", space)
 
@@ -119,7 +119,7 @@ def test_a_kernel_without_source_is_refused_under_the_option():
         strictly(nki.jit(space["kernel"]), X)
 
 
-def test_a_kernel_in_a_document_is_refused_under_the_option(tmp_path):
+def test_a_kernel_in_a_document_is_rejected_under_the_option(tmp_path):
     document = tmp_path / "document.md"
     document.write_text("This is no Python:\ndef kernel(x):\n    return stored(nl.load(x))\n")
     space = {"nl": nl, "stored": stored}
@@ -175,7 +175,7 @@ def test_the_loop_is_known_by_what_it_is(tmp_path, monkeypatch, head, loop):
         strictly(kernel, X)
 
 
-def test_a_loop_that_the_text_does_not_show_is_refused():
+def test_a_loop_that_the_text_does_not_show_is_rejected():
     def loop(over):
         return [i for i in over(4) if i > 1]
 
@@ -220,7 +220,7 @@ def by_a_generator(x):
 @pytest.mark.parametrize(
     "function", [by_a_map, by_a_sum, by_a_reduction, by_a_name, by_a_generator]
 )
-def test_a_range_without_its_for_is_refused(function):
+def test_a_range_without_its_for_is_rejected(function):
     kernel = nki.jit(function)
 
     np.testing.assert_array_equal(kernel(X), X)
@@ -288,7 +288,7 @@ GATHERING = [enumerated, zipped, a_list, a_set, a_dict, counting_in_a_list, coun
 
 
 @pytest.mark.parametrize("function", GATHERING)
-def test_what_python_gathers_from_turn_to_turn_is_refused(function):
+def test_what_python_gathers_from_turn_to_turn_is_rejected(function):
     kernel = nki.jit(function)
 
     np.testing.assert_array_equal(kernel(X), X)
@@ -357,7 +357,7 @@ CARRYING = [added_up_without_in_place, the_one_before, counted_by_a_function,
 
 
 @pytest.mark.parametrize("function", CARRYING)
-def test_numbers_that_go_from_turn_to_turn_are_refused(function):
+def test_numbers_that_go_from_turn_to_turn_are_rejected(function):
     kernel = nki.jit(function)
 
     np.testing.assert_array_equal(kernel(X), X)
@@ -402,7 +402,7 @@ def test_numbers_that_each_turn_sets_run(kernel):
     np.testing.assert_array_equal(strictly(kernel, X), X)
 
 
-def test_numbers_that_a_turn_need_not_set_are_refused():
+def test_numbers_that_a_turn_need_not_set_are_rejected():
     np.testing.assert_array_equal(set_in_some_turns(X), X)
     with pytest.raises(AccessError, match=r"n is 0\.0 before a turn of the loop and 0\.25 after"):
         strictly(set_in_some_turns, X)
@@ -443,7 +443,7 @@ def choosing_the_least(x):
         (choosing_the_least, 5, "min depends on an index"),
     ],
 )
-def test_a_number_made_of_an_index_is_refused(kernel, factor, what):
+def test_a_number_made_of_an_index_is_rejected(kernel, factor, what):
     np.testing.assert_array_equal(kernel(X), factor * X)
     with pytest.raises(AccessError, match=what):
         strictly(kernel, X)

@@ -117,12 +117,12 @@ def test_a_tile_at_an_address_computes_like_any_other(rng):
     ],
     ids=["beyond", "bank", "rank", "partitions", "function"],
 )
-def test_what_is_no_address_is_refused(where, error, text):
+def test_what_is_no_address_is_rejected(where, error, text):
     with pytest.raises(error, match=text):
         addresses((2, 128, 512), where)
 
 
-def test_a_partition_in_between_is_refused():
+def test_a_partition_in_between_is_rejected():
     with pytest.raises(AttributeValueError, match="0, 32, 64, 96"):
         ncc.sbuf.mod_alloc(base_addr=0, base_partition=16)
 

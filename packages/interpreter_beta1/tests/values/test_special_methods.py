@@ -168,7 +168,7 @@ def outcome(use, value):
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("name", USES)
-def test_a_use_means_something_or_is_refused_with_a_caret(name, value):
+def test_a_use_means_something_or_is_rejected_with_a_caret(name, value):
     use, meant = USES[name]
 
     error = outcome(use, value)
@@ -206,7 +206,7 @@ def test_nothing_is_equal_to_none(value):
         (copy.deepcopy, "tile", "a Python copy of a tile", None),
     ],
 )
-def test_the_refusal_says_what_was_used_and_what_to_do(use, value, says, hint):
+def test_the_rejection_says_what_was_used_and_what_to_do(use, value, says, hint):
     error = outcome(use, value)
 
     assert error is not None and says in error.what

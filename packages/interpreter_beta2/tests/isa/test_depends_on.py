@@ -234,7 +234,7 @@ def test_values_follow_an_edge_because_they_follow_the_program(now):
     assert np.array_equal(edged(now)(X), np.full_like(X, 2))
 
 
-def test_a_program_refuses_an_edge(now):
+def test_a_program_rejects_an_edge(now):
     with pytest.raises(UnsupportedError, match="with_schedule, which no program says") as caught:
         capture(edged(now), X)
 

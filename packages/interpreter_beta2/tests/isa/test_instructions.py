@@ -66,7 +66,7 @@ def engine_by_code(lang):
 
 
 @pytest.mark.parametrize("version", ["0.4", "0.5", "0.6"])
-def test_integer_codes_are_refused_from_0_4(speak, version, ramp):
+def test_integer_codes_are_rejected_from_0_4(speak, version, ramp):
     lang = speak(version)
 
     with pytest.raises(AttributeValueError, match="engine=5 is an integer code"):

@@ -1,4 +1,4 @@
-"""Registers: what they hold, where they are used, what they refuse."""
+"""Registers: what they hold, where they are used, what they reject."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_register_may_start_with_a_tensors_element(every):
         ("float32", 1, DTypeError, "the register holds int32, dst is float32"),
     ],
 )
-def test_what_a_destination_cannot_hold_is_refused(now, dtype, value, error, message):
+def test_what_a_destination_cannot_hold_is_rejected(now, dtype, value, error, message):
     kind = getattr(now.nl, dtype)
 
     if error is None:
@@ -190,7 +190,7 @@ def test_a_register_is_an_offset_and_is_read_when_the_copy_runs(speak, version, 
     assert lang.run(kernel, ramp).tolist() == [ramp[3].tolist()]
 
 
-def test_an_offset_out_of_bounds_is_refused(now, ramp):
+def test_an_offset_out_of_bounds_is_rejected(now, ramp):
     def kernel(x):
         row = now.nl.ndarray((1, 8), now.nl.float32)
         here = x.ap([[8, 1], [1, 8]], scalar_offset=now.nisa.register_alloc(4))
@@ -345,11 +345,11 @@ def test_a_register_that_holds_data_is_no_program(now):
     """A program holds for every content of its tensors."""
     counted = now.nki.jit(counting(now, 1))
 
-    refused = "a register is loaded from a tensor, which no program says"
-    with pytest.raises(UnsupportedError, match=refused):
+    rejected = "a register is loaded from a tensor, which no program says"
+    with pytest.raises(UnsupportedError, match=rejected):
         capture(counted)
     for_time = Recorder(counted, for_time=True, needs_values=False)
-    with watched_by(for_time), pytest.raises(UnsupportedError, match=refused):
+    with watched_by(for_time), pytest.raises(UnsupportedError, match=rejected):
         counted()
 
 

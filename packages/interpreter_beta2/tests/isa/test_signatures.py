@@ -206,7 +206,7 @@ def test_affine_select_by_position(every, ramp):
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_the_other_versions_order_is_refused_and_explained(speak, version, ramp):
+def test_the_other_versions_order_is_rejected_and_explained(speak, version, ramp):
     lang, old = speak(version), version == "0.2"
     nl, nisa = lang.nl, lang.nisa
 
@@ -256,7 +256,7 @@ def test_the_third_argument_of_dma_copy(speak, version, ramp):
 
 
 @pytest.mark.parametrize("version", ALL)
-def test_an_argument_of_another_version_is_refused(speak, version, ramp):
+def test_an_argument_of_another_version_is_rejected(speak, version, ramp):
     lang = speak(version)
     foreign = {"accumulate": False} if version == "0.2" else {"dst_rmw_op": None}
     name = "nc_matmul" if version == "0.2" else "dma_copy"

@@ -180,7 +180,7 @@ def test_skip_leaves_rows_outside_untouched(every):
     assert np.array_equal(result, [[-1.0] * 4, TABLE[1]])
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- what is rejected ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

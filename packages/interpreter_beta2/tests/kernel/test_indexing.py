@@ -125,17 +125,17 @@ def test_negative_indices_came_with_0_6(cut):
 
 @pytest.mark.parametrize("version", ["0.2", "0.6"])
 def test_an_option_decides_about_negative_indices(speak, version):
-    allowing, refusing = (speak(version, negative_index=rule) for rule in ("allow", "reject"))
+    allowing, rejecting = (speak(version, negative_index=rule) for rule in ("allow", "reject"))
 
     def last(lang):
         return lang.run(lambda x: lang.out(lang.tile(x)[:, -1]), X)
 
     assert np.array_equal(last(allowing), X[:, -1])
     with pytest.raises(AccessError):
-        last(refusing)
+        last(rejecting)
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- what is rejected ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_an_option_decides_about_negative_indices(speak, version):
     ],
     ids=str,
 )
-def test_anything_else_in_brackets_is_refused(every, key):
+def test_anything_else_in_brackets_is_rejected(every, key):
     with pytest.raises(AccessError):
         every.inside(lambda: every.nl.ndarray((4, 6, 5), every.nl.float32)[key])
 

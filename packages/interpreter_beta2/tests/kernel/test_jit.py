@@ -77,7 +77,7 @@ def test_mode_is_ignored_from_0_3_on(every, ramp, mode):
 
 
 @pytest.mark.parametrize("option", ["platform_target", "experimental_flags", "debug"])
-def test_other_options_are_refused_by_name(every, option):
+def test_other_options_are_rejected_by_name(every, option):
     with pytest.raises(UnsupportedError, match=f"{option}='x'"):
         every.nki.jit(**{option: "x"})
 

@@ -196,13 +196,13 @@ def test_vectors_have_one_dimension_in_hbm(every):
     assert np.array_equal(every.run(lambda x: every.out(x[2:4]), x), [2, 3])
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- what is rejected ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "dtype", ["float64", "int64", "uint64", "complex64", "U3", "datetime64[s]"]
 )
-def test_other_dtypes_are_refused(every, dtype):
+def test_other_dtypes_are_rejected(every, dtype):
     with pytest.raises(DTypeError, match="is not an NKI dtype"):
         every.run(lambda x: None, np.zeros((2, 2), dtype))
 

@@ -1,4 +1,4 @@
-"""`kernel.with_schedule`: edges by name are held to, or refused."""
+"""`kernel.with_schedule`: edges by name are held to, or rejected."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_a_schedule_is_added_to_another_and_leaves_the_kernel_as_it_was(now):
         both(X)
 
 
-def test_an_edge_against_program_order_is_refused_at_the_instruction(every):
+def test_an_edge_against_program_order_is_rejected_at_the_instruction(every):
     scheduled = kernel(every, "a", "b").with_schedule([("a", "b")])
 
     with pytest.raises(AttributeValueError, match="'a' is to run after 'b'") as caught:
@@ -56,19 +56,19 @@ def test_an_edge_against_program_order_is_refused_at_the_instruction(every):
     assert "nisa.memset" in str(caught.value)
 
 
-def test_a_name_that_no_instruction_has_is_refused(every):
+def test_a_name_that_no_instruction_has_is_rejected(every):
     with pytest.raises(LaunchError, match="no instruction is called 'z'"):
         kernel(every, "a").with_schedule([("load", "z")])(X)
 
 
-def test_a_name_that_two_instructions_have_is_refused(every):
+def test_a_name_that_two_instructions_have_is_rejected(every):
     with pytest.raises(LaunchError, match="two instructions are called 'a'"):
         kernel(every, "a", "a").with_schedule([("load", "a")])(X)
 
 
 @pytest.mark.parametrize("wrong", ["ab", 3, [("a",)], [("a", 1)], [("a", [])], [("a", ["b", 2])]],
                          ids=str)  # fmt: skip
-def test_what_are_no_pairs_of_names_is_refused(every, wrong):
+def test_what_are_no_pairs_of_names_is_rejected(every, wrong):
     with pytest.raises(SignatureError, match="with_schedule takes pairs of names"):
         kernel(every, "a").with_schedule(wrong)
 
@@ -78,7 +78,7 @@ def test_an_instruction_does_not_run_after_itself(every):
         kernel(every, "a").with_schedule([("a", ["b", "a"])])
 
 
-def test_a_program_refuses_an_edge(now):
+def test_a_program_rejects_an_edge(now):
     with pytest.raises(UnsupportedError, match="with_schedule, which no program says"):
         capture(kernel(now, "a", "b").with_schedule([("b", "a")]), X)
 

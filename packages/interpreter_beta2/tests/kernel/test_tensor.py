@@ -16,7 +16,7 @@ BINARY += ["lshift", "rshift", "lt", "le", "gt", "ge"]
 
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("other", [2, np.float32(2), X, "tensor"], ids=["int", "np", "array", "t"])
-def test_operators_between_tensors_and_anything_are_refused(now, name, other):
+def test_operators_between_tensors_and_anything_are_rejected(now, name, other):
     apply = getattr(operator, name)
 
     def kernel(x):
@@ -28,13 +28,13 @@ def test_operators_between_tensors_and_anything_are_refused(now, name, other):
 
 @pytest.mark.parametrize("name", BINARY)
 @pytest.mark.parametrize("other", [2, np.float32(2), X], ids=["int", "np", "array"])
-def test_operators_with_the_tensor_on_the_right_are_refused(now, name, other):
+def test_operators_with_the_tensor_on_the_right_are_rejected(now, name, other):
     with pytest.raises(UnsupportedError):
         now.run(lambda x: getattr(operator, name)(other, x), X)
 
 
 @pytest.mark.parametrize("name", ["neg", "invert"])
-def test_unary_operators_are_refused(now, name):
+def test_unary_operators_are_rejected(now, name):
     with pytest.raises(UnsupportedError, match=r"the operator [-~] on tensors"):
         now.run(lambda x: getattr(operator, name)(x), X)
 
@@ -69,7 +69,7 @@ def test_elements_are_not_assigned(every):
         every.run(kernel, X.copy())
 
 
-def test_augmented_assignment_is_refused(every):
+def test_augmented_assignment_is_rejected(every):
     def kernel(x):
         x += 1
 

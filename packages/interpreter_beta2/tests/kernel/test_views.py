@@ -345,7 +345,7 @@ def test_selected_rows_are_written(new):
     assert np.array_equal(rows, expected)
 
 
-REFUSED_AFTER = {
+REJECTED_AFTER = {
     "slice-0": lambda t, at: t.slice(0, 0, 2),
     "int-0": lambda t, at: t[0],
     "select-0": lambda t, at: t.select(0, 1),
@@ -361,11 +361,11 @@ REFUSED_AFTER = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED_AFTER)
+@pytest.mark.parametrize("name", REJECTED_AFTER)
 def test_the_indexed_dimension_stays_as_it_is(new, name):
     def kernel(rows, at):
         index = new.tile(at)
-        REFUSED_AFTER[name](rows.vector_select(0, index), index)
+        REJECTED_AFTER[name](rows.vector_select(0, index), index)
 
     with pytest.raises((AccessError, ShapeError)):
         new.run(kernel, ROWS, np.array([[9], [0], [3]], np.int32))
@@ -385,7 +385,7 @@ def test_the_indexed_dimension_stays_as_it_is(new, name):
         lambda lang, t, rows, at: rows.vector_select(0, lang.nisa.register_alloc(0)),
     ],
 )
-def test_what_the_device_may_not_index_is_refused(new, use):
+def test_what_the_device_may_not_index_is_rejected(new, use):
     def kernel(x, rows, at):
         use(new, new.tile(x), rows, new.tile(at))
 

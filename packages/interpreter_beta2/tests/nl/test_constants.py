@@ -31,7 +31,7 @@ def given_back(speaker, constant, *more):
     )
 
 
-def refused(speaker, constant, *more) -> KernelError:
+def rejected(speaker, constant, *more) -> KernelError:
     with pytest.raises(KernelError) as caught:
         speaker.run(lambda: speaker.nl.shared_constant(constant, *more))
     return caught.value
@@ -83,7 +83,7 @@ def test_only_the_oldest_version_casts(speak):
     assert cast.dtype == ml_dtypes.bfloat16
     assert cast.astype(float).tolist() == [[0.5, 300.0]]
     assert given_back(old, np.array([[0, 7]]) > 0, old.nl.uint8).tolist() == [[0, 1]]
-    assert "takes 1 positional argument but 2 were given" in refused(new, TABLE, 1).what
+    assert "takes 1 positional argument but 2 were given" in rejected(new, TABLE, 1).what
 
 
 def test_nothing_writes_a_constant(every):
@@ -115,8 +115,8 @@ def test_nothing_writes_a_constant(every):
     ],
     ids=str,
 )
-def test_what_is_no_constant_is_refused(every, constant, error, what):
-    wrong = refused(every, constant)
+def test_what_is_no_constant_is_rejected(every, constant, error, what):
+    wrong = rejected(every, constant)
 
     assert isinstance(wrong, error)
     assert what in wrong.what
@@ -124,16 +124,16 @@ def test_what_is_no_constant_is_refused(every, constant, error, what):
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"text"], ids=["empty", "cut", "text"])
-def test_a_file_that_is_none_is_refused(now, tmp_path: Path, content):
+def test_a_file_that_is_none_is_rejected(now, tmp_path: Path, content):
     (tmp_path / "x.npy").write_bytes(content)
 
-    assert "no constant can be read" in refused(now, str(tmp_path / "x.npy")).what
+    assert "no constant can be read" in rejected(now, str(tmp_path / "x.npy")).what
 
 
 def test_objects_in_a_file_are_not_unpickled(now, tmp_path: Path):
     np.save(tmp_path / "x.npy", np.array([{}]), allow_pickle=True)
 
-    assert "no constant can be read" in refused(now, str(tmp_path / "x.npy")).what
+    assert "no constant can be read" in rejected(now, str(tmp_path / "x.npy")).what
 
 
 def test_a_tensor_is_no_constant(now):

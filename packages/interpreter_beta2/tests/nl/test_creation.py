@@ -200,7 +200,7 @@ def test_hbm_has_no_addresses(now):
     ],
     ids=str,
 )
-def test_an_address_outside_the_memory_is_refused(now, shape, buffer, address, wrong):
+def test_an_address_outside_the_memory_is_rejected(now, shape, buffer, address, wrong):
     nl = now.nl
 
     with pytest.raises(wrong):
@@ -259,7 +259,7 @@ def test_a_tensor_fits_its_memory(speak, target, buffer, most):
 
 
 @pytest.mark.parametrize("dtype", ["float31", np.float64, np.int64, 3, None])
-def test_an_unknown_dtype_is_refused(every, dtype):
+def test_an_unknown_dtype_is_rejected(every, dtype):
     with pytest.raises(DTypeError):
         every.inside(lambda: every.nl.ndarray((4, 8), dtype))
 

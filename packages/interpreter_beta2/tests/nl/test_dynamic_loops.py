@@ -142,7 +142,7 @@ def test_a_bound_is_an_int_or_a_register(now, bound):
         now.run(lambda: [*now.nl.dynamic_range(bound)])
 
 
-def test_a_body_that_moves_its_bound_is_refused(now):
+def test_a_body_that_moves_its_bound_is_rejected(now):
     def kernel():
         bound = loaded(now, 3)
         for _ in now.nl.dynamic_range(bound):

@@ -106,16 +106,16 @@ def test_functions_made_of_others_are_not_those(speak, version, name):
     assert findings == []
 
 
-def test_what_is_refused_is_not_found_too(now):
+def test_what_is_rejected_is_not_found_too(now):
     with watching("device") as report, pytest.raises(ValueError, match="inside"):
-        now.inside(lambda: _refused(now))
+        now.inside(lambda: _rejected(now))
     assert list(report) == []
 
 
-def _refused(lang):
+def _rejected(lang):
     tile = lang.nl.ndarray((4, 8), dtype=lang.nl.float32)
     wrong = lang.nl.ndarray((3, 8), dtype=lang.nl.float32)
     try:
         lang.nl.divide(tile, wrong)
-    except Exception as refused:
-        raise ValueError("inside") from refused
+    except Exception as rejected:
+        raise ValueError("inside") from rejected

@@ -51,7 +51,7 @@ def test_the_older_name_of_the_usable_size(speak):
         ("0.6", "psum_fmax_bytes", "NKI 0.4, and this is 0.6"),
     ],
 )
-def test_a_size_of_another_version_is_refused(speak, version, name, text):
+def test_a_size_of_another_version_is_rejected(speak, version, name, text):
     sizes = speak(version).nl.tile_size
 
     with pytest.raises(AbsentNameError, match=f"(?s)nl.tile_size has no {name}\n.*part of {text}"):
@@ -74,7 +74,7 @@ def test_transposes_by_the_tensor_engine_cost_a_bank(speak, target, banks, monke
     assert on.inside(lambda: on.nl.tile_size.psum_num_banks) == banks
 
 
-def test_a_size_that_no_document_prints_is_refused(now):
+def test_a_size_that_no_document_prints_is_rejected(now):
     with pytest.raises(UnsupportedError, match="sbuf_min_align"):
         now.nl.tile_size.sbuf_min_align  # noqa: B018
 
@@ -90,6 +90,6 @@ def test_a_kernel_can_ask_for_the_generation(speak, target, generation):
     assert on.inside(on.nisa.get_nc_version) is on.nisa.nc_version[generation]
 
 
-def test_an_unknown_target_is_refused(speak):
+def test_an_unknown_target_is_rejected(speak):
     with pytest.raises(LaunchError, match="unknown target 'trn9'"):
         speak("0.6", "trn9").inside(lambda: None)

@@ -372,7 +372,7 @@ def test_device_print_shows_shape_dtype_memory_and_elements(every, capsys):
 @pytest.mark.parametrize("name, args", [
     ("device_print", ("a", "b")), ("empty_like", ("a",)), ("zeros_like", (3,)),
 ], ids=str)  # fmt: skip
-def test_what_is_no_tensor_is_refused_by_name(every, name, args):
+def test_what_is_no_tensor_is_rejected_by_name(every, name, args):
     if not hasattr(every.nl, name):
         assert every.version == "0.2"
         return
@@ -380,12 +380,12 @@ def test_what_is_no_tensor_is_refused_by_name(every, name, args):
         every.inside(lambda: getattr(every.nl, name)(*args))
 
 
-def test_the_root_mean_square_of_no_elements_is_refused(lang):
+def test_the_root_mean_square_of_no_elements_is_rejected(lang):
     with pytest.raises(KernelError, match="n=0, and the sum of squares is divided by it"):
         on_tiles(lang, lambda t: lang.nl.rms_norm(t, t, 1, 0), X)
 
 
-def test_what_is_no_shape_is_refused(lang):
+def test_what_is_no_shape_is_rejected(lang):
     for wrong in (3.0, "x", (4, "y"), (4, 0)):
         with pytest.raises(ShapeError, match="a shape is a tuple of positive ints"):
             on_tiles(lang, lambda t, wrong=wrong: lang.nl.broadcast_to(t, wrong), X)
@@ -398,7 +398,7 @@ def test_psum_is_not_printed(every):
         every.inside(lambda: nl.device_print("p", nl.zeros((2, 2), nl.float32, buffer=nl.psum)))
 
 
-def test_order_is_kept_and_loops_of_registers_are_refused_inside(lang):
+def test_order_is_kept_and_loops_of_registers_are_rejected_inside(lang):
     nl = lang.nl
 
     def kernel(x, *, loop):

@@ -1,4 +1,4 @@
-"""device: what runs here and a device refuses or leaves undefined."""
+"""device: what runs here and a device rejects or leaves undefined."""
 
 from __future__ import annotations
 

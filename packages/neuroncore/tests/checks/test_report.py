@@ -59,7 +59,7 @@ def test_every_check_has_its_own_name_and_a_way_to_look():
         assert (entry.watcher is None) != (entry.source is None)
 
 
-def test_an_unknown_check_is_refused_with_a_near_name():
+def test_an_unknown_check_is_rejected_with_a_near_name():
     with pytest.raises(LaunchError, match="unknown check 'memroy'") as wrong:
         resolve_checks(["memroy"])
 

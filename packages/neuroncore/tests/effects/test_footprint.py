@@ -111,7 +111,7 @@ def test_no_bytes_overlap_nothing():
 @pytest.mark.parametrize(
     ("shape", "strides", "width"), [((2,), (), 1), ((-1,), (4,), 1), ((2,), (4,), -1)]
 )
-def test_what_is_no_footprint_is_refused(shape, strides, width):
+def test_what_is_no_footprint_is_rejected(shape, strides, width):
     with pytest.raises(
         ValueError, match="one stride per dimension and no negative size; got shape"
     ):

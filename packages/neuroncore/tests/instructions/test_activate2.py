@@ -131,7 +131,7 @@ def test_activation_has_no_slope_to_give_prelu(world, nisa):
 
 
 @pytest.mark.parametrize("pair", sorted({*product((*OPS, "bypass"), repeat=2)} - {*PAIRS}))
-def test_other_pairs_of_operations_are_refused(world, nisa, pair):
+def test_other_pairs_of_operations_are_rejected(world, nisa, pair):
     with pytest.raises(AttributeValueError, match=f"op0 {pair[0]} with op1 {pair[1]}"):
         nisa.activate2(world.new((1, 1)), "copy", world.tile([[1.0]]), 1.0, 1.0, *pair)
 

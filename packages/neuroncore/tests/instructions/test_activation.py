@@ -208,7 +208,7 @@ def test_sin_goes_on_as_a_cubic_outside_its_range(world, nisa):
     ("name", "inside", "outside"),
     [("sin", 3.0, 3.5), ("log", 1.0, -1.0), ("reciprocal", -1.0, 2.0**-43), ("arctan", 1.0, 2.0)],
 )
-def test_inputs_outside_the_valid_range_can_be_refused(make_world, nisa, name, inside, outside):
+def test_inputs_outside_the_valid_range_can_be_rejected(make_world, nisa, name, inside, outside):
     world = make_world(options=Options(activation_range="reject"))
     dst = world.new((1, 2))
 
@@ -221,20 +221,20 @@ GELUS = ["gelu", "gelu_dx", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "gelu_apprx
 
 
 @pytest.mark.parametrize("name", GELUS)
-def test_formulas_that_no_document_prints_can_be_refused(make_world, nisa, name):
-    taking, refusing = (make_world(options=Options(activation_formula=rule))
+def test_formulas_that_no_document_prints_can_be_rejected(make_world, nisa, name):
+    taking, rejecting = (make_world(options=Options(activation_formula=rule))
                         for rule in ("conventional", "reject"))  # fmt: skip
     dst = taking.new((1, 1))
 
     nisa.activation(dst, name, taking.tile([[50.0]]))
     with pytest.raises(AttributeValueError, match=rf"print no formula for {name}\n") as raised:
-        nisa.activation(refusing.new((1, 1)), name, refusing.tile([[50.0]]))
+        nisa.activation(rejecting.new((1, 1)), name, rejecting.tile([[50.0]]))
 
     assert dst.array.item() == (1 if name.endswith("_dx") else 50)
     assert "activation_formula" in str(raised.value)
 
 
-def test_documented_formulas_are_computed_where_others_are_refused(make_world, nisa):
+def test_documented_formulas_are_computed_where_others_are_rejected(make_world, nisa):
     world = make_world(options=Options(activation_formula="reject"))
     dst = world.new((1, 1))
 

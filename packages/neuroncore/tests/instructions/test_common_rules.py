@@ -40,7 +40,7 @@ def test_start_partitions_can_be_an_error_or_nothing(make_world, nisa):
         nisa.memset(strip(strict, 16, 32), 0.0)
 
 
-def test_129_partitions_are_refused(world, nisa):
+def test_129_partitions_are_rejected(world, nisa):
     with pytest.raises(PartitionError, match="dst has 129 partitions"):
         nisa.memset(strip(world, 0, 129), 0.0)
 

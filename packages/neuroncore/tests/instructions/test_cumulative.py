@@ -74,7 +74,7 @@ def test_the_registers_are_those_of_the_other_vector_reductions(world, nisa, val
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "tfloat32"])
-def test_wide_integers_are_refused(world, nisa, dtype):
+def test_wide_integers_are_rejected(world, nisa, dtype):
     with pytest.raises(DTypeError, match=f"src is {dtype}"):
         nisa.tensor_scalar_cumulative(
             world.new((1, 2)), world.tile([[1, 2]], dtype), "add", "add", 0.0

@@ -284,7 +284,7 @@ def test_rows_that_meet_add_up(world, nisa_02, table):
     assert table.array[:3, 0].tolist() == [1, 10, 22]
 
 
-def test_other_read_modify_writes_are_refused(world, nisa_02, table):
+def test_other_read_modify_writes_are_rejected(world, nisa_02, table):
     with pytest.raises(AttributeValueError, match="dst_rmw_op maximum"):
         nisa_02.dma_copy(table, world.tile(np.ones((6, 4))), "maximum")
 

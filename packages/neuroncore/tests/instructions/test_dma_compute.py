@@ -88,7 +88,7 @@ def test_rows_are_added_to_those_that_an_index_names(world, nisa, rng, values, f
 
 
 @pytest.mark.parametrize("scatters", [True, False])
-def test_rows_out_of_bounds_are_refused_or_left_as_they_are(world, nisa, values, scatters):
+def test_rows_out_of_bounds_are_rejected_or_left_as_they_are(world, nisa, values, scatters):
     table, tile = world.tile(np.full((3, 2), 5.0), space="hbm"), world.tile(np.ones((3, 2)))
     there = gather(table, rows_of(world, [2, 3, -1]), 2)
     given = (there, [there, tile]) if scatters else (tile, [tile, there])
@@ -103,7 +103,7 @@ def test_rows_out_of_bounds_are_refused_or_left_as_they_are(world, nisa, values,
         assert values(tile).tolist() == [[6, 6], [1, 1], [1, 1]]
 
 
-def test_a_row_that_is_named_twice_is_refused(world, nisa):
+def test_a_row_that_is_named_twice_is_rejected(world, nisa):
     table, tile = world.tile(np.zeros((3, 2)), space="hbm"), world.tile(np.ones((2, 2)))
     there = gather(table, rows_of(world, [1, 1]), 2)
 
@@ -122,7 +122,7 @@ def test_the_source_that_is_read_back_is_the_destination(world, nisa):
 
 
 @pytest.mark.parametrize("case", ["three", "both", "hbm", "not unique"])
-def test_other_forms_with_an_index_are_refused(world, nisa, case):
+def test_other_forms_with_an_index_are_rejected(world, nisa, case):
     table, tile = world.tile(np.zeros((3, 2)), space="hbm"), world.tile(np.ones((2, 2)))
     there = gather(table, rows_of(world, [0, 1]), 2)
     far = world.tile(np.ones((2, 2)), space="hbm")
@@ -173,7 +173,7 @@ def test_sizes_and_memories(world, nisa):
         nisa.dma_compute(world.new((2, 2)), [world.new((2, 2), space="psum")], "add")
 
 
-def test_an_address_that_the_device_computes_is_refused(world, nisa):
+def test_an_address_that_the_device_computes_is_rejected(world, nisa):
     table, dst = world.tile(np.ones((3, 2)), space="hbm"), world.new((1, 2))
     row = table.ap([[2, 1], [1, 2]], scalar_offset=rows_of(world, [1]))
 

@@ -63,7 +63,7 @@ def test_an_address_from_a_register_takes_600_cycles_at_least(columns, cycles):
 
 
 @pytest.mark.parametrize("name", ["tensor_copy_dynamic_src", "tensor_copy_dynamic_dst"])
-def test_the_names_of_01_copy_like_tensor_copy_and_refuse_fixed_places(name):
+def test_the_names_of_01_copy_like_tensor_copy_and_reject_fixed_places(name):
     record = INSTRUCTIONS[name]
     operand = name.removeprefix("tensor_copy_dynamic_")
 

@@ -200,10 +200,10 @@ def test_power_runs_on_gpsimd(world, nisa):
     assert dst.array.tolist() == [[1024, 9, 2]]
 
 
-# -- what is refused ------------------------------------------------------------------------------
+# -- what is rejected ------------------------------------------------------------------------------
 
 
-def test_both_inputs_in_psum_are_refused(world, nisa):
+def test_both_inputs_in_psum_are_rejected(world, nisa):
     x = world.tile(np.ones((4, 8)), space="psum")
 
     with pytest.raises(MemorySpaceError, match="data1 and data2 are both in PSUM"):
@@ -226,7 +226,7 @@ def test_misfits_are_named(world, nisa, mistake):
         nisa.tensor_tensor(world.new((4, 8)), good, second, "add", engine)
 
 
-def test_an_immutable_destination_is_refused(world, nisa):
+def test_an_immutable_destination_is_rejected(world, nisa):
     fixed = world.core.adopt(np.ones((4, 8), np.float32), world.new((4, 8)).buffer, mutable=False)
 
     with pytest.raises(ImmutableError, match="dst is read-only"):
@@ -252,7 +252,7 @@ def test_a_broadcast_view_cannot_be_written(world, nisa):
         nisa.tensor_copy(shared, world.tile(np.ones((4, 8))))
 
 
-def test_bit_operations_refuse_floats_and_mixed_widths(world, nisa):
+def test_bit_operations_reject_floats_and_mixed_widths(world, nisa):
     floats, wide, narrow = (world.tile(np.ones((4, 8)), d) for d in ("float32", "int32", "int8"))
 
     for dst, other in ((floats, floats), (wide, narrow)):
@@ -347,7 +347,7 @@ def test_memset_of_floats_takes_integers_of_any_size(world, nisa, values, rounde
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32"])
-def test_an_integer_that_no_float_comes_near_to_is_refused_whenever_it_comes(world, nisa, dtype):
+def test_an_integer_that_no_float_comes_near_to_is_rejected_whenever_it_comes(world, nisa, dtype):
     dst = world.new((4, 6), dtype)
     nisa.memset(dst, 1)
 
@@ -364,7 +364,7 @@ def test_bit_operations_use_the_low_bits_of_an_integer(world, nisa):
         assert dst.array.tolist() == [[5, 4]]
 
 
-def test_a_float_for_an_integer_tensor_was_cast_in_02_and_is_refused_since(world, nisa, nisa_02):
+def test_a_float_for_an_integer_tensor_was_cast_in_02_and_is_rejected_since(world, nisa, nisa_02):
     dst = world.new((1, 2), "int32")
 
     nisa_02.memset(dst, 2.5)

@@ -183,7 +183,7 @@ def test_generations_have_the_names_that_nki_gives_them():
 
 
 @EXAMPLES
-def test_every_dtype_of_every_operand_is_computed_or_refused_as_the_kernels_mistake(
+def test_every_dtype_of_every_operand_is_computed_or_rejected_as_the_kernels_mistake(
     record, example
 ):
     """Nothing but a KernelError may come out, whatever the dtypes."""
@@ -195,8 +195,8 @@ def test_every_dtype_of_every_operand_is_computed_or_refused_as_the_kernels_mist
         try:
             with np.errstate(all="ignore"):
                 use.run()
-        except KernelError as refused:
-            assert refused.rule, f"{name}={text}"
+        except KernelError as rejected:
+            assert rejected.rule, f"{name}={text}"
 
 
 @EXAMPLES

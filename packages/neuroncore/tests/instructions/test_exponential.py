@@ -87,7 +87,7 @@ def test_the_registers_are_those_of_the_other_vector_instructions(world, nisa, v
     assert values(out).item() == 8
 
 
-def test_a_start_without_load_reduce_is_refused(world, nisa):
+def test_a_start_without_load_reduce_is_rejected(world, nisa):
     src, dst = world.tile([[0.0]]), world.new((1, 1))
 
     nisa.exponential(dst, src, reduce_init=0.0)
@@ -106,7 +106,7 @@ def test_a_start_without_load_reduce_is_refused(world, nisa):
         ({"src": ((1, 1, 1, 1, 4), "float32")}, ShapeError),
     ],
 )
-def test_what_stands_just_outside_is_refused(world, nisa, changes, error):
+def test_what_stands_just_outside_is_rejected(world, nisa, changes, error):
     given = {"dst": ((1, 4), "float32"), "src": ((1, 1, 1, 4), "float32")}
     nisa.exponential(**{n: world.new(*tile) for n, tile in given.items()})
 

@@ -170,7 +170,7 @@ def test_rows_above_partition_0_use_the_registers_that_an_option_says(
 
 
 @pytest.mark.parametrize("version", ["0.2", "0.3"])
-def test_a_subtracting_reduction_is_refused_because_its_order_is_not_written(version):
+def test_a_subtracting_reduction_is_rejected_because_its_order_is_not_written(version):
     from neuroncore.instructions import INSTRUCTIONS, check
     from neuroncore.isa.examples import example_call
 

@@ -39,7 +39,7 @@ def test_rows_of_several_dimensions_are_flattened(world, nisa, values):
     assert (values(dst) == values(src)[:, 2:, 3]).all()
 
 
-def test_an_offset_whose_elements_leave_the_row_is_refused(world, nisa):
+def test_an_offset_whose_elements_leave_the_row_is_rejected(world, nisa):
     src, index = world.tile(np.ones((16, 8))), world.tile(np.full((16, 1), 5), "uint16")
 
     with pytest.raises(AccessError, match="an index is 5"):
@@ -96,7 +96,7 @@ def test_integer_ids_beyond_float32_are_told_apart(world, nisa, values):
     assert values(dst)[0].tolist() == [[0, 1], [1, 2]]
 
 
-def test_a_negative_id_is_refused_with_its_place(world, nisa):
+def test_a_negative_id_is_rejected_with_its_place(world, nisa):
     with pytest.raises(AttributeValueError, match="segment id -2") as raised:
         nisa.sequence_bounds(world.new((1, 2, 3)), world.tile([[1.0, -2.0, 3.0]]))
     assert "-2 at place 1" in str(raised.value)

@@ -357,7 +357,7 @@ def test_a_legal_pe_tile_changes_nothing(world, nisa, rng):
     ("position", "size"),
     [((0, 0), ()), ((16, 0), (32, 128)), ((0, 0), (48, 128)), ((128, 0), (32, 128)), ((0,), (32,))],
 )
-def test_other_pe_tiles_are_refused(world, nisa, position, size):
+def test_other_pe_tiles_are_rejected(world, nisa, position, size):
     with pytest.raises(AttributeValueError, match="tile_position"):
         nisa.nc_matmul(
             world.new((2, 2), space="psum"), world.tile(np.ones((8, 2))),
@@ -365,7 +365,7 @@ def test_other_pe_tiles_are_refused(world, nisa, position, size):
         )  # fmt: skip
 
 
-# -- what is refused ------------------------------------------------------------------------------
+# -- what is rejected ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ def test_products_come_into_psum_as_those_of_nc_matmul(
     assert values(dst).tolist() == [[128.0 * times] * 2] * 2
 
 
-def test_adding_onto_psum_that_nothing_has_written_is_refused(world, nisa, rng):
+def test_adding_onto_psum_that_nothing_has_written_is_rejected(world, nisa, rng):
     a, scale, _ = mx_tile(world, rng, "float8_e5m2", 32, 2)
 
     with pytest.raises(UndefinedError, match="accumulates onto PSUM") as raised:

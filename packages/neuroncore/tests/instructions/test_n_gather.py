@@ -23,7 +23,7 @@ def test_indices_pick_elements_of_their_own_partition(world, nisa, rng, dtype, c
     assert dst.array.tobytes() == expected.tobytes()
 
 
-def test_an_index_past_the_row_is_refused(world, nisa):
+def test_an_index_past_the_row_is_rejected(world, nisa):
     data, indices = world.tile(np.ones((1, 4))), world.tile([[0, 4]], "uint32")
 
     with pytest.raises(AccessError, match="an index is 4") as raised:

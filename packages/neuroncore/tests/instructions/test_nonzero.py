@@ -73,7 +73,7 @@ def test_all_numbers_fit_int32(world, nisa, name, inside, outside):
         (((1, 5), "int32"), ((1, 4), "bfloat16"), DTypeError),
     ],
 )
-def test_what_stands_just_outside_is_refused(world, nisa, dst, src, error):
+def test_what_stands_just_outside_is_rejected(world, nisa, dst, src, error):
     with pytest.raises(error):
         nisa.nonzero_with_count(world.new(*dst), world.new(*src))
 

@@ -163,7 +163,7 @@ def test_running_maxima_of_tiles_share_the_registers_of_select_reduce(world, nis
     assert values(top).item() == 5
 
 
-def test_02_ignored_the_command_so_it_is_refused(world, nisa_02):
+def test_02_ignored_the_command_so_it_is_rejected(world, nisa_02):
     tile, bound = world.tile([[1.0, 2.0]]), world.tile([[0.0]])
 
     nisa_02.range_select(tile, tile, "greater", "less", bound, bound)

@@ -86,7 +86,7 @@ def test_values_are_rounded_to_dst(make_world, nisa, values, rounded, dtype):
     np.testing.assert_array_equal(values(dst), rounded(values(exact), dtype))
 
 
-# -- what is refused ------------------------------------------------------------------------------
+# -- what is rejected ------------------------------------------------------------------------------
 
 
 def test_min_lies_below_max(trn3, nisa):

@@ -148,7 +148,7 @@ def test_bit_reductions_are_exact(world, nisa, rng, op, dtype):
         assert got == expected
 
 
-def test_bit_reductions_refuse_floats_and_what_does_not_reduce_is_named(world, nisa):
+def test_bit_reductions_reject_floats_and_what_does_not_reduce_is_named(world, nisa):
     t, dst = world.tile(np.ones((4, 8))), world.new((4, 1))
 
     with pytest.raises(DTypeError, match="bitwise_and works on raw integer bits"):

@@ -140,14 +140,14 @@ def test_power_and_rsqrt_do_not_reach_psum(world, nisa, op, operand, where, engi
 
 @pytest.mark.parametrize("engine", [Engine.unknown, Engine.gpsimd])
 @pytest.mark.parametrize(
-    ("op0", "op1", "refused"),
+    ("op0", "op1", "rejected"),
     [("add", "rsqrt", "add"), ("multiply", "power", "multiply"), ("rsqrt", "multiply", "multiply"),
      ("power", "add", "add")],
 )  # fmt: skip
-def test_the_gpsimd_engine_does_nothing_else_beside_them(world, nisa, op0, op1, refused, engine):
+def test_the_gpsimd_engine_does_nothing_else_beside_them(world, nisa, op0, op1, rejected, engine):
     operands = (None if op0 == "rsqrt" else 2.0, 0.0 if op1 == "rsqrt" else 2.0)
 
-    with pytest.raises(EngineError, match=f"the gpsimd engine does not do {refused} here"):
+    with pytest.raises(EngineError, match=f"the gpsimd engine does not do {rejected} here"):
         nisa.tensor_scalar(
             world.new((4, 8)), world.tile(np.ones((4, 8))), op0, operands[0], op1=op1,
             operand1=operands[1], engine=engine,
@@ -162,7 +162,7 @@ def test_who_adds_and_takes_the_root_is_told_of_an_activation(world, nisa):
 
 
 @pytest.mark.parametrize("operand", [5, "tile"])
-def test_a_unary_operation_refuses_an_operand(world, nisa, operand):
+def test_a_unary_operation_rejects_an_operand(world, nisa, operand):
     given = world.tile(np.ones((4, 1))) if operand == "tile" else operand
 
     with pytest.raises(AttributeValueError, match="rsqrt takes one operand, operand0 is"):
@@ -193,7 +193,7 @@ def test_invert_flips_every_bit(world, nisa):
 
 
 @pytest.mark.parametrize("operand", [1.5, "float tile"])
-def test_bit_operations_refuse_fractions(world, nisa, operand):
+def test_bit_operations_reject_fractions(world, nisa, operand):
     t = world.tile(np.ones((4, 8)), "int32")
     given = world.tile(np.ones((4, 1))) if operand == "float tile" else operand
 

@@ -107,7 +107,7 @@ def test_a_row_has_fewer_elements_than_the_snake(make_world, nisa):
         ({"val_dst": ((16, 2), "bfloat16", "psum")}, MemorySpaceError),
     ],
 )
-def test_what_stands_just_outside_is_refused(world, nisa, changes, error):
+def test_what_stands_just_outside_is_rejected(world, nisa, changes, error):
     given = {"val_dst": ((16, 2), "bfloat16"), "idx_dst": ((16, 2), "uint32"),
              "src": ((16, 1), "bfloat16")}  # fmt: skip
 

@@ -228,7 +228,7 @@ def test_aligned_rows_of_a_swizzled_tile_are_a_layout(start, count, step):
     assert np.array_equal(found.addresses(), ROWS.addresses()[start : start + count * step : step])
 
 
-def test_rows_that_cut_through_the_swizzle_are_refused():
+def test_rows_that_cut_through_the_swizzle_are_rejected():
     with pytest.raises(ValueError, match=r"3 steps of 64 below bit 9.*expected a power of two"):
         ROWS.slice(0, 1, 3)
 
@@ -265,7 +265,7 @@ def test_a_composition_goes_through_both(both):
 
 @given(layouts())
 @settings(CASES, max_examples=200)
-def test_a_composition_with_any_layout_goes_through_both_or_is_refused(inner):
+def test_a_composition_with_any_layout_goes_through_both_or_is_rejected(inner):
     outer = Layout.of((1024,), (4,), offset=1 << 12)
     reach = inner.addresses()
     if reach.min() >= 0 and reach.max() < 1024:
@@ -299,7 +299,7 @@ def test_a_swizzle_goes_through_a_power_of_two_step():
         (Layout.of((256,)), ROWS, "multiples of 512 steps"),
     ],
 )
-def test_a_composition_that_is_no_layout_is_refused(outer, inner, says):
+def test_a_composition_that_is_no_layout_is_rejected(outer, inner, says):
     with pytest.raises(ValueError, match=says):
         outer.after(inner)
 
@@ -333,7 +333,7 @@ def test_what_is_not_one_to_one_has_no_inverse(layout):
         layout.inverse()
 
 
-def test_an_inverse_that_mixes_upwards_is_refused():
+def test_an_inverse_that_mixes_upwards_is_rejected():
     turned = ROWS.permute((1, 0))
     with pytest.raises(ValueError, match="mix lower bits of the index into higher ones"):
         turned.inverse()
@@ -366,7 +366,7 @@ XOR = Swizzle.xor(bits=2, base=0, shift=2)
         (lambda: Layout.of((2, 2)).address((0,)), "is outside shape"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_with_what_was_expected(make, says):
+def test_bad_input_is_rejected_with_what_was_expected(make, says):
     with pytest.raises(ValueError, match=says):
         make()
 

@@ -68,6 +68,6 @@ def test_identity_columns_say_nothing():
         (lambda: Swizzle.xor(2, 0, 0), "bits >= 0, base >= 0 and shift >= 1; got bits 2, base 0"),
     ],
 )
-def test_what_is_no_swizzle_is_refused(make, says):
+def test_what_is_no_swizzle_is_rejected(make, says):
     with pytest.raises(ValueError, match=says):
         make()

@@ -70,7 +70,7 @@ def test_every_watcher_is_told(make_world, nisa):
     assert first.seen == second.seen != []
 
 
-def test_a_refused_instruction_is_no_event(make_world, nisa, recorder):
+def test_a_rejected_instruction_is_no_event(make_world, nisa, recorder):
     world = make_world(watchers=[recorder])
     t = world.tile(np.zeros((4, 8)))
 

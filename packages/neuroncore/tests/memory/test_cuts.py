@@ -40,7 +40,7 @@ def test_what_a_key_gave_depends_on_what_was_cut(abstract):
 
 
 @pytest.mark.parametrize("key", [(True, 0), (slice(False, 1), 0), (slice(0, 1.0), 0), (1, 64)])
-def test_a_key_that_equals_a_legal_one_or_comes_again_is_refused(abstract, key):
+def test_a_key_that_equals_a_legal_one_or_comes_again_is_rejected(abstract, key):
     """True and 1.0 are found in a dictionary under 1."""
     for _ in range(2):
         tensor = abstract.new((128, 64))
@@ -76,6 +76,6 @@ def _cut(tensor: View, keys: list[object]) -> object:
     try:
         cut = tensor[keys[0]]
         cut = cut[keys[1]] if len(cut.shape) == len(tensor.shape) else cut
-    except AccessError as refused:
-        return str(refused)
+    except AccessError as rejected:
+        return str(rejected)
     return cut.spec, cut.offset

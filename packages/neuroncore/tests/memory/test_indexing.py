@@ -83,7 +83,7 @@ def test_older_documents_drop_the_partition_dimension(make_world):
     assert t[0, 0, 10].shape == (1, 1)
 
 
-def test_negative_ints_can_be_refused(make_world):
+def test_negative_ints_can_be_rejected(make_world):
     t = make_world(rules=IndexRules(negative_index=False)).tile(np.zeros((4, 4)))
 
     with pytest.raises(AccessError, match="index -1 is outside dimension 1"):

@@ -30,7 +30,7 @@ def test_every_key_gives_the_same_view_both_times(space, dtype):
 
 
 @pytest.mark.parametrize("at", [3, -4, True, 1.0])
-def test_an_int_outside_or_no_int_is_refused_after_a_legal_one(at):
+def test_an_int_outside_or_no_int_is_rejected_after_a_legal_one(at):
     tile = NeuronCore().allocate((4, 3, 5), float32, MemorySpace.sbuf)
     assert tile[:, 1, :].shape == (4, 5)
 

@@ -1,4 +1,4 @@
-"""reshape, view, broadcast, permute and dims of size 1: what they show and what they refuse."""
+"""reshape, view, broadcast, permute and dims of size 1: what they show and what they reject."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def test_in_hbm_every_dimension_may_be_reshaped(far):
         ((4, 24.0), "a shape is a tuple of ints"),
     ],
 )
-def test_reshape_refuses_counts_partitions_and_other_things(t, shape, message):
+def test_reshape_rejects_counts_partitions_and_other_things(t, shape, message):
     with pytest.raises(ShapeError, match=message):
         t.reshape(shape)
 
 
-def test_a_reshape_that_would_move_elements_is_refused(t):
+def test_a_reshape_that_would_move_elements_is_rejected(t):
     with pytest.raises(ShapeError, match="would have to move elements"):
         t[:, :, 0:3].reshape((4, 12))
     with pytest.raises(ShapeError, match="would have to move elements"):
@@ -135,7 +135,7 @@ def test_expand_and_squeeze_are_inverse(t):
         lambda t: t.broadcast(9, 2),
     ],
 )
-def test_dimensions_that_are_not_there_or_not_one_are_refused(t, wrong):
+def test_dimensions_that_are_not_there_or_not_one_are_rejected(t, wrong):
     with pytest.raises(KernelError):
         wrong(t)
 

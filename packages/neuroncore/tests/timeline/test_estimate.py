@@ -93,7 +93,7 @@ def test_what_is_written_alone_waits_for_who_reads_the_same_bytes():
     assert starts["apart"][0] < starts["apart"][1]
 
 
-def test_bad_input_is_refused_as_an_estimate_refuses_it():
+def test_bad_input_is_rejected_as_an_estimate_rejects_it():
     no_program: Any = "matmul"
     with pytest.raises(LaunchError, match="not a program"):
         latency_ns(no_program)

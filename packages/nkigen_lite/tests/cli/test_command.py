@@ -1,4 +1,4 @@
-"""`nkigen`: what goes where, what is refused, and what is left alone."""
+"""`nkigen`: what goes where, what is rejected, and what is left alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINE = ("program.py:line", "--spec", "f32[64, 128]")
 
 
 @pytest.fixture
-def refusing(monkeypatch):
+def rejecting(monkeypatch):
     """Nothing can be lowered."""
 
     def generate(graph, target, nki):
@@ -101,7 +101,7 @@ def test_run_compares_arguments_that_are_written_to(nkigen, folder):
     assert said.out.splitlines()[1].endswith("from NumPy in float64: equal")
 
 
-def test_explain_shows_passes_groups_refusals_and_cost(nkigen, folder):
+def test_explain_shows_passes_groups_rejections_and_cost(nkigen, folder):
     specs = ("--spec", "f32[130,64]", "--spec", "f32[64,32]")
     said = nkigen("program.py:gated", *specs, "--explain", "-o", "kernel.py")
 
@@ -121,14 +121,14 @@ def test_arrays_in_the_program_are_cut_short_where_they_are_explained(nkigen, fo
     assert max(map(len, said.out.splitlines())) < 200
 
 
-def test_a_refusal_that_is_of_no_line_names_none(nkigen, monkeypatch):
+def test_a_rejection_that_is_of_no_line_names_none(nkigen, monkeypatch):
     monkeypatch.setattr(sys, "argv", [__file__])
-    monkeypatch.setattr(sys.modules["nkigen_lite.compiler.compile"], "generate", refuse_everything)
+    monkeypatch.setattr(sys.modules["nkigen_lite.compiler.compile"], "generate", reject_everything)
 
     assert nkigen(*LINE).err == "nkigen: LaunchError: no\n"
 
 
-def refuse_everything(graph, target, nki):
+def reject_everything(graph, target, nki):
     raise LaunchError("no", place=Place(__file__, 1))
 
 
@@ -139,7 +139,7 @@ def test_reports_stay_out_of_a_kernel_that_goes_to_stdout(nkigen):
     assert "== cost ==" in said.err
 
 
-def test_passes_are_explained_where_there_is_no_kernel(nkigen, folder, refusing):
+def test_passes_are_explained_where_there_is_no_kernel(nkigen, folder, rejecting):
     said = nkigen("program.py:factorial", "--spec", "f32[8,8]", "--explain", "-o", "kernel.py")
 
     assert (said.code, said.out) == (1, "")
@@ -238,8 +238,8 @@ def test_what_was_generated_is_written_over_and_nothing_else_is(nkigen, folder):
     kernel = folder / "kernel.py"
     kernel.write_text("mine = 1\n")
 
-    refused = nkigen(*LINE, "-o", "kernel.py")
-    assert refused.code == 2 and "--force writes over it" in refused.err
+    rejected = nkigen(*LINE, "-o", "kernel.py")
+    assert rejected.code == 2 and "--force writes over it" in rejected.err
     assert kernel.read_text() == "mine = 1\n"
 
     assert nkigen(*LINE, "-o", "kernel.py", "--force").code == 0

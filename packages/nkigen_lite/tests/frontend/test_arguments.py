@@ -1,4 +1,4 @@
-"""Arguments that change values or are refused, and Python's view of arrays: NumPy's answer."""
+"""Arguments that change values or are rejected, and Python's view of arrays: NumPy's answer."""
 
 from __future__ import annotations
 
@@ -141,11 +141,11 @@ def test_known_indices_pick_what_numpy_picks(index):
 def test_a_table_and_traced_indices_name_the_users_line_and_a_way():
     table = np.ones((4, 2), np.float32)
     for program in (lambda i: np.take(table, i, axis=0), lambda i: table[i]):
-        with pytest.raises(TraceError) as refused:
+        with pytest.raises(TraceError) as rejected:
             trace(program, "i32[3]")
-        assert refused.value.place is not None
-        assert refused.value.place.file == __file__
-        assert "np.arange(len(table))" in str(refused.value)
+        assert rejected.value.place is not None
+        assert rejected.value.place.file == __file__
+        assert "np.arange(len(table))" in str(rejected.value)
 
 
 def test_a_number_that_an_array_cannot_hold_is_no_source():
@@ -155,6 +155,6 @@ def test_a_number_that_an_array_cannot_hold_is_no_source():
 
 def test_python_errors_of_arrays_have_a_place():
     for program in (lambda x: round(x), lambda x: {x: 1}):
-        with pytest.raises(TypeError, match=r"numpy\.ndarray") as refused:
+        with pytest.raises(TypeError, match=r"numpy\.ndarray") as rejected:
             trace(program, "f32[3]")
-        assert __file__ in str(refused.value)
+        assert __file__ in str(rejected.value)

@@ -1,4 +1,4 @@
-"""What cannot be traced is refused at the user's line, with NumPy's class of error."""
+"""What cannot be traced is rejected at the user's line, with NumPy's class of error."""
 
 from __future__ import annotations
 
@@ -131,14 +131,14 @@ CASES = {
 
 
 @pytest.mark.parametrize(("function", "error", "said"), CASES.values(), ids=CASES)
-def test_a_refusal_names_the_line_and_the_reason(function, error, said):
-    with pytest.raises(error) as refused:
+def test_a_rejection_names_the_line_and_the_reason(function, error, said):
+    with pytest.raises(error) as rejected:
         trace(function, "f32[4]")
 
-    assert said in str(refused.value)
+    assert said in str(rejected.value)
     if not said.startswith("unhashable"):
-        assert isinstance(refused.value, KernelError)
-        assert f"test_errors.py:{function.__code__.co_firstlineno}"[:16] in str(refused.value)
+        assert isinstance(rejected.value, KernelError)
+        assert f"test_errors.py:{function.__code__.co_firstlineno}"[:16] in str(rejected.value)
 
 
 MISTAKES = {
@@ -160,19 +160,19 @@ MISTAKES = {
 
 @pytest.mark.parametrize(("function", "error", "expected"), MISTAKES.values(), ids=MISTAKES)
 def test_a_mistake_says_what_was_expected_what_came_and_what_to_do(function, error, expected):
-    with pytest.raises(error) as refused:
+    with pytest.raises(error) as rejected:
         trace(function, "f32[4]")
 
-    assert expected in refused.value.expected
-    assert refused.value.got
-    assert refused.value.hint
-    assert "test_errors.py" in str(refused.value)
+    assert expected in rejected.value.expected
+    assert rejected.value.got
+    assert rejected.value.hint
+    assert "test_errors.py" in str(rejected.value)
 
 
 def test_a_name_that_only_looks_alike_is_not_proposed():
-    with pytest.raises(TypeError) as refused:
+    with pytest.raises(TypeError) as rejected:
         trace(lambda x: np.sort(x), "f32[4]")
-    assert "np.sqrt" not in str(refused.value)
+    assert "np.sqrt" not in str(rejected.value)
 
 
 def returns_text(x):
@@ -187,13 +187,13 @@ def returns_pairs(x):
     ("function", "said"),
     [(returns_text, "takes no part in a kernel"), (returns_pairs, "one flat tuple of arrays")],
 )
-def test_a_result_that_is_none_is_refused_at_the_function(function, said):
-    with pytest.raises(KernelError) as refused:
+def test_a_result_that_is_none_is_rejected_at_the_function(function, said):
+    with pytest.raises(KernelError) as rejected:
         trace(function, "f32[4]")
 
     line = function.__code__.co_firstlineno
-    assert said in str(refused.value)
-    assert f"test_errors.py:{line}:" in str(refused.value).splitlines()[0]
+    assert said in str(rejected.value)
+    assert f"test_errors.py:{line}:" in str(rejected.value).splitlines()[0]
 
 
 def test_a_list_of_numbers_is_an_array_among_the_results():
@@ -202,16 +202,16 @@ def test_a_list_of_numbers_is_an_array_among_the_results():
     assert numbers.tolist() == [1, 2]
 
 
-def test_a_refusal_reads_like_this():
+def test_a_rejection_reads_like_this():
     def gate(x):
         if x[0] > 0:
             return x
         return -x
 
-    with pytest.raises(TypeError) as refused:
+    with pytest.raises(TypeError) as rejected:
         trace(gate, "bf16[4]")
 
-    place, *text = str(refused.value).split("\n")
+    place, *text = str(rejected.value).split("\n")
     assert place.endswith("a condition needs the values of an array that is only computed when "
                           "the kernel runs")  # fmt: skip
     assert text == [
@@ -231,11 +231,11 @@ def test_a_refusal_reads_like_this():
         ((object(),), "is neither an array nor a spec"),
     ],
 )
-def test_specs_that_contradict_the_function_are_refused(specs, said):
-    with pytest.raises(SpecError) as refused:
+def test_specs_that_contradict_the_function_are_rejected(specs, said):
+    with pytest.raises(SpecError) as rejected:
         trace(lambda x: x, *specs)
 
-    assert said in str(refused.value)
+    assert said in str(rejected.value)
 
 
 BYTES = {
@@ -251,11 +251,11 @@ BYTES = {
 
 @pytest.mark.parametrize("function", BYTES.values(), ids=BYTES)
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_products_of_integers_that_numpy_overflows_in_float16_are_refused(function, dtype):
-    with pytest.raises(TypeError, match=r"astype\(np.float16\)") as refused:
+def test_products_of_integers_that_numpy_overflows_in_float16_are_rejected(function, dtype):
+    with pytest.raises(TypeError, match=r"astype\(np.float16\)") as rejected:
         trace(function, f"{dtype}[4, 3]")
-    assert isinstance(refused.value, KernelError)
-    assert refused.value.place is not None and refused.value.place.file == __file__
+    assert isinstance(rejected.value, KernelError)
+    assert rejected.value.place is not None and rejected.value.place.file == __file__
 
 
 NP: Any = np

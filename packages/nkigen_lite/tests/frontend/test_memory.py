@@ -140,6 +140,6 @@ def test_every_order_is_numpys(function, seen_as, order, agree):
     agree(lambda x: function(seen_as(x), order), CUBE)
 
 
-def test_an_order_of_memory_that_is_not_known_is_refused():
+def test_an_order_of_memory_that_is_not_known_is_rejected():
     with pytest.raises(UnsupportedKeywordError, match="not known here"):
         trace(lambda x: np.ravel(x.T + x, order="K"), SQUARE)

@@ -163,11 +163,11 @@ def _sound(made: list[Any], step: Step) -> Any:
 
 
 def _traced(program: Program, arrays: tuple[np.ndarray, ...]) -> Graph | None:
-    """None where it is refused, which only uint32 beside signed integers is."""
+    """None where it is rejected, which only uint32 beside signed integers is."""
     try:
         return trace(lambda *given: tuple(execute(program, given)[-3:]), *arrays)
-    except TraceError as refused:
-        assert "uint32 with signed integers" in str(refused)
+    except TraceError as rejected:
+        assert "uint32 with signed integers" in str(rejected)
         return None
 
 

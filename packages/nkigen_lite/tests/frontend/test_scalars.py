@@ -122,7 +122,7 @@ def test_a_product_of_a_number_of_float16_and_an_integer_is_in_numpys_wider_dtyp
 
 
 @pytest.mark.parametrize("product", [np.dot, np.vdot, np.inner])
-def test_products_that_numpy_makes_objects_of_are_refused_with_their_dtypes(product):
+def test_products_that_numpy_makes_objects_of_are_rejected_with_their_dtypes(product):
     with pytest.raises(ArgumentError, match="no dtype for products of bfloat16 and int64"):
         trace(lambda z: product(z, 2), np.array(3, ml_dtypes.bfloat16))
 

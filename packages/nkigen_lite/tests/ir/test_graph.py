@@ -112,7 +112,7 @@ def test_a_written_argument_is_updated():
         ((np.zeros((4, 8), np.int32),), SpecError, "x0 has another dtype"),
     ],
 )
-def test_other_arrays_than_the_specs_are_refused(arrays, error, said):
+def test_other_arrays_than_the_specs_are_rejected(arrays, error, said):
     with pytest.raises(error, match=said):
         line().run(*arrays)
 
@@ -141,7 +141,7 @@ def test_text_that_is_no_graph_says_where_and_why(body, said):
 def test_a_verifier_lists_all_violations():
     wrong = Graph("f", (), (), ("v0", "v1"))
 
-    with pytest.raises(GraphError, match="returns v0") as refused:
+    with pytest.raises(GraphError, match="returns v0") as rejected:
         verify_graph(wrong)
 
-    assert "also: the graph returns v1" in str(refused.value)
+    assert "also: the graph returns v1" in str(rejected.value)

@@ -77,7 +77,7 @@ def test_powers_wrap_at_every_edge(dtype):
     assert np.array_equal(found, np.array(known, np.uint32).view(dtype))
 
 
-def test_a_negative_power_of_an_integer_is_refused_as_numpy_refuses_it():
+def test_a_negative_power_of_an_integer_is_rejected_as_numpy_rejects_it():
     with pytest.raises(ValueError, match="Integers to negative integer powers"):
         compile(lambda x: x**-1, "i32[4]")
 

@@ -29,7 +29,7 @@ REASONS = ("uint32 with signed integers",)
 LOWERED = 0.97
 """The share of programs that have a kernel, at least; 1,195 of 1,200 had one."""
 
-# Each takes two arrays so far and a number to choose by; what NumPy refuses is left out.
+# Each takes two arrays so far and a number to choose by; what NumPy rejects is left out.
 STEPS: dict[str, Callable[[Any, Any, int], Any]] = {
     "add": lambda x, y, n: x + y,
     "subtract": lambda x, y, n: n - x - y,
@@ -254,9 +254,9 @@ def outcome(case: tuple[Program, tuple[np.ndarray, ...]], run_source: Any) -> st
     program, arrays = case
     try:
         kernel = compile(lambda *given: execute(program, given), *arrays)
-    except TraceError as refused:
-        reason = next((r for r in REASONS if r in str(refused)), None)
-        assert reason is not None, refused
+    except TraceError as rejected:
+        reason = next((r for r in REASONS if r in str(rejected)), None)
+        assert reason is not None, rejected
         return reason
     with np.errstate(all="ignore"):
         expected = [np.asarray(a) for a in execute(program, arrays)]

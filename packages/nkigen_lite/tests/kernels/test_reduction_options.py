@@ -133,7 +133,7 @@ def test_powers_of_signed_integers(exactly):
     exactly(lambda x, y: x**y, x.astype(np.int8), y.astype(np.int8))
 
 
-REFUSED = {
+REJECTED = {
     "max where": (lambda x, n: np.max(x, where=x > 0), ValueRangeError, "have an identity"),
     "mask of numbers": (lambda x, n: np.sum(x, where=n), ArgumentError, "no array of bool"),
     "large mask": (lambda x, n: np.sum(x[0], where=x > 0), BroadcastError, "more elements"),
@@ -156,7 +156,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("function", "error", "says"), REFUSED.values(), ids=REFUSED)
-def test_what_numpy_refuses_is_refused(function, error, says):
+@pytest.mark.parametrize(("function", "error", "says"), REJECTED.values(), ids=REJECTED)
+def test_what_numpy_rejects_is_rejected(function, error, says):
     with pytest.raises(error, match=says):
         trace(function, X, N)

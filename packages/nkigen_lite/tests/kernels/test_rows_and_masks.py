@@ -181,17 +181,17 @@ def by_another_axis(x):
         by_another_axis,
     ],
 )
-def test_what_needs_the_number_of_picked_elements_is_refused_where_they_are_picked(function):
+def test_what_needs_the_number_of_picked_elements_is_rejected_where_they_are_picked(function):
     with pytest.raises(
         DataDependentError, match=r"m = x < 0; x\[m\] = np.exp\(x\[m\]\)"
-    ) as refused:
+    ) as rejected:
         trace(function, "f32[5, 7]")
-    place = refused.value.place
+    place = rejected.value.place
     lines = (line + function.__code__.co_firstlineno for line in (1, 2))
     assert place is not None and place.file == __file__ and place.line in lines
 
 
-REFUSED = {
+REJECTED = {
     "a float into integers": (lambda x: halve(x), TypeError, "in place"),
     "indices of another rank": (
         lambda x: np.take_along_axis(x, np.array([1]), 0), ValueError, "indices[:, None]",
@@ -215,9 +215,9 @@ def halve(x):
     x[x < 0] *= 0.5
 
 
-@pytest.mark.parametrize(("function", "kind", "says"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("function", "kind", "says"), REJECTED.values(), ids=REJECTED)
 def test_mistakes_say_what_to_do(function, kind, says):
-    with pytest.raises(kind) as refused:
+    with pytest.raises(kind) as rejected:
         trace(function, "i32[5, 7]")
-    assert says in str(refused.value)
-    assert refused.value.place.file == __file__
+    assert says in str(rejected.value)
+    assert rejected.value.place.file == __file__

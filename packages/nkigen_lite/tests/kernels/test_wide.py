@@ -69,11 +69,11 @@ def test_a_function_that_only_writes_has_a_kernel():
     assert not p.any()
 
 
-def test_arrays_beyond_the_chip_are_refused_at_once():
-    with pytest.raises(CodegenError, match="does not fit HBM") as refused:
+def test_arrays_beyond_the_chip_are_rejected_at_once():
+    with pytest.raises(CodegenError, match="does not fit HBM") as rejected:
         compile(lambda x: x * 2, "f32[1000000, 1000000]")
 
-    assert "7,450.6 GiB" in str(refused.value)
+    assert "7,450.6 GiB" in str(rejected.value)
 
 
 def test_constants_are_counted_with_arguments_and_results():
@@ -81,10 +81,10 @@ def test_constants_are_counted_with_arguments_and_results():
     spec = f"f32[{2**17}, {2**15}]"  # with the result all of the first Trainium's HBM
 
     assert compile(lambda x: x + 1, spec, target="trn1").stats.dmas
-    with pytest.raises(CodegenError, match="does not fit HBM") as refused:
+    with pytest.raises(CodegenError, match="does not fit HBM") as rejected:
         compile(lambda x: x + row, spec, target="trn1")
 
-    assert "and 131,072 B of constants" in str(refused.value)
+    assert "and 131,072 B of constants" in str(rejected.value)
 
 
 def _calls(body):

@@ -122,10 +122,10 @@ def test_two_rules_that_undo_each_other_are_named():
         "subtract_once", of("subtract", "x", "y"), _negated,
         lambda m: m.build.by_name.get(m["x"]) is None,
     )  # fmt: skip
-    with pytest.raises(RewriteError) as refused:
+    with pytest.raises(RewriteError) as rejected:
         rewrite(trace(lambda x: x - 1.0, X), [one_more, BACK])
 
-    assert "negative_is_subtract and subtract_once undo each other" in str(refused.value)
+    assert "negative_is_subtract and subtract_once undo each other" in str(rejected.value)
 
 
 def test_rules_that_never_end_are_named():

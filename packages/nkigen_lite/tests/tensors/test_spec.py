@@ -58,8 +58,8 @@ def test_a_spec_is_read_from_text_and_from_arrays(given, text):
         (object(), "is neither an array nor a spec"),
     ],
 )
-def test_what_is_no_spec_is_refused_at_the_users_line(given, said):
-    with pytest.raises(SpecError, match=said) as refused:
+def test_what_is_no_spec_is_rejected_at_the_users_line(given, said):
+    with pytest.raises(SpecError, match=said) as rejected:
         as_spec(given)
 
-    assert "test_spec.py" in str(refused.value)
+    assert "test_spec.py" in str(rejected.value)

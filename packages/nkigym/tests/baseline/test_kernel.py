@@ -151,7 +151,7 @@ def test_the_kernel_is_source_for_its_version():
     ],
     ids=["rows", "contracted", "columns", "one axis", "columns summed", "look", "joined", "long"],
 )
-def test_what_has_no_naive_kernel_is_refused(function, specs, message: str):
+def test_what_has_no_naive_kernel_is_rejected(function, specs, message: str):
     with pytest.raises(BaselineError) as rejected:
         baseline_kernel(function, *specs)
 

@@ -242,7 +242,7 @@ def test_a_program_with_other_parameters_is_another():
     assert "its parameters, results or machine" in finding.what
 
 
-def test_every_attribute_is_known_or_refused():
+def test_every_attribute_is_known_or_rejected():
     one = around("nc_matmul(dst=p[:, :], stationary=a[:, :], moving=b[:, :], perf_mode=double_row)")
     (finding,) = check_kernels(one, one)
     assert "nc_matmul with perf_mode=" in finding.what

@@ -45,7 +45,7 @@ def test_all_programs_are_certified_and_execute():
 
 
 @pytest.mark.parametrize("tiles", SPACES)
-def test_a_program_without_its_last_store_is_refused_by_both(tiles):
+def test_a_program_without_its_last_store_is_rejected_by_both(tiles):
     space, nodes = programs(tiles, 10)
 
     for node in nodes:
@@ -137,11 +137,11 @@ def test_a_claim_that_is_missing_is_found(document):
 @pytest.mark.parametrize(
     "parts", [{"version": 2}, {"tiles": 3}, {"function": "conv"}, {"output": ["x"]}], ids=str
 )
-def test_what_is_no_certificate_is_refused(document, parts):
+def test_what_is_no_certificate_is_rejected(document, parts):
     with pytest.raises(CertificateFileError):
         read_certificate(changed(document, **parts))
 
 
-def test_text_that_is_no_json_is_refused():
+def test_text_that_is_no_json_is_rejected():
     with pytest.raises(CertificateFileError, match="not a certificate"):
         read_certificate("{")

@@ -153,7 +153,7 @@ def test_a_search_of_tile_programs_stores_latencies(tmp_path):
 
 
 @pytest.mark.parametrize("options", [["--spec", "f32[2,2]"], ["--engines", "vector"]])
-def test_what_a_tile_program_says_itself_is_refused(options, tmp_path, capsys):
+def test_what_a_tile_program_says_itself_is_rejected(options, tmp_path, capsys):
     text = tmp_path / "root.tiles"
     text.write_text(print_tiles(matmul_root(1, 1, 2)), "utf-8")
 

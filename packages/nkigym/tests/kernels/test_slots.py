@@ -120,7 +120,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize("numbers, offset, why", REJECTED.values(), ids=list(REJECTED))
-def test_what_may_be_in_two_partitions_is_refused(numbers, offset, why):
+def test_what_may_be_in_two_partitions_is_rejected(numbers, offset, why):
     program = parse_program(UNCLEAR.format(numbers, offset))
 
     for step in EXPANDING:
@@ -172,7 +172,7 @@ def f(x: float32[256, 64], rows: int32[128, 1]):
 """
 
 
-def test_an_index_along_a_dimension_that_moves_is_refused():
+def test_an_index_along_a_dimension_that_moves_is_rejected():
     start = parse_program(GATHERED)
     check(start)
     x = np.arange(256 * 64, dtype=np.float32).reshape(256, 64)

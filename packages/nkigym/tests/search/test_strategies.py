@@ -187,7 +187,7 @@ def test_a_winner_is_as_deep_as_asked(strategy):
     assert len(outcome.report.depths) <= 4
 
 
-def test_refusals_are_counted_with_their_reasons_in_order():
+def test_rejections_are_counted_with_their_reasons_in_order():
     space = Words("aabc", illegal={"abc"}, large={"aab"})
 
     report = search(space, Plan("exhaustive")).report
@@ -250,24 +250,24 @@ def test_a_budget_is_a_number_or_a_time(text, budget):
 @pytest.mark.parametrize(
     "text", ["0", "0s", "0.0min", "", "-3", "-3s", "s", "10 parsecs", "1e3", "nan"]
 )
-def test_a_budget_that_allows_nothing_is_refused(text):
+def test_a_budget_that_allows_nothing_is_rejected(text):
     with pytest.raises(BudgetError, match="a number of candidates, such as 1000, or a time"):
         parse_budget(text)
 
 
 @pytest.mark.parametrize("given", [{"candidates": 0}, {"seconds": 0}, {"seconds": float("nan")}])
-def test_a_budget_of_nothing_is_refused(given):
+def test_a_budget_of_nothing_is_rejected(given):
     with pytest.raises(BudgetError, match="a budget that allows nothing"):
         Budget(**given)
 
 
 @EVERY
-def test_an_empty_space_is_refused(strategy):
+def test_an_empty_space_is_rejected(strategy):
     with pytest.raises(EmptySpaceError, match="no step can be taken from the root of words"):
         search(Words(""), Plan(strategy))
 
 
-def test_contradictory_depths_are_refused():
+def test_contradictory_depths_are_rejected():
     with pytest.raises(ConstraintError, match="min_depth 4, max_depth 3"):
         Constraints(4, 3)
     with pytest.raises(ConstraintError, match="0 or more"):
@@ -277,7 +277,7 @@ def test_contradictory_depths_are_refused():
 
 
 @pytest.mark.parametrize("name", ["num_targets", "width", "population"])
-def test_settings_that_leave_nothing_are_refused(name):
+def test_settings_that_leave_nothing_are_rejected(name):
     with pytest.raises(ConstraintError, match=f"{name} 0 leaves nothing"):
         Settings(**{name: 0})
 
@@ -288,17 +288,17 @@ def test_a_depth_that_nothing_reaches_is_said(strategy):
         search(Words("ab"), Plan(strategy, Budget(candidates=50), constraints=Constraints(9)))
 
 
-def test_a_root_that_cannot_run_is_refused():
+def test_a_root_that_cannot_run_is_rejected():
     with pytest.raises(SearchError, match="cannot run: a bad word"):
         search(Words("ab", illegal={"ab"}), Plan())
 
 
-def test_targets_are_refused_where_nothing_counts_them():
+def test_targets_are_rejected_where_nothing_counts_them():
     with pytest.raises(ConstraintError, match="beam search has no num_targets"):
         Plan("beam", settings=Settings(num_targets=3))
 
 
-def test_an_unknown_strategy_is_refused():
+def test_an_unknown_strategy_is_rejected():
     with pytest.raises(SearchError, match="'greedy' is not a strategy"):
         Plan("greedy")
 
@@ -314,6 +314,6 @@ def test_steps_of_tile_programs_come_back_from_json():
 
 
 @pytest.mark.parametrize("given", [None, [], ["reuse", 0], ["reuse", "0", 1], {"kind": "reuse"}])
-def test_what_is_no_step_is_refused(given):
+def test_what_is_no_step_is_rejected(given):
     with pytest.raises(ValueError, match="not a rewrite of a tile program"):
         TileSpace(tiles_of(1, 1, 2)).read_step(given)

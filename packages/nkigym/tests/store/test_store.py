@@ -163,7 +163,7 @@ def test_a_killed_writer_leaves_what_it_had_committed(tmp_path):
 # -- what is rejected ------------------------------------------------------------------------------
 
 
-def test_a_store_of_another_version_is_refused_and_left_as_it_is(tmp_path):
+def test_a_store_of_another_version_is_rejected_and_left_as_it_is(tmp_path):
     path = tmp_path / "found"
     Store(path).close()
     with sqlite3.connect(path) as made:
@@ -200,7 +200,7 @@ def scratched(path):
 
 
 @pytest.mark.parametrize("make", [a_text, another_database, cut_off, scratched])
-def test_a_file_that_is_no_store_or_damaged_is_refused_and_left_as_it_is(make, tmp_path):
+def test_a_file_that_is_no_store_or_damaged_is_rejected_and_left_as_it_is(make, tmp_path):
     path = tmp_path / "found"
     make(path)
     before = path.read_bytes()
@@ -211,7 +211,7 @@ def test_a_file_that_is_no_store_or_damaged_is_refused_and_left_as_it_is(make, t
     assert path.read_bytes() == before
 
 
-def test_a_kernel_whose_text_was_changed_is_refused(tmp_path):
+def test_a_kernel_whose_text_was_changed_is_rejected(tmp_path):
     file = tmp_path / "found"
     with Store(file) as store:
         store.add(PROBLEM, results(0, 2))

@@ -33,7 +33,7 @@ output[0:128, 128:256] = v[0:128, 128:256]
 """A store over a store: which of the two comes last matters, and integers do not tell."""
 
 
-def test_a_store_over_a_store_is_refused_before_a_search():
+def test_a_store_over_a_store_is_rejected_before_a_search():
     with pytest.raises(ConstraintError) as rejected:
         tune(program(OVER), budget=5)
     assert rejected.value.got == "statement 8: output[0, 128] is written again"
@@ -41,14 +41,14 @@ def test_a_store_over_a_store_is_refused_before_a_search():
         rewrite_graph(program(OVER))
 
 
-def test_columns_that_are_no_atoms_are_refused():
+def test_columns_that_are_no_atoms_are_rejected():
     odd = "t = A[0:128, 0:256]\nu = A[0:128, 0:33]\noutput[0:128, 0:256] = t"
 
     with pytest.raises(LaunchError, match="statement 2: A is cut at columns 0:33"):
         tune(program(odd), budget=5)
 
 
-def test_operands_of_other_shapes_are_refused():
+def test_operands_of_other_shapes_are_rejected():
     wrong = """
 a = A[0:128, 0:128]
 b = B[0:128, 0:256]
@@ -121,7 +121,7 @@ def test_a_program_that_gives_something_else_is_not_the_same():
     assert check_same(root, half) == []  # what the root leaves open may be anything
 
 
-def test_a_step_whose_certificate_fails_is_a_refusal(monkeypatch):
+def test_a_step_whose_certificate_fails_is_a_rejection(monkeypatch):
     from nkigym.tile_rewrites.stores import Stores
 
     monkeypatch.setattr(Stores, "_fit", lambda self, first, second: True)
@@ -150,7 +150,7 @@ def test_a_function_whose_name_its_source_needs_is_tuned_under_another(name):
 
 @pytest.mark.parametrize("twice", ["A: float32[128, 256], A: float32[128, 256]",
                                    "fi: float32[128, 256], ﬁ: float32[128, 256]"])  # fmt: skip
-def test_two_parameters_of_one_name_are_refused(twice):
+def test_two_parameters_of_one_name_are_rejected(twice):
     with pytest.raises(KernelError, match=r"two parameters are called (A|fi)"):
         program("t = A[0:128, 0:256]\noutput[0:128, 0:256] = t", twice)
 
@@ -360,7 +360,7 @@ def test_a_negative_scale_is_read_as_it_is_printed():
     assert "scale=-2.0, bias=-1" in print_tiles(root)
 
 
-def test_a_negative_zero_is_refused():
+def test_a_negative_zero_is_rejected():
     body = "a = A[0:128, 0:256]\nb = activation(data=a, op='reciprocal', bias={})\n"
     body += "output[0:128, 0:256] = b"
     with pytest.raises(KernelError, match="not a value of bias"):

@@ -100,7 +100,7 @@ def test_bfloat16_tiles_add_up_in_float32():
     assert "t0 = buffer(bfloat16[128, 128], sbuf)" in print_program(program)
 
 
-def test_a_sum_that_is_read_after_more_was_added_is_refused():
+def test_a_sum_that_is_read_after_more_was_added_is_rejected():
     program = parse_tiles("""\
 def f(A: float32[256, 128], B: float32[256, 256]):
     output = allocate(128, 256)

@@ -91,12 +91,12 @@ def shadowing():
 
 
 @pytest.mark.parametrize("program", list(shadowing()))
-def test_one_name_for_two_things_is_refused_by_both_checks(program):
+def test_one_name_for_two_things_is_rejected_by_both_checks(program):
     assert check_tiles(program, "tensor_add")
     assert run_tiles(program, "tensor_add")
 
 
-def test_a_space_refuses_one_name_for_two_tiles():
+def test_a_space_rejects_one_name_for_two_tiles():
     root = tensor_add_root(1, 1)
     again = replaced(root, 2, output=root.statements[1].output)
 
@@ -104,7 +104,7 @@ def test_a_space_refuses_one_name_for_two_tiles():
         rewrite_graph(again)
 
 
-def test_a_space_refuses_what_is_read_before_it_is_made():
+def test_a_space_rejects_what_is_read_before_it_is_made():
     root = tensor_add_root(1, 1)
     allocate, first, *others = root.statements
 

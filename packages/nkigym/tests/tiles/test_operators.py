@@ -341,7 +341,7 @@ def test_every_output_is_asked_for(check):
         "nc_matmul(stationary=A_wide, moving=B_narrow)",
     ],
 )
-def test_operands_that_do_not_fit_are_refused(check, call):
+def test_operands_that_do_not_fit_are_rejected(check, call):
     program = parse_tiles(f"""def f(A: float32[128, 256], B: float32[128, 256]):
     output = allocate(128, 256)
     A_wide = A[0:128, 0:256]

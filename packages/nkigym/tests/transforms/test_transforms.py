@@ -488,7 +488,7 @@ REJECTED = [
 
 
 @pytest.mark.parametrize("before, step, reason", REJECTED, ids=[str(c[1]) for c in REJECTED])
-def test_a_step_is_refused_with_its_reason(before, step, reason):
+def test_a_step_is_rejected_with_its_reason(before, step, reason):
     with pytest.raises(TransformError, match=reason) as rejected:
         take(program(before), step)
     assert rejected.value.step == step
@@ -511,7 +511,7 @@ NO_STEPS = [
 
 
 @pytest.mark.parametrize("data", NO_STEPS, ids=str)
-def test_what_is_no_step_is_refused(data):
+def test_what_is_no_step_is_rejected(data):
     with pytest.raises(TransformError):
         TransformStep.from_json(data)
 
@@ -564,6 +564,6 @@ def test_a_claim_that_one_iteration_in_the_middle_refutes_is_found():
     assert "accesses to out overlap" in finding.what
 
 
-def test_what_is_no_certificate_is_refused():
+def test_what_is_no_certificate_is_rejected():
     with pytest.raises(CertificateFileError, match="not a certificate of a step"):
         check_step({"claims": [{"shared": []}]})

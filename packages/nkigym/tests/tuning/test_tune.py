@@ -315,7 +315,7 @@ def test_one_nan_is_as_good_as_another():
 
 
 @pytest.mark.parametrize("budget", ["0", "0s", 0, "soon"])
-def test_a_budget_of_nothing_is_refused(budget):
+def test_a_budget_of_nothing_is_rejected(budget):
     with pytest.raises(BudgetError):
         tune(two, *TWO, budget=budget)
 
@@ -329,7 +329,7 @@ def f(x: float32[128, 64]):
 """
 
 
-def test_a_kernel_that_nothing_can_be_done_with_is_refused():
+def test_a_kernel_that_nothing_can_be_done_with_is_rejected():
     with pytest.raises(EmptySpaceError, match="no step can be taken"):
         tune(parse_program(STRAIGHT), budget=5)
 
@@ -351,7 +351,7 @@ def f(x: bfloat16[512, 64]):
     ("trips", "columns", "missing"),
     [(1, 64, "16,384"), (2, 63, "512"), (1, 32, "24,576")],
 )
-def test_a_kernel_that_leaves_a_result_unwritten_is_refused_before_a_search(
+def test_a_kernel_that_leaves_a_result_unwritten_is_rejected_before_a_search(
     trips, columns, missing
 ):
     program = parse_program(ROWS.format(trips=trips, columns=columns))
@@ -370,7 +370,7 @@ def test_a_kernel_that_writes_all_of_a_result_in_parts_is_tuned():
     assert str(winner.checks[-1]).startswith("executed, real size: ok")
 
 
-def test_a_tile_program_that_leaves_a_result_unwritten_is_refused():
+def test_a_tile_program_that_leaves_a_result_unwritten_is_rejected():
     *others, last_store, returned = print_tiles(matmul_root(1, 1, 2)).splitlines()
     assert "output[" in last_store
 
@@ -378,7 +378,7 @@ def test_a_tile_program_that_leaves_a_result_unwritten_is_refused():
         tune(parse_tiles("\n".join([*others, returned, ""])), budget=5)
 
 
-def test_engines_that_a_kernel_cannot_do_without_are_refused():
+def test_engines_that_a_kernel_cannot_do_without_are_rejected():
     with pytest.raises(ConstraintError, match=r"contradict(.|\n)*tensor for nc_matmul"):
         tune(product, *PRODUCT, engines=("vector",))
     with pytest.raises(ConstraintError, match="'pool' is not an engine"):
@@ -387,12 +387,12 @@ def test_engines_that_a_kernel_cannot_do_without_are_refused():
         tune(product, *PRODUCT, engines=())
 
 
-def test_depths_that_contradict_are_refused():
+def test_depths_that_contradict_are_rejected():
     with pytest.raises(ConstraintError, match="min_depth 3, max_depth 2"):
         tune(two, *TWO, min_depth=3, max_depth=2)
 
 
-def test_a_version_that_a_kernel_breaks_is_refused():
+def test_a_version_that_a_kernel_breaks_is_rejected():
     program = baseline_kernel(two, *TWO)
 
     with pytest.raises(ConstraintError, match=r"is not a kernel for trn2 and NKI 9\.9"):
@@ -401,6 +401,6 @@ def test_a_version_that_a_kernel_breaks_is_refused():
         tune(program, "f32[2]", budget=5)
 
 
-def test_an_unknown_strategy_is_refused():
+def test_an_unknown_strategy_is_rejected():
     with pytest.raises(SearchError, match="'luck' is not a strategy"):
         tune(two, *TWO, strategy="luck")

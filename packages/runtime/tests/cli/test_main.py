@@ -178,7 +178,7 @@ import nki
 
 
 def kernel(tile):
-    nki.refuse(
+    nki.reject(
         tile=tile)
 
 
@@ -196,9 +196,9 @@ def test_a_kernel_error_prints_its_text_and_the_users_lines_only(nki_run, progra
         f'  File "{file}", line 9, in <module>',
         "    kernel(3)",
         f'  File "{file}", line 5, in kernel',
-        "    nki.refuse(",
+        "    nki.reject(",
         f"ShapeError: {file}:5:5: moving free size 640 exceeds 512",
-        "    nki.refuse(",
+        "    nki.reject(",
         "    ^^^^^^^^^^^",
         "    expected: at most 512",
         "    got:      640",
@@ -289,10 +289,10 @@ def test_an_installed_nki_is_hidden_only_when_asked(nki_run, program, tmp_path):
     program("made_by = 'someone'", "kernels/nki.py")
     name = program("import nki; print(nki)", "kernels/run.py")
 
-    refused, hidden = nki_run(name), nki_run("--shadow", name)
+    rejected, hidden = nki_run(name), nki_run("--shadow", name)
 
-    assert refused.returncode == 2
-    assert "say use(..., shadow=True) (nki-run --shadow)" in refused.stderr
+    assert rejected.returncode == 2
+    assert "say use(..., shadow=True) (nki-run --shadow)" in rejected.stderr
     assert hidden.stdout == "<module 'nki'>\n"
 
 

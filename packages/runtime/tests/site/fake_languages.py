@@ -70,11 +70,11 @@ def _parents(top):
 
 def _module(name, choice):
     module = ModuleType(name)
-    vars(module).update(__path__=[], choice=choice, refuse=_refuse)
+    vars(module).update(__path__=[], choice=choice, reject=_reject)
     return module
 
 
-def _refuse(tile=None):
+def _reject(tile=None):
     raise ShapeError("moving free size 640 exceeds 512", expected="at most 512", got="640")
 
 

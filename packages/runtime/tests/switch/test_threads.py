@@ -1,4 +1,4 @@
-"""sys.modules is one for all threads and tasks: who may set the switch, and who is refused."""
+"""sys.modules is one for all threads and tasks: who may set the switch, and who is rejected."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_a_join_against_program_order_is_one_of_the_next_iteration(made):
     assert made.codes(file | {"edges": [made.edge("p", "q", 0, kind="join")]}) == ["E4"]
 
 
-def test_a_join_that_could_never_hold_is_refused(made):
+def test_a_join_that_could_never_hold_is_rejected(made):
     first, second = (made.op(name, made.access(name, "W")) for name in ("p", "q"))
     file = made.plan_file(made.buffers("p", "q"), first, second)
     file["claims"] = [{"join": ["q", "p"]}]
@@ -167,7 +167,7 @@ def test_a_loop_without_trips_needs_nothing(made):
     assert made.check(file, mutate=True).instances == 0
 
 
-def test_a_kernel_that_is_too_big_is_refused_until_trips_are_given(made):
+def test_a_kernel_that_is_too_big_is_rejected_until_trips_are_given(made):
     write = made.op("write", made.access("a", "W"))
     edges = [made.edge("write", "write", 1, kind="WAW")]
     file = made.plan_file(made.buffers("a"), made.loop("k", 60_000, write), edges=edges)

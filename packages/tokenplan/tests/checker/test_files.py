@@ -1,4 +1,4 @@
-"""Files that are no plans are refused with the place, whatever is wrong with them."""
+"""Files that are no plans are rejected with the place, whatever is wrong with them."""
 
 import copy
 import json
@@ -69,7 +69,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("path, value, message", WRONG.values(), ids=WRONG)
-def test_a_wrong_file_is_refused_with_the_place(pipeline, path, value, message):
+def test_a_wrong_file_is_rejected_with_the_place(pipeline, path, value, message):
     file = copy.deepcopy(pipeline)
     set_in(file, path, value)
     with pytest.raises(PlanFileError) as caught:
@@ -89,13 +89,13 @@ def test_a_wrong_file_is_refused_with_the_place(pipeline, path, value, message):
     }.items(),
     ids=["cut off", "empty", "a list", "a name twice", "not a number", "nested too deeply"],
 )
-def test_what_is_no_plan_at_all_is_refused(text, message):
+def test_what_is_no_plan_at_all_is_rejected(text, message):
     with pytest.raises(PlanFileError) as caught:
         read_plan_file(text)
     assert message in str(caught.value)
 
 
-def test_every_value_of_a_file_that_turns_into_nonsense_is_refused_or_reported(made, pipeline):
+def test_every_value_of_a_file_that_turns_into_nonsense_is_rejected_or_reported(made, pipeline):
     """Each leaf is replaced by nonsense of every type: never another exception."""
     for path in leaves(pipeline):
         for nonsense in (None, -1, 10**30, 0.5, "nonsense", [], {}, [[]], True):
@@ -103,8 +103,8 @@ def test_every_value_of_a_file_that_turns_into_nonsense_is_refused_or_reported(m
             set_in(file, path, nonsense)
             try:
                 made.check(file, random=2)
-            except PlanFileError as refused:
-                assert str(refused)
+            except PlanFileError as rejected:
+                assert str(rejected)
 
 
 def leaves(value, path=()):

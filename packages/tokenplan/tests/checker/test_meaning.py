@@ -1,4 +1,4 @@
-"""A plan with one value changed is refused or found out, unless the change says nothing false."""
+"""A plan with one value changed is rejected or found out, unless the change says nothing false."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_what_does_not_fit_together_is_named(made, plan, way, value, words):
         (("plan", "stages", 0), [], "load is in no stage"),
     ],
 )
-def test_a_schedule_that_the_target_does_not_know_is_refused(made, plan, way, value, words):
+def test_a_schedule_that_the_target_does_not_know_is_rejected(made, plan, way, value, words):
     file = copy.deepcopy(plan)
     *way, last = way
     held = file

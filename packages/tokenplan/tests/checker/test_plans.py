@@ -103,7 +103,7 @@ def test_a_queue_may_run_operations_of_many_kinds(made):
     assert made.codes(file, mutate=True, interleavings=True) == []
 
 
-def test_interleavings_of_a_big_plan_are_refused(made, pipeline):
+def test_interleavings_of_a_big_plan_are_rejected(made, pipeline):
     big = copy.deepcopy(pipeline)
     big["buffers"][0]["shape"] = big["buffers"][1]["shape"] = [4000]
     big["body"][0]["trips"] = 900

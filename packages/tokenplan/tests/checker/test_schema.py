@@ -49,11 +49,11 @@ def plan():
     return plan_file.as_json(graph, schedule(graph, PROGRAM).as_json())
 
 
-def is_refused(file) -> bool:
+def is_rejected(file) -> bool:
     try:
         hold_to_schema(Value(file))
-    except PlanFileError as refused:
-        assert str(refused)
+    except PlanFileError as rejected:
+        assert str(rejected)
         return True
     return False
 
@@ -91,7 +91,7 @@ def mutated(plan, chance: random.Random):
 
 def test_a_plan_that_tokenplan_makes_follows_the_schema(plan):
     VALIDATOR.validate(plan)
-    assert not is_refused(plan)
+    assert not is_rejected(plan)
     assert check_plan(read_plan_file(json.dumps(plan))).findings == []
 
 
@@ -102,7 +102,7 @@ def test_its_verdict_is_that_of_a_validator_of_json_schema(plan, seed):
     for _ in range(600):
         file = mutated(plan, chance)
         expected = not VALIDATOR.is_valid(file)
-        assert is_refused(file) == expected, json.dumps(file)
+        assert is_rejected(file) == expected, json.dumps(file)
         verdicts[expected] += 1
     assert min(verdicts.values()) > 50
 
@@ -114,8 +114,8 @@ def test_a_file_that_breaks_the_schema_is_never_checked(plan, seed):
         file = mutated(plan, chance)
         try:
             check_plan(read_plan_file(json.dumps(file)))
-        except PlanFileError as refused:
-            assert str(refused)
+        except PlanFileError as rejected:
+            assert str(rejected)
         else:
             assert VALIDATOR.is_valid(file), json.dumps(file)
 
@@ -156,13 +156,13 @@ def test_the_schema_names_every_rule():
     ],
     ids=["nan", "infinity", "lists", "objects", "deep", "digits", "twice", "mark"],
 )
-def test_what_json_readers_stumble_over_is_refused(text, words):
+def test_what_json_readers_stumble_over_is_rejected(text, words):
     with pytest.raises(PlanFileError) as caught:
         hold_to_schema(load(text))
     assert words in str(caught.value)
 
 
-def test_a_body_of_too_many_loops_is_refused(plan):
+def test_a_body_of_too_many_loops_is_rejected(plan):
     file, body = copy.deepcopy(plan), []
     for n in range(70):
         loop = {"variable": "k", "trips": 1, "start": 0, "step": 1, "location": ""}

@@ -125,7 +125,7 @@ def test_the_plan_takes_as_long_as_the_timeline_says_of_rotated_buffers():
     assert large()[2].planned.makespan_ns == pytest.approx(compiled.total_ns, rel=0.01)
 
 
-def test_places_that_do_not_fit_are_refused():
+def test_places_that_do_not_fit_are_rejected():
     graph = analyse(gemm(8192, 8192, 8192))
     slots = {"right": 4, "left": 4}
 

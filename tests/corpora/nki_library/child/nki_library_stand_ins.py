@@ -46,7 +46,7 @@ class Tracer:
     """In place of the compiler's frontend, which tests that are marked `trace_only` ask for.
 
     To trace is to run the kernel once on its inputs: everything but instructions is evaluated
-    then, and what the compiler would refuse is raised.
+    then, and what the compiler would reject is raised.
     """
 
     def compile(

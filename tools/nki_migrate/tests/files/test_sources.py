@@ -1,4 +1,4 @@
-"""Bytes to text and back: encodings, marks, and what is refused."""
+"""Bytes to text and back: encodings, marks, and what is rejected."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ WRITES = {
 }
 
 
-def each_refused(world, codes) -> tuple[str, ...]:
+def each_rejected(world, codes) -> tuple[str, ...]:
     """Every line of code as a file of one line each, in one process; none may succeed."""
     tried = "try:\n    {}\nexcept OSError:\n    pass\nelse:\n    raise SystemExit('done')\n"
     first = "\n"
@@ -98,7 +98,7 @@ def line_of(position: int) -> int:
 def test_nothing_outside_the_scratch_folder_is_touched(world):
     before = state(world)
 
-    blocked = each_refused(world, WRITES)
+    blocked = each_rejected(world, WRITES)
 
     assert state(world) == before
     assert blocked == tuple(
@@ -129,7 +129,7 @@ OTHERS = {
 
 
 def test_sockets_processes_and_c_libraries_are_rejected(world):
-    blocked = each_refused(world, OTHERS)
+    blocked = each_rejected(world, OTHERS)
 
     for i, (attempt, expected) in enumerate(zip(blocked, OTHERS.values(), strict=True)):
         assert attempt.startswith(f"{world}/k.py:{line_of(i)}: {expected}")

@@ -309,7 +309,7 @@ def test_a_kernel_may_write_into_its_working_folder(world):
     assert verdict(world, WRITING.replace("{path}", "notes.txt")).is_equal
 
 
-def test_a_refusal_that_ends_a_kernel_is_said_once(world):
+def test_a_rejection_that_ends_a_kernel_is_said_once(world):
     opening = OLD.replace("return", "__import__('socket').socket()\n    return")
 
     assert verdict(world, opening).problems == (

@@ -145,7 +145,7 @@ def test_text_that_is_no_python_is_one_finding():
     assert codes([finding]) == [("syntax", 3)]
 
 
-def test_an_unknown_version_or_frontend_is_refused():
+def test_an_unknown_version_or_frontend_is_rejected():
     with pytest.raises(AttributeValueError, match=r"NKI 0\.9 is unknown"):
         check_source(KERNEL, "kernel.py", "0.9")
     with pytest.raises(KernelError, match=r"NKI 0\.3 has no frontend 'tracer'"):

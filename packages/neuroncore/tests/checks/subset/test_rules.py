@@ -1,4 +1,4 @@
-"""Every rule of the table: what it refuses, and the nearest thing that is accepted."""
+"""Every rule of the table: what it rejects, and the nearest thing that is accepted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def old(text: str) -> str:
     return OLD_HEAD + dedent(text)
 
 
-# rule → (refused, accepted): whole files
+# rule → (rejected, accepted): whole files
 EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
     "nested-definition": (
         [
@@ -452,7 +452,7 @@ def cases(which: int) -> list:
 
 def test_every_rule_has_examples_of_both_kinds():
     assert EXAMPLES.keys() == RULES.keys()
-    assert all(refused and accepted for refused, accepted in EXAMPLES.values())
+    assert all(rejected and accepted for rejected, accepted in EXAMPLES.values())
 
 
 @pytest.mark.parametrize(("code", "source"), cases(0))
@@ -480,7 +480,7 @@ ACCEPTED = {"nested-kernel", "is-not-none", "method-differs", "nested-dynamic-lo
 
 
 @pytest.mark.parametrize("code", sorted(RULES.keys() - BETA1_ONLY))
-def test_the_tracer_warns_of_what_it_runs_and_refuses_what_still_fails(code):
+def test_the_tracer_warns_of_what_it_runs_and_rejects_what_still_fails(code):
     severity = "error" if code in STILL_FAIL else "warning"
 
     expected = set() if code in ACCEPTED else {severity}

@@ -29,7 +29,7 @@ def emitted(body: str, version: str = "0.6", **more) -> list[str]:
     return [ast.unparse(node) for node in function.body[skipped:-1]]
 
 
-def refused(body: str, version: str, **more) -> KernelError:
+def rejected(body: str, version: str, **more) -> KernelError:
     with pytest.raises(KernelError) as caught:
         emit(program(body, **more), version)
     return caught.value
@@ -153,9 +153,9 @@ MATMUL = (
 )
 
 
-def test_a_field_without_a_parameter_is_refused_unless_it_says_nothing():
+def test_a_field_without_a_parameter_is_rejected_unless_it_says_nothing():
     assert emitted(T + MATMUL, "0.3")[3].endswith("accumulate=False)")
-    error = refused(T + MATMUL, "0.2")
+    error = rejected(T + MATMUL, "0.2")
     assert isinstance(error, UnsupportedError)
     assert error.what == "nc_matmul(accumulate=False) cannot be written in NKI 0.2"
     assert emitted(T + MATMUL.replace(", accumulate=False", ""), "0.2")
@@ -168,17 +168,17 @@ def test_a_field_without_a_parameter_is_refused_unless_it_says_nothing():
         (T + "memset(dst=t[:, :], value=0.0)", "0.7", "no source can be written for NKI 0.7"),
     ],
 )  # fmt: skip
-def test_what_a_version_has_not_is_refused(body, version, what):
-    error = refused(body, version)
+def test_what_a_version_has_not_is_rejected(body, version, what):
+    error = rejected(body, version)
 
     assert isinstance(error, (UnsupportedError, LaunchError))
     assert error.what == what
 
 
-def test_a_call_that_breaks_a_rule_of_the_version_is_refused_with_all_others():
+def test_a_call_that_breaks_a_rule_of_the_version_is_rejected_with_all_others():
     divide = "tensor_tensor(dst=t[:, :], data1=t[:, :], data2=t[:, :], op=divide)\n"
 
-    error = refused(T + divide + divide, "0.6", nki="0.1")
+    error = rejected(T + divide + divide, "0.6", nki="0.1")
 
     assert isinstance(error, ProgramError)
     assert [e.what for e in error.errors] == ["divide is not an operation of trn2"] * 2
@@ -211,7 +211,7 @@ def test_a_division_is_a_product_with_a_reciprocal(call, lines):
     assert [n.strip() for n in body if "nisa." in n][1:] == lines
 
 
-def test_a_swapped_division_as_second_operation_is_refused():
+def test_a_swapped_division_as_second_operation_is_rejected():
     swapped = (
         "tensor_scalar(dst=t[:, :], data=t[:, :], operand0=1.0, op0=add, operand1=4.0, "
         "op1=divide, reverse1=True)"

@@ -196,7 +196,7 @@ dma_copy(dst=x[:, :], src=t[:, :])
         (None, "program p takes its arrays in a list"),
     ],
 )
-def test_other_arrays_are_refused(arrays, what):
+def test_other_arrays_are_rejected(arrays, what):
     with pytest.raises(LaunchError, match=what) as caught:
         execute_program(DOUBLE, arrays)
     assert caught.value.expected == "x: float32[256, 512]"
@@ -208,7 +208,7 @@ def failing(body: str) -> KernelError:
     return caught.value
 
 
-def test_an_instruction_is_refused_at_the_line_of_the_program():
+def test_an_instruction_is_rejected_at_the_line_of_the_program():
     error = failing("t = buffer(float32[8, 9], sbuf)\ndma_copy(dst=t[:, :], src=x[:, :])")
 
     assert str(error).splitlines()[0].endswith(":4:5: dma_copy: src has 64 elements, dst 72")
@@ -223,7 +223,7 @@ def test_an_instruction_is_refused_at_the_line_of_the_program():
         ("activation(dst=t[:, :], op=exp)", "data"),
     ],
 )
-def test_an_instruction_that_lacks_an_operand_is_refused(call, missing):
+def test_an_instruction_that_lacks_an_operand_is_rejected(call, missing):
     load = "t = buffer(float32[8, 8], sbuf)\ndma_copy(dst=t[:, :], src=x[:, :])\n"
 
     error = failing(load + call)
@@ -233,7 +233,7 @@ def test_an_instruction_that_lacks_an_operand_is_refused(call, missing):
     assert str(error).splitlines()[0].endswith(first)
 
 
-def test_an_access_that_leaves_its_buffer_is_refused():
+def test_an_access_that_leaves_its_buffer_is_rejected():
     error = failing(
         "t = buffer(float32[8, 8], sbuf)\nfor i in range(9):\n"
         "    dma_copy(dst=t[0:1, :], src=x[i : i + 1, :])"
@@ -243,7 +243,7 @@ def test_an_access_that_leaves_its_buffer_is_refused():
     assert (error.what, error.got) == ("the access leaves x", "elements 64 to 71")
 
 
-def test_an_access_that_runs_into_the_next_partition_is_refused():
+def test_an_access_that_runs_into_the_next_partition_is_rejected():
     error = failing("t = buffer(float32[8, 8], sbuf)\nmemset(dst=t[0:7, 4:12], value=0.0)")
 
     assert error.what == "the access runs into the next partition of t"

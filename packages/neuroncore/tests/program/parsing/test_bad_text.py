@@ -20,7 +20,7 @@ def p(x: float32[128, 64]):
 """
 
 
-def refusal(old: str, new: str) -> ProgramTextError:
+def rejection(old: str, new: str) -> ProgramTextError:
     assert old in GOOD
     with pytest.raises(ProgramTextError) as caught:
         parse_program(GOOD.replace(old, new))
@@ -60,22 +60,22 @@ def refusal(old: str, new: str) -> ProgramTextError:
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_where_it_stands(old, new, line, column, what):
-    error = refusal(old, new)
+    error = rejection(old, new)
 
     assert error.place is not None
     assert (error.place.line, error.place.column + 1) == (line, column)
     assert error.what.startswith(what)
 
 
-def test_a_dtype_that_there_is_not_is_refused_with_those_there_are():
-    error = refusal("x: float32[128, 64]", "x: float33[128, 64]")
+def test_a_dtype_that_there_is_not_is_rejected_with_those_there_are():
+    error = rejection("x: float32[128, 64]", "x: float33[128, 64]")
 
     assert error.expected is not None
     assert {"bfloat16", "float32", "int8"} <= set(error.expected.replace(",", "").split())
 
 
 def test_the_line_and_a_caret_are_shown_although_the_text_is_no_file():
-    said = str(refusal("src=x[64*i", "src=y[64*i")).splitlines()
+    said = str(rejection("src=x[64*i", "src=y[64*i")).splitlines()
 
     assert said[1:] == [
         "    dma_copy(dst=t[:, :], src=y[64*i : 64*i + 64, :])",
@@ -85,13 +85,13 @@ def test_the_line_and_a_caret_are_shown_although_the_text_is_no_file():
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "(" * 500, "def", "-" * 5000 + "1", '"""'])
-def test_any_text_is_refused_as_text(text):
+def test_any_text_is_rejected_as_text(text):
     with pytest.raises(ProgramTextError, match=r"not a program|nested too deeply"):
         parse_program(text)
 
 
-def test_positional_operands_are_refused():
-    assert refusal("dst=out[64*i : 64*i + 64, :]", "out").what == (
+def test_positional_operands_are_rejected():
+    assert rejection("dst=out[64*i : 64*i + 64, :]", "out").what == (
         "dma_copy takes its operands by name"
     )
 
@@ -205,11 +205,11 @@ def test_every_mistake_has_its_caret():
      ("range(2)", "range(2.5)"), ("for i in range(2)", "for i in (1, 2)")],
 )  # fmt: skip
 def test_what_follows_from_a_mistake_is_not_told_again(old, new):
-    assert not isinstance(refusal(old, new), ProgramMistakesError)
+    assert not isinstance(rejection(old, new), ProgramMistakesError)
 
 
 @pytest.mark.parametrize("text", [None, GOOD.encode(), 3])
-def test_what_is_no_text_is_refused(text):
+def test_what_is_no_text_is_rejected(text):
     with pytest.raises(ProgramTextError, match="not the text of a program") as caught:
         parse_program(text)
     assert caught.value.got == type(text).__name__

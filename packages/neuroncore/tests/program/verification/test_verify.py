@@ -477,7 +477,7 @@ def test_what_is_no_statement_is_found_where_the_text_says_it(old, new, place):
     [check, verify, estimate, emit, lambda given: execute_program(given, [])],
     ids=["check", "verify", "estimate", "emit", "execute"],
 )
-def test_what_is_no_program_is_refused_with_what_is_one(use, given):
+def test_what_is_no_program_is_rejected_with_what_is_one(use, given):
     with pytest.raises(
         LaunchError, match=r"not a program(.|\n)*capture(.|\n)*parse_program"
     ) as caught:

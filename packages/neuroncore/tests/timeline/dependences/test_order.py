@@ -82,6 +82,6 @@ def test_every_iteration_is_played_in_a_given_order():
     assert estimate(program(TILED_COPY), verified=True, order=Ordered(Free())).repeats == []
 
 
-def test_an_order_and_a_mode_that_makes_another_are_refused():
+def test_an_order_and_a_mode_that_makes_another_are_rejected():
     with pytest.raises(AttributeValueError, match="order is given"):
         estimate(program(ADDS), mode="compiled", verified=True, order=Ordered(Free()))

@@ -1,4 +1,4 @@
-"""Other constants than those of costs.json: a change is felt, and what is none is refused."""
+"""Other constants than those of costs.json: a change is felt, and what is none is rejected."""
 
 from __future__ import annotations
 
@@ -62,18 +62,18 @@ def test_a_change_ends_with_its_estimate():
     assert times() == before
 
 
-def test_a_constant_that_there_is_not_is_refused_with_those_there_are():
+def test_a_constant_that_there_is_not_is_rejected_with_those_there_are():
     with pytest.raises(AttributeValueError, match=r"'NOPE' is not a constant(.|\n)*SEMAPHORE"):
         constants().but("NOPE", "all", 1)
 
 
-def test_a_generation_that_there_is_not_is_refused():
+def test_a_generation_that_there_is_not_is_rejected():
     with pytest.raises(LaunchError, match="trn9"):
         constants().but("SEMAPHORE", "trn9", 300)
 
 
 @pytest.mark.parametrize("value", [-1, nan, inf, "x", None, [300], 10**400, -(10**400)])
-def test_what_is_no_time_is_refused(value):
+def test_what_is_no_time_is_rejected(value):
     with pytest.raises(AttributeValueError, match="SEMAPHORE cannot be"):
         constants().but("SEMAPHORE", "all", value)
 

@@ -328,12 +328,12 @@ def test_everything_that_is_wrong_with_a_program_is_said_at_once():
         estimate(program(body))
 
 
-def test_an_unknown_target_is_refused_with_those_there_are():
+def test_an_unknown_target_is_rejected_with_those_there_are():
     with pytest.raises((LaunchError, ProgramError), match="trn9"):
         estimate(program(TILED_COPY), target="trn9")
 
 
-def test_an_unknown_mode_is_refused_with_those_there_are():
+def test_an_unknown_mode_is_rejected_with_those_there_are():
     with pytest.raises(AttributeValueError, match="as_written or compiled"):
         estimate(program(TILED_COPY), mode="magic")
 

@@ -1,4 +1,4 @@
-"""`out=` of another dtype: what NumPy leaves there, or a refusal where that is no single value."""
+"""`out=` of another dtype: what NumPy leaves there, or an error where one value is not defined."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def elements(dtype: Any) -> np.ndarray:
     return (np.abs(rng.standard_normal((9, 6))) + 0.25).astype(dtype)
 
 
-def refusal(function: Any, *arrays: Any) -> ArgumentError | None:
+def rejection(function: Any, *arrays: Any) -> ArgumentError | None:
     try:
         trace(function, *arrays)
-    except ArgumentError as refused:
-        return refused
+    except ArgumentError as rejected:
+        return rejected
     return None
 
 
@@ -59,7 +59,7 @@ def is_near(ours: np.ndarray, numpys: np.ndarray, given: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("out", DTYPES, ids=lambda d: np.dtype(d).name)
 @pytest.mark.parametrize("name", TRANSLATED)
-def test_every_pair_is_numpys_or_refused(name, out):
+def test_every_pair_is_numpys_or_rejected(name, out):
     reduction, translated = getattr(np, name), 0
 
     def function(x: Any) -> Any:
@@ -71,25 +71,25 @@ def test_every_pair_is_numpys_or_refused(name, out):
     for given in map(elements, DTYPES):
         if name.endswith("prod") and given.dtype.kind in "iu" and np.dtype(out) == np.float16:
             continue  # beyond its range: NumPy multiplies infinity by 0, the kernel rounds once
-        refused = refusal(function, given)
+        rejected = rejection(function, given)
         try:
             with np.errstate(all="ignore"):
                 expected = function(given)
         except TypeError:
-            assert refused is not None
+            assert rejected is not None
             continue
-        if refused is None:
+        if rejected is None:
             translated += 1
             assert is_near(np.asarray(compile(function, given)(given)), expected, given)
         else:
-            assert refused.hint
+            assert rejected.hint
     assert translated == TRANSLATED[name][DTYPES.index(out)]
 
 
 def test_sums_of_floats_are_not_cut_off_where_a_buffer_ends():
     x = np.full((5, 5), 0.6, np.float32)
-    refused = refusal(lambda x, o: np.sum(x, 0, out=o), x, np.zeros(5, np.int32))
-    assert "out[...] = np." in str(refused)
+    rejected = rejection(lambda x, o: np.sum(x, 0, out=o), x, np.zeros(5, np.int32))
+    assert "out[...] = np." in str(rejected)
 
 
 def test_the_sum_of_a_mean_overflows_where_numpys_does():
@@ -122,6 +122,6 @@ def test_a_sum_in_halves_is_not_divided_in_float32():
     def mean(x: Any) -> Any:
         return np.mean(x, 0, dtype="f2", out=np.zeros_like(x, shape=(6,)))
 
-    refused = refusal(mean, x)
-    assert refused is not None
-    assert "NumPy adds in float16, as dtype= requests, and divides in float32" in str(refused)
+    rejected = rejection(mean, x)
+    assert rejected is not None
+    assert "NumPy adds in float16, as dtype= requests, and divides in float32" in str(rejected)

@@ -104,7 +104,7 @@ def test_one_value_at_many_places_is_one_choice(moves):
     assert kernel.stats.instructions <= 6
 
 
-REFUSED = {
+REJECTED = {
     "beyond": ([0, 3], lambda x: 1, IndexRangeError, "out of bounds for axis 0 with size 3"),
     "shapes": ([0, 1], lambda x: x, BroadcastError, "could not broadcast"),
     "text": ("a", lambda x: 1, IndexRangeError, "only integers, slices"),
@@ -113,8 +113,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("key", "value", "error", "says"), REFUSED.values(), ids=REFUSED)
-def test_what_numpy_refuses_is_refused(key, value, error, says):
+@pytest.mark.parametrize(("key", "value", "error", "says"), REJECTED.values(), ids=REJECTED)
+def test_what_numpy_rejects_is_rejected(key, value, error, says):
     def write(x: Any) -> None:
         x[key] = value(x)
 
@@ -124,7 +124,7 @@ def test_what_numpy_refuses_is_refused(key, value, error, says):
         trace(write, X.astype(np.float32))
 
 
-def test_values_that_a_computed_mask_would_pick_are_refused():
+def test_values_that_a_computed_mask_would_pick_are_rejected():
     def write(x: Any) -> None:
         x[x > 0] = x[0, 0, :3]
 

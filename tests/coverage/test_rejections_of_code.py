@@ -23,7 +23,7 @@ INSTRUCTIONS_PAGE = (ROOT / "docs" / "instructions.md").read_text(encoding="utf-
 OF_TEXTS = ("rule", "each")
 """They take the text after the condition, the error and the operand."""
 OF_ESTIMATES = "nothing is published about the time of "
-"""No call is refused with it: it is about the time of one."""
+"""No call is rejected with it: it is about the time of one."""
 
 
 def errors_in(tree: ast.AST) -> Iterator[ast.Call]:
@@ -73,13 +73,13 @@ def test_every_error_of_an_instruction_stands_on_both_pages(file, call):
     assert " ".join(text.split()) in " ".join(told.split())
 
 
-def test_refusals_name_the_record_and_constants_and_leave_out_what_comes():
+def test_rejections_name_the_record_and_constants_and_leave_out_what_comes():
     found = code_rejections(INSTRUCTIONS["nc_n_gather"])
 
     assert "an index is {…} (expected: 0 to {…}) [NKI: nc_n_gather, index range]" in found
 
 
-def test_a_condition_on_the_text_gives_two_refusals():
+def test_a_condition_on_the_text_gives_two_rejections():
     found = code_rejections(INSTRUCTIONS["iota"])
 
     rule = "[NKI: compile-time constants]"
@@ -87,7 +87,7 @@ def test_a_condition_on_the_text_gives_two_refusals():
     assert f"offset is too large (expected: a compile-time int of at most 64 bits) {rule}" in found
 
 
-def test_what_all_instructions_refuse_is_said_once():
+def test_what_all_instructions_reject_is_said_once():
     assert "{…} is in {…} (expected: {…}) [NKI: {…}, memories]" in common_rejections()
     assert any(t.startswith("scalar_offset is {…}, outside") for t in common_rejections())
     assert any("moves the access outside" in t for t in common_rejections())
@@ -97,7 +97,7 @@ def test_what_all_instructions_refuse_is_said_once():
     ("text", "told"),
     [("most 128 x 128 (now)", True), ("most 128 x 128", False), ("most (now)", False)],
 )
-def test_a_refusal_is_told_by_a_text_with_values_in_its_places(text, told):
+def test_a_rejection_is_told_by_a_text_with_values_in_its_places(text, told):
     assert is_told("most {…} x {…} (now)", [text]) is told
 
 

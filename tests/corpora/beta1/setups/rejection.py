@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-def _index_refused(kernel: Callable[[Any], Any], in_tensor: Any) -> Any:
+def _index_rejected(kernel: Callable[[Any], Any], in_tensor: Any) -> Any:
     try:
         kernel(in_tensor)
     except Exception as error:
@@ -22,9 +22,9 @@ def _index_refused(kernel: Callable[[Any], Any], in_tensor: Any) -> Any:
 
 def load_outside(module: Any, in_tensor: Any) -> Any:
     """Rows 0, 3, 6, ... beyond the last are loaded with oob_mode.error."""
-    return _index_refused(module.nki_indirect_load_oob_error_negative, in_tensor)
+    return _index_rejected(module.nki_indirect_load_oob_error_negative, in_tensor)
 
 
 def store_outside(module: Any, in_tensor: Any) -> Any:
     """Rows 0, 3, 6, ... beyond the last are stored with oob_mode.error."""
-    return _index_refused(module.nki_indirect_store_oob_err_negative, in_tensor)
+    return _index_rejected(module.nki_indirect_store_oob_err_negative, in_tensor)
