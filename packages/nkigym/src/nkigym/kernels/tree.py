@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, make_dataclass, replace
+from typing import Any, TypeVar
 
 from neuroncore.program import (
     Access,
@@ -20,6 +21,7 @@ from nkigym.kernels.contents import contents_of
 from nkigym.kernels.step import Path, TransformError
 
 Body = tuple[Statement, ...]
+_Made = TypeVar("_Made", Access, Call, Loop, Program)
 Scope = dict[str, Loop]
 """The loops around a place by variable: no two of them have the same, loops elsewhere may."""
 
@@ -93,12 +95,15 @@ def with_block(program: Program, at: Path, body: Body) -> Program:
 
 def with_statements(program: Program, body: Body) -> Program:
     """The program with other statements."""
-    return replace(program, body=body)
+    return _new_program(
+        program.name, program.parameters, body, program.results, program.target, program.nki,
+        program.places,
+    )  # fmt: skip
 
 
 def with_body(loop: Loop, body: Body) -> Loop:
     """The loop around other statements."""
-    return Loop(loop.variable, loop.start, loop.stop, body, loop.step, loop.origin)
+    return _new_loop(loop.variable, loop.start, loop.stop, body, loop.step, loop.origin)
 
 
 def _spliced(body: Body, at: Path, new: Body) -> Body:
@@ -109,6 +114,26 @@ def _spliced(body: Body, at: Path, new: Body) -> Body:
     assert isinstance(loop, Loop)
     inner = with_body(loop, _spliced(loop.body, at[1:], new))
     return (*body[:n], inner, *body[n + 1 :])
+
+
+def _constructor(cls: type[_Made]) -> Callable[..., _Made]:
+    """A constructor that takes every field of a frozen dataclass, and a third of the time of its
+    own: the instance of a plain class with the same slots becomes one of `cls`.
+    """
+    plain = make_dataclass(cls.__name__, [field.name for field in fields(cls)], slots=True)
+
+    def construct(*values: Any) -> _Made:
+        made = plain(*values)
+        made.__class__ = cls
+        return made
+
+    return construct
+
+
+new_access = _constructor(Access)
+_new_call = _constructor(Call)
+_new_loop = _constructor(Loop)
+_new_program = _constructor(Program)
 
 
 def check_size(program: Program) -> Program:
@@ -222,7 +247,7 @@ def with_offset(access: Access, offset: Affine) -> Access:
 
 
 def _access_like(access: Access, buffer: str, offset: Affine) -> Access:
-    return Access(buffer, offset, access.shape, access.strides, access.dtype, access.indirect)
+    return new_access(buffer, offset, access.shape, access.strides, access.dtype, access.indirect)
 
 
 def changed_body(
@@ -276,7 +301,7 @@ def _changed_call(call: Call, change: Callable[[Access], Access]) -> Call:
 
 def with_operands(call: Call, operands: Mapping[str, Access | float | int | None]) -> Call:
     """The call on other operands."""
-    return Call(call.instruction, operands, call.attrs, call.name, call.origin)
+    return _new_call(call.instruction, operands, call.attrs, call.name, call.origin)
 
 
 def allocated(body: Body) -> dict[str, int]:
