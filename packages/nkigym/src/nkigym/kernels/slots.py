@@ -9,7 +9,7 @@ from neuroncore.program import Access, Affine, Allocate, Buffer, Loop
 from neuroncore.program.ir.binding import in_elements
 from nki_dtypes import DType
 from nkigym.kernels.step import TransformError
-from nkigym.kernels.tree import Body, Scope, changed_body, new_access, with_body, with_offset
+from nkigym.kernels.tree import Body, Scope, access_like, changed_body, with_body, with_offset
 
 
 def with_slots(buffer: Buffer, slots: int) -> Buffer:
@@ -64,7 +64,7 @@ def slot_rewriter(
         if found is None or (found[2] and not _is_same(found[2], scope)):
             found = known[place] = _among(access, offset, buffer, loop.trips, spacing, scope)
         moved, strides, _ = found
-        return new_access(access.buffer, moved, access.shape, strides, access.dtype, access.indirect)
+        return access_like(access, access.buffer, moved, strides)
 
     return change
 

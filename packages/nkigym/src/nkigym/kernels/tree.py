@@ -130,7 +130,7 @@ def _constructor(cls: type[_Made]) -> Callable[..., _Made]:
     return construct
 
 
-new_access = _constructor(Access)
+_new_access = _constructor(Access)
 _new_call = _constructor(Call)
 _new_loop = _constructor(Loop)
 _new_program = _constructor(Program)
@@ -226,7 +226,7 @@ def rewritten(body: Body, values: Mapping[str, Affine], names: Mapping[str, str]
             if offset is access.offset:
                 return access
             name = access.buffer
-        return _access_like(access, name, offset)
+        return access_like(access, name, offset, access.strides)
 
     return changed_body(body, change, names)
 
@@ -243,11 +243,12 @@ def renamed(body: Body, names: Mapping[str, str]) -> Body:
 
 def with_offset(access: Access, offset: Affine) -> Access:
     """The same elements from another first one."""
-    return _access_like(access, access.buffer, offset)
+    return access_like(access, access.buffer, offset, access.strides)
 
 
-def _access_like(access: Access, buffer: str, offset: Affine) -> Access:
-    return new_access(buffer, offset, access.shape, access.strides, access.dtype, access.indirect)
+def access_like(access: Access, buffer: str, offset: Affine, strides: tuple[int, ...]) -> Access:
+    """As many elements, in another place."""
+    return _new_access(buffer, offset, access.shape, strides, access.dtype, access.indirect)
 
 
 def changed_body(
