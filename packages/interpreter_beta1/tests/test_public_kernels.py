@@ -1,4 +1,4 @@
-"""Public 0.1 kernels that nobody here wrote, read from a clone named by NKI_CORPUS.
+"""Public 0.1 kernels of other projects, read from a clone named by NKI_CORPUS.
 
 NKI_CORPUS/aws-neuron/nki-samples is a git clone; files are read at commit c9c0ab0.
 """

@@ -1,4 +1,4 @@
-"""What a mistake looks like: where it is, what was expected and given, and the rule."""
+"""The message of a mistake: where it is, what was expected and given, and the rule."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Programs without names, order and numbering of tiles, from their statements: slow, on its own.
 
-What is stored is walked from the stores, whose places are names that everybody shares; what is met
+Values are walked from the stores, whose places have the same names in all programs; the value met
 first is number 0. Loads without readers are counted by what they load.
 """
 
@@ -20,7 +20,7 @@ def form(program):
 
 
 def walked(program, m, n):
-    """The program as it looks from its stores, tiles exchanged; None where an interval breaks."""
+    """The program as seen from its stores, tiles exchanged; None where an interval breaks."""
     lines = {s.output.name: s for s in program.statements if s.operator not in (ALLOCATE, STORE)}
     along = {"A": m, "B": n}
     numbers, said = {}, []

@@ -66,4 +66,4 @@ HALFWAY = {
     attention: ("bf16[2, 2048, 64]",) * 3,
     gated: ("bf16[512, 256]", "bf16[256, 2048]", "bf16[256, 2048]", "bf16[2048, 1024]"),
 }
-"""The least sizes at which every step of the schedules by hand applies."""
+"""The least sizes at which every step of the hand-written schedules applies."""

@@ -1,4 +1,4 @@
-"""Schedules by hand, from baseline kernels to near the bound of what binds."""
+"""Hand-written schedules, from baseline kernels to near the bound of what binds."""
 
 SOFTMAX = "rotate row slots=4 space=sbuf"
 

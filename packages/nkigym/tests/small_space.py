@@ -61,5 +61,5 @@ class Words:
 
     def read_step(self, given):
         if not isinstance(given, int):
-            raise ValueError(f"{given!r} is no place")
+            raise ValueError(f"{given!r} is not a place")
         return given

@@ -28,7 +28,7 @@ def answered() -> dict[str, int]:
 
 @pytest.fixture(autouse=True)
 def fake_languages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The fake languages are installed; whatever a test does, it leaves sys.modules as it was."""
+    """The fake languages are installed; after each test sys.modules is as before."""
     monkeypatch.syspath_prepend(str(SITE))
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)

@@ -15,7 +15,7 @@ COLUMNS = nl.arange(24)[None, :]
 
 
 def loaded(x, index, access, **options):
-    """The elements that `access(x, index tile)` names, brought to SBUF and back."""
+    """The elements that `access(x, index tile)` names, loaded to SBUF and stored again."""
 
     @nki.jit
     def kernel(x, index):

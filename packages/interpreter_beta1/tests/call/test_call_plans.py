@@ -59,7 +59,7 @@ def test_another_number_is_another_result():
         np.testing.assert_array_equal(found, factor * x)
 
 
-def test_results_that_are_kept_stay_apart():
+def test_results_that_are_kept_do_not_share_memory():
     @nki.jit
     def kernel(x):
         tile = nl.load(x)
@@ -179,16 +179,16 @@ def test_stores_repeat_with_their_own_masks_and_memories():
             mask = b * 8 + i_p < 20
             tile = nl.load(x[b * 8 + i_p, i_f], mask=mask)
             nl.store(out[b * 8 + i_p, i_f], value=tile, mask=mask)
-        turned = nl.ndarray((16, 8), dtype=nl.float32, buffer=nl.shared_hbm)
+        transposed = nl.ndarray((16, 8), dtype=nl.float32, buffer=nl.shared_hbm)
         for b in nl.affine_range(2):
-            nl.store(turned, value=nl.transpose(nl.load(x[b * 8 + i_p, i_f])))
-        return out, turned
+            nl.store(transposed, value=nl.transpose(nl.load(x[b * 8 + i_p, i_f])))
+        return out, transposed
 
     x = np.arange(20 * 16, dtype=np.float32).reshape(20, 16)
-    found, turned = kernel(x)
+    found, transposed = kernel(x)
 
     np.testing.assert_array_equal(found, np.concatenate([x, np.zeros((4, 16), np.float32)]))
-    np.testing.assert_array_equal(turned, x[8:16].T)
+    np.testing.assert_array_equal(transposed, x[8:16].T)
 
 
 def test_a_repeated_store_to_a_parameter_is_rejected_every_time():

@@ -1,4 +1,4 @@
-"""Loads, stores and DMA copies of which a mask keeps elements that are no rectangle."""
+"""Loads, stores and DMA copies of which a mask keeps elements that are not a rectangle."""
 
 import numpy as np
 import pytest

@@ -83,10 +83,10 @@ def test_what_never_holds_writes_nothing(nothing, a, b):
 
 
 def test_nl_matmul_takes_the_same_masks(a, b):
-    def turned(x, y, mask):
+    def transposed(x, y, mask):
         return nl.matmul(x, y, transpose_x=True, mask=mask)
 
-    np.testing.assert_array_equal(product(a, b, lambda: rows(K) < 4, turned), a[:4].T @ b[:4])
+    np.testing.assert_array_equal(product(a, b, lambda: rows(K) < 4, transposed), a[:4].T @ b[:4])
 
 
 def test_equal_extents_are_ambiguous(a):

@@ -1,4 +1,4 @@
-"""Arrays, strings, lists and tuples are no operands: an error with a caret, not Python's own."""
+"""Arrays, strings, lists and tuples as operands: an error with a caret, not Python's own."""
 
 import operator
 

@@ -225,7 +225,7 @@ def beside(array, part=np.s_[:], by=0.0):
 
 
 FIRST = X[:5].T @ X[:5]
-TURNED = np.arange(N) * 3 % N  # its own inverse: 3 * 3 is 1 modulo 8
+PERMUTED = np.arange(N) * 3 % N  # its own inverse: 3 * 3 is 1 modulo 8
 LOW = np.tril(np.ones((N, N), bool))
 SPREAD = np.zeros((N, N), np.float32)
 SPREAD[:, (np.arange(4) * 3) % N] = X[:, :4]
@@ -245,10 +245,10 @@ SUMS = {
     moved_beside_zeros: PRODUCT,
     moved_with_a_name: beside(PRODUCT, np.s_[:, 4:], PRODUCT[:, 4:]),
     moved_under_a_mask: beside(PRODUCT, np.s_[:, 4:], X[:, 4:] * LOW[:, :4]),
-    scattered_products: 2 * PRODUCT[:, TURNED],
-    scattered_with_a_name: PRODUCT + PRODUCT[:, TURNED],
-    scattered_under_a_mask: beside(PRODUCT, np.s_[:6], FIRST[:6, TURNED]),
-    of_gathered_products: PRODUCT[:, TURNED],
+    scattered_products: 2 * PRODUCT[:, PERMUTED],
+    scattered_with_a_name: PRODUCT + PRODUCT[:, PERMUTED],
+    scattered_under_a_mask: beside(PRODUCT, np.s_[:6], FIRST[:6, PERMUTED]),
+    of_gathered_products: PRODUCT[:, PERMUTED],
     beside_halves_of_elements: np.stack([PRODUCT, PRODUCT], 1),
     into_halves_of_elements: np.tile(PRODUCT.astype(ml_dtypes.bfloat16).astype(np.float32), 2),
     predicated: PRODUCT + np.where(X > 4, X, 0),

@@ -1,4 +1,4 @@
-"""A loaded tile may borrow a parameter's memory: nobody can tell, and the parameter keeps it."""
+"""A loaded tile may share a parameter's memory: no result shows it, and the parameter keeps it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Script:
     def row(self):
         self.tiles.append(self.pick()[0:1, :].broadcast_to((P, F)))
 
-    def turned(self):
+    def transposed(self):
         self.tiles.append(nl.copy(nl.transpose(self.pick())))
 
     def store(self):
@@ -138,7 +138,7 @@ STEP_KINDS = (
     Script.matmul,
     Script.matmul_asked_for_later,
     Script.row,
-    Script.turned,
+    Script.transposed,
     Script.store,
     Script.same_again,
 )
@@ -167,18 +167,18 @@ def outcome(seed):
 
 @pytest.mark.parametrize("first", range(0, 300, 25))
 def test_any_kernel_gives_the_bytes_that_copies_give(monkeypatch, first):
-    borrowing, said = nki_beta1.execution.tensor.shares_parameter, []
+    shares, said = nki_beta1.execution.tensor.shares_parameter, []
     monkeypatch.setattr(
         nki_beta1.execution.tensor,
         "shares_parameter",
-        lambda *a: said.append(borrowing(*a)) or said[-1],
+        lambda *a: said.append(shares(*a)) or said[-1],
     )
-    borrowed = {seed: outcome(seed) for seed in range(first, first + 25)}
+    shared = {seed: outcome(seed) for seed in range(first, first + 25)}
     assert True in said
 
     monkeypatch.setattr(nki_beta1.execution.tensor, "shares_parameter", lambda tile, waiting: False)
 
-    for seed, found in borrowed.items():
+    for seed, found in shared.items():
         assert found == outcome(seed), f"seed {seed}: {found[2]}"
 
 
@@ -189,12 +189,12 @@ def test_any_kernel_gives_the_bytes_that_it_gives_when_watched():
         assert outcome(seed) == watched, f"seed {seed}: {watched[2]}"
 
 
-# -- what borrows, and what does not ---------------------------------------------------------------
+# -- what is shared, and what is not ---------------------------------------------------------------
 
 
 @pytest.fixture
 def loads(monkeypatch):
-    """Whether each load that ran borrowed."""
+    """Whether each load that ran shared memory."""
     seen, really = [], nki_beta1.execution.tensor.shares_parameter
 
     def noted(tile, waiting):
@@ -232,7 +232,7 @@ def doubled_in_place(x: nt.mutable_tensor):
     return x
 
 
-def test_elements_that_lie_together_are_borrowed(loads):
+def test_adjacent_elements_are_shared(loads):
     np.testing.assert_array_equal(doubled(X), 2 * X)
     assert loads == [True, True]
 

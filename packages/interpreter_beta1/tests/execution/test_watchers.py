@@ -10,7 +10,7 @@ from nki_beta1 import nki, nl
 
 
 class Seen(Watcher):
-    """Lines of what happens, tensors by their number; a fresh tensor is one nobody has written."""
+    """Lines of what happens, tensors by their number; a fresh tensor is one without a write."""
 
     def __init__(self):
         self.lines, self.places = [], []
@@ -73,15 +73,15 @@ def seen_in_other_ways(x):
     out = nl.ndarray((4, 4), dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.load(x)
     doubled = nl.add(tile, tile)
-    turned = nl.add(doubled.reshape((4, 2, 4)), 1.0)
+    transposed = nl.add(doubled.reshape((4, 2, 4)), 1.0)
     whole = nl.add(doubled, 1.0)
     halves = nl.subtract(whole[:, 4:8], whole[:, 0:4])
-    part = nl.add(halves, turned.reshape((4, 8))[:, 0:4])
+    part = nl.add(halves, transposed.reshape((4, 8))[:, 0:4])
     nl.store(out, value=part)
     return out
 
 
-def test_a_recorder_tells_views_of_one_tensor_apart():
+def test_a_recorder_distinguishes_views_of_one_tensor():
     x = np.arange(32, dtype=np.float32).reshape(4, 8)
     recorder = Recorder(seen_in_other_ways)
 

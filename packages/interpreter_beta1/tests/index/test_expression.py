@@ -8,7 +8,7 @@ from nki_beta1 import nisa, nki, nl
 
 
 def loaded(access, x):
-    """The elements that `access(x)` names, brought to SBUF and back."""
+    """The elements that `access(x)` names, loaded to SBUF and stored again."""
 
     @nki.jit
     def kernel(x):

@@ -62,7 +62,7 @@ def test_every_phrase_still_occurs(phrase):
     assert any(phrase in re.sub(r'"\s*\n\s*"', "", text) for text in texts)
 
 
-def test_a_tensor_in_hbm_is_brought_on_chip_by_a_load():
+def test_a_tensor_in_hbm_is_loaded_before_it_is_used_on_chip():
     assert error_of(lambda t, x: nl.exp(x)).hint == "bring it on chip with nl.load first"
 
 
@@ -231,9 +231,9 @@ def test_a_transposing_load_takes_a_mask_about_its_access():
     @nki.jit
     def kernel(x):
         i, j = nl.mgrid[0:8, 0:4]
-        turned = nl.load_transpose2d(x[i, j], mask=i < 3)
+        transposed = nl.load_transpose2d(x[i, j], mask=i < 3)
         rows, columns = nl.mgrid[0:4, 0:3]
-        return stored(nl.copy(turned[rows, columns]))
+        return stored(nl.copy(transposed[rows, columns]))
 
     np.testing.assert_array_equal(kernel(X), X.T)
 

@@ -75,7 +75,7 @@ def test_outputs_that_are_arguments_are_one_tensor_too(made):
 
 BASE = {
     "every other row": (lambda base: base, lambda base: base[::2]),
-    "turned": (lambda base: base, lambda base: base.T),
+    "transposed": (lambda base: base, lambda base: base.T),
     "two steps": (lambda base: base[::2], lambda base: base[::3]),
     "a column": (lambda base: base[:, 3:5], lambda base: base[:, 4:6]),
 }

@@ -1,4 +1,4 @@
-"""Ranges of loops that are no `for` in the text: map, zip, generators, ranges with a name."""
+"""Ranges of loops without a `for` in the text: map, zip, generators, ranges with a name."""
 
 import functools
 

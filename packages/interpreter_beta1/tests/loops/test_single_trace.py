@@ -121,7 +121,7 @@ def test_a_kernel_without_source_is_rejected_under_the_option():
 
 def test_a_kernel_in_a_document_is_rejected_under_the_option(tmp_path):
     document = tmp_path / "document.md"
-    document.write_text("This is no Python:\ndef kernel(x):\n    return stored(nl.load(x))\n")
+    document.write_text("Not Python at all:\ndef kernel(x):\n    return stored(nl.load(x))\n")
     space = {"nl": nl, "stored": stored}
     exec(compile("\ndef kernel(x):\n    return stored(nl.load(x))\n", document, "exec"), space)
 
@@ -129,7 +129,7 @@ def test_a_kernel_in_a_document_is_rejected_under_the_option(tmp_path):
         strictly(nki.jit(space["kernel"]), X)
 
 
-# -- what nl is, whatever the file imports --------------------------------------------------------
+# -- what nl is, independent of the imports --------------------------------------------------------
 
 BRANCHING = """
 @nki.jit

@@ -125,7 +125,7 @@ def test_plus_equals_adds_to_what_a_copy_has_put_into_psum(evaluate):
     np.testing.assert_array_equal(evaluate(body, x), np.full((12, 12), 13.0))
 
 
-def test_fresh_psum_starts_a_sum_whatever_lay_at_its_place_before(evaluate):
+def test_fresh_psum_starts_a_sum_on_any_earlier_contents(evaluate):
     def body(x):
         total = nl.zeros((12, 12), dtype=nl.float32)
         for _ in range(8):
@@ -296,10 +296,10 @@ def test_a_matmul_in_transpose_mode_keeps_the_dtype_of_its_data(evaluate, is_tra
     """A product is float32; a transpose moves bits."""
     data = np.arange(12.0).reshape(4, 3).astype(ml_dtypes.bfloat16)
 
-    def turned(x, identity):
+    def transposed(x, identity):
         return nisa.nc_matmul(x, identity, is_transpose=is_transpose)
 
-    result = evaluate(turned, data, np.eye(4, dtype=data.dtype))
+    result = evaluate(transposed, data, np.eye(4, dtype=data.dtype))
 
     assert result.dtype == (data.dtype if is_transpose else np.float32)
     np.testing.assert_array_equal(result.astype(np.float32), data.T.astype(np.float32))

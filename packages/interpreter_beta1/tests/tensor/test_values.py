@@ -1,4 +1,4 @@
-"""Values keep what they are: also through views of them, whatever happens to the tensor that one
+"""Values keep what they are: also through views of them, and after writes to the tensor that one
 was assigned to.
 """
 

@@ -168,7 +168,7 @@ def test_an_instruction_does_not_wait_for_one_that_comes_after_it(complaint):
     ids=lambda call: call.partition("(")[0],
 )  # fmt: skip
 def test_a_handle_knows_the_line_of_its_call(complaint, call):
-    """Whatever functions of ours are between the kernel and the instruction."""
+    """Any functions of ours may be between the kernel and the instruction."""
     text = complaint(
         "def kernel(x):\n"
         "    register, other = nisa.register_alloc(1), nisa.register_alloc(2)\n"
@@ -216,7 +216,7 @@ def test_a_producer_is_a_handle(now, wrong):
         now.run(lambda: filled(now).depends_on(wrong))
 
 
-# -- what knows no edges --------------------------------------------------------------------------
+# -- without edges ---------------------------------------------------------------------------------
 
 
 def edged(lang):
@@ -242,7 +242,7 @@ def test_a_program_rejects_an_edge(now):
     assert "leave it out" in str(caught.value)
 
 
-def test_an_edge_to_nobody_is_no_edge(now):
+def test_an_edge_to_no_instruction_has_no_effect(now):
     def kernel(x):
         tile = now.tile(x)
         now.nisa.memset(tile, 2.0).depends_on()

@@ -95,7 +95,7 @@ def test_accumulator_registers_are_each_cores_own(now):
     assert sums[:, 0].tolist() == [16.0] * 4 + [32.0] * 4
 
 
-def test_one_core_has_nobody_to_exchange_with(now, halves):
+def test_one_core_has_no_partner_to_exchange_with(now, halves):
     with pytest.raises(LaunchError, match=r"nisa.sendrecv waits for another core, and there is"):
         now.nki.jit(swap(now).function)(halves)
 

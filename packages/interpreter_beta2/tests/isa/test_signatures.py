@@ -104,7 +104,7 @@ CALLS = [
 
 
 class _Word(str):
-    """Stands for a value; its name is all there is to it."""
+    """A value of which only the name matters."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What may stand in the brackets of a tensor, and what comes out."""
+"""Subscripts of a tensor, and what they select."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of tensors in 0.2, as the `device` check wants them."""
+"""Names of tensors in 0.2, as the `device` check requires them."""
 
 import numpy as np
 import pytest

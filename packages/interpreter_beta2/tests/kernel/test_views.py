@@ -108,9 +108,9 @@ def test_a_view_is_written_through(new):
 
 def test_hbm_moves_and_drops_its_first_dimension(new):
     def kernel(x):
-        turned = x.permute((1, 0, 2, 3)).expand_dim(0)
-        assert turned.shape == (1, 3, 4, 4, 2)
-        return new.out(turned.squeeze_dim(0).select(0, 2))
+        permuted = x.permute((1, 0, 2, 3)).expand_dim(0)
+        assert permuted.shape == (1, 3, 4, 4, 2)
+        return new.out(permuted.squeeze_dim(0).select(0, 2))
 
     assert np.array_equal(new.run(kernel, X), X.transpose(1, 0, 2, 3)[2])
 
@@ -243,7 +243,7 @@ def test_a_limit_holds_and_is_no_narrower(new, name):
         new.run(lambda x: outside(new.tile(x)), X)
 
 
-# -- indices that the device knows -----------------------------------------------------------------
+# -- indices computed on the device ----------------------------------------------------------------
 
 
 def moved(lang, start, as_register):

@@ -123,7 +123,7 @@ def test_rsqrt_reaches_psum_up_to_0_4(speak, version):
 
 @pytest.mark.parametrize("version", ["0.5", "0.6"])
 def test_rsqrt_is_gpsimds_from_0_5_on(speak, version):
-    """It does not reach PSUM, and its numbers are not those of ScalarE's table."""
+    """It does not reach PSUM, and its numbers differ from ScalarE's table."""
     lang = speak(version, activation_range="reject")
 
     large = on_tiles(lang, lang.nl.rsqrt, np.full((1, 1), 2.0**100, np.float32))
@@ -324,7 +324,7 @@ def test_the_identity_has_1_to_128_rows(now, size, fits):
             now.run(kernel)
 
 
-def test_memories_are_told_apart(lang):
+def test_memories_are_distinguished(lang):
     nl = lang.nl
     answers = {
         name: [getattr(nl, name)(m) for m in (nl.sbuf, nl.psum, nl.hbm, nl.shared_hbm)]

@@ -73,8 +73,8 @@ def test_calls_that_programs_share_cost_the_same_in_other_buffers():
     """A call is remembered with what its operands are."""
     shared = Rooflines("trn2", "0.6")
     wide, narrow = looped(256, 512), looped(256, 512, "bfloat16")
-    borrowed = Program(narrow.name, narrow.parameters, narrow.body, narrow.results)
+    copied = Program(narrow.name, narrow.parameters, narrow.body, narrow.results)
 
     assert shared.of(wide) == roofline(wide)
-    assert shared.of(borrowed) == roofline(narrow) != roofline(wide)
-    assert len(list(calls(borrowed.body))) == 4
+    assert shared.of(copied) == roofline(narrow) != roofline(wide)
+    assert len(list(calls(copied.body))) == 4

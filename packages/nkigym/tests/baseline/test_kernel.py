@@ -75,13 +75,13 @@ def results(function: Function, specs: tuple[str, ...]) -> list[tuple[np.ndarray
 
 
 @pytest.mark.parametrize("function", EXACT)
-def test_a_naive_kernel_computes_its_function_exactly_on_integers(function: Function):
+def test_a_baseline_kernel_computes_its_function_exactly_on_integers(function: Function):
     for given, expected in results(function, EXACT[function]):
         assert np.array_equal(given, expected)
 
 
 @pytest.mark.parametrize(("function", "specs"), [*ROUNDED.items(), *SMALL.items()])
-def test_a_naive_kernel_rounds_as_little_as_float32(function: Function, specs: tuple[str, ...]):
+def test_a_baseline_kernel_rounds_as_little_as_float32(function: Function, specs: tuple[str, ...]):
     terms = 512 * 8  # of the longest sum, and roundings of each: functions are within 4 ulps
 
     for given, expected in results(function, specs):
@@ -151,7 +151,7 @@ def test_the_kernel_is_source_for_its_version():
     ],
     ids=["rows", "contracted", "columns", "one axis", "columns summed", "look", "joined", "long"],
 )
-def test_what_has_no_naive_kernel_is_rejected(function, specs, message: str):
+def test_a_function_without_a_baseline_kernel_is_rejected(function, specs, message: str):
     with pytest.raises(BaselineError) as rejected:
         baseline_kernel(function, *specs)
 

@@ -59,7 +59,7 @@ def mutants(program, chance):
 
 
 @FUNCTIONS
-def test_schedules_have_the_numbers_of_the_naive_kernel(function):
+def test_schedules_have_the_numbers_of_the_baseline_kernel(function):
     start = baseline_kernel(function, *SMALL[function])
     program, steps = random_schedule(start, 100)
 

@@ -221,7 +221,7 @@ def test_ctrl_c_keeps_what_was_found():
     assert outcome.best.state == "gfedcba"
 
 
-def test_whoever_watches_is_told_of_every_candidate():
+def test_a_watcher_receives_every_candidate():
     seen = []
 
     search(Words("cba"), Plan("best-first", Budget(candidates=5)), watcher=seen.append)

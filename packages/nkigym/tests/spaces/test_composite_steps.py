@@ -67,7 +67,7 @@ def test_a_load_leaves_loops_that_do_not_move_it_and_becomes_one():
     assert estimate(program).hbm_bytes < estimate(root).hbm_bytes
 
 
-APART = """program("trn2", "0.6")
+SEPARATE = """program("trn2", "0.6")
 def apart(a: float32[512, 512], b: float32[512, 512]):
     out = buffer(float32[512, 512], shared_hbm)
     s = buffer(float32[128, 4, 512], sbuf)
@@ -102,7 +102,7 @@ def sources(program):
     ],
 )
 def test_what_is_needed_first_is_loaded_first(move, wanted):
-    root = parse_program(APART)
+    root = parse_program(SEPARATE)
     inputs = integers(root, seed=2)
     assert move in set(composite_steps(root))
 
@@ -117,12 +117,12 @@ def test_what_is_needed_first_is_loaded_first(move, wanted):
 def test_a_load_does_not_trail_behind_what_reads_it():
     """Behind the other load it may stand, behind the sums it may not."""
     with pytest.raises(TransformError, match="their order matters"):
-        apply_composite(parse_program(APART), CompositeStep("trail", (2,), 2, 0))
+        apply_composite(parse_program(SEPARATE), CompositeStep("trail", (2,), 2, 0))
 
 
 def test_only_loops_of_transfers_lead_and_trail():
     found = [
-        move for move in composite_steps(parse_program(APART)) if move.kind in ("lead", "trail")
+        move for move in composite_steps(parse_program(SEPARATE)) if move.kind in ("lead", "trail")
     ]
 
     assert {move.at for move in found} == {(2,), (4,)}
@@ -229,7 +229,7 @@ def renamed(program, old, new):
     return parse_program(print_program(program).replace(old, new))
 
 
-def test_names_do_not_tell_programs_apart():
+def test_names_do_not_distinguish_programs():
     root = baseline_kernel(two, *TWO)
 
     for old in ("row", "x0_tile", "def two"):
@@ -240,7 +240,7 @@ def test_names_do_not_tell_programs_apart():
     ("old", "new"),
     [("op=add", "op=subtract"), ("range(4)", "range(3)"), ("128*row", "64*row"), ("0.6", "0.5")],
 )
-def test_what_is_done_tells_programs_apart(old, new):
+def test_operations_distinguish_programs(old, new):
     root = baseline_kernel(two, *TWO)
 
     assert structural_digest(renamed(root, old, new)) != structural_digest(root)

@@ -46,14 +46,14 @@ def group(node, step):
 
 @pytest.mark.parametrize("tiles", SIZES)
 def test_reuse_steps_of_different_groups_commute(tiles):
-    apart = [
+    orders = [
         (first, second)
         for node, one, other, first, second in pairs(tiles)
         if one.kind == other.kind == REUSE and group(node, one) != group(node, other)
     ]
 
-    assert len(apart) == {SMALL: 6, MIDDLE: 109, LARGE: 34_000}[tiles]
-    assert all(first is not None and first == second for first, second in apart)
+    assert len(orders) == {SMALL: 6, MIDDLE: 109, LARGE: 34_000}[tiles]
+    assert all(first is not None and first == second for first, second in orders)
 
 
 @pytest.mark.parametrize(("loads", "orders"), [(3, 3), (4, 18), (5, 180)])
@@ -134,16 +134,16 @@ def test_a_load_merge_and_a_reuse_of_its_load_exclude_each_other(tiles):
 
 @pytest.mark.parametrize("tiles", SIZES)
 def test_a_load_merge_can_remove_a_call_merge_but_not_the_other_way(tiles):
-    apart = [
+    orders = [
         (first, second) if one.kind == CALLS else (second, first)
         for _, one, other, first, second in pairs(tiles)
         if {one.kind, other.kind} == {LOADS, CALLS}
     ]
-    removed = [load_then_call for _, load_then_call in apart if load_then_call is None]
+    removed = [load_then_call for _, load_then_call in orders if load_then_call is None]
 
     expected = {SMALL: (0, 4), MIDDLE: (48, 93), LARGE: (3_600, 18_360)}
-    assert (len(removed), len(apart)) == expected[tiles]
-    assert all(call_then_load is not None for call_then_load, _ in apart)
+    assert (len(removed), len(orders)) == expected[tiles]
+    assert all(call_then_load is not None for call_then_load, _ in orders)
 
 
 @pytest.mark.parametrize("tiles", SIZES)

@@ -1,4 +1,4 @@
-"""Tiles may have any names: a space knows them by numbers that it gives."""
+"""Tiles may have any names: a space identifies them by numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Schedules by hand that come near the bound of the resource that binds, from baseline kernels."""
+"""Hand-written schedules near the bound of the resource that binds, from baseline kernels."""
 
 import json
 
@@ -36,7 +36,7 @@ def binding_ns(program):
 @pytest.mark.parametrize(
     "function, text, ratio, gain", BY_HAND, ids=[case[0].__name__ for case in BY_HAND]
 )
-def test_steps_lead_from_the_naive_kernel_to_near_the_bound(function, text, ratio, gain):
+def test_steps_lead_from_the_baseline_kernel_to_near_the_bound(function, text, ratio, gain):
     start = baseline_kernel(function, *REAL[function])
     program, steps = scheduled(start, text)
 

@@ -286,7 +286,7 @@ def test_a_mistake_in_the_command_exits_2(args, message, nki_run, program):
 
 def test_an_installed_nki_is_hidden_only_when_asked(nki_run, program, tmp_path):
     (tmp_path / "kernels").mkdir()
-    program("made_by = 'someone'", "kernels/nki.py")
+    program("made_by = 'another project'", "kernels/nki.py")
     name = program("import nki; print(nki)", "kernels/run.py")
 
     rejected, hidden = nki_run(name), nki_run("--shadow", name)

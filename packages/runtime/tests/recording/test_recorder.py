@@ -1,4 +1,4 @@
-"""What a recorder looks at of a value."""
+"""What a recorder reads of a value."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _reject(tile=None):
     raise ShapeError("moving free size 640 exceeds 512", expected="at most 512", got="640")
 
 
-# As far as the switch looks, frames of this module are the language's, not the user's.
+# To the switch, frames of this module are the language's, not the user's.
 globals()["__name__"] = "nki_beta2.fake_languages"
 
 BETA1 = Language("beta1", "neuronxcc.nki", ("0.1",))

@@ -1,4 +1,4 @@
-"""A package `nki` that is not ours stays what it is, unless someone asks to hide it."""
+"""An installed package `nki` is not replaced unless the caller requests it with `shadow=True`."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_folder_of_that_name_is_no_package(tmp_path, monkeypatch):
         assert importlib.import_module("nki").choice.backend == "beta2"
 
 
-def test_inside_a_switch_that_hides_it_nobody_asks_again(vendor):
+def test_inside_a_switch_that_hides_it_no_request_is_needed_again(vendor):
     with use(nki="0.2", shadow=True), use(nki="0.6"):
         assert importlib.import_module("nki").choice.nki == "0.6"
 
