@@ -97,7 +97,7 @@ def test_every_16_bit_float_widens_as_numpy_does(src):
 
 
 @pytest.mark.parametrize(
-    "see", [lambda x: x, lambda x: x[:, ::2], lambda x: x.T], ids=["dense", "strided", "turned"]
+    "see", [lambda x: x, lambda x: x[:, ::2], lambda x: x.T], ids=["dense", "strided", "transposed"]
 )
 def test_tiles_of_neighbouring_float16_are_widened_exactly(see):
     """One tile has no infinities and NaN beside its numbers, unless they are its neighbours."""

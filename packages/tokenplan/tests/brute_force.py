@@ -94,8 +94,8 @@ def closure(kernel: Kernel, edges: list[tuple[str, str, tuple[int, ...]]]) -> li
                 earlier = run[m]
                 if earlier.op.id == source and not bits >> m & 1:
                     shared = shared_loops(earlier.op, later.op)
-                    apart = tuple(later.at[x] - earlier.at[x] for x in shared)
-                    if apart >= distance:
+                    difference = tuple(later.at[x] - earlier.at[x] for x in shared)
+                    if difference >= distance:
                         bits |= before[m] | 1 << m
         before.append(bits)
     return before

@@ -119,7 +119,7 @@ def test_it_belongs_to_the_key_in_any_order_and_once():
     assert key == plan_file.as_json(analyse(COPY, twice, may_alias=[("a", "b")]))["key"]
 
 
-def test_tensors_that_the_kernel_allocates_lie_apart():
+def test_tensors_that_the_kernel_allocates_are_disjoint():
     with pytest.raises(ClaimError, match="a and t cannot share bytes by an alias"):
         analyse(COPY, may_alias=[("a", "t")])
 

@@ -1,4 +1,4 @@
-"""Which orders a kernel needs: the few that a conflict asks for, at their least distance."""
+"""Which orders a kernel needs: the few that a conflict requires, at their least distance."""
 
 import pytest
 from packages.tokenplan.tests import brute_force
@@ -73,9 +73,9 @@ def nearest_iterations(kernel) -> dict[str, int | None]:
     found = dict.fromkeys(kernel.loops())
     for _, _, a, b in brute_force.conflicts(kernel):
         for name in shared_loops(a.op, b.op):
-            apart = b.at[name] - a.at[name]
-            if apart:
-                found[name] = min(apart, found[name] or apart)
+            nearest = b.at[name] - a.at[name]
+            if nearest:
+                found[name] = min(nearest, found[name] or nearest)
                 break
     return found
 
@@ -88,12 +88,12 @@ def test_a_claim_is_rejected_exactly_where_it_is_false_and_with_its_witness(firs
     for seed in range(first, first + 20):
         kernel = random_kernel(seed)
         true, false = [], []
-        for loop, apart in nearest_iterations(kernel).items():
-            if apart is None:
+        for loop, nearest in nearest_iterations(kernel).items():
+            if nearest is None:
                 true += [Parallel(loop), Pipeline(loop, 1_000)]
             else:
-                true.append(Pipeline(loop, apart))
-                false += [Parallel(loop), Pipeline(loop, apart + 1)]
+                true.append(Pipeline(loop, nearest))
+                false += [Parallel(loop), Pipeline(loop, nearest + 1)]
         assert errors(kernel, true) == [], seed
         found = errors(kernel, false)
         codes = ["E2" if isinstance(claim, Parallel) else "E3" for claim in false]
@@ -113,7 +113,7 @@ def mixed(a: float32[128, 16]):
 """
 
 
-def test_that_a_tensor_without_an_address_lies_apart_from_those_with_one_is_an_assumption():
+def test_tensors_with_and_without_an_address_are_assumed_disjoint():
     says = "tensors in sbuf without an address lie apart from those with one"
     graph = analyse(parse_program(MIXED))
     assert graph.assumptions == (says,)

@@ -66,7 +66,7 @@ def test_an_order_through_the_next_iteration_is_implied():
 
 
 def test_two_steps_of_an_inner_loop_do_not_add_up_across_its_end():
-    """(0, 1) twice is no (0, 2): from a row's last iteration it ends one later than it should."""
+    """(0, 1) twice is not (0, 2): from a row's last iteration it ends one later than it should."""
     found = kernel(loop("m", 3, loop("k", 4, op("u", access("a", "W")), op("v", access("a", "R")))))
     edges = [
         edge for edge in elide(found).edges if (edge.source, edge.sink) in (("u", "v"), ("v", "u"))

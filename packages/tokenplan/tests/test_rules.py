@@ -32,16 +32,16 @@ def two(a, b, /, trips=4, **more):
         (access("a", "W", 0, k=8), access("a", "R", 4, k=16), "residues"),
         (access("a", "W", 0, k=-4, width=4), access("a", "R", 24, k=-4), "boxes"),
     ],
-    ids=["apart", "odd-against-even", "steps-of-8-and-16", "backwards"],
+    ids=["disjoint", "odd-against-even", "steps-of-8-and-16", "backwards"],
 )
-def test_what_lies_apart_is_removed_by_the_cheapest_rule(a, b, rule):
+def test_disjoint_accesses_are_removed_by_the_least_expensive_rule(a, b, rule):
     a = access("a", "W", a.offset.constant + 64, a.width, **dict(a.offset.terms))
     b = access("a", "R", b.offset.constant + 64, b.width, **dict(b.offset.terms))
     status, found, _ = first_to_second(analyse(two(a, b)))
     assert (status, found) == ("removed", rule)
 
 
-def test_columns_of_a_tile_lie_apart_though_their_bytes_interleave():
+def test_columns_of_a_tile_are_disjoint_though_their_bytes_interleave():
     tile = {"shape": (8,), "strides": (32,), "width": 8}
     found = analyse(two(access("a", "W", 0, **tile), access("a", "R", 8, **tile), a=(8, 32)))
     assert first_to_second(found)[:2] == ("removed", "boxes")
@@ -144,7 +144,7 @@ def test_swizzled_bytes_beyond_the_budget_are_kept_without_a_witness():
     assert (edge.status, edge.rule, edge.distance, edge.witness) == ("kept", "budget", (0,), None)
 
 
-def test_one_swizzle_for_both_moves_nothing_apart():
+def test_one_swizzle_for_both_separates_nothing():
     found = analyse(two(access("a", "W", 80, swizzle=XOR), access("a", "R", 80, swizzle=XOR)))
     (edge,) = (e for e in found.edges if (e.source, e.sink) == ("u", "v"))
     assert edge.status == "kept" and edge.witness is not None

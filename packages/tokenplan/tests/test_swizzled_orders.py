@@ -48,7 +48,7 @@ def test_address_bits_exclude_no_order_that_is_needed():
 
 def claimed(step: int) -> list[str]:
     """What is said of rows that two swizzles share, in a loop that is claimed to be parallel; they
-    have more bytes than a search looks at."""
+    have more bytes than a search reads."""
 
     def end(mode: Mode, swizzle: Swizzle) -> Access:
         start = Affine(0, (("k", step),))

@@ -73,10 +73,10 @@ def seen_in_other_ways(x):
     out = nl.ndarray((4, 4), dtype=x.dtype, buffer=nl.shared_hbm)
     tile = nl.load(x)
     doubled = nl.add(tile, tile)
-    transposed = nl.add(doubled.reshape((4, 2, 4)), 1.0)
+    reshaped = nl.add(doubled.reshape((4, 2, 4)), 1.0)
     whole = nl.add(doubled, 1.0)
     halves = nl.subtract(whole[:, 4:8], whole[:, 0:4])
-    part = nl.add(halves, transposed.reshape((4, 8))[:, 0:4])
+    part = nl.add(halves, reshaped.reshape((4, 8))[:, 0:4])
     nl.store(out, value=part)
     return out
 

@@ -41,7 +41,7 @@ def test_the_holders_at_the_peak_are_named(findings):
     assert found.place.line == 4  # the allocation that reaches the peak
 
 
-def test_a_tensor_nobody_uses_holds_nothing(findings):
+def test_an_unused_tensor_occupies_nothing(findings):
     body = "t = buffer(float32[128, 1024], sbuf)\n" + tiles(1, 1024, "together")
 
     assert findings("capacity", body.replace("t =", "unused ="), options=SMALL) == ()

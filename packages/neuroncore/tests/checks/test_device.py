@@ -133,9 +133,9 @@ def test_strides_are_sixteen_bits(watched, nisa, width, legal):
 
 def test_four_free_dimensions_are_addressed(watched, nisa):
     world, report = watched
-    turned = world.tile(np.ones((2, 2, 3, 4, 5))).permute((0, 4, 2, 1, 3))
+    permuted = world.tile(np.ones((2, 2, 3, 4, 5))).permute((0, 4, 2, 1, 3))
 
-    nisa.tensor_copy(world.new(turned.shape), turned)
+    nisa.tensor_copy(world.new(permuted.shape), permuted)
 
     assert list(report) == []
 

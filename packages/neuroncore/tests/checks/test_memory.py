@@ -37,7 +37,7 @@ def test_what_was_written_may_be_read(findings):
     assert findings("memory", HALF + "tensor_copy(dst=u[:, 0:256], src=t[:, 0:256])") == ()
 
 
-def test_parts_that_were_written_apart_are_a_whole(findings):
+def test_parts_that_were_written_separately_are_a_whole(findings):
     body = HALF + "memset(dst=t[:, 256:512], value=0.0)\ntensor_copy(dst=u[:, :], src=t[:, :])"
 
     assert findings("memory", body) == ()

@@ -218,8 +218,8 @@ ROWS = (slice(0, 32), slice(32, 64), slice(0, 64))
 class Chip:
     """A program of fills and reads of tensors at addresses, and what a device's memory holds.
 
-    Each fill has a number; a tensor knows the numbers that it should hold, the memory those that it
-    does hold.
+    Each fill has a number; a tensor has the numbers that it should hold, the memory the numbers
+    that it does hold.
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
@@ -239,7 +239,7 @@ class Chip:
         return slice(partition, partition + 64), slice(byte, byte + 32)
 
     def step(self, number: int) -> bool:
-        """Add an instruction; tells whether it reads what another tensor has written over."""
+        """Add an instruction; True where it reads what another tensor has written over."""
         rng = self.rng
         tensor = int(rng.integers(4))
         rows = ROWS[rng.integers(2 if self.places[tensor][0] else 3)]

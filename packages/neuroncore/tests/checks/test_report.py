@@ -39,7 +39,7 @@ def test_a_warning_and_a_code_show():
     assert str(found) == "warning: subset[nested]: lambda (2 times)"
 
 
-def test_a_line_is_listed_once_whatever_its_words():
+def test_a_line_is_listed_once_for_any_text():
     report, line = Report(), Place("kernel.py", 3)
     report.add(Finding("memory", "7 elements", line))
     report.add(Finding("memory", "8 elements", line))
@@ -83,7 +83,7 @@ def test_a_callable_is_watched_while_it_runs(make_world, nisa):
         nisa.tensor_copy(world.new((4, 4)), world.new((4, 4)))
 
     assert [f.rule for f in check(run, "memory")] == ["memory"]
-    run()  # nobody watches
+    run()  # without a watcher
 
 
 def test_without_names_all_that_watch_do(make_world, nisa):

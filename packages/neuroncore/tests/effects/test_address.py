@@ -1,4 +1,4 @@
-"""Where the bytes of tensors with an address lie in their memory."""
+"""The places in memory of tensors with an address."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A step is one element more or less in one dimension or number, or one operand or attribute that is
 another. It is looked for around the limit's own counterexample and around the record's first
-example; what neither shows stands in PAIRS.
+example; limits that neither shows are in PAIRS.
 """
 
 from __future__ import annotations

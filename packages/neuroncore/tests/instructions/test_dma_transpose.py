@@ -38,16 +38,16 @@ def rows_of(world, values, indices, shape=None):
 @pytest.mark.parametrize("shape", [(3, 5), (100, 128), (3, 4, 5), (2, 3, 4, 5), (1, 1)])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3", "int32"])
 @pytest.mark.parametrize("space", ["hbm", "sbuf"])
-def test_dimensions_are_turned_by_the_axes_of_their_rank(
+def test_dimensions_are_transposed_by_the_axes_of_their_rank(
     world, nisa, rng, values, shape, dtype, space
 ):
     src = world.tile(rng.integers(0, 99, shape), dtype, space)
-    turned = np.transpose(values(src), AXES[len(shape)])
-    dst = world.new(turned.shape, dtype)
+    transposed = np.transpose(values(src), AXES[len(shape)])
+    dst = world.new(transposed.shape, dtype)
 
     nisa.dma_transpose(dst, src, AXES[len(shape)])
 
-    np.testing.assert_array_equal(values(dst), turned)
+    np.testing.assert_array_equal(values(dst), transposed)
 
 
 def test_bits_are_moved_as_they_are(world, nisa):
@@ -98,8 +98,8 @@ HARDWARE = {
 @pytest.mark.parametrize(("version", "shape"), HARDWARE)
 def test_hardware_descriptors_take_the_shapes_of_the_version(world, version, shape):
     src = world.tile(np.zeros(shape), "bfloat16", "hbm")
-    turned = tuple(shape[a] for a in AXES[len(shape)])
-    dst = world.core.adopt(np.zeros(turned, src.array.dtype), src.buffer.sbuf)
+    transposed = tuple(shape[a] for a in AXES[len(shape)])
+    dst = world.core.adopt(np.zeros(transposed, src.array.dtype), src.buffer.sbuf)
 
     if HARDWARE[version, shape]:
         of(version).dma_transpose(dst, src, dge_mode=DgeMode.hwdge)
@@ -109,7 +109,7 @@ def test_hardware_descriptors_take_the_shapes_of_the_version(world, version, sha
 
 
 @pytest.mark.parametrize("mode", ["error", "warn", "ignore"])
-def test_dge_mode_none_is_a_doubt_with_an_option(make_world, nisa, values, mode):
+def test_dge_mode_none_is_a_modelling_assumption_with_an_option(make_world, nisa, values, mode):
     world = make_world(options=Options(transpose_dge_none=mode))
     src, dst = world.tile([[1.0, 2.0]], space="hbm"), world.new((2, 1))
 

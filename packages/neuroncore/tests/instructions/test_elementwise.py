@@ -211,7 +211,7 @@ def test_both_inputs_in_psum_are_rejected(world, nisa):
 
 
 @pytest.mark.parametrize("mistake", ["partitions", "free", "memory", "engine", "psum on gpsimd"])
-def test_misfits_are_named(world, nisa, mistake):
+def test_shape_mismatches_are_named(world, nisa, mistake):
     good = world.tile(np.ones((4, 8)))
     calls = {
         "partitions": (PartitionError, world.tile(np.ones((3, 8))), Engine.unknown),

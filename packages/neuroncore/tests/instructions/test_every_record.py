@@ -105,12 +105,12 @@ def test_a_broken_limit_says_what_is_wrong_what_was_expected_and_which_rule(reco
 
 
 @LIMITS
-def test_a_limit_lies_between_two_calls_that_are_one_step_apart(record, limit):
+def test_a_limit_lies_between_two_adjacent_calls(record, limit):
     """What is just inside is legal, what is just outside breaks this limit."""
     number = record.limits.index(limit)
     pair = pair_of(record, number)
 
-    assert pair is not None, f"PAIRS wants calls inside and outside of ({record.name!r}, {number})"
+    assert pair is not None, f"PAIRS needs calls inside and outside of ({record.name!r}, {number})"
     inside, outside = pair
     assert check(call_of(record, inside)) == []
     broken = list(limit.check(call_of(record, outside)))
@@ -186,7 +186,7 @@ def test_generations_have_the_names_that_nki_gives_them():
 def test_every_dtype_of_every_operand_is_computed_or_rejected_as_the_kernels_mistake(
     record, example
 ):
-    """Nothing but a KernelError may come out, whatever the dtypes."""
+    """No dtype raises anything other than a KernelError."""
     base = example_call(record, example).call.tiles
     for name, dtype in product(base, ALL):
         spec = base[name]

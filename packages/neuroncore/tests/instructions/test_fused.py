@@ -215,7 +215,7 @@ def test_activation_and_activation_reduce_share_registers(world, nisa, values):
     assert values(total).item() == 3 + 5
 
 
-def test_scalar_and_vector_registers_are_apart(world, nisa, values):
+def test_scalar_and_vector_registers_are_separate(world, nisa, values):
     x, total = world.tile([[1.0, 2.0]]), world.new((1, 1))
 
     nisa.activation_reduce(world.new((1, 2)), "copy", x, "add", total)

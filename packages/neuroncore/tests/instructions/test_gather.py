@@ -88,7 +88,7 @@ def test_every_element_knows_the_run_it_belongs_to(world, nisa, rng, values, dty
     np.testing.assert_array_equal(values(dst)[0], bounds(ids.tolist()))
 
 
-def test_integer_ids_beyond_float32_are_told_apart(world, nisa, values):
+def test_integer_ids_beyond_float32_are_distinguished(world, nisa, values):
     ids, dst = [[2**24, 2**24 + 1]], world.new((1, 2, 2), "int32")
 
     nisa.sequence_bounds(dst, world.tile(ids, "int32"))

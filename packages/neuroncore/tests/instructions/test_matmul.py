@@ -129,7 +129,7 @@ def test_a_first_product_leaves_what_it_does_not_cover_undefined(world, nisa, rn
     assert np.isnan(bank.array[:, :2]).all() and np.isnan(bank.array[:, 6:]).all()
 
 
-def test_an_option_rounds_a_product_once_whatever_its_shape(make_world, nisa, rng):
+def test_an_option_rounds_a_product_of_any_shape_once(make_world, nisa, rng):
     world = make_world(options=Options(product_sums="float64"))
     left, right = rng.normal(size=(2, 128, 128)).astype(np.float32)
     once, twice, narrow = (world.new((128, 128), space="psum") for _ in range(3))
@@ -165,7 +165,7 @@ def test_false_overwrites(world, nisa, ones):
 
 
 def test_none_overwrites_first_and_adds_later(world, nisa, nisa_02, ones):
-    for isa in (nisa, nisa_02):  # 0.2 knows no other mode
+    for isa in (nisa, nisa_02):  # 0.2 has no other mode
         dst = world.new((2, 2), space="psum")
 
         for _ in range(3):
@@ -227,7 +227,7 @@ def test_adding_to_what_no_matmul_wrote_is_undefined(world, nisa, ones, prepared
 
 
 @pytest.mark.parametrize(("policy", "fresh"), [("nan", np.nan), ("add", 6)])
-def test_the_doubt_about_unwritten_psum_is_an_option(make_world, nisa, policy, fresh):
+def test_the_assumption_about_unwritten_psum_is_an_option(make_world, nisa, policy, fresh):
     world = make_world(options=Options(accumulate_on_unwritten=policy))
     one, dst = world.tile(np.ones((1, 2))), world.new((2, 2), space="psum")
     nisa.memset(dst, 5.0)
@@ -278,7 +278,7 @@ def test_what_is_said_to_tiles_of_columns_is_an_option(make_world, nisa, mode, p
         assert dst.array.tolist() == [[8, 8], [8, 8]]
 
 
-def test_a_new_tensor_starts_unwritten_whatever_lay_there(world, nisa, ones):
+def test_a_new_tensor_starts_unwritten_on_any_earlier_contents(world, nisa, ones):
     for _ in range(2):
         dst = world.new((2, 2), space="psum")
         nisa.nc_matmul(dst, *ones)

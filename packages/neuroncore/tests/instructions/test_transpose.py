@@ -100,15 +100,15 @@ def test_a_tensor_engine_transpose_starts_an_accumulation_group(world, nisa):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "uint8"])
-@pytest.mark.parametrize("apart", [128, 129, 512, 3072])
-def test_rows_of_a_wider_tile_are_transposed(make_world, nisa, rng, dtype, apart):
+@pytest.mark.parametrize("width", [128, 129, 512, 3072])
+def test_rows_of_a_wider_tile_are_transposed(make_world, nisa, rng, dtype, width):
     world = make_world()
-    wide, dst = world.new((128, apart), dtype), world.new((128, 128), dtype, "psum")
+    wide, dst = world.new((128, width), dtype), world.new((128, 128), dtype, "psum")
     wide.initialize()
     wide.array[...] = (
-        rng.integers(0, 256, wide.array.nbytes, np.uint8).view(wide.array.dtype).reshape(128, apart)
+        rng.integers(0, 256, wide.array.nbytes, np.uint8).view(wide.array.dtype).reshape(128, width)
     )
 
-    nisa.nc_transpose(dst, wide[:, apart - 128 : apart])
+    nisa.nc_transpose(dst, wide[:, width - 128 : width])
 
     assert dst.array.tobytes() == np.ascontiguousarray(wide.array[:, -128:].T).tobytes()

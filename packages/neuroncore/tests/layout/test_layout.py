@@ -334,9 +334,9 @@ def test_what_is_not_one_to_one_has_no_inverse(layout):
 
 
 def test_an_inverse_that_mixes_upwards_is_rejected():
-    turned = ROWS.permute((1, 0))
+    transposed = ROWS.permute((1, 0))
     with pytest.raises(ValueError, match="mix lower bits of the index into higher ones"):
-        turned.inverse()
+        transposed.inverse()
 
 
 # -- bad input ------------------------------------------------------------------------------------

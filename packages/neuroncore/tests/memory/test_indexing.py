@@ -1,4 +1,4 @@
-"""What stands in the brackets of a tensor: edges, versions' rules, messages."""
+"""Subscripts of a tensor: edges, versions' rules, messages."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class _Writer:
                 return f"dma_copy(dst=out[:, {self.columns(256)}], src={read()}{self.mode()})"
 
     def engines(self) -> tuple[str, ...]:
-        """Those that copy; the first two reach PSUM."""
+        """Copying instructions; the first two reach PSUM."""
         second = "vector" if self.target == "trn1" else "scalar"
         return "vector", second, "gpsimd", "unknown"
 

@@ -21,7 +21,7 @@ from .random_kernels import random_program
 
 @pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
 @pytest.mark.parametrize("name", ALL)
-def test_a_price_is_the_total_of_the_estimate(name, target):
+def test_the_latency_is_the_total_of_the_estimate(name, target):
     text = ALL[name] if target != "trn1" else ALL[name].replace(", dge_mode=swdge", "")
     kernel = program(text, target)
 
@@ -30,7 +30,7 @@ def test_a_price_is_the_total_of_the_estimate(name, target):
 
 @pytest.mark.parametrize("worth", [0, 256])
 @pytest.mark.parametrize("seed", range(80))
-def test_the_price_of_any_program_is_the_total_of_its_estimate(seed, worth, monkeypatch):
+def test_the_latency_of_any_program_is_the_total_of_its_estimate(seed, worth, monkeypatch):
     monkeypatch.setattr(steady_state, "WORTH", worth)
     kernel = random_program(seed, ("trn1", "trn2", "trn3")[seed % 3])
 
@@ -83,14 +83,14 @@ dma_copy(dst=out[0:128, 0:64], src=copied[:, :])
 
 def test_what_is_written_alone_waits_for_who_reads_the_same_bytes():
     at, elsewhere = ", address=(0, 0)", ", address=(0, 1024)"
-    shared, apart = (program(PLACED.format(first=at, second=to)) for to in (at, elsewhere))
+    shared, separate = (program(PLACED.format(first=at, second=to)) for to in (at, elsewhere))
 
     starts = {}
-    for name, kernel in {"shared": shared, "apart": apart}.items():
+    for name, kernel in {"shared": shared, "separate": separate}.items():
         bars = {bar.lane: bar for bar in estimate(kernel, verified=True).bars}
         starts[name] = bars["gpsimd"].start_ns, bars["scalar"].end_ns
     assert starts["shared"][0] >= starts["shared"][1]
-    assert starts["apart"][0] < starts["apart"][1]
+    assert starts["separate"][0] < starts["separate"][1]
 
 
 def test_bad_input_is_rejected_as_an_estimate_rejects_it():

@@ -73,7 +73,7 @@ PROGRAMS = {
     "reciprocal": lambda x, n: numpy.reciprocal(n * n - 5 - 1 - (n == 0)),
     "isinstance": lambda x, n: x * 2 if isinstance(x, numpy.ndarray) else x,
     "isinstance number": lambda x, n: x * 2 if isinstance(x[0, 0], numpy.floating) else x,
-    "a number is no array": lambda x, n: x * 2 if isinstance(x[0, 0], numpy.ndarray) else x,
+    "a number is not an array": lambda x, n: x * 2 if isinstance(x[0, 0], numpy.ndarray) else x,
 }
 
 

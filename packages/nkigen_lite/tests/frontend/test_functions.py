@@ -222,7 +222,7 @@ def test_variance_of_narrow_floats_is_computed_in_float32(arrays_for, same):
     assert same(trace(lambda x: x.var(ddof=1), x).run(x), np.asarray(exact).astype(x.dtype), ulps=1)
 
 
-def test_no_freedom_left_is_infinite_variance_whatever_counts_it():
+def test_no_freedom_left_is_infinite_variance_for_any_integer_type():
     x = np.array([1.0, 2.0, 4.0], np.float32)
 
     assert trace(lambda x: x.var(ddof=np.uint8(4)), x).run(x) == np.inf

@@ -1,4 +1,4 @@
-"""A result of rank 0 is a number or an array as NumPy has it: `y += 1` tells them apart."""
+"""A result of rank 0 is a number or an array as NumPy has it: `y += 1` distinguishes them."""
 
 from __future__ import annotations
 

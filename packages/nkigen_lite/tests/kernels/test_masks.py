@@ -26,7 +26,7 @@ def causal(fill: float, scale: float = 0.125) -> Any:
 
 
 def written(kernel: Compiled) -> Counter[str]:
-    """How often each instruction stands in the program."""
+    """How often each instruction is in the program."""
     return Counter(s.instruction for s in walk(kernel.program.body) if isinstance(s, Call))
 
 

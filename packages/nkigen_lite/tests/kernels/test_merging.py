@@ -42,14 +42,14 @@ def test_taps_of_a_convolution_are_one_product(lowers, normal, channels, filters
 
 
 def test_a_convolution_tap_by_tap_takes_little_more_than_one_of_columns():
-    """339 us and 857 lines as nine products; 40 us with the columns made by hand."""
+    """339 us and 857 lines as nine products; 40 us with hand-written columns."""
     kernel = compile(convolved, "f32[2, 32, 32, 32]", "f32[64, 32, 3, 3]")
 
     assert kernel.stats.predicted_us < 60
     assert kernel.source.count("\n") < 500
 
 
-def test_products_of_arrays_as_they_lie_stay_apart(lowers, normal):
+def test_products_of_arrays_in_place_stay_separate(lowers, normal):
     """Their weights would be copied."""
     given = normal(130, 20), normal(20, 30), normal(130, 10, seed=1), normal(10, 30, seed=1)
 

@@ -172,7 +172,7 @@ def test_power_of_negative_bases_zeros_and_infinities():
     finite = np.isfinite(expected) & (expected != 0)
     with np.errstate(all="ignore"):
         magnitude = np.abs(exactly(lambda a, b: b * np.log(np.abs(a)), x, y))[finite]
-        magnitude = np.nan_to_num(magnitude)  # results of 1 that are no products
+        magnitude = np.nan_to_num(magnitude)  # results of 1 that are not products
 
     assert equal(found, expected)[~finite].all()
     assert (np.signbit(found) == np.signbit(expected))[~np.isnan(expected)].all()

@@ -79,7 +79,7 @@ def test_casts_between_integers_wrap(exactly, dtype, target):
 
 
 @pytest.mark.parametrize("number", [2**24 - 1, 2**24, 2**24 + 1, 2**31 - 1, -(2**24) - 1, -(2**31)])
-def test_numbers_that_float32_does_not_tell_apart(exactly, number):
+def test_numbers_that_float32_does_not_distinguish(exactly, number):
     x = (number + np.arange(-3, 4)).clip(-(2**31), 2**31 - 1).astype(np.int32)[None].repeat(3, 0)
     exactly(lambda x: (x == number, x < number, number < x, x >= number, np.maximum(x, number)), x)
 

@@ -1,4 +1,4 @@
-"""Ulps are those of the format, at the element."""
+"""Ulps are of the format, at the element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are no plans are rejected with the place, whatever is wrong with them."""
+"""Files that are not plans are rejected with the place of any mistake."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ WRONG = {
                      "step": 1, "location": "", "body": []},
                      "k is already a loop"),
     "trips below zero": (["body", 0, "trips"], -1, "body[0].trips: -1 is less than 0"),
-    "trips that are no number": (["body", 0, "trips"], True, "expected an integer, got true"),
+    "trips that are not a number": (["body", 0, "trips"], True, "expected an integer, got true"),
     "an unknown buffer": (["body", 0, "body", 0, "accesses", 0, "buffer"], "x",
                           "body[0].body[0].accesses[0].buffer: x is not a buffer"),
     "an unknown mode": (["body", 0, "body", 0, "accesses", 0, "mode"], "RW", "one of R W A"),

@@ -1,4 +1,4 @@
-"""The litmus catalogue: small kernels whose orders were worked out by hand.
+"""The litmus catalogue: small kernels whose orders were derived manually.
 
 The expectation is held against counted bytes (the checker's cells, and plain sets of bytes), and
 the analysis against the expectation.
@@ -155,11 +155,11 @@ def test_a_swizzle_moves_a_byte_next_to_where_it_was():
         assert check_plan(file).findings == []
 
 
-@pytest.mark.parametrize("apart", [2**31, 2**32, 2**33])
-def test_offsets_that_differ_by_a_power_of_two_beyond_an_index_do_not_meet(apart):
+@pytest.mark.parametrize("stride", [2**31, 2**32, 2**33])
+def test_offsets_that_differ_by_a_power_of_two_beyond_an_index_do_not_meet(stride):
     """Arithmetic of 32 bits would see one address: ours is exact, and says what it assumes."""
     large = Buffer("a", "hbm", (2**34,), 1)
-    ops = {"write": touch("W", 0, 8, 8), "read": touch("R", apart, 8, 8)}
+    ops = {"write": touch("W", 0, 8, 8), "read": touch("R", stride, 8, 8)}
     kernel = kernel_of(large, 4, **ops)
     assert_all_agree(kernel, set(), ["a"])
     (removed,) = (e for e in analyse(kernel).edges if (e.source, e.sink) == ("write", "read"))

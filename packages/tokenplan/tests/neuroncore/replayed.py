@@ -70,8 +70,12 @@ def conflicts(kernel: Kernel, plan: Json) -> Iterator[tuple[int, int]]:
             )
     for each in users.values():
         for (a, how, some), (b, mode, others) in combinations(each, 2):
-            apart = a != b and queues[run[a].op.id] != queues[run[b].op.id]
-            if apart and (how is not mode or mode is Mode.write) and not some.isdisjoint(others):
+            unordered = a != b and queues[run[a].op.id] != queues[run[b].op.id]
+            if (
+                unordered
+                and (how is not mode or mode is Mode.write)
+                and not some.isdisjoint(others)
+            ):
                 yield a, b
 
 
@@ -86,7 +90,7 @@ def _place(kernel: Kernel, plan: Json, buffer: str, scope: tuple[int, ...]) -> i
 def races(
     kernel: Kernel, plan: Json, pairs: Iterable[tuple[int, int]] | None = None
 ) -> list[tuple[int, int]]:
-    """Conflicting pairs (None: those of the plan) that nothing orders."""
+    """Conflicting pairs (None: pairs of the plan) that nothing orders."""
     known = before(kernel, plan)
     every = conflicts(kernel, plan) if pairs is None else pairs
     return [(a, b) for a, b in every if not known[b] >> a & 1]
@@ -105,7 +109,7 @@ def on_engines(kernel: Kernel, seed: int) -> Kernel:
 
 
 def repeated(kernel: Kernel, times: int) -> Kernel:
-    """The kernel over and over on the same tensors, those of its loops anew each time."""
+    """The kernel over and over on the same tensors, with new tensors of its loops each time."""
 
     def inside(node: Node) -> Node:
         if isinstance(node, Loop):

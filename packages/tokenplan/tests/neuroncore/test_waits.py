@@ -124,7 +124,7 @@ def test_waits_from_the_first_iterations_order_all_iterations(block):
 
 
 def test_waits_of_a_run_are_counted_where_they_ask_for_more():
-    """Matmuls of one PSUM tile wait for its panels once, those of one panel for it once."""
+    """Matmuls of one PSUM tile wait for its panels once, matmuls of one panel for it once."""
     graph = analyse(TINY)
     plan = plan_with(graph, TWO, deal(graph.kernel))
 
@@ -165,16 +165,16 @@ def test_completions_are_counted_up_to_the_last_instance(seed):
     "distance, trips", [((0, 2), (3, 4)), ((1, 0), (3, 4)), ((1, 2), (4, 3)), ((0, 1), (2, 1)),
                         ((2,), (5,)), ((0, 1, 3), (2, 3, 4)), ((1, 0, 2), (3, 2, 3))],
 )  # fmt: skip
-def test_a_distance_that_borrows_reaches_all_of_the_iteration_before(distance, trips):
+def test_a_distance_with_a_carry_reaches_all_of_the_iteration_before(distance, trips):
     every = list(product(*map(range, trips)))
-    apart = []
+    distances = []
     for number, at in enumerate(every):
         target = tuple(j - d for j, d in zip(at, distance, strict=True))
         there = [n for n, other in enumerate(every) if other <= target]
         if there:
-            apart.append(number - there[-1])
+            distances.append(number - there[-1])
 
-    assert least_linear(distance, trips) <= min(apart, default=prod(trips))
+    assert least_linear(distance, trips) <= min(distances, default=prod(trips))
 
 
 def test_affine_counts_come_as_json():

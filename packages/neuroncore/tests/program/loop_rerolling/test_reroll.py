@@ -161,7 +161,7 @@ def test_a_folded_tile_is_still_walked_over_its_partitions():
 
 
 @pytest.mark.filterwarnings("ignore:dma_copy. dst starts at partition 1")
-def test_tiles_walked_from_one_partition_into_the_next_stay_apart():
+def test_tiles_walked_from_one_partition_into_the_next_stay_separate():
     """In a tile of its own the offsets rise by 32 throughout, in a joined one they would not."""
     body = []
     for i in range(3):
@@ -192,7 +192,7 @@ for k in range(5, 13):
     assert "dma_copy(dst=t0[:, k, 8*i - 40 : 8*i - 32], " in after[3]
 
 
-def test_a_tile_seen_in_elements_that_do_not_fill_it_stays_apart():
+def test_a_tile_seen_in_elements_that_do_not_fill_it_stays_separate():
     """The second of two tiles of six bytes does not begin with a whole float32."""
     body = []
     for i in range(2):
@@ -250,8 +250,8 @@ def test_a_joined_tile_does_not_join_one_that_is_like_its_parts():
     ]
 
 
-def test_tiles_of_which_only_one_outlives_its_iteration_stay_apart():
-    """One buffer for all of them would hold memory that nobody needs."""
+def test_tiles_of_which_only_one_outlives_its_iteration_stay_separate():
+    """One buffer for all of them would hold memory without a use."""
     tile = (
         "t{i} = buffer(float32[128, 64], sbuf)\ndma_copy(dst=t{i}[:, :], src=x[{rows}])\n"
         "dma_copy(dst=out[{rows}], src=t{i}[:, :])"
@@ -286,7 +286,7 @@ def test_tiles_that_are_not_alive_together_do_not_become_one_buffer():
     ],
     ids=["another parameter", "another shape", "another name", "another attribute"],
 )
-def test_statements_that_differ_in_more_than_offsets_stay_apart(second):
+def test_statements_that_differ_in_more_than_offsets_stay_separate(second):
     first = "dma_copy(dst=out[0:128, :], src=x[0:128, :])"
 
     assert rolled([first, second], "x: float32[512, 64], y: float32[512, 64]") == [
@@ -335,7 +335,7 @@ def test_a_loop_is_as_long_as_its_steps_are_equal(trips):
     ]
 
 
-def test_loops_that_use_their_own_tiles_differently_stay_apart():
+def test_loops_that_use_their_own_tiles_differently_stay_separate():
     def inner(i: int, j: int) -> str:
         tiles, at = (f"a{i}{j}", f"b{i}{j}"), 16 * j
         made = "".join(f"{tile} = buffer(float32[128, 16], sbuf)\n" for tile in tiles)

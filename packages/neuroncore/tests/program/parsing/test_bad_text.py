@@ -1,4 +1,4 @@
-"""Text that is no program: line, column, a caret, and what was expected."""
+"""Text that is not a program: line, column, a caret, and what was expected."""
 
 from __future__ import annotations
 

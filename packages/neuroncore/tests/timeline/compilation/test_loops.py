@@ -56,7 +56,7 @@ def test_two_loops_are_one_where_accesses_go_on(outer, inner, at, expected):
     assert latency_ns(kernel) == estimate(kernel, skip_periods=False).total_ns
 
 
-def test_what_holds_nobody_back_moves_as_it_likes():
+def test_an_instruction_that_delays_no_other_may_move():
     kernel = program("""
 for i in range(8):
     for j in range(4):

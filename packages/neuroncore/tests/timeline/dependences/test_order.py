@@ -20,7 +20,7 @@ tensor_scalar(dst=a[:, :], data=a[:, :], operand0=1.0, op0=add, engine=scalar)
 
 @dataclass
 class Free:
-    """Nobody waits."""
+    """Nothing waits."""
 
     bar: int = -1
     why: int = 2

@@ -1,4 +1,4 @@
-"""Regions that a loop left behind: the last one that somebody meets stands for all it meets."""
+"""Regions of a finished loop: the last one that an access overlaps represents all of them."""
 
 from __future__ import annotations
 

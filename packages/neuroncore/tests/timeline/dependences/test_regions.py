@@ -1,4 +1,4 @@
-"""Which regions of a tensor somebody may still wait for."""
+"""Regions of a tensor that later instructions may wait for."""
 
 from neuroncore.effects import footprint
 from neuroncore.timeline.dependences.regions import Region
@@ -33,7 +33,7 @@ def test_a_region_touched_again_is_held_once():
     assert track.recent.held(5) == [again]
 
 
-def test_what_a_bar_touched_is_known_although_nobody_waits_for_it():
+def test_regions_of_a_bar_are_known_without_a_wait_for_it():
     track = Track("tile")
     before, since = touched(track, 0, 1, 10), touched(track, 8, 5, 11)
 

@@ -1,4 +1,4 @@
-"""Other constants than those of costs.json: a change is felt, and what is none is rejected."""
+"""Constants that differ from costs.json: a change has an effect, an invalid one is rejected."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ for i in range(60):
 
 
 def test_a_gap_that_is_being_filled_is_seen_where_nothing_else_changes():
-    """Behind the gap an iteration takes twice as long; nobody waits for what fills it."""
+    """Behind the gap an iteration takes twice as long; nothing waits for what fills it."""
     body = """
 slow = buffer(float32[128, 12288], sbuf)
 same = buffer(float32[128, 128], sbuf)

@@ -1,4 +1,4 @@
-"""What each engine and queue does with time. Expected values: documented cycles, by hand."""
+"""What each engine and queue does with time. Expected values: documented cycles, added manually."""
 
 from __future__ import annotations
 

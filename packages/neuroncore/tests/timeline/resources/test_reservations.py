@@ -91,7 +91,7 @@ def test_a_period_that_is_repeated_is_taken_again(case):
 
 @given(periods(), st.integers(0, 300))
 @settings(max_examples=300, deadline=None)
-def test_time_that_nobody_takes_any_more_is_left_out(case, earliest):
+def test_time_without_a_later_reservation_is_left_out(case, earliest):
     gaps, (first, before, length, times), taken = case
     expected = ticks(gaps) | {t + n * length for t in taken for n in range(1, times + 1)}
 

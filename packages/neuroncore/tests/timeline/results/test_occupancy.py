@@ -65,7 +65,7 @@ def test_a_buffer_is_held_from_its_first_micro_op_to_the_end_of_its_last():
     assert times == sorted({*first, *second})
 
 
-def test_a_memory_that_nobody_uses_holds_nothing_from_the_start():
+def test_an_unused_memory_holds_nothing_from_the_start():
     assert played(TWO_TILES).occupancy()["psum"] == [(0.0, 0)]
 
 

@@ -124,7 +124,7 @@ def test_neighbours_are_one_run_where_what_lies_between_is_less_than_the_overlap
     assert window.places["b"] == (13, (3, 10), (12, 1))
 
 
-def test_distant_lines_are_loaded_apart():
+def test_distant_lines_are_loaded_separately():
     line = Access("x", Affine(5), (4, 3, 10), (100, 30, -1))
 
     window = window_of({"a": line})

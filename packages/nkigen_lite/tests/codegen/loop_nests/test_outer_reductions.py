@@ -116,7 +116,7 @@ def test_every_target_takes_the_kernel(lowers, normal, target):
     lowers(lambda x: (x.sum(0), x.max(0)), normal(200, 140), target=target)
 
 
-def test_the_fastest_road_is_told_with_the_others():
+def test_the_fastest_candidate_is_reported_with_the_others():
     explained = compile(lambda x: x.sum(0), "bf16[1024, 1024]").explain()
 
     assert "each tile by ones on TensorE: " in explained
@@ -158,12 +158,12 @@ def test_rows_are_enough_for_all_partitions():
     assert rows_of(8191, 1) == 128  # a prime: 63 left
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_splitting_keeps_what_is_computed(normal, apart):
+@pytest.mark.parametrize("separate", [False, True])
+def test_splitting_keeps_what_is_computed(normal, separate):
     def function(x: Any, y: Any) -> Any:
         return x.sum((0, 2)), x.max(), y.mean(0), y.astype(np.float16).sum()
 
     arrays = normal(6, 7, 8), normal(20000, seed=1).reshape(4, 5000)
     graph = decompose(canonicalize(trace(function, *arrays)))
 
-    check_pass("split", graph, split_reductions(graph, apart), arrays)
+    check_pass("split", graph, split_reductions(graph, separate), arrays)

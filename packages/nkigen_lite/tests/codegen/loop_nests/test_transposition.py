@@ -10,7 +10,7 @@ import pytest
 
 from nkigen_lite.compiler.compile import compile
 
-TURNED = "columns transposed into rows by TensorE: "
+TRANSPOSED = "columns transposed into rows by TensorE: "
 IN_ORDER = "arrays put in order in HBM: "
 
 
@@ -29,7 +29,7 @@ def test_a_transposed_argument_beside_another(lowers, normal, rows, columns):
 def test_narrow_floats(lowers, normal, dtype):
     x, y = normal(260, 140, dtype=dtype), normal(140, 260, seed=1, dtype=dtype)
 
-    assert TURNED in lowers(lambda x, y: x.T * y, x, y, roundings=2).explain()
+    assert TRANSPOSED in lowers(lambda x, y: x.T * y, x, y, roundings=2).explain()
 
 
 @pytest.mark.parametrize("size", [2, 127, 129, 513])
@@ -41,13 +41,13 @@ def test_rows_and_results_in_columns(lowers, normal, size):
 def test_batches_of_transposed_matrices(lowers, normal):
     x, y = normal(5, 130, 70), normal(5, 70, 130, seed=1)
 
-    assert TURNED in lowers(lambda x, y: x.transpose(0, 2, 1) - y, x, y, roundings=1).explain()
+    assert TRANSPOSED in lowers(lambda x, y: x.transpose(0, 2, 1) - y, x, y, roundings=1).explain()
 
 
 def test_several_rows_in_each_partition(lowers, normal):
     x, y = normal(40, 1500), normal(1500, 40, seed=1)
 
-    assert TURNED in lowers(lambda x, y: x.T + y, x, y, roundings=1).explain()
+    assert TRANSPOSED in lowers(lambda x, y: x.T + y, x, y, roundings=1).explain()
 
 
 def test_what_no_transpose_of_rows_and_columns_is_is_put_in_order(lowers, normal):
@@ -67,7 +67,7 @@ def test_transposed_integers_are_exact(lowers):
     lowers(lambda x: x.T + 3, x)
 
 
-def test_turning_is_not_slower_than_reading_rows():
+def test_transposition_is_not_slower_than_reading_rows():
     specs = ["f32[1024, 1024]"] * 2
     across = compile(lambda x, y: x.T + y, *specs).stats
     along = compile(lambda x, y: x + y, *specs).stats

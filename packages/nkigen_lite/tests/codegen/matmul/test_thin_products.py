@@ -43,7 +43,7 @@ def test_what_is_not_a_number_stays_in_its_row():
 
 
 def test_an_image_in_grey_is_read_once():
-    """1,569 instructions, 785 DMAs and 153 us where TensorE is brought three numbers a column."""
+    """1,569 instructions, 785 DMAs and 153 us where TensorE receives three numbers a column."""
     kernel = compile(lambda x: x @ GREY, "f32[224, 224, 3]")
 
     assert kernel.stats.hbm_bytes == 4 * 224 * 224 * 4

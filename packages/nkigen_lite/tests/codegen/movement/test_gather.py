@@ -55,7 +55,7 @@ def test_indices_in_any_order_and_again(moves, normal):
     moves(lambda x: np.take(x, places, axis=1), normal(140, 130))
 
 
-def test_places_that_lie_far_apart(moves, normal):
+def test_places_at_a_great_distance(moves, normal):
     places = np.random.default_rng(3).permutation(60000)[:40]
 
     moves(lambda x: x[places], normal(60000))

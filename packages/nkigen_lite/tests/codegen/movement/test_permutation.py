@@ -48,7 +48,7 @@ def numbers(*shape: int, dtype: Any = np.float32) -> np.ndarray:
 
 
 def moved(plan: Any, axes: tuple[int, ...], steps: tuple[int, ...], x: np.ndarray) -> Any:
-    """x[::steps] transposed by the plan alone; None where there is no such plan. Steps may be
+    """x[::steps] transposed by the plan alone; None without such a plan. Steps may be
     negative."""
     writer, dtype = Writer("kernel", "trn2", "0.6"), resolve(x.dtype.name)
     given = array_view_of(writer.parameter("x", x.shape, dtype).name, x.shape, dtype)
@@ -210,7 +210,7 @@ def test_the_table(function, spec, most, mib, dmas):
     ids=["reverse axes", "weight transpose", "matrix"],
 )
 def test_reordering_on_chip_is_faster_than_element_by_element(function, spec, microseconds):
-    """`microseconds` are those of the one DMA that moves elements one by one."""
+    """`microseconds` is the latency of the one DMA that moves elements one by one."""
     assert compile(function, spec).stats.predicted_us < microseconds / 5
 
 
