@@ -28,21 +28,18 @@ def match_specs(function: Callable[..., Any], given: Sequence[str]) -> list[Spec
 
     Raises SpecError for a spec that says nothing, is missing, comes twice or has no parameter.
     """
-    parameters = [p for p in _parameters(function).values() if p.kind in _ARRAYS]
-    names = [p.name for p in parameters]
+    parameters = {n: p for n, p in _parameters(function).items() if p.kind in _ARRAYS}
+    names = list(parameters)
     specs: dict[str, Spec] = {}
     for number, text in enumerate(given):
         name, equals, spec = text.rpartition("=")
-        name = name.strip() if equals else names[number] if number < len(names) else ""
+        name = name.strip() if equals else dict(enumerate(names)).get(number, "")
         if name not in names:
             raise _superfluous(text, name, names)
         if name in specs:
             raise SpecError(f"two specs for {name}", got=text)
         specs[name] = as_spec(spec)
-    missing = [
-        p.name for p in parameters
-        if p.name not in specs and (p.default is p.empty or _is_before(p.name, specs, names))
-    ]  # fmt: skip
+    missing = [name for name in names if _is_missing(parameters[name], specs, names)]
     if missing:
         raise SpecError(
             f"no spec for {', '.join(missing)}", expected=f"a spec for each of {', '.join(names)}",
@@ -59,9 +56,12 @@ def _superfluous(text: str, name: str, names: list[str]) -> SpecError:
     )  # fmt: skip
 
 
-def _is_before(name: str, specs: dict[str, Spec], names: list[str]) -> bool:
-    """Whether a later parameter has a spec."""
-    return any(later in specs for later in names[names.index(name) :])
+def _is_missing(parameter: inspect.Parameter, specs: dict[str, Spec], names: list[str]) -> bool:
+    """Whether the parameter needs a spec: it has no default, or a later one has a spec."""
+    if parameter.name in specs:
+        return False
+    later = names[names.index(parameter.name) :]
+    return parameter.default is parameter.empty or not specs.keys().isdisjoint(later)
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:

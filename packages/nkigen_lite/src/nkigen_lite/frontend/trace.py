@@ -75,7 +75,7 @@ def _check_arguments(function: Callable[..., Any], specs: Any, place: Place | No
 
 def _outputs(tape: Tape, result: Any, place: Place | None) -> tuple[str, ...]:
     results = result if isinstance(result, (tuple, list)) else (result,)
-    if result is None or not results or any(r is None or isinstance(r, dict) for r in results):
+    if not results or any(r is None or isinstance(r, dict) for r in results):
         raise TraceError(
             "the function returns no arrays", expected="an array or a tuple of arrays",
             got=type(result).__name__, place=place,

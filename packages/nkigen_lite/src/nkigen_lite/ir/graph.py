@@ -137,13 +137,13 @@ def _violations(graph: Graph) -> Iterator[GraphError]:
         if value.name in specs:
             yield GraphError(f"{value.name} is made twice")
         specs[value.name] = value.spec
+    inputs = frozenset(specs)
     for node in graph.nodes:
         yield from _of_node(node, specs)
         specs[node.name] = node.spec
     for name in graph.results:
         if name not in specs:
             yield GraphError(f"the graph returns {name}, which nothing makes")
-    inputs = {v.name for v in graph.inputs}
     for name, value in graph.writes:
         if name not in inputs:
             yield GraphError(f"the graph writes to {name}, which is not an input")

@@ -26,6 +26,11 @@ def in_order(shape: Shape, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found[d] for d in range(len(shape)))
 
 
+def _continue(axes: list[tuple[int, int]]) -> bool:
+    """Whether axes (size, stride) are neighbours in memory, each in the steps of the next."""
+    return all(outer == n * inner for (_, outer), (n, inner) in pairwise(axes))
+
+
 def reshaped(shape: Shape, strides: tuple[int, ...], new: Shape) -> tuple[int, ...] | None:
     """The strides of a reshape that is a view, or None where NumPy has to copy."""
     if not prod(shape):
@@ -45,7 +50,7 @@ def reshaped(shape: Shape, strides: tuple[int, ...], new: Shape) -> tuple[int, .
                 ours.append(old.pop(0))
             else:
                 theirs.append(rest.pop(0))
-        if any(outer != n * inner for (_, outer), (n, inner) in pairwise(ours)):
+        if not _continue(ours):
             return None
         result += [ours[-1][1] * prod(theirs[d + 1 :]) for d in range(len(theirs))]
     return tuple(result)

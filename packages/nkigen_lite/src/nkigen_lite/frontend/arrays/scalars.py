@@ -33,16 +33,18 @@ def as_numpy_has_it(name: str, given: dict[str, Any], result: Any) -> Any:
         return like(first, result) if name in _METHODS_OF_NUMBERS else result
     if name in _LIKE_THEIR_ARRAY:
         return like(first, result)
-    if name in _NUMBERS and not _is_made_by_tensordot(name, given):
+    if _is_number(name, given):
         return as_number(result)
     if name in _ARRAYS and result.is_scalar:
         return fresh(result.tape, result.value, result.dtype, scalar=False)
     return result
 
 
-def _is_made_by_tensordot(name: str, given: dict[str, Any]) -> bool:
-    """A planned einsum of several operands, which NumPy gives as an array."""
-    return name == "einsum" and bool(given.get("optimize")) and len(given["operands"]) > 2
+def _is_number(name: str, given: dict[str, Any]) -> bool:
+    """Whether NumPy gives a number: not of a planned einsum of several operands."""
+    if name == "einsum" and given.get("optimize"):
+        return len(given["operands"]) <= 2
+    return name in _NUMBERS
 
 
 def like(x: Any, result: Any) -> Any:

@@ -94,7 +94,7 @@ def new_shape(x: TracedArray, shape: Any) -> Shape:
             "can only specify one unknown dimension", expected="one -1 at most", got=str(new),
             operand="shape", hint="write the other lengths as numbers",
         )  # fmt: skip
-    known = prod(n for n in new if n != -1)
+    known = -prod(new)
     if new.count(-1) == 1 and known and x.size % known == 0:
         new = tuple(x.size // known if n == -1 else n for n in new)
     if any(n < 0 for n in new) or prod(new) != x.size:

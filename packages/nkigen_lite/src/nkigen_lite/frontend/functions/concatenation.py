@@ -77,20 +77,23 @@ def concatenate(
     if ndim == 0:
         raise ValueRangeError("zero-dimensional arrays cannot be concatenated")
     axis = axis_of(axis, ndim)
-    rest = {(len(s), s[:axis], s[axis + 1 :]) for s in map(shape_of, given)}
-    if len(rest) > 1:
-        raise BroadcastError(
-            "all the input array dimensions except for the concatenation axis must match exactly",
-            expected=f"equal lengths of all axes but axis {axis}",
-            got=", ".join(str(shape_of(a)) for a in given),
-            hint="np.broadcast_to or np.pad before, or another axis=",
-        )
+    _check_lengths([*map(shape_of, given)], axis)
     makes = common_dtype("np.concatenate", given) if dtype is None else asked_dtype(dtype)[0]
     for a in given:
         check_casting("np.concatenate", a, makes, casting)
     values = [as_value(tape, a, makes, "concatenate") for a in given]
     value = values[0] if len(values) == 1 else tape.emit("concatenate", *values, axis=axis)
     return fresh(tape, value, makes, tuple(given), scalar=False)
+
+
+def _check_lengths(shapes: list[tuple[int, ...]], axis: int) -> None:
+    if len({(len(s), s[:axis], s[axis + 1 :]) for s in shapes}) > 1:
+        raise BroadcastError(
+            "all the input array dimensions except for the concatenation axis must match exactly",
+            expected=f"equal lengths of all axes but axis {axis}",
+            got=", ".join(map(str, shapes)),
+            hint="np.broadcast_to or np.pad before, or another axis=",
+        )
 
 
 @implements("stack")
@@ -268,7 +271,7 @@ def pad(array: Array, pad_width: Any, mode: Any = "constant", constant_values: A
         )
     widths = _pairs(pad_width, array.ndim)
     values = _pairs(0 if constant_values is None else constant_values, array.ndim)
-    if any(n < 0 for pair in widths for n in pair):
+    if any(min(pair) < 0 for pair in widths):
         raise ValueRangeError("index can't contain negative values", operand="pad_width")
     if mode != "constant":
         return np.copy(_bordered(array, widths, mode))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import partial
 from math import prod
 from string import ascii_letters
 from typing import Any
@@ -36,8 +38,7 @@ def _einsum(*operands: Any, out: Any = None) -> Any:
             "np.einsum with lists of axes is not translated", hint="write them as 'ij,jk->ik'"
         )
     text, *given = operands
-    tape = tape_of(*given)
-    arrays = [traced(tape, g) for g in given]
+    arrays: list[Array] = list(map(partial(traced, tape_of(*given)), given))
     names, wanted = _labels(text, [a.ndim for a in arrays])
     if len(arrays) == 1 and {*names[0]} == {*wanted}:
         return _Term(arrays[0], names[0]).once().in_order(wanted)
@@ -45,7 +46,7 @@ def _einsum(*operands: Any, out: Any = None) -> Any:
     terms = [_Term(a.astype(dtype), n).once() for a, n in zip(arrays, names, strict=True)]
     while len(terms) > 1:
         first, second, *rest = terms
-        needed = {*wanted, *(n for t in rest for n in t.names)}
+        needed = set(wanted).union(*(t.names for t in rest))
         terms = [first.times(second, needed), *rest]
     return terms[0].summed({*wanted}).in_order(wanted)
 
@@ -53,23 +54,7 @@ def _einsum(*operands: Any, out: Any = None) -> Any:
 def _labels(text: str, ranks: list[int]) -> tuple[list[str], str]:
     """The axes of each operand and of the result, one letter each."""
     inputs, arrow, wanted = text.replace(" ", "").partition("->")
-    names = inputs.split(",")
-    if len(names) != len(ranks):
-        raise ValueRangeError(
-            "np.einsum: another number of operands than in the text",
-            expected=str(len(names)), got=str(len(ranks)),
-        )  # fmt: skip
-    spare = [c for c in ascii_letters if c not in text]
-    rest = [r - len(n.replace("...", "")) for n, r in zip(names, ranks, strict=True)]
-    most = max((r for n, r in zip(names, rest, strict=True) if "..." in n), default=0)
-    dots = "".join(spare[:most])
-    full = [
-        n.replace("...", dots[most - r :] if r > 0 else "")
-        for n, r in zip(names, rest, strict=True)
-    ]
-    for n, r in zip(full, ranks, strict=True):
-        if len(n) != r or not set(n) <= set(ascii_letters):
-            raise ValueRangeError(f"np.einsum: {n!r} does not name {r} axes", got=repr(text))
+    full, dots = _operand_labels(text, inputs.split(","), ranks)
     every = "".join(full)
     if not arrow:
         once = sorted({c for c in every if every.count(c) == 1} - set(dots))
@@ -83,6 +68,30 @@ def _labels(text: str, ranks: list[int]) -> tuple[list[str], str]:
     if len(set(wanted)) < len(wanted) or not set(wanted) <= set(every):
         raise ValueRangeError(f"np.einsum: no such result as {wanted!r}", got=repr(text))
     return full, wanted
+
+
+def _operand_labels(text: str, names: list[str], ranks: list[int]) -> tuple[list[str], str]:
+    """The axes of each operand, and the letters of an ellipsis."""
+    if len(names) != len(ranks):
+        raise ValueRangeError(
+            "np.einsum: another number of operands than in the text",
+            expected=str(len(names)), got=str(len(ranks)),
+        )  # fmt: skip
+    rest = [r - len(n.replace("...", "")) for n, r in zip(names, ranks, strict=True)]
+    most = max((r for n, r in zip(names, rest, strict=True) if "..." in n), default=0)
+    dots = _without(ascii_letters, text)[:most]
+    full = [
+        n.replace("...", dots[most - r :] if r > 0 else "")
+        for n, r in zip(names, rest, strict=True)
+    ]
+    for n, r in zip(full, ranks, strict=True):
+        if len(n) != r or not set(n) <= set(ascii_letters):
+            raise ValueRangeError(f"np.einsum: {n!r} does not name {r} axes", got=repr(text))
+    return full, dots
+
+
+def _without(names: str, gone: Collection[str]) -> str:
+    return "".join(n for n in names if n not in gone)
 
 
 class _Term:
@@ -132,14 +141,13 @@ class _Term:
         """The product, summed over what both have and nothing else needs."""
         one = self.summed({*needed, *other.names})
         two = other.summed({*needed, *self.names})
-        shared = [n for n in one.names if n in two.names]
+        shared = "".join(n for n in one.names if n in two.names)
         for n in shared:
-            if one.length(n) != two.length(n) and 1 not in (one.length(n), two.length(n)):
+            if len({one.length(n), two.length(n)} - {1}) > 1:
                 raise BroadcastError(f"np.einsum: two lengths of axis {n!r}")
         gone = "".join(n for n in shared if n not in needed and one.length(n) == two.length(n))
-        batch = "".join(n for n in shared if n not in gone)
-        left = "".join(n for n in one.names if n not in shared)
-        right = "".join(n for n in two.names if n not in shared)
+        batch = _without(shared, gone)
+        left, right = _without(one.names, shared), _without(two.names, shared)
         names = batch + left + right
         if not gone:
             made = one.lying(names) * two.lying(names)

@@ -87,12 +87,10 @@ def _tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
         raise BroadcastError("np.tensordot: shape-mismatch for sum", got=f"{a.shape} and {b.shape}")
     kept_a, kept_b = ([d for d in range(x.ndim) if d not in g]
                       for x, g in ((a, gone_a), (b, gone_b)))  # fmt: skip
-    left = np.reshape(np.transpose(a, (*kept_a, *gone_a)), (-1, prod(lengths[0])))
-    right = np.reshape(np.transpose(b, (*gone_b, *kept_b)), (prod(lengths[0]), -1))
-    made = np.dot(left, right)
-    return np.reshape(
-        made, (*(a.shape[d] for d in kept_a), *(b.shape[d] for d in kept_b))
-    )  # fmt: skip
+    a, b = np.transpose(a, (*kept_a, *gone_a)), np.transpose(b, (*gone_b, *kept_b))
+    terms = prod(lengths[0])
+    made = np.dot(np.reshape(a, (-1, terms)), np.reshape(b, (terms, -1)))
+    return np.reshape(made, (*a.shape[: len(kept_a)], *b.shape[len(gone_b) :]))
 
 
 @implements("kron")
@@ -206,6 +204,10 @@ def _norm(x: Array, ord: Any = None, axis: Any = None, keepdims: bool = False) -
         return vector_norm(x, ord=2 if ord is None else ord, axis=axes, keepdims=keepdims)
     if len(axes) != 2:
         raise ValueRangeError("Improper number of dimensions to norm.", got=str(x.spec))
+    return _matrix_norm(x, axes, ord, keepdims)
+
+
+def _matrix_norm(x: Array, axes: tuple[int, ...], ord: Any, keepdims: bool) -> Any:
     if ord in (None, "fro", "f"):
         return np.sqrt(np.sum(np.square(x), axis=axes, keepdims=keepdims))
     if ord not in (1, -1, inf, -inf):

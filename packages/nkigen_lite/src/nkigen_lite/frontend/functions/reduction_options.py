@@ -153,7 +153,7 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adapt: Adapt)
         a: TracedArray, *args: Any, initial: Any = np._NoValue, where: Any = True, **keywords: Any
     ) -> Any:
         given = initial is not np._NoValue
-        if given and (isinstance(initial, TracedArray) or not np.isscalar(initial)):
+        if given and not _is_known_number(initial):
             raise UnsupportedKeywordError(f"{name}: initial= is a number known here")
         if where is not True:
             a = traced(tape_of(a, where), a)
@@ -165,6 +165,10 @@ def _with_options(ours: Reduction, joins: np.ufunc, identity: Any, adapt: Adapt)
         return joins(found, _as(initial, found.dtype, name)) if given else found
 
     return _with_out(_signed(reduction, ours, "initial", "where"), name, adapt)
+
+
+def _is_known_number(x: Any) -> bool:
+    return not isinstance(x, TracedArray) and np.isscalar(x)
 
 
 def _as(number: Any, dtype: np.dtype, name: str) -> Any:

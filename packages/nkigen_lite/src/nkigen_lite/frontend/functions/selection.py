@@ -58,16 +58,21 @@ def clip(
     tape = tape_of(a, low, high, out)
     if out is not None:
         return np.positive(clip(traced(tape, a), low, high), out=out)
-    given = [x if x is None else operand(x) for x in (a, low, high)]
+    a, *kinds = operand(a), *map(_sample, (a, low, high))
     if low is None and high is None:
         return copied(a)
-    kinds: Any = [np.zeros(0, x.dtype) if hasattr(x, "dtype") else x for x in given]
     makes = resolved("np.clip", lambda: np.clip(*kinds).dtype)
-    result: Any = fresh(tape, as_value(tape, given[0], makes, "np.clip"), makes, (given[0],))
+    result: Any = fresh(tape, as_value(tape, a, makes, "np.clip"), makes, (a,))
     for bound, choose in zip((low, high), (np.maximum, np.minimum), strict=True):
         if bound is not None and not _is_beyond(bound, makes):
             result = choose(result, fresh(tape, as_value(tape, bound, makes, "np.clip"), makes))
     return result
+
+
+def _sample(x: Any) -> Any:
+    """An empty array of the operand's dtype, or the Python number."""
+    x = x if x is None else operand(x)
+    return np.zeros(0, x.dtype) if hasattr(x, "dtype") else x
 
 
 def _is_beyond(bound: Any, dtype: np.dtype) -> bool:

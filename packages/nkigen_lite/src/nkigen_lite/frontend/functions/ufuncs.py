@@ -84,14 +84,15 @@ def _parts(tape: Tape, x: Any) -> tuple[str, str | None, str | None]:
     return tape.constant(array.astype(np.uint32), uint32), beyond[0], beyond[1]
 
 
-def _mixed_power(tape: Tape, given: tuple[Any, ...]) -> TracedArray:
+def _mixed_power(tape: Tape, op: str, given: tuple[Any, ...]) -> TracedArray:
     """The low 32 bits of a power depend on the base's low 32 bits and the exponent alone."""
     base = cast_value(tape, as_value(tape, given[0], np.dtype(np.int64), "multiply"), uint32)
     exponent = as_value(tape, given[1], np.dtype(np.uint32), "np.power")
-    shape = np.broadcast_shapes(*map(shape_of, given))
-    value = cast_value(tape, tape.emit("power", base, exponent), int32)
-    assert tape.spec(value).shape == shape
+    value = cast_value(tape, tape.emit(op, base, exponent), int32)
     return fresh(tape, value, np.dtype(np.int64), given)
+
+
+_MIXED = {**dict.fromkeys(_BEYOND, _compare_mixed), "power": _mixed_power}
 
 
 # ----------------------------------------------------------------- __array_ufunc__
@@ -127,15 +128,18 @@ def call_ufunc(
         )  # fmt: skip
     for keyword in keywords:
         raise UnsupportedKeywordError(f"np.{name}: {keyword}= is not translated", operand=keyword)
-    given = tuple(operand(x) for x in inputs)
+    given = tuple(map(operand, inputs))
     if dtype is not None and ufunc in UFUNCS:
         raise UnsupportedKeywordError(
             f"np.{name}: dtype= is not translated", hint="convert the operands with .astype"
         )
     composed = UFUNCS.get(ufunc)
     result = composed(tape, given) if composed else _plain(tape, ufunc, given, dtype)
-    if out[0] is None:
-        return result
+    return result if out[0] is None else _into(out, result, name, where)
+
+
+def _into(out: tuple[Any, ...], result: Any, name: str, where: Any) -> Any:
+    """What is written to the arrays of `out=`."""
     if isinstance(result, tuple):
         return tuple(broadcast_into(*p, name, where) for p in zip(out, result, strict=True))
     return broadcast_into(out[0], result, name, where)
@@ -173,24 +177,27 @@ def _plain(tape: Tape, ufunc: np.ufunc, given: tuple[Any, ...], dtype: Any = Non
         return known
     if op == "power" and takes[0].kind in "iub":
         _check_exponent(given[1])
-    if op in (*_BEYOND, "power") and _are_mixed(given, takes):
-        mixed = op == "power"
-        return _mixed_power(tape, given) if mixed else _compare_mixed(tape, op, given)
+    if op in _MIXED and _are_mixed(given, takes):
+        return _MIXED[op](tape, op, given)
     values = [as_value(tape, x, t, op) for x, t in zip(given, takes, strict=True)]
     return fresh(tape, _operation(tape, op, values, makes), makes, given)
 
 
 def _operation(tape: Tape, op: str, values: list[str], makes: np.dtype) -> str:
     dtype = tape.spec(values[0]).dtype
-    if (op in _WHOLE and not dtype.is_float) or (op == "abs" and dtype is bool_):
-        return values[0]
-    if op == "reciprocal" and not dtype.is_float and dtype is not bool_:
-        return _whole_reciprocal(tape, values[0], dtype)
+    if not dtype.is_float:
+        if op in _WHOLE or (op == "abs" and dtype is bool_):
+            return values[0]
+        if op == "reciprocal" and dtype is not bool_:
+            return _whole_reciprocal(tape, values[0], dtype)
     if op in _LOGICAL:
         values = [cast_value(tape, v, bool_) for v in values]
-    op = OPS[op].on_bool or op if dtype is bool_ else op
-    value = tape.emit(op, *values)
+    value = tape.emit(_operation_on(dtype, op), *values)
     return cast_value(tape, value, narrowed(makes))
+
+
+def _operation_on(dtype: DType, op: str) -> str:
+    return OPS[op].on_bool or op if dtype is bool_ else op
 
 
 def _whole_reciprocal(tape: Tape, x: str, dtype: DType) -> str:

@@ -19,6 +19,12 @@ from nkigen_lite.tensors.errors import (
     ValueRangeError,
 )
 
+_WITHIN: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "clip": lambda places, n: np.clip(places, 0, n - 1),
+    **dict.fromkeys(("raise", "wrap"), lambda places, n: places % max(n, 1)),
+}
+"""The modes of `np.take`: indices → places of an axis of n elements."""
+
 
 @implements("take")
 def take(a: Array, indices: Any, axis: Any = None, mode: Any = "raise") -> Array:
@@ -27,7 +33,7 @@ def take(a: Array, indices: Any, axis: Any = None, mode: Any = "raise") -> Array
         raise DataDependentError(
             "an index that is only computed when the kernel runs", got=str(indices.spec)
         )
-    if mode not in ("raise", "clip", "wrap"):
+    if mode not in _WITHIN:
         raise ValueRangeError(
             "clipmode must be one of 'clip', 'raise', or 'wrap'", got=repr(mode), operand="mode"
         )
@@ -41,8 +47,7 @@ def take(a: Array, indices: Any, axis: Any = None, mode: Any = "raise") -> Array
         raise IndexRangeError(f"np.take: an index is out of bounds for axis {axis} with size {n}")
     if places.size and not n:
         raise IndexRangeError("cannot do a non-empty take from an empty axes.")
-    places = np.clip(places, 0, n - 1) if mode == "clip" else places % max(n, 1)
-    found = taken(a, places.ravel(), axis)
+    found = taken(a, _WITHIN[mode](places, n).ravel(), axis)
     return np.reshape(found, (*a.shape[:axis], *places.shape, *a.shape[axis + 1 :]))
 
 

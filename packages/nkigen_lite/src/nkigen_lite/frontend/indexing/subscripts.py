@@ -92,6 +92,10 @@ def _is_int(key: Any) -> bool:
     return hasattr(key, "__index__") and shape_of(key) == ()
 
 
+def _is_basic(key: Any) -> bool:
+    return key is None or key is Ellipsis or isinstance(key, slice) or _is_int(key)
+
+
 def _is_known_array(key: Any) -> bool:
     return isinstance(key, np.ndarray) and not isinstance(key, TracedArray)
 
@@ -120,7 +124,7 @@ def _view(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
         axis += 1
     known = None if x.element_strides is None else tuple(strides)
     box = {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)}
-    is_whole = box["sizes"] == x.shape and not any(starts) and all(s == 1 for s in steps)
+    is_whole = [*zip(starts, sizes, steps, strict=True)] == [(0, n, 1) for n in x.shape]
     view = x if is_whole else part(x, "slice", box, box["sizes"], None)
     attrs = {"shape": tuple(shape)}
     if tuple(shape) == view.shape and not is_whole:
@@ -131,12 +135,11 @@ def _view(x: TracedArray, keys: tuple[Any, ...]) -> TracedArray:
 def _filled(x: TracedArray, keys: tuple[Any, ...], arrays: bool = False) -> tuple[Any, ...]:
     """One key per axis, and None for each new one."""
     for key in keys:
-        is_plain = _is_int(key) or isinstance(key, slice) or key is None or key is Ellipsis
-        if not (is_plain or (arrays and _is_known_array(key))):
+        if not (_is_basic(key) or (arrays and _is_known_array(key))):
             _reject(key)
-    given = sum(k is not None and k is not Ellipsis for k in keys)
-    dots = sum(k is Ellipsis for k in keys)
-    if dots > 1:
+    dots = [i for i, k in enumerate(keys) if k is Ellipsis]
+    given = len(keys) - len(dots) - sum(k is None for k in keys)
+    if len(dots) > 1:
         raise IndexRangeError("an index can only have a single ellipsis ('...')")
     if given > x.ndim:
         raise IndexRangeError(
@@ -147,8 +150,7 @@ def _filled(x: TracedArray, keys: tuple[Any, ...], arrays: bool = False) -> tupl
     rest = (slice(None),) * (x.ndim - given)
     if not dots:
         return (*keys, *rest)
-    at = next(i for i, k in enumerate(keys) if k is Ellipsis)
-    return (*keys[:at], *rest, *keys[at + 1 :])
+    return (*keys[: dots[0]], *rest, *keys[dots[0] + 1 :])
 
 
 def _reject(key: Any) -> None:
