@@ -20,7 +20,16 @@ from typing import Literal
 from members import ROOT
 
 TABLE = Path(__file__).with_name("words.toml")
-FOLDERS = ("packages", "tools", "workspace", "benchmarks", "docs", "README.md", "noxfile.py")
+FOLDERS = (
+    "packages",
+    "tools",
+    "workspace",
+    "benchmarks",
+    "examples",
+    "docs",
+    "README.md",
+    "noxfile.py",
+)
 LEFT_OUT = ("tests", "changelog.d", "golden", ".venv", "words.toml")
 TEXT = (tokenize.STRING, tokenize.COMMENT)
 CODE_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

@@ -54,13 +54,13 @@ def flash_attention_kernel(q, k, v, scale):
       weights = nisa.activation(op=nl.exp, data=scores, bias=neg_max, dtype=np.float32)
       block_sum = nisa.tensor_reduce(np.add, weights, axis=[1], dtype=np.float32)
 
-      # The weights times the values: 128 keys at a time, with the weights turned
+      # The weights times the values: 128 keys at a time, with the weights transposed
       product = nl.zeros((nl.par_dim(128), dim), dtype=np.float32, buffer=nl.psum)
       for s in nl.affine_range(4):
-        turned_psum = nisa.nc_transpose(weights[i_q, s * 128 + i_128])
-        turned = nl.copy(turned_psum, dtype=np.float32)
+        transposed_psum = nisa.nc_transpose(weights[i_q, s * 128 + i_128])
+        transposed = nl.copy(transposed_psum, dtype=np.float32)
         v_tile = nl.load(v[b * 512 + s * 128 + i_q, i_v], dtype=np.float32)
-        product[i_q, i_v] += nisa.nc_matmul(turned, v_tile)
+        product[i_q, i_v] += nisa.nc_matmul(transposed, v_tile)
 
       kept = nl.multiply(result, shrink)
       result[i_q, i_v] = nl.add(kept, product)

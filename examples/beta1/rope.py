@@ -36,12 +36,12 @@ def rope_kernel(x, cos, sin):
       a = nl.load(x[h, t * 128 + i_p, i_h], dtype=np.float32, mask=inside)
       b = nl.load(x[h, t * 128 + i_p, half + i_h], dtype=np.float32, mask=inside)
 
-      turned_a = nl.multiply(a, cos_tile) - nl.multiply(b, sin_tile)
-      turned_b = nl.multiply(b, cos_tile) + nl.multiply(a, sin_tile)
+      rotated_a = nl.multiply(a, cos_tile) - nl.multiply(b, sin_tile)
+      rotated_b = nl.multiply(b, cos_tile) + nl.multiply(a, sin_tile)
 
-      nl.store(out[h, t * 128 + i_p, i_h], value=nl.copy(turned_a, dtype=x.dtype), mask=inside)
+      nl.store(out[h, t * 128 + i_p, i_h], value=nl.copy(rotated_a, dtype=x.dtype), mask=inside)
       nl.store(
-        out[h, t * 128 + i_p, half + i_h], value=nl.copy(turned_b, dtype=x.dtype), mask=inside
+        out[h, t * 128 + i_p, half + i_h], value=nl.copy(rotated_b, dtype=x.dtype), mask=inside
       )
 
   return out

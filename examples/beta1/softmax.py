@@ -36,7 +36,7 @@ def softmax_kernel(x):
       op=nl.exp, data=x_tile, bias=neg_max, dtype=np.float32, mask=(t * 128 + i_p < rows)
     )
 
-    # No mask from here on: what stands in the unused rows is not stored
+    # No mask from here on: the unused rows are not stored
     denominator = nl.sum(exp_tile, axis=[1], keepdims=True)
     y_tile = exp_tile / denominator
 

@@ -17,11 +17,11 @@ HIDDEN = -1.0e30
 def attention_kernel(q, k, v, scale, causal=False):
     """softmax(scale * q.T @ k) @ v for every head.
 
-    q: (H, D, Q), k: (H, D, K), transposed as the tensor engine wants them; v: (H, K, D);
+    q: (H, D, Q), k: (H, D, K), transposed as the tensor engine reads them; v: (H, K, D);
     all of one dtype, D <= 128, K a multiple of 128. scale: a positive number. causal: query i
     sees the keys 0 .. i, and Q == K.
     Returns (H, Q, D) in q's dtype. Scores and sums are float32; the weights are rounded to v's
-    dtype before they meet v, because the tensor engine wants its operands alike.
+    dtype before they meet v, because the tensor engine needs operands of one dtype.
     """
     heads, dim, num_queries = q.shape
     num_keys = k.shape[2]
@@ -130,15 +130,15 @@ def weigh(weights, values, height, visible, dim):
     for first in range(0, blocks, blocks_per_bank):
         group = min(blocks_per_bank, blocks - first)
         in_psum = nl.ndarray((pmax, group, height), dtype=weights.dtype, buffer=nl.psum)
-        turned = nl.ndarray((pmax, group, height), dtype=weights.dtype, buffer=nl.sbuf)
+        transposed = nl.ndarray((pmax, group, height), dtype=weights.dtype, buffer=nl.sbuf)
         for b in range(group):
             block = weights[:, nl.ds((first + b) * pmax, pmax)]
             nisa.nc_transpose(dst=in_psum[:, b, :], data=block)
-        nisa.tensor_copy(dst=turned, src=in_psum)
+        nisa.tensor_copy(dst=transposed, src=in_psum)
         for b in range(group):
             nisa.nc_matmul(
                 dst=weighted,
-                stationary=turned[:, b, :],
+                stationary=transposed[:, b, :],
                 moving=values[:, first + b, :],
                 accumulate=(first + b) > 0,
             )

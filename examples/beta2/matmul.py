@@ -9,7 +9,7 @@ import nki.language as nl
 def matmul_kernel(lhs_t, rhs):
     """lhs_tᵀ @ rhs, summed in float32 and rounded once.
 
-    lhs_t: (K, M), transposed as the tensor engine wants it; rhs: (K, N); both of one dtype, K a
+    lhs_t: (K, M), transposed as the tensor engine reads it; rhs: (K, N); both of one dtype, K a
     multiple of 128. All of rhs stays in SBUF: K * N / 128 elements of a partition.
     Returns (M, N) in lhs_t's dtype. Each factor is read from HBM once.
     """
@@ -17,7 +17,7 @@ def matmul_kernel(lhs_t, rhs):
     cols = rhs.shape[1]
     pmax, widest = nl.tile_size.pmax, nl.tile_size.gemm_moving_fmax
     assert rhs.shape[0] == depth, f"lhs_t contracts over {depth}, rhs over {rhs.shape[0]}"
-    assert depth % pmax == 0, f"{depth} is no multiple of {pmax}"
+    assert depth % pmax == 0, f"{depth} is not a multiple of {pmax}"
     out = nl.ndarray((rows, cols), dtype=lhs_t.dtype, buffer=nl.shared_hbm)
 
     right = load_blocks(rhs)

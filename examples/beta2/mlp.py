@@ -9,7 +9,7 @@ import nki.language as nl
 def mlp_kernel(x_t, w1, w2):
     """relu(x_tᵀ @ w1) @ w2, products accumulated in float32.
 
-    x_t: (D, B), transposed as the tensor engine wants it; w1: (D, H); w2: (H, O); all of one
+    x_t: (D, B), transposed as the tensor engine reads it; w1: (D, H); w2: (H, O); all of one
     dtype; D, H and B multiples of 128.
     Returns (B, O) in x_t's dtype, to which the hidden layer is rounded too.
 

@@ -47,8 +47,8 @@ def attention(
 
     With `causal`, query i weighs the keys 0 .. i only.
     """
-    turned = np.swapaxes(q, 1, 2).astype(compute)
-    scores = np.asarray(scale, dtype=compute) * (turned @ k.astype(compute, copy=False))
+    transposed = np.swapaxes(q, 1, 2).astype(compute)
+    scores = np.asarray(scale, dtype=compute) * (transposed @ k.astype(compute, copy=False))
     if causal:
         scores[:, ~np.tri(q.shape[2], k.shape[2], dtype=bool)] = -np.inf
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -84,7 +84,7 @@ def tensor_engine(w: NDArray, x: NDArray) -> tuple[NDArray, NDArray, NDArray]:
 
 
 def vector_engine(x: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
-    """1 / (1 - (x*y - max(x*y))) beside a column of zeros, and its first 32 x 32 turned."""
+    """1 / (1 - (x*y - max(x*y))) beside a column of zeros, and its first 32 x 32 transposed."""
     product = x.astype(np.float64) * y.astype(np.float64)
     inverse = 1 / (1 - (product - product.max(axis=1, keepdims=True)))
     result = np.pad(inverse, [(0, 0), (0, 1)]).astype(np.float32)

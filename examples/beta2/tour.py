@@ -58,15 +58,15 @@ def tensor_engine(w, x):
     for _ in range(3):
         nisa.nc_matmul(dst=thrice, stationary=stationary, moving=moving)
 
-    turned = nl.ndarray((height, rows), dtype=w.dtype, buffer=nl.psum)
-    nisa.nc_transpose(dst=turned, data=stationary, engine=nisa.engine.tensor)
+    transposed = nl.ndarray((height, rows), dtype=w.dtype, buffer=nl.psum)
+    nisa.nc_transpose(dst=transposed, data=stationary, engine=nisa.engine.tensor)
 
-    return store(leave_psum(twice)), store(leave_psum(thrice)), store(leave_psum(turned))
+    return store(leave_psum(twice)), store(leave_psum(thrice)), store(leave_psum(transposed))
 
 
 @nki.jit
 def vector_engine(x, y):
-    """1 / (1 - (x*y - max(x*y))) beside a column of zeros, and its first 32 x 32 turned.
+    """1 / (1 - (x*y - max(x*y))) beside a column of zeros, and its first 32 x 32 transposed.
 
     x, y: (P, F) float32, 32 <= P <= 128, F >= 32.
     """

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def positions(x):
-    """x: (heads, tokens, d), turned by angles position / 10000^(2 i / d)."""
+    """x: (heads, tokens, d), rotated by angles position / 10000^(2 i / d)."""
     tokens, half = x.shape[-2], x.shape[-1] // 2
     angles = np.outer(np.arange(tokens), 10000.0 ** (-np.arange(half) / half))
     cos, sin = np.cos(angles), np.sin(angles)

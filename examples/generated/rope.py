@@ -1,4 +1,4 @@
-"""Rotary position embedding: the halves of every head, turned by angles that grow with position."""
+"""Rotary position embedding: the halves of every head, rotated by angles proportional to position."""
 
 import numpy as np
 

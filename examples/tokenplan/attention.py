@@ -9,7 +9,7 @@ import nki.language as nl
 def attention_kernel(q, k, v, scale):
     """softmax(scale * q.T @ k) @ v.
 
-    q: (D, Q), k: (D, K), transposed as the tensor engine wants them; v: (K, D); D <= 128, Q and K
+    q: (D, Q), k: (D, K), transposed as the tensor engine reads them; v: (K, D); D <= 128, Q and K
     multiples of 128, K <= 512. scale: a positive number. Returns (Q, D); sums are float32.
     """
     dim, num_queries = q.shape
@@ -49,10 +49,10 @@ def attention_kernel(q, k, v, scale):
         weighted = nl.ndarray((pmax, dim), dtype=nl.float32, buffer=nl.psum)
         for b in range(blocks):
             bank = nl.ndarray((pmax, pmax), dtype=v.dtype, buffer=nl.psum)
-            turned = nl.ndarray((pmax, pmax), dtype=v.dtype, buffer=nl.sbuf)
+            transposed = nl.ndarray((pmax, pmax), dtype=v.dtype, buffer=nl.sbuf)
             nisa.nc_transpose(dst=bank, data=weights[:, b * pmax : (b + 1) * pmax])
-            nisa.tensor_copy(dst=turned, src=bank)
-            nisa.nc_matmul(dst=weighted, stationary=turned, moving=values[:, b, :])
+            nisa.tensor_copy(dst=transposed, src=bank)
+            nisa.nc_matmul(dst=weighted, stationary=transposed, moving=values[:, b, :])
 
         tile = nl.ndarray((pmax, dim), dtype=q.dtype, buffer=nl.sbuf)
         nisa.reciprocal(dst=total, data=total)

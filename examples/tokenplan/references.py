@@ -29,7 +29,7 @@ def recurrence(a: NDArray) -> NDArray:
 
 
 def gemm(lhs_t: NDArray, rhs: NDArray, tile_n: int = 512) -> NDArray:
-    """lhs_tᵀ @ rhs: lhs_t [K, M], rhs [K, N], in lhs_t's dtype, whatever the tiles."""
+    """lhs_tᵀ @ rhs: lhs_t [K, M], rhs [K, N], in lhs_t's dtype, for any tiles."""
     del tile_n
     return (lhs_t.astype(np.float64).T @ rhs.astype(np.float64)).astype(lhs_t.dtype)
 

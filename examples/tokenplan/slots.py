@@ -1,4 +1,4 @@
-"""Two places for tiles, made once and used in turn: the order that reuse asks for, for NKI 0.6."""
+"""Two places for tiles, made once and used in turn: the order that reuse needs, for NKI 0.6."""
 
 import nki
 import nki.isa as nisa

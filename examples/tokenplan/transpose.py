@@ -15,9 +15,11 @@ def transpose_kernel(x):
         for n in range(cols // pmax):
             tile = nl.ndarray((pmax, pmax), dtype=x.dtype, buffer=nl.sbuf)
             bank = nl.ndarray((pmax, pmax), dtype=x.dtype, buffer=nl.psum)
-            turned = nl.ndarray((pmax, pmax), dtype=x.dtype, buffer=nl.sbuf)
+            transposed = nl.ndarray((pmax, pmax), dtype=x.dtype, buffer=nl.sbuf)
             nisa.dma_copy(dst=tile, src=x[m * pmax : (m + 1) * pmax, n * pmax : (n + 1) * pmax])
             nisa.nc_transpose(dst=bank, data=tile)
-            nisa.tensor_copy(dst=turned, src=bank)
-            nisa.dma_copy(dst=out[n * pmax : (n + 1) * pmax, m * pmax : (m + 1) * pmax], src=turned)
+            nisa.tensor_copy(dst=transposed, src=bank)
+            nisa.dma_copy(
+                dst=out[n * pmax : (n + 1) * pmax, m * pmax : (m + 1) * pmax], src=transposed
+            )
     return out
