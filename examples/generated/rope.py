@@ -1,4 +1,4 @@
-"""Rotary position embedding: the halves of every head, rotated by angles proportional to position."""
+"""Rotary position embedding: rotates the halves of every head by angles that grow with position."""
 
 import numpy as np
 
