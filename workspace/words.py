@@ -23,6 +23,7 @@ TABLE = Path(__file__).with_name("words.toml")
 FOLDERS = (
     "packages",
     "tools",
+    "tests",
     "workspace",
     "benchmarks",
     "examples",
@@ -30,7 +31,7 @@ FOLDERS = (
     "README.md",
     "noxfile.py",
 )
-LEFT_OUT = ("tests", "changelog.d", "golden", ".venv", "words.toml")
+LEFT_OUT = ("changelog.d", "golden", ".venv", "test_words.py")
 TEXT = (tokenize.STRING, tokenize.COMMENT)
 CODE_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 Kind = Literal["modules", "identifiers", "text"]
@@ -74,7 +75,7 @@ def _word(entry: dict[str, str]) -> Word:
 
 
 def files(paths: list[Path]) -> Iterator[Path]:
-    """Every Python file and page under `paths`, tests and changelogs left out."""
+    """Every Python file and page under `paths`, changelogs and the words' own test left out."""
     for path in paths:
         found = [path] if path.is_file() else sorted([*path.rglob("*.py"), *path.rglob("*.md")])
         yield from (f for f in found if not set(f.parts) & set(LEFT_OUT))

@@ -72,8 +72,8 @@ def bound(signature: inspect.Signature, shape: str) -> str | None:
     count, *keywords = shape.split()
     try:
         signature.bind(*range(int(count)), **dict.fromkeys(keywords))
-    except TypeError as misfit:
-        return str(misfit)
+    except TypeError as mismatch:
+        return str(mismatch)
     return None
 
 

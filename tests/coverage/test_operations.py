@@ -109,7 +109,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("record", "attr", "op"), PAIRS)
-def test_an_operation_is_rejected_before_the_version_that_brought_it(record, attr, op):
+def test_an_operation_is_rejected_before_the_version_that_added_it(record, attr, op):
     having = [v for v in VERSIONS if signature(record.name, v) is not None]
 
     for version in having:

@@ -62,7 +62,7 @@ def documented_functions(version: str, *modules: str) -> list[Name]:
 
 
 def is_function(version: str, name: Name) -> bool:
-    """Whether it is modelled as one; 0.2 names operations (nl.add) that are no functions."""
+    """Whether it is modelled as one; 0.2 names operations (nl.add) that are not functions."""
     found = ours(version, name) if modelled(MODULES[version], name) == "yes" else None
     return inspect.isfunction(found) or hasattr(found, "__signature__")
 
@@ -79,7 +79,7 @@ def full(name: Name) -> str:
 
 
 def documented(parameters: str, modules: Mapping[str, ModuleType]) -> inspect.Signature:
-    """The signature that the documents print; names in its defaults are those of the modules."""
+    """The signature that the documents print; names in its defaults come from the modules."""
     scope: dict[str, Any] = {**vars(modules["nki.isa"]), "np": np}
     exec(f"def f({parameters}): ...", scope)
     return inspect.signature(scope["f"])
@@ -264,7 +264,7 @@ def test_a_tensor_method_takes_the_documented_parameters(version, name):
 
 
 def paths(name: Name) -> list[str]:
-    """Names to ask for: its own, and those of an enum's members."""
+    """Names to look up: its own, and its members if it is an enum."""
     members = dict.fromkeys(m for text in name.members.values() for m in text.split())
     return [name.name, *(f"{name.name}.{member}" for member in members)]
 

@@ -15,7 +15,7 @@ from members import ROOT
 # The fence must say `python` and nothing else; `python (not run: why)` is passed over.
 PYTHON_BLOCK = re.compile(r"^```python *\n(.*?)^```", re.MULTILINE | re.DOTALL)
 UNEXPLAINED = re.compile(r"^```(?:py|python3|python +(?!\(not run: ).*) *$", re.MULTILINE)
-CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)  # kernel[4](x) is no link
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.MULTILINE | re.DOTALL)  # kernel[4](x) is not a link
 DOCUMENTS = sorted(
     path
     for glob in ("*.md", "docs/**/*.md", "packages/*/*.md", "tools/*/*.md", "examples/**/*.md")

@@ -1,4 +1,4 @@
-"""Generated pages are those that their generators write today."""
+"""Generated pages are what their generators write today."""
 
 from __future__ import annotations
 

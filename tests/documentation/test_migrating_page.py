@@ -16,7 +16,7 @@ from members import ROOT
 PAGE = ROOT / "docs" / "migrating.md"
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 WORKFLOW = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
-ANYTHING = "…"  # stands for any number of lines, or for a part of one
+ANYTHING = "…"  # matches any number of lines, or for a part of one
 
 CASES = """\
 schema = "nki-cases/1"
@@ -61,7 +61,7 @@ def steps(page: str) -> list[tuple[str, list[str]]]:
 
 
 def make_repository(folder: Path) -> None:
-    """A repository as somebody has it: two kernels, their meaning, a notebook, other code."""
+    """A repository of a user: two kernels, their meaning, a notebook, other code."""
     kernels = folder / "kernels"
     kernels.mkdir(parents=True)
     shutil.copy(ROOT / "examples/beta1/softmax.py", kernels)

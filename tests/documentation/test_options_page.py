@@ -1,4 +1,4 @@
-"""The page of options holds the fields of today, and every doubt that documents leave has one."""
+"""The page of options holds the fields of today; every undocumented assumption has an option."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ NAMES = "memory,capacity,subset,device,race"
 
 @EVERY
 def test_the_kernel_is_what_is_generated_today(example: Example, tmp_path: Path):
-    """When this fails on purpose: python workspace/generated.py"""
+    """When this fails after an intended change: python workspace/generated.py"""
     example.generate(tmp_path / "kernel.py")
 
     assert (tmp_path / "kernel.py").read_bytes() == (FOLDER / example.kernel).read_bytes()

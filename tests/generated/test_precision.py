@@ -1,4 +1,4 @@
-"""docs/precision.md: its bounds hold today, and are those of the code."""
+"""docs/precision.md: its bounds hold today, and equal the bounds of the code."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from generated import FOLDER, Example, examples
 
-# Kernels and files are named after the first; nobody renames the others.
+# Kernels and files are named after the first; the others keep their names.
 KEPT = {example.name for example in examples()} | set(dir(builtins))
 
 

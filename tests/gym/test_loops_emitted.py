@@ -30,7 +30,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("function, text", CASES)
-def test_the_emitted_schedule_gives_what_the_naive_kernel_gives(function, text, tmp_path):
+def test_the_emitted_schedule_gives_what_the_baseline_kernel_gives(function, text, tmp_path):
     start = baseline_kernel(function, *HALFWAY[function])
     program, _ = scheduled(start, text)
     file = tmp_path / "kernel.py"

@@ -204,7 +204,7 @@ def test_a_kernel_without_a_name_of_pythons_makes_a_program_that_parses_back(ker
 
 
 class Nameless:
-    """Called like a kernel; its name is no text."""
+    """Called like a kernel; its name is not text."""
 
     __name__ = None
 
@@ -236,7 +236,7 @@ def test_names_that_python_reads_as_one_name_two_buffers(kernels, tmp_path, firs
 
 @pytest.mark.parametrize("container", [0, "\u00b5", "layer.weight", "a b", "class"])
 def test_parameters_inside_arguments_have_names_of_their_own(kernels, tmp_path, container):
-    """A tuple x beside a parameter x_0; keys that are no name, or one with a tile's."""
+    """A tuple x beside a parameter x_0; keys that are not names, or one with a tile's."""
     one, other = random(128, 16), random(128, 16)
     given = (other,) if container == 0 else {container: other}
     program = capture(kernels.difference_of_parts, one, given)

@@ -119,7 +119,7 @@ def test_equal_constants_are_one_and_the_loop_is_found(scaled):
     assert parse_program(str(scaled)) == scaled
 
 
-def test_different_constants_stay_apart(tmp_path):
+def test_different_constants_stay_separate(tmp_path):
     (tmp_path / "kernels.py").write_text(KERNELS, encoding="utf-8")
     program = captured(tmp_path / "kernels.py", "scaled_by_several")
 

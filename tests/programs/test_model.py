@@ -170,9 +170,9 @@ def test_an_instruction_seen_alone_lasts_as_long_as_the_documents_say(name, cycl
 
 
 def test_a_stream_is_read_where_it_is_steady():
-    (apart,) = predictions("u30")
+    (steady,) = predictions("u30")
 
-    assert apart.predicted == pytest.approx(2 * 512 / 2.4, rel=0.01)  # not the cold first ones
+    assert steady.predicted == pytest.approx(2 * 512 / 2.4, rel=0.01)  # not the cold first ones
 
 
 def test_a_rate_is_a_fraction_of_the_plateau():

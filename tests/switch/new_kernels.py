@@ -1,4 +1,4 @@
-"""Kernels of 0.2 and later, bound to whatever answers `nki` when this file is run."""
+"""Kernels of 0.2 and later, bound to the backend of `nki` when this file is run."""
 
 import nki
 import nki.isa as nisa

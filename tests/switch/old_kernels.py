@@ -1,4 +1,4 @@
-"""A 0.1 kernel, bound to whatever answers `neuronxcc.nki` when this file is run."""
+"""A 0.1 kernel, bound to the backend of `neuronxcc.nki` when this file is run."""
 
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl

@@ -18,7 +18,7 @@ def repeated(x, count):
 
 @nki.jit
 def lower_triangle(x):
-    """x (128, 128) where column <= row, written under a mask that is no rectangle."""
+    """x (128, 128) where column <= row, written under a mask that is not a rectangle."""
     out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
     rows, columns = nl.arange(128)[:, None], nl.arange(128)[None, :]
     tile = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)

@@ -270,7 +270,7 @@ def test_a_sum_in_psum_that_starts_from_zeros_is_written(old):
 
 
 @pytest.mark.parametrize(("step", "raced"), [(64, 0), (63, 1)])
-def test_the_programs_of_a_grid_write_apart(old, step, raced):
+def test_the_programs_of_a_grid_write_disjoint_tensors(old, step, raced):
     with watching("race") as report:
         old["halves"][(2,)](X, step)
 

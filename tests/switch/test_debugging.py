@@ -177,7 +177,7 @@ def test_what_changes_nothing_agrees(nki_run, change):
     assert "the results of 5 instructions agree within 0 ulps" in done.stderr
 
 
-def test_runs_that_take_different_ways_are_told_apart(nki_run):
+def test_runs_with_different_control_flow_are_distinguished(nki_run):
     text = KERNEL + 'scaled(X if nki.__version__ == "0.6.0" else X[:, :3])\n'
 
     done = nki_run(text, "--compare", "nki=0.5")
@@ -222,7 +222,7 @@ def test_what_cannot_be_compared_is_a_usage_error(nki_run, options, why):
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "dtype", "apart"),
+    ("one", "other", "dtype", "ulps"),
     [
         (1.0, 1.0 + 2.0**-7, bfloat16, 1.0),
         (1.0, 1.0 + 2.0**-8, bfloat16, 0.5),
@@ -237,8 +237,8 @@ def test_what_cannot_be_compared_is_a_usage_error(nki_run, options, why):
         (0.0, -0.0, float32, 0.0),
     ],
 )
-def test_distances_are_counted_in_units_of_the_last_place(one, other, dtype, apart):
-    assert distance_in_ulps(np.array([one]), np.array([other]), dtype) == [apart]
+def test_distances_are_counted_in_units_of_the_last_place(one, other, dtype, ulps):
+    assert distance_in_ulps(np.array([one]), np.array([other]), dtype) == [ulps]
 
 
 def step(name, **results):

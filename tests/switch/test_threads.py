@@ -38,7 +38,7 @@ def test_a_thread_may_run_a_kernel_without_asking_for_anything(double):
         assert np.array_equal(pool.submit(double, x).result(30), 2 * x)
 
 
-def test_a_thread_that_asks_for_another_version_is_rejected_and_harms_nobody(double):
+def test_a_thread_that_requests_another_version_is_rejected_without_effect_on_others(double):
     x = np.ones((4, 4), np.float32)
 
     with ThreadPoolExecutor(1) as pool:

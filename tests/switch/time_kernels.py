@@ -1,4 +1,4 @@
-"""Kernels of 0.6 whose time is asked for, bound to whatever answers `nki` when this file is run."""
+"""Kernels of 0.6 whose time is estimated, bound to the backend of `nki` when this file is run."""
 
 import nki
 import nki.isa as nisa

@@ -16,7 +16,7 @@ SCHEMA = "nki-corpus-cases/1"
 # The only reasons for which an entry kernel leaves the denominator.
 REASONS = ("private API", "two cores", "no public way to call it")
 _KEYS = frozenset({"schema", "repo", "file", "case", "exclude"})
-# What our cases have and those of `nki-migrate verify` do not.
+# What our cases have and cases of `nki-migrate verify` do not.
 _OWN = ("setup", "options", "target", "seconds")
 
 
@@ -37,7 +37,7 @@ class CorpusCase:
 
     `setup` is a function of ours that is called in place of the kernel: `setup(module, **args)`,
     where `module` is the loaded file; it launches the kernel and gives back its results. `options`
-    are doubts about the machine to set otherwise (`neuroncore.options.Options`).
+    are modelling assumptions to override (`neuroncore.options.Options`).
     """
 
     case: Case
@@ -167,7 +167,7 @@ def _exclusions(
             raise CasesError(f"{path}: exclude takes kernel, reason and why, got {sorted(table)}")
         name, reason = table["kernel"], table["reason"]
         if name not in file.kernels or name in with_case:
-            raise CasesError(f"{path}: {name} is no entry kernel of the file, or has a case")
+            raise CasesError(f"{path}: {name} is not an entry kernel of the file, or has a case")
         if reason not in REASONS:
             raise CasesError(f"{path}: {name}: reason must be one of {', '.join(REASONS)}")
         found[name] = Exclusion(reason, table["why"])

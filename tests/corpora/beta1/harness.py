@@ -183,7 +183,7 @@ def _bound(file: Path, kernel: str, given: Sequence[str]) -> str:
 
 
 def _readable(error: str, extracted: Extracted, kernel: Kernel) -> str:
-    """The message with paths of the repository, without those of the generated entry file."""
+    """The message with paths of the repository, without places in the generated entry file."""
     top = re.escape(str(_top(extracted, kernel)))
     return re.sub(rf"{top}/", "", re.sub(rf"{top}/entry-\w+/{ENTRY_FILE}:\d+: ", "", error)).strip()
 

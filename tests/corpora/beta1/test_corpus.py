@@ -72,7 +72,7 @@ name = "x"
 dtype = "float32"
 shape = [4, 8]
 """
-HEAD = 'schema = "nki-corpus-cases/1"\nrepo = "somebody/kernels"\nfile = "lib/pack/doubles.py"\n'
+HEAD = 'schema = "nki-corpus-cases/1"\nrepo = "project/kernels"\nfile = "lib/pack/doubles.py"\n'
 
 
 def git(clone: Path, *arguments: str) -> str:
@@ -83,10 +83,10 @@ def git(clone: Path, *arguments: str) -> str:
 @pytest.fixture
 def clones(tmp_path: Path) -> Path:
     """A corpus of one clone, whose working tree has moved on."""
-    clone = tmp_path / "clones" / "somebody" / "kernels"
+    clone = tmp_path / "clones" / "project" / "kernels"
     package = clone / "lib" / "pack"
     package.mkdir(parents=True)
-    (package / "__init__.py").write_text("raise RuntimeError('nobody asked for this')")
+    (package / "__init__.py").write_text("raise RuntimeError('not to be imported')")
     (package / "doubles.py").write_text(KERNEL)
     (package / "sizes.py").write_text("ROWS = 4\n")
     git(clone, "init", "-q")
@@ -102,9 +102,9 @@ def catalog(tmp_path: Path, clones: Path) -> Path:
     folder = tmp_path / "catalog"
     for name in ("cases", "references", "setups"):
         (folder / name).mkdir(parents=True)
-    commit = git(clones / "somebody/kernels", "rev-parse", "HEAD")
+    commit = git(clones / "project/kernels", "rev-parse", "HEAD")
     (folder / "corpus.toml").write_text(
-        f'[[file]]\nrepo = "somebody/kernels"\ncommit = "{commit}"\npath = "lib/pack/doubles.py"\n'
+        f'[[file]]\nrepo = "project/kernels"\ncommit = "{commit}"\npath = "lib/pack/doubles.py"\n'
         'blob = ""\nkernels = ["double", "broken", "endless", "with_private", "with_torch"]\n'
     )
     (folder / "references/ours.py").write_text(REFERENCE)
@@ -184,7 +184,7 @@ def test_a_misspelt_cases_file_is_rejected(catalog, clones, text, complaint):
 
 def test_a_missing_commit_is_named(clones, tmp_path):
     with pytest.raises(SourceError, match="0000000"):
-        extract(Snapshot(clones / "somebody/kernels", "0" * 40), "a.py", tmp_path)
+        extract(Snapshot(clones / "project/kernels", "0" * 40), "a.py", tmp_path)
 
 
 def test_the_table_replaces_its_part_of_a_document_only(tmp_path):
@@ -216,7 +216,7 @@ def test_every_cases_file_can_be_used():
 @pytest.mark.thorough
 @pytest.mark.timeout(3600)
 def test_the_corpus_matches(tmp_path):
-    """At least 120 kernels have a case, 85 % of those that are not excluded match."""
+    """At least 120 kernels have a case, 85 % of the kernels that are not excluded match."""
     assert CORPUS is not None
     kernels: tuple[Kernel, ...] = read_corpus()
 

@@ -1,4 +1,4 @@
-"""Kernels that nobody here wrote run under beta1, migrate to 0.6, run there, and verify."""
+"""Kernels of other projects run under beta1, migrate to 0.6, run there, and verify."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_module_is_also_tried_up_to_its_direct_allocation(tmp_path):
 
 
 def test_a_module_is_also_tried_up_to_a_launch_at_its_top(tmp_path):
-    """An import would run it, whatever the case asks for."""
+    """An import would run it in every case."""
     source = b"import nki\n@nki.jit\ndef f(x): pass\nx = 1\ny = f[2](x)\n"
 
     lay_down(tmp_path / "a.py", source)

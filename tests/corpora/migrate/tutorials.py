@@ -65,7 +65,7 @@ def lay_out(corpus: Path, folder: Path) -> Layout:
             absent |= absent_packages(snapshot, path)
     site = folder / "site"
     site.mkdir()
-    packages = sorted(absent - {"neuronxcc.nki.kernels"})  # a run that asks for those is to fail
+    packages = sorted(absent - {"neuronxcc.nki.kernels"})  # a run that imports these is to fail
     (site / "sitecustomize.py").write_text(
         f"import stand_in\nstand_in.install({packages}, {str(folder)!r})\n"
     )
@@ -76,7 +76,7 @@ def lay_out(corpus: Path, folder: Path) -> Layout:
 def lay_down(target: Path, source: bytes) -> None:
     """The file, and beside it the parts of it that can be imported where all of it cannot.
 
-    `nki.compiler` at the top of a module stops every kernel of it after the migration, also those
+    `nki.compiler` at the top of a module stops every kernel of it after the migration, also kernels
     that have nothing to do with it; a launch at the top runs whenever the module is imported.
     """
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,7 @@ Word = Literal["verified", "todo", "fails", "WRONG", "not under beta1", "no case
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What became of a kernel: `rules` are those of what is left, `reason` what went wrong."""
+    """What became of a kernel: `rules` are of the open findings, `reason` what went wrong."""
 
     kernel: str
     word: Word

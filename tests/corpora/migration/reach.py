@@ -23,9 +23,9 @@ class Reached:
 
 
 def reached(trees: Mapping[Path, ast.Module], main: Path, kernel: str) -> tuple[Reached, ...]:
-    """The kernel, the functions and classes that it names, those that they name, and so on.
+    """The kernel, the functions and classes that it names, that these name, and so on.
 
-    A name stands for what its own file defines, otherwise for every definition of that name
+    A name is what its own file defines, otherwise every definition of that name
     elsewhere: too much rather than too little.
     """
     defined: dict[str, list[tuple[Path, Function]]] = {}
@@ -78,7 +78,7 @@ def open_findings(
 
 
 def is_open(finding: Mapping[str, Any]) -> bool:
-    """Whether somebody has to do something."""
+    """Whether a human has to act."""
     return not finding["applied"] and finding["severity"] in ("error", "warning")
 
 

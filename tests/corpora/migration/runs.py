@@ -39,7 +39,7 @@ class Old:
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs cases of files; remembers those that succeed."""
+    """Runs cases of files; caches the successful ones."""
 
     cache: Cache
 

@@ -30,7 +30,7 @@ from .parts import ONCE
 
 @nki.jit
 def double(x):
-    rows,   columns = x.shape  # spaces that nobody touches
+    rows,   columns = x.shape  # spaces that no edit changes
     out = nl.ndarray((nl.par_dim(4), 8), dtype=x.dtype, buffer=nl.shared_hbm)
     for i in nl.affine_range(ONCE):
         tile = nl.load(x[0:4, 0:8])
@@ -60,7 +60,7 @@ name = "x"
 dtype = "float32"
 shape = [4, 8]
 """
-HEAD = 'schema = "nki-corpus-cases/1"\nrepo = "somebody/kernels"\nfile = "lib/doubles.py"\n'
+HEAD = 'schema = "nki-corpus-cases/1"\nrepo = "project/kernels"\nfile = "lib/doubles.py"\n'
 
 
 def git(clone: Path, *arguments: str) -> str:
@@ -70,7 +70,7 @@ def git(clone: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def clones(tmp_path: Path) -> Path:
-    clone = tmp_path / "clones" / "somebody" / "kernels"
+    clone = tmp_path / "clones" / "project" / "kernels"
     (clone / "lib").mkdir(parents=True)
     (clone / "lib" / "doubles.py").write_text(KERNEL)
     (clone / "lib" / "parts.py").write_text(PARTS)
@@ -85,9 +85,9 @@ def catalog(tmp_path: Path, clones: Path) -> Path:
     folder = tmp_path / "catalog"
     for name in ("cases", "references", "setups"):
         (folder / name).mkdir(parents=True)
-    commit = git(clones / "somebody/kernels", "rev-parse", "HEAD")
+    commit = git(clones / "project/kernels", "rev-parse", "HEAD")
     (folder / "corpus.toml").write_text(
-        f'[[file]]\nrepo = "somebody/kernels"\ncommit = "{commit}"\npath = "lib/doubles.py"\n'
+        f'[[file]]\nrepo = "project/kernels"\ncommit = "{commit}"\npath = "lib/doubles.py"\n'
         'blob = ""\nkernels = ["double", "private"]\n'
     )
     (folder / "references/ours.py").write_text("def twice(x):\n    return 2.0 * x\n")

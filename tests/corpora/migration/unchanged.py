@@ -13,7 +13,7 @@ def touched_unasked(before: bytes, after: bytes, findings: Findings) -> list[int
     """Lines of `before`, 1-based, that `after` lacks although no finding speaks of them.
 
     All other lines have to be there byte by byte and in their order. A finding speaks of the
-    statement that it stands in (of a compound one: its header), and of blank lines beside that.
+    statement that contains it (of a compound one: its header), and of blank lines beside that.
     Where a grid became loops (NKI1118, NKI1119) a line may move to the right.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)

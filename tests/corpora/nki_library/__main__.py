@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("NKI_LIBRARY_CHECKOUT is not set: say where nki-library lies, or --checkout")
     checkout = Path(checkout).resolve()
     if not (checkout / TESTS).is_dir():
-        parser.error(f"{checkout} is no checkout of nki-library: it has no {TESTS}")
+        parser.error(f"{checkout} is not a checkout of nki-library: it has no {TESTS}")
     results = run_groups(
         checkout,
         names,

@@ -45,7 +45,7 @@ def read_record(lines: Iterable[str]) -> tuple[int, tuple[Outcome, ...]]:
     """The tests collected, and one outcome per test: the worst of its set-up, call and teardown,
     or that it was awaited and not run.
 
-    A last line that was cut off is left out. Raises ValueError for any other line that is no JSON.
+    A last line that was cut off is left out. Raises ValueError for any other line that is not JSON.
     """
     collected = 0
     worst: dict[str, Outcome] = {}
@@ -137,13 +137,13 @@ def _starting(text: str, group: str) -> list[str]:
 
 
 def markdown(measured: Mapping[str, Rows], commit: str, groups: Sequence[str]) -> str:
-    """The tables of all `groups`; those that are not measured are rows without numbers."""
+    """The tables of all `groups`; groups that are not measured are rows without numbers."""
     rows = [measured[name] for name in groups if name in measured]
     passed = sum(row.number(PASSED) for row in rows)
     counted = sum(row.number(COLLECTED) - row.number(SKIPPED) for row in rows)
     share = f" ({passed / counted:.1%})" if counted else ""
     lines = [
-        f"`{commit}`: {passed} of {counted} tests{share} pass; not counted are those that the "
+        f"`{commit}`: {passed} of {counted} tests{share} pass; not counted are tests that the "
         "library's own harness skips.",
         "",
         *HEAD,

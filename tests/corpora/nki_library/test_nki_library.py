@@ -164,7 +164,7 @@ def test_a_folder_without_the_tests_is_rejected(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--checkout", str(tmp_path)])
 
-    assert "is no checkout of nki-library" in capsys.readouterr().err
+    assert "is not a checkout of nki-library" in capsys.readouterr().err
 
 
 def test_no_file_belongs_to_two_groups():

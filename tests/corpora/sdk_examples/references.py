@@ -76,8 +76,8 @@ def mean_pool(x: np.ndarray, pool: int) -> Expected:
 
 def transposed_rows(x: np.ndarray, shape: tuple[int, int]) -> Expected:
     rows, columns = shape
-    turned = x.reshape(len(x), rows, columns).transpose(0, 2, 1)
-    return exactly(turned.reshape(len(x), -1).astype(np.float64))
+    transposed = x.reshape(len(x), rows, columns).transpose(0, 2, 1)
+    return exactly(transposed.reshape(len(x), -1).astype(np.float64))
 
 
 def matmul(lhs_transposed: np.ndarray, rhs: np.ndarray) -> Expected:

@@ -19,7 +19,7 @@ class SourcesError(Exception):
 def unpack(checkout: Path, folder: Path) -> Path:
     """Put the examples of the tag into `folder`; the checkout is only read.
 
-    Raises SourcesError where it is no clone of the repository, or has no such tag.
+    Raises SourcesError where it is not a clone of the repository, or has no such tag.
     """
     command = ("git", "-C", str(checkout), "archive", "--format=tar", TAG, FOLDER)
     done = subprocess.run(command, capture_output=True)

@@ -1,4 +1,4 @@
-"""Kernels nobody here wrote: every public 0.1 file goes through, and what must migrate does.
+"""Kernels of other projects: every public 0.1 file goes through, and what must migrate does.
 
 Needs a clone: NKI_CORPUS/aws-neuron/nki-samples, read at the commit below.
 """

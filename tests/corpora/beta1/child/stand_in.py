@@ -1,6 +1,6 @@
 """Inert stand-ins for packages that a kernel file imports for its host code (torch, jax, ...).
 
-Importing from them, annotating, subclassing and decorating with them works. Whatever would need
+Importing from them, annotating, subclassing and decorating with them works. Any use that needs
 the package itself (a call, a truth value, an iteration) is an error that names it.
 """
 
@@ -52,7 +52,7 @@ class _Inert(type):
 
 
 def inert(name: str) -> Any:
-    """A class that stands for `name`; its `__module__` is that name."""
+    """A class in place of `name`; its `__module__` is that name."""
     return _Inert(name.rpartition(".")[2] or name, (), {"__module__": name, "is_stand_in": True})
 
 

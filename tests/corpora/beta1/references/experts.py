@@ -101,6 +101,6 @@ def chosen_biases(
 ) -> Array:
     """(tokens, experts, width): the first biases of the experts that score best.
 
-    The scores are those of the columns of t, which has as many as rows.
+    The scores are of the columns of t, which has as many as rows.
     """
     return mlp1_bias[_best(wide(t).T @ wide(gate_weight) + wide(gate_bias))]

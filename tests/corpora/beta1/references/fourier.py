@@ -7,7 +7,7 @@ from wide import Array, wide
 
 
 def _rows_that_are_written(values: Array, count: int) -> tuple[Array, Array]:
-    """Real and imaginary part; rows from `count` on are NaN, as nobody writes them."""
+    """Real and imaginary part; rows from `count` on are NaN: they are not written."""
     parts = np.stack([values.real, values.imag])
     parts[:, count:] = np.nan
     return parts[0], parts[1]

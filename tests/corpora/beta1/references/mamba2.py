@@ -56,7 +56,7 @@ def gradients(
 ) -> tuple[Array, ...]:
     """What d_out, the gradient of Y, gives for dt, logA, X, B, C, D.
 
-    Those of logA and D stay per batch. The chain rule through the recurrence, from the last
+    The gradients of logA and D stay per batch. The chain rule through the recurrence, from the last
     position to the first; G is the gradient of S[t].
     """
     groups, heads, time = B.shape[2], X.shape[2], X.shape[1]

@@ -24,7 +24,7 @@ def double_row_product(
     """lhs times the matrix that `rhs_quantized` holds with two rows of tiles side by side.
 
     A K × N matrix of float8 is stored as K/2 × 2N: 128 rows of every other 128-row tile beside
-    those of the tile before it, 512·TILES columns of each in turn.
+    the rows of the tile before it, 512·TILES columns of each in turn.
     """
     half, width = rhs_quantized.shape[0] // 128, rhs_quantized.shape[1] // 2
     columns = 512

@@ -1,4 +1,4 @@
-"""Attention to a context that lies in blocks of a cache, in float64."""
+"""Attention to a context in blocks of a cache, in float64."""
 
 from __future__ import annotations
 

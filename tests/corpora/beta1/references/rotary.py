@@ -34,10 +34,10 @@ def query_and_key_rotated(
     """
     sines, cosines = (wide(table)[position_ids][:, None] for table in (sin, cos))
 
-    def turned(x: Array) -> Array:
+    def rotated(x: Array) -> Array:
         first, second = np.split(wide(x), 2, axis=2)
         parts = (first * cosines - second * sines, second * cosines + first * sines)
         return np.concatenate(parts, axis=2)
 
     queries, keys, values = np.split(qkv, [h, h + k_h], axis=1)
-    return turned(queries), turned(keys), wide(values)
+    return rotated(queries), rotated(keys), wide(values)

@@ -53,7 +53,7 @@ def filtered_tokens(
 ) -> Array:
     """As `unfiltered_tokens`, among the tokens that top-k, top-p and min-p leave.
 
-    Thresholds of the first two are those of `_bisected`, min-p's is relative to the likeliest.
+    Thresholds of the first two come from `_bisected`, min-p's is relative to the likeliest.
     """
     powers = _powers(logits, temperatures)
     by_count = _bisected(powers, np.ones_like(powers), wide(top_ks))

@@ -49,7 +49,7 @@ def one_token_of_shared_heads(
     past_value: Array,
     attention_mask: Array,
 ) -> Array:
-    """A query attends to its own key and to those of the past that the mask allows.
+    """A query attends to its own key and to the past keys that the mask allows.
 
     Q: (B, heads, 1, D); K, V: (B, shared heads, 1, D), the past likewise with T positions; a shared
     head serves heads / shared heads neighbours. The mask speaks about the past only.

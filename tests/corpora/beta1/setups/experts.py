@@ -37,7 +37,7 @@ def with_weights_of_the_module(
     mlp2_weight: Any,
     mlp2_bias_T: Any,  # noqa: N803
 ) -> Any:
-    """A part of the kernel looks at `mlp1_weight` of its module, where the file's main puts it."""
+    """A part of the kernel reads `mlp1_weight` of its module, where the file's main puts it."""
     module.mlp1_weight = mlp1_weight
     return module.sample_selection_kernel(
         t, scale, gate_weight, gate_bias, mlp1_weight, mlp1_bias_T, mlp2_weight, mlp2_bias_T

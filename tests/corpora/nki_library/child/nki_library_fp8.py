@@ -80,18 +80,18 @@ def measured(case: Any) -> dict[str, Any]:
     given = (x, gamma, case, 1.0 if scale is None else float(scale[0, 0]))
     return {
         "case": case,
-        "once": _apart(found, *formula(*given, store=lambda values: values)),
-        "stored": _apart(found, *formula(*given, store=as_bfloat16)),
+        "once": _difference(found, *formula(*given, store=lambda values: values)),
+        "stored": _difference(found, *formula(*given, store=as_bfloat16)),
     }
 
 
-def _apart(found: np.ndarray, codes: np.ndarray, factor: np.ndarray | None) -> dict[str, Any]:
-    apart = np.abs(ordered(found[..., : SHAPE[-1]]) - ordered(codes))
+def _difference(found: np.ndarray, codes: np.ndarray, factor: np.ndarray | None) -> dict[str, Any]:
+    ulps = np.abs(ordered(found[..., : SHAPE[-1]]) - ordered(codes))
     rows = None
     if factor is not None:
         got = np.ascontiguousarray(found[..., SHAPE[-1] :]).view(np.float32)
         rows = int(np.abs(ordered(got) - ordered(factor.astype(np.float32))).max())
-    return {"different": int((apart != 0).sum()), "ulps": int(apart.max()), "factor_ulps": rows}
+    return {"different": int((ulps != 0).sum()), "ulps": int(ulps.max()), "factor_ulps": rows}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the library's harness imports and nobody can install, put into `sys.modules`.
+"""Unpublished modules that the library's harness imports, put into `sys.modules`.
 
 `nki` is ours, chosen by the switch. `nki_cpu_simulator.nki…` is another name of the same modules;
 `neuron_dtypes` is a few NumPy functions; the private helper modules of the harness hold classes
@@ -96,7 +96,7 @@ def static_cast(array: Any, dtype: Any) -> np.ndarray:
 
 
 def is_float_type(dtype: Any) -> bool:
-    """Whether a NumPy type is a floating one, those of ml_dtypes included."""
+    """Whether a NumPy type is a floating one, ml_dtypes included."""
     try:
         ml_dtypes.finfo(np.dtype(dtype))
     except ValueError:

@@ -137,7 +137,7 @@ def shown_on_a_terminal(folder, *options: str) -> tuple[bytes, bytes]:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
-    except OSError:  # Linux ends a terminal nobody holds so
+    except OSError:  # how Linux ends a terminal without another end
         return b""
 
 

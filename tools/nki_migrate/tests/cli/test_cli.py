@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what is printed, what is written, how it ends."""
+"""The command line as a user runs it: what is printed, what is written, how it ends."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ os.replace = replace_and_send
 del sys.argv[1:4]
 runpy.run_module("nki_migrate", run_name="__main__", alter_sys=True)
 """
-"""`nki-migrate` that a signal meets while it puts a certain file in its place."""
+"""`nki-migrate` that a signal interrupts while it puts a certain file in its place."""
 
 
 def fix_and_send(root: Path, number: signal.Signals, at: int, moment: str, jobs: int = 1) -> int:

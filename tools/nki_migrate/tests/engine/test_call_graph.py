@@ -115,7 +115,7 @@ def helper(out, x, y):
 
 
 def test_a_kernel_waits_for_its_helper(folder):
-    """Shapes that nobody knows leave the helper to a human, and the kernel with it."""
+    """Unknown shapes leave the helper to a human, and the kernel with it."""
     stores = STORES.replace("ADDED", "nl.add(a, b, dtype=nl.float32)")
     (folder / "k.py").write_text(IMPORTS + stores + HANDS_OVER)
 
@@ -165,7 +165,7 @@ def add(a, b):
 """
 
 
-def test_a_kernel_that_verifies_runs_whatever_is_left(folder):
+def test_a_kernel_that_verifies_runs_in_spite_of_open_findings(folder):
     """`nl.store` of what a helper returns still works under 0.6."""
     (folder / "k.py").write_text(IMPORTS + "from parts import helper\n" + KERNEL)
     (folder / "parts.py").write_text(IMPORTS + MIXED)
@@ -225,7 +225,7 @@ def test_functions_that_call_each_other_end():
 
 
 def test_the_calls_in_a_file_tell_the_sizes_in_a_helper():
-    """A column handed to a helper is no tile of the other's shape, with unsafe edits neither."""
+    """A column handed to a helper does not have the other tile's shape, also with unsafe edits."""
     text = (
         IMPORTS
         + ADDS
@@ -275,7 +275,7 @@ def test_what_a_helper_returns_to_an_instruction_gets_a_name(folder):
 @pytest.mark.parametrize("op", ["add", "multiply", "minimum"])
 @pytest.mark.parametrize("unsafe", [(), ("--unsafe-fixes",)], ids=["safe", "unsafe"])
 def test_an_integer_tile_and_a_number_are_an_int32_where_a_run_saw_the_tile(folder, op, unsafe):
-    """100 + 100 and 3 * 100 are no int8."""
+    """100 + 100 and 3 * 100 do not fit int8."""
     body = f"c = nl.add(nl.{op}(a, 100), nl.multiply(b, 1), dtype=nl.float32)"
     kernel = KERNEL.replace("x.dtype", "nl.float32").replace("c = helper(a, b)", body)
     (folder / "k.py").write_text(IMPORTS + kernel)

@@ -61,7 +61,7 @@ def test_a_kernel_of_0_1_runs_under_every_version_on_the_way_to_0_6(tmp_path):
         changed += [new] if one_step(path, old) != before else []
         assert np.array_equal(run(path, backend="beta2", nki=new), (X + 2) * 3), new
 
-    assert changed == ["0.2", "0.3", "0.4", "0.6"]  # 0.5 asks nothing of this kernel
+    assert changed == ["0.2", "0.3", "0.4", "0.6"]  # 0.5 changes nothing in this kernel
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_list_inside_a_list_is_a_tuple():
     assert _at(_document(X, shape), 16, 17).kind is None
 
 
-def test_launches_of_one_kernel_stay_apart():
+def test_launches_of_one_kernel_stay_separate():
     other = _entry(12, 13, shape=[64, 512], dtype="float32", memory="hbm")
     both = _document(X)
     both["kernels"] += _document(other)["kernels"]

@@ -36,12 +36,12 @@ def test_a_link_keeps_pointing_and_its_target_is_written(tmp_path):
 
 def test_a_file_that_changed_meanwhile_is_left_alone(tmp_path):
     path = tmp_path / "k.py"
-    path.write_bytes(b"edited by someone else")
+    path.write_bytes(b"edited in the meantime")
 
     with pytest.raises(ChangedMeanwhileError, match="changed while it was being migrated"):
         replace_file(path, b"old", b"new")
 
-    assert path.read_bytes() == b"edited by someone else"
+    assert path.read_bytes() == b"edited in the meantime"
 
 
 def test_a_failed_write_leaves_no_temporary(tmp_path, monkeypatch):

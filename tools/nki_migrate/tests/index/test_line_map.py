@@ -1,4 +1,4 @@
-"""Lines of the migrated text, and the lines of the original that they stand for."""
+"""Lines of the migrated text, and the lines of the original that they come from."""
 
 from nki_migrate.index.line_map import LineMap
 

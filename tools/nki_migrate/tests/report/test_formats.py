@@ -285,7 +285,7 @@ def test_an_unsafe_fix_is_flagged_with_its_assumption():
     assert fix["properties"] == {"safety": "unsafe", "assumption": "N <= 128"}
 
 
-def test_fingerprints_survive_moved_and_indented_code_and_tell_results_apart(folder):
+def test_fingerprints_survive_moved_and_indented_code_and_distinguish_results(folder):
     def marks():
         return [result["partialFingerprints"] for result in log_of("my kernels")["results"]]
 

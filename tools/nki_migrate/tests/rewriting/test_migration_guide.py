@@ -47,9 +47,9 @@ def test_a_shuffle_by_position_has_its_sides_swapped(tmp_path):
     x = np.arange(32 * 8, dtype=np.float32).reshape(32, 8)
     body = """
         tile = nl.load(x[0:32, 0:8])
-        turned = nl.ndarray((32, 8), dtype=x.dtype, buffer=nl.sbuf)
-        nisa.nc_stream_shuffle(tile, turned, [31] + list(range(31)))
-        nl.store(out, turned)
+        shuffled = nl.ndarray((32, 8), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.nc_stream_shuffle(tile, shuffled, [31] + list(range(31)))
+        nl.store(out, shuffled)
         """
 
     old, new = both(tmp_path, body, x, "(32, 8)", "x.dtype")
@@ -115,7 +115,7 @@ def test_a_predicated_copy_leaves_the_rest(tmp_path, reverse):
 
 
 @pytest.mark.parametrize("change", ["", "ones[...] = nl.copy(tile)", "more = ones\nmore += tile"])
-def test_an_identity_is_loaded_by_nobody_and_changed_by_nobody(tmp_path, change):
+def test_an_identity_is_not_loaded_and_not_changed(tmp_path, change):
     x = np.arange(8 * 8).reshape(8, 8).astype(np.float32)
     body = f"""
 tile = nl.load(x[0:8, 0:8])

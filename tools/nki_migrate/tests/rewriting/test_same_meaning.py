@@ -54,7 +54,7 @@ def both(folder: Path, text: str, a: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def sample(dtype) -> np.ndarray:
-    """Small positive numbers: no result overflows, whatever the dtype."""
+    """Small positive numbers: no result overflows in any dtype."""
     return (np.arange(8 * 16).reshape(8, 16) % 7 + 1).astype(dtype)
 
 

@@ -33,7 +33,7 @@ def test_t2_destination_is_allocated_inside_the_loop():
     assert result.startswith("for i in nl.affine_range(4):\n    tile = nl.ndarray(")
 
 
-def test_t3_old_tile_survives_while_somebody_holds_it():
+def test_t3_old_tile_survives_while_it_has_another_name():
     result = lowered("""
         a = nl.load(x[0:128, 0:512])
         old = a
@@ -147,10 +147,10 @@ def test_t6_axes_not_positions_decide_the_layout():
         n, m = x.shape
         ip = nl.arange(128)[:, None]
         jf = nl.arange(64)[None, :]
-        turned = nl.load(x[jf, ip])
+        transposed = nl.load(x[jf, ip])
         """)
 
-    assert "turned = nl.ndarray((128, 64)," in result
+    assert "transposed = nl.ndarray((128, 64)," in result
     assert "x.ap(pattern=[[1, 128], [m, 64]], offset=0)" in result
 
 

@@ -228,7 +228,7 @@ def test_the_main_block_of_a_kernel_file_does_not_run(world):
     assert verdict(world, guarded).is_equal
 
 
-def test_nan_from_memory_that_nobody_wrote_is_a_difference(world):
+def test_nan_from_unwritten_memory_is_a_difference(world):
     found = verdict(world, OLD.replace("return x + x", "y = x + x; y[0] = float('nan'); return y"))
 
     assert not found.is_equal

@@ -67,7 +67,7 @@ XY = X.T @ Y
 
 # What a sum starts from → the kernel, and what its tile holds in the end
 KERNELS = {
-    "a fill that is no zero": (
+    "a fill that is not zero": (
         """
         t = nl.full((nl.par_dim(16), 16), 3.0, dtype=nl.float32, buffer=nl.psum)
         for i in nl.affine_range(2):
@@ -232,7 +232,7 @@ KERNELS = {
         14 * XY,
     ),
 }
-# Nobody here knows the shape of these tiles: a human decides
+# The shape of these tiles is unknown: a human decides
 LEFT_TO_HUMANS = {
     "what a helper returned": (
         """

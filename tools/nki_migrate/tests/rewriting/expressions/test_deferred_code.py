@@ -96,7 +96,7 @@ def test_todo_of_one_of_two_statements_in_a_line_stands_above_it():
 # -- what is left of 0.1
 
 
-def test_call_in_a_statement_that_nobody_lowers_is_found_in_the_output():
+def test_call_in_a_statement_without_a_rewrite_is_found_in_the_output():
     result = migrated(kernel("del (nl.load(x[0])).y"))
 
     assert "# TODO(nki-migrate NKI1133): a call of `nl.load` is left of 0.1" in result.after

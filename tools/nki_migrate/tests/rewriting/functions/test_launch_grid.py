@@ -143,7 +143,7 @@ def test_a_modules_constant_may_stand_below_the_launch():
     assert "for i in range(512 // 128):" in result.after
 
 
-def test_a_grid_in_a_variable_is_taken_apart():
+def test_a_grid_in_a_variable_is_split():
     result = migrate("""
         def run(a):
             blocks = a.shape[0] // 128

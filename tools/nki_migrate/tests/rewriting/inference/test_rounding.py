@@ -1,6 +1,6 @@
 """What 0.1 rounds to a dtype of its own before it is assigned, the new kernel rounds as well.
 
-Arithmetic of 16-bit tiles gives 16-bit results in 0.1, whatever tile they are put into; True and
+Arithmetic of 16-bit tiles gives 16-bit results in 0.1, in a tile of any dtype; True and
 False count as uint8. Every kernel here agrees bit for bit, or says what is left to a human.
 """
 

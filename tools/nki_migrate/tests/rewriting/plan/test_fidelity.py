@@ -77,7 +77,7 @@ def test_comments_outlive_the_statements_they_stand_at():
     assert "arange" not in result
 
 
-def test_statements_on_one_line_are_taken_apart():
+def test_statements_on_one_line_are_split():
     result = migrated(
         source("""
         @nki.jit
@@ -162,7 +162,7 @@ HALF_DONE = {
         def kernel(x):
             tile = nl.load(x[0:128, 0:128])
             ip, jf = nl.mgrid[0:128, 0:128]
-            somebody.fills(tile[jf, ip])
+            library.fills(tile[jf, ip])
         """,
     "another rule is the first to complain": """
         @nki.jit
@@ -199,10 +199,10 @@ def test_code_that_stays_keeps_the_name_of_a_view():
         @nki.jit
         def kernel(x):
             row = x[0:128, 0:512]
-            somebody.takes(row)
+            library.takes(row)
         """)
 
-    assert "somebody.takes(row)" in migrated(text)
+    assert "library.takes(row)" in migrated(text)
 
 
 def test_the_shape_of_a_reshape_is_never_lost():
