@@ -32,7 +32,8 @@ from nki_migrate.rewriting import RewrittenFunction, apply_plan, plan_loops, rew
 from nki_migrate.rewriting.context.context import Inputs
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.functions.launch_grid import Launches, is_core_count
-from nki_migrate.rules import Rule, Site, all_rules, rewriting_rules, rules_by_node
+from nki_migrate.rewriting.plan.changes import Change, Loops
+from nki_migrate.rules import Site, all_rules, rewriting_rules, rules_by_node
 from nki_migrate.settings.request import VERSIONS, Request, VersionStep, steps_between
 
 REWRITING_STEP = VersionStep("0.1", "0.2")
@@ -129,11 +130,14 @@ def _steps(state: FileState, index: FileIndex, forced: str | None) -> tuple[Vers
 
 def _rewrite(state: FileState) -> None:
     index = state.index()
-    lowered = _rewritten_functions(state, index)
-    changes = {s: c for r in lowered for s, c in r.changes.items()}
-    loops = [x for r in lowered for x in r.loops]
-    state.findings += [f for r in lowered for f in r.findings]
-    relaunch = [x for r in lowered for x in r.relaunch if x in index.launches]
+    changes: dict[ast.stmt, Change] = {}
+    loops: list[Loops] = []
+    relaunch: list[Launch] = []
+    for rewritten in _rewritten_functions(state, index):
+        changes |= rewritten.changes
+        loops += rewritten.loops
+        relaunch += [x for x in rewritten.relaunch if x in index.launches]
+        state.findings += rewritten.findings
     relaunch += _foreign_relaunches(state, index)
     for launch in relaunch:
         edit, finding = _without_grid(index, launch)
@@ -258,18 +262,12 @@ def _apply_relaunch(index: FileIndex, text: str, launches: list[Launch]) -> str:
 
 def _apply_span_rules(state: FileState, step: VersionStep) -> None:
     index, origin = state.index(), state.origin()
-    rules = [r for r in all_rules().values() if r.step == step and r.hooks.check is not None]
-    safeties = {Safety.SAFE} | ({Safety.UNSAFE} if state.request.unsafe_fixes else set())
     edits: list[Edit] = []
     left: list[tuple[Finding, ast.AST]] = []
-    for finding, node in _span_findings(state, index, rules, step):
-        line = origin.line(finding.region.line)
-        if state.is_kept(line) or state.silenced(finding.rule, line):
+    for finding, node in _span_findings(state, index, step):
+        if _is_excluded(state, index, finding, node):
             continue
-        if isinstance(node, ast.Import | ast.ImportFrom) and only_kept(index, state.kept, node):
-            continue
-        applied = finding.safety in safeties and not _overlaps(edits, finding.edits)
-        applied = applied and bool(finding.edits)
+        applied = _has_edits(finding, state.request) and not _overlaps(edits, finding.edits)
         if applied:
             edits += [e for e in finding.edits if e not in edits]
         elif finding.severity is Severity.ERROR:
@@ -277,6 +275,20 @@ def _apply_span_rules(state: FileState, step: VersionStep) -> None:
         state.findings.append(origin.moved(replace(finding, applied=applied)))
     todos = with_todos(index, left) if state.request.todo == "comment" else []
     state.text = apply_edits(index.source, [*edits, *todos])
+
+
+def _is_excluded(state: FileState, index: FileIndex, finding: Finding, node: ast.AST) -> bool:
+    """Whether the place belongs to a kernel that stays, or a comment suppresses the finding."""
+    line = state.origin().line(finding.region.line)
+    if state.is_kept(line) or state.silenced(finding.rule, line):
+        return True
+    return isinstance(node, ast.Import | ast.ImportFrom) and only_kept(index, state.kept, node)
+
+
+def _has_edits(finding: Finding, request: Request) -> bool:
+    """Whether the finding has edits that this run may apply."""
+    is_unsafe = finding.safety is Safety.UNSAFE and request.unsafe_fixes
+    return bool(finding.edits) and (is_unsafe or finding.safety is Safety.SAFE)
 
 
 def _overlaps(taken: Iterable[Edit], new: Iterable[Edit]) -> bool:
@@ -290,11 +302,11 @@ def _overlaps(taken: Iterable[Edit], new: Iterable[Edit]) -> bool:
 
 
 def _span_findings(
-    state: FileState, index: FileIndex, rules: list[Rule], step: VersionStep
+    state: FileState, index: FileIndex, step: VersionStep
 ) -> Iterable[tuple[Finding, ast.AST]]:
     site = Site(index, state.request)
-    chosen = [r for r in rules if state.request.selects(r.id)]
-    wanted = rules_by_node(chosen)
+    chosen = [r for r in all_rules().values() if r.step == step and state.request.selects(r.id)]
+    wanted = rules_by_node([r for r in chosen if r.hooks.check is not None])
     nodes = [n for n in index.nodes if type(n) in wanted]
     nodes.sort(key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)))
     for node in nodes:

@@ -45,12 +45,9 @@ def _aliases(index: FileIndex) -> Iterator[tuple[ast.AST, str]]:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Name | ast.Attribute):
             continue
         meant = index.canonical(node.value) or ""
-        path = index.path(node.value) or ""
         names = {name for target in node.targets if (name := dotted(target))}
-        is_function = meant.startswith(("nl.", "nisa.")) and meant.rpartition(".")[2].islower()
-        if path.startswith("neuronxcc") and (
-            meant in _MODULES or (is_function and names & called and "jit" not in meant)
-        ):
+        is_alias = meant in _MODULES or (_is_function(meant) and not called.isdisjoint(names))
+        if is_alias and (index.path(node.value) or "").startswith("neuronxcc"):
             name = min(names, default=index.source.segment(node.targets[0]))
             yield (
                 node,
@@ -58,11 +55,18 @@ def _aliases(index: FileIndex) -> Iterator[tuple[ast.AST, str]]:
             )
 
 
+def _is_function(meant: str) -> bool:
+    """Whether this is the canonical name of a function for the device."""
+    name = meant.rpartition(".")[2]
+    return meant.startswith(("nl.", "nisa.")) and name.islower() and "jit" not in meant
+
+
 def _clashes(index: FileIndex) -> Iterator[tuple[ast.AST, str]]:
     """The names that migrated code uses for modules, bound to something else."""
-    ours = {i.local for i in index.imports if i.local in _WRITTEN and _is_nki(i.path)}
-    for name in index.imports:
-        if name.local in _WRITTEN and not _is_nki(name.path) and name.local not in ours:
+    written = [i for i in index.imports if i.local in _WRITTEN]
+    ours = {i.local for i in written if _is_nki(i.path)}
+    for name in written:
+        if name.local not in ours:
             yield name.statement, _clash(name.local)
     for node in index.nodes:
         for name, place in _bound(node):

@@ -78,18 +78,15 @@ def promote(a: DType, b: DType, spell_float32: str) -> DType | None:
         return a
     uint8 = DType(spell_float32.replace(FLOAT32, "uint8"), "uint8")
     a, b = (uint8 if d.key == BOOL else d for d in (a, b))
-    for known, other in ((a, b), (b, a)):
-        if known.key == FLOAT32:  # nothing is wider, so float32 wins over the unknown as well
-            return known
-        if not other.is_known:
-            continue
+    for dtype in (a, b):
+        if dtype.key == FLOAT32:  # nothing is wider, so float32 wins over the unknown as well
+            return dtype
     if not (a.is_known and b.is_known):
         return None
-    if a.is_float and b.is_float:
-        return _promote_floats(a, b, spell_float32)
-    if a.is_float or b.is_float:
+    if a.is_float != b.is_float:
         return a if a.is_float else b
-    return _promote_integers(a, b, spell_float32)
+    promote_alike = _promote_floats if a.is_float else _promote_integers
+    return promote_alike(a, b, spell_float32)
 
 
 def _promote_floats(a: DType, b: DType, spell_float32: str) -> DType:

@@ -4,7 +4,7 @@ from nki_migrate.index.builtin_names import is_shadowed, shadowed_call
 from nki_migrate.index.file import FileIndex, Function, Launch
 from nki_migrate.index.project import Project
 from nki_migrate.index.source import Source, Span, apply_edits, python_lines
-from nki_migrate.index.walking import children, walk
+from nki_migrate.index.walking import bound_names, children, walk
 
 __all__ = [
     "FileIndex",
@@ -14,6 +14,7 @@ __all__ = [
     "Source",
     "Span",
     "apply_edits",
+    "bound_names",
     "children",
     "is_shadowed",
     "python_lines",

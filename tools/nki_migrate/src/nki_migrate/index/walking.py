@@ -6,6 +6,7 @@ Contexts (`ast.Load`) and operators (`ast.Add`) have no place in a file: they ar
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 # What holds no node, or only nodes without a place.
 _BARE = {
@@ -36,6 +37,11 @@ def children(node: ast.AST) -> list[ast.AST]:
         elif isinstance(value, ast.AST):
             found.append(value)
     return found
+
+
+def bound_names(nodes: Iterable[ast.AST]) -> list[ast.Name]:
+    """The names among the nodes that are stored or deleted."""
+    return [n for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
 
 
 def walk(node: ast.AST) -> list[ast.AST]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.engine.results import FileResult, FileStatus, KernelReport
@@ -51,10 +52,10 @@ def is_hidden(finding: Finding) -> bool:
 
 def summarize(results: Sequence[FileResult]) -> Summary:
     """The totals of all results."""
-    findings = [finding for result in results for finding in result.findings]
-    kernels = [kernel for result in results for kernel in result.kernels]
+    findings = list(chain.from_iterable(result.findings for result in results))
+    kernels = chain.from_iterable(result.kernels for result in results)
     unsafe = [finding for finding in findings if finding.safety is Safety.UNSAFE]
-    manual = [finding for finding in findings if is_manual(finding)]
+    manual = list(filter(is_manual, findings))
     return Summary(
         files=len(results),
         failed=sum(result.status is FileStatus.FAILED for result in results),
@@ -62,7 +63,7 @@ def summarize(results: Sequence[FileResult]) -> Summary:
         dialects=tuple(sorted(Counter(kernel.dialect for kernel in kernels).items())),
         safe=sum(finding.safety is Safety.SAFE for finding in findings),
         unsafe_applied=sum(finding.applied for finding in unsafe),
-        unsafe_hidden=sum(is_hidden(finding) for finding in unsafe),
+        unsafe_hidden=sum(map(is_hidden, unsafe)),
         manual=len(manual),
         manual_kernels=len({(finding.region.path, finding.kernel) for finding in manual}),
     )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from neuroncore.findings import Edit, Finding, Severity
-from nki_migrate.index import walk
+from nki_migrate.index import bound_names, walk
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
 from nki_migrate.rules.tiles import argument
@@ -41,7 +41,7 @@ def _is_no_reorder(node: ast.AST, site: Site) -> bool:
 
 
 def _assigned(nodes: Iterable[ast.AST]) -> set[str]:
-    return {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    return {n.id for n in bound_names(nodes)}
 
 
 def _used_outside(loop: ast.For | ast.While, site: Site) -> set[str]:
@@ -89,18 +89,13 @@ def register_of(loop: ast.While, site: Site) -> str | None:
     if function is None or not isinstance(loop.test, ast.Name):
         return None
     name = loop.test.id
-    bound = [
-        site.index.parent(n)
-        for n in walk(function.node)
-        if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
-    ]
-    registers = [
-        isinstance(b, ast.Assign)
-        and isinstance(b.value, ast.Call)
-        and site.canonical(b.value.func) == "nisa.register_alloc"
-        for b in bound
-    ]
-    return name if registers and all(registers) else None
+    bound = [site.index.parent(n) for n in bound_names(walk(function.node)) if n.id == name]
+    return name if bound and all(_is_register(b, site) for b in bound) else None
+
+
+def _is_register(statement: ast.AST | None, site: Site) -> bool:
+    value = getattr(statement, "value", None) if isinstance(statement, ast.Assign) else None
+    return isinstance(value, ast.Call) and site.canonical(value.func) == "nisa.register_alloc"
 
 
 _WRITERS = {"nisa.register_move", "nisa.register_load"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from neuroncore.findings import Edit, Finding, Severity
 from nki_migrate.index import walk
@@ -74,15 +75,15 @@ def check_private_names(node: ast.ImportFrom, module: str, site: Site) -> Iterat
     """`from neuronxcc.… import …`: enumerations have a new home, types that annotate go."""
     names = [a.asname or a.name for a in node.names]
     if module == "neuronxcc.nki.isa.constants" and {a.name for a in node.names} <= _ENUMERATIONS:
-        what = ", ".join(site.source(a) for a in node.names)
+        what = ", ".join(map(site.source, node.names))
         edit = site.replace(node, f"from nki.isa import {what}")
         yield site.finding("NKI1108", node, "enumerations are in `nki.isa`", edits=[edit])
         return
     annotated = [_annotations(name, site) for name in names]
-    if "*" in names or any(a is None for a in annotated) or not any(annotated):
+    if "*" in names or None in annotated or not any(annotated):
         yield left(node, site, module)
         return
-    edits = [edit for found in annotated for edit in found or ()]
+    edits = chain.from_iterable(filter(None, annotated))
     yield site.finding(
         _rule_of(module),
         node,

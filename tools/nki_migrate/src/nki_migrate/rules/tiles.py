@@ -6,7 +6,7 @@ import ast
 import math
 from dataclasses import dataclass
 
-from nki_migrate.index import walk
+from nki_migrate.index import bound_names, walk
 from nki_migrate.rules.arguments import keyword
 from nki_migrate.rules.site import Site
 
@@ -69,15 +69,12 @@ def allocation_of(tile: ast.expr | None, site: Site) -> Allocation | None:
     function = site.function_of(name) if name is not None else None
     if name is None or function is None or name.id in function.parameters:
         return None
-    bound = [
-        site.index.parent(n)
-        for n in walk(function.node)
-        if isinstance(n, ast.Name) and n.id == name.id and not isinstance(n.ctx, ast.Load)
-    ]
-    made = {ast.dump(c): c for b in bound if (c := _allocating(b, site)) is not None}
-    if not bound or len(made) != 1 or not all(_allocating(b, site) is not None for b in bound):
+    bound = [n for n in bound_names(walk(function.node)) if n.id == name.id]
+    made = [_allocating(site.index.parent(n), site) for n in bound]
+    different = {ast.dump(call): call for call in made if call is not None}
+    if None in made or len(different) != 1:
         return None
-    return _read(made.popitem()[1], site)
+    return _read(different.popitem()[1], site)
 
 
 def _allocating(statement: ast.AST | None, site: Site) -> ast.Call | None:

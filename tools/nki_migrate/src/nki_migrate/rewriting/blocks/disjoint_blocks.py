@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from nki_migrate.facts.symbols import Poly
-from nki_migrate.index import children, walk
+from nki_migrate.index import bound_names, children, walk
 
 Suite = list[ast.stmt]
 Step = tuple[Suite, ast.stmt]
@@ -80,8 +80,7 @@ def _suites(node: ast.AST) -> list[Suite]:
 
 
 def stored(node: ast.AST) -> list[str]:
-    names = (n for n in walk(node) if isinstance(n, ast.Name))
-    return [n.id for n in names if not isinstance(n.ctx, ast.Load)]
+    return [n.id for n in bound_names(walk(node))]
 
 
 def between(home: list[Step], path: list[Step]) -> tuple[ast.stmt, ...] | None:
@@ -107,12 +106,8 @@ class Place:
     around: tuple[ast.stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Runs:
-    """The blocks of a region's runs under one chain of loops: per dimension first and last."""
-
-    first: tuple[Poly, ...]
-    last: tuple[Poly, ...]
+# The blocks of a region's runs under one chain of loops: per dimension first and last.
+_Runs = tuple[tuple[Poly, Poly], ...]
 
 
 def are_disjoint(tree: Tree, statement: ast.Assign, places: Sequence[Place]) -> bool:
@@ -128,8 +123,8 @@ def are_disjoint(tree: Tree, statement: ast.Assign, places: Sequence[Place]) -> 
 
 def _do_not_overlap(a: _Runs, b: _Runs) -> bool:
     return any(
-        _is_negative(a.last[k] - b.first[k]) or _is_negative(b.last[k] - a.first[k])
-        for k in range(len(a.first))
+        _is_negative(a_last - b_first) or _is_negative(b_last - a_first)
+        for (a_first, a_last), (b_first, b_last) in zip(a, b, strict=True)
     )
 
 
@@ -139,28 +134,31 @@ def _is_negative(poly: Poly) -> bool:
 
 def _runs(tree: Tree, statement: ast.Assign, place: Place) -> list[_Runs] | None:
     """One entry per chain of loops that leads to the region; None if two runs may share a block."""
-    at = next((k for k, s in enumerate(place.around) if isinstance(s, ast.FunctionDef)), None)
-    once = _Environment.of(tree)
-    if at is None:
-        runs = _in_chain(once, place.around, place)
-        return None if runs is None else [runs]
-    helper = place.around[at]
-    assert isinstance(helper, ast.FunctionDef)
-    if any(isinstance(s, ast.FunctionDef) for s in place.around[at + 1 :]):
-        return None
-    calls = _calls(tree, statement, helper)
-    if calls is None:
-        return None
     found = []
-    for call, around in calls:
-        entered = once.entered(around)
-        passed = None if entered is None else entered.passed(helper, call)
-        if passed is None:
-            return None
-        runs = _in_chain(passed, place.around[at + 1 :], place)
+    for here in _environments(tree, statement, place):
+        runs = None if here is None else _in_chain(here, place)
         if runs is None:
             return None
         found.append(runs)
+    return found
+
+
+def _environments(tree: Tree, statement: ast.Assign, place: Place) -> Sequence[_Environment | None]:
+    """What names represent at the place, per chain of loops; None where that is not understood."""
+    once = _Environment.of(tree)
+    at = next((k for k, s in enumerate(place.around) if isinstance(s, ast.FunctionDef)), None)
+    if at is None:
+        return [once.entered(place.around)]
+    helper, inner = place.around[at], place.around[at + 1 :]
+    assert isinstance(helper, ast.FunctionDef)
+    calls = _calls(tree, statement, helper)
+    if calls is None or any(isinstance(s, ast.FunctionDef) for s in inner):
+        return [None]
+    found = []
+    for call, around in calls:
+        entered = once.entered(around)
+        passed = entered and entered.passed(helper, call)
+        found.append(passed and passed.entered(inner))
     return found
 
 
@@ -228,63 +226,64 @@ class _Environment:
         return here
 
     def _in_loop(self, loop: ast.For) -> _Environment | None:
-        call, target = loop.iter, loop.target
-        if not isinstance(target, ast.Name) or not isinstance(call, ast.Call):
+        bounds = _range_bounds(loop)
+        if bounds is None or not isinstance(loop.target, ast.Name):
             return None
-        name = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
-        if name not in _RANGES or not 1 <= len(call.args) <= 2:
+        name = loop.target.id
+        start, stop = map(self.number, bounds)
+        if start is None or name in (n for s in loop.body for n in stored(s)):
             return None
-        if target.id in (n for s in loop.body for n in stored(s)):
-            return None
-        bounds = [self.number(a) for a in call.args]
-        start = bounds[0] if len(bounds) == 2 else Poly.number(0)
-        stop = bounds[-1]
-        atom = f"{target.id} of line {loop.lineno}:{loop.col_offset}"
-        if start is None:
-            return None
+        atom = f"{name} of line {loop.lineno}:{loop.col_offset}"
         stop = stop if stop is not None else Poly.atom(f"end of {atom}")
         ranges = {**self.ranges, atom: (start, stop - Poly.number(1))}
-        return _Environment(self.constant, {**self.values, target.id: Poly.atom(atom)}, ranges)
+        return _Environment(self.constant, {**self.values, name: Poly.atom(atom)}, ranges)
 
     def passed(self, helper: ast.FunctionDef, call: ast.Call) -> _Environment | None:
         """Inside a function that is called with these arguments."""
         names = [a.arg for a in helper.args.args]
         given = dict(zip(names, call.args, strict=False))
         given |= {k.arg: k.value for k in call.keywords if k.arg}
-        values = {n: self.number(v) for n, v in given.items()}
         bound = {n for s in helper.body for n in stored(s)}
         if bound & set(names) or len(given) != len(names) or len(call.args) > len(names):
             return None
         own = bound | set(names)
         known = {n: v for n, v in self.values.items() if n not in own}
-        known |= {n: v for n, v in values.items() if v is not None}
+        known |= {n: v for n, a in given.items() if (v := self.number(a)) is not None}
         return _Environment(self.constant - own, known, self.ranges)
 
 
-def _in_chain(outside: _Environment, around: Sequence[ast.stmt], place: Place) -> _Runs | None:
+def _in_chain(here: _Environment, place: Place) -> _Runs | None:
     """The blocks of the runs inside these loops; None if two runs may be of one block."""
-    here = outside.entered(around)
-    if here is None:
+    indices = [n for i in place.block if (n := here.number(i)) is not None]
+    if len(indices) < len(place.block):
         return None
-    numbers = [here.number(i) for i in place.block]
-    if any(n is None for n in numbers):
-        return None
-    indices = [n for n in numbers if n is not None]
     counted = set(here.ranges)
     decided = {next(iter(n.atoms() & counted)) for n in indices if len(n.atoms() & counted) == 1}
     if counted - decided or not all(_is_linear(n, counted) for n in indices):
         return None
-    first, last = [], []
-    for number in indices:
-        low = high = number
-        for atom in number.atoms() & counted:
-            start, end = here.ranges[atom]
-            low, high = low.substitute(atom, start), high.substitute(atom, end)
-        if (low.atoms() | high.atoms()) & counted:  # a range that another loop decides
-            return None
-        first.append(low)
-        last.append(high)
-    return _Runs(tuple(first), tuple(last))
+    ends = [_ends(number, here.ranges) for number in indices]
+    if any((low.atoms() | high.atoms()) & counted for low, high in ends):
+        return None  # a range that another loop decides
+    return tuple(ends)
+
+
+def _ends(number: Poly, ranges: Mapping[str, tuple[Poly, Poly]]) -> tuple[Poly, Poly]:
+    """A linear expression where all loops are at their start, and where all are at their end."""
+    low = high = number
+    for atom in number.atoms() & ranges.keys():
+        start, end = ranges[atom]
+        low, high = low.substitute(atom, start), high.substitute(atom, end)
+    return low, high
+
+
+def _range_bounds(loop: ast.For) -> tuple[ast.expr, ast.expr] | None:
+    """Start and stop of a `for` over one of the ranges, without a step."""
+    match loop.iter:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[*start, stop]) if (
+            name in _RANGES and len(start) <= 1
+        ):
+            return start[0] if start else ast.Constant(0), stop
+    return None
 
 
 def _is_linear(number: Poly, counted: set[str]) -> bool:

@@ -95,16 +95,12 @@ def regions_of(
     tree, target = tree_of(function), statement.targets[0]
     if not isinstance(target, ast.Name) or not _is_stable(tree, statement, target.id):
         return ()
-    uses = _uses(tree, target)
-    if not uses or any(len(_indices(use)) < blocks for use in uses):
-        return ()
-    places = _places(tree, statement, uses)
-    if not places or not all(_of_one_block(p, blocks) for p in places):
+    places = _places(tree, statement, _uses(tree, target, blocks))
+    if not all(_of_one_block(p, blocks) for p in places):
         return ()
     used = [Place(tuple(_indices(p.uses[0])[:blocks]), p.around) for p in places]
-    if all(_writes_first(p, target.id, blocks) for p in places) or are_disjoint(
-        tree, statement, used
-    ):
+    starts_fresh = all(_writes_first(p, target.id, blocks) for p in places)
+    if starts_fresh or are_disjoint(tree, statement, used):
         return tuple(p.first for p in places)
     return ()
 
@@ -126,12 +122,12 @@ def _is_stable(tree: Tree, statement: ast.Assign, name: str) -> bool:
     )
 
 
-def _uses(tree: Tree, target: ast.Name) -> tuple[ast.Subscript, ...]:
-    """The subscripts of the tensor; () if it is also mentioned as a whole."""
+def _uses(tree: Tree, target: ast.Name, blocks: int) -> tuple[ast.Subscript, ...]:
+    """The subscripts of the tensor; () if more than one block is also mentioned."""
     found = [tree.parents[n] for n in tree.names[target.id] if n is not target]
     uses = [n for n in found if isinstance(n, ast.Subscript) and _is_name(n.value, target.id)]
     plain = len(uses) == len(found) and not any(isinstance(n, ast.Lambda) for n in tree.parents)
-    return tuple(uses) if plain else ()
+    return tuple(uses) if plain and all(len(_indices(use)) >= blocks for use in uses) else ()
 
 
 def _is_name(node: ast.AST, name: str) -> bool:
@@ -161,8 +157,8 @@ def _places(tree: Tree, statement: ast.Assign, uses: Sequence[ast.Subscript]) ->
     groups: dict[ast.stmt | None, list[tuple[ast.Subscript, list[Step]]]] = {}
     for use in uses:
         path = tree.path(use)
-        inner = [s for _, s in path if isinstance(s, ast.FunctionDef)]
-        groups.setdefault(inner[-1] if inner else None, []).append((use, path))
+        inner = [None, *(s for _, s in path if isinstance(s, ast.FunctionDef))]
+        groups.setdefault(inner[-1], []).append((use, path))
     places = []
     for group in groups.values():
         paths = [path for _, path in group]
@@ -220,16 +216,18 @@ def _writes_first(place: _Region, name: str, blocks: int) -> bool:
     first = place.first
     if not isinstance(first, ast.Assign) or len(first.targets) != 1:
         return False
-    target, value = first.targets[0], first.value
+    target, value = first.targets[0], walk(first.value)
     if not isinstance(target, ast.Subscript) or not _is_name(target.value, name):
         return False
-    inside = any(_is_name(n, name) for n in walk(value))
-    masked = any(
-        k.arg in {None, "mask"} and not (isinstance(k.value, ast.Constant) and not k.value.value)
-        for n in walk(value) if isinstance(n, ast.Call) for k in n.keywords
-    )  # fmt: skip
-    rest = _indices(target)[blocks:]
-    return not inside and not masked and all(_is_everything(i) for i in rest)
+    return not any(_is_name(n, name) or _is_masked(n) for n in value) and all(
+        _is_everything(i) for i in _indices(target)[blocks:]
+    )
+
+
+def _is_masked(node: ast.AST) -> bool:
+    """Whether a call may have a mask."""
+    masks = [k.value for k in getattr(node, "keywords", ()) if k.arg in {None, "mask"}]
+    return any(not isinstance(mask, ast.Constant) or bool(mask.value) for mask in masks)
 
 
 def _is_everything(index: ast.expr) -> bool:

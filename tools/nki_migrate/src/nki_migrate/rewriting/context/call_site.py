@@ -132,15 +132,15 @@ class CallSite:
 
 
 def bind(name: str, node: ast.Call, target: Target) -> CallSite | None:
-    """The call's arguments by name; None if that is not known (`*args`, too many)."""
+    """The call's arguments by name; None if that is not known (`*args`, too many, one twice)."""
     positional = _parameters(name)
     if any(isinstance(a, ast.Starred) for a in node.args) or len(node.args) > len(positional):
         return None
-    if any(k.arg is None for k in node.keywords):
-        return None
     bound = dict(zip(positional, node.args, strict=False))
-    bound |= {k.arg: k.value for k in node.keywords if k.arg}
-    return CallSite(name, node, bound, target)
+    named = {k.arg: k.value for k in node.keywords if k.arg}
+    if len(named) < len(node.keywords) or named.keys() & bound.keys():
+        return None
+    return CallSite(name, node, bound | named, target)
 
 
 DONE = Const(None, "done")  # the value of a statement that was rewritten as a whole

@@ -7,6 +7,7 @@ block i of `mod_alloc(num_free_tiles=(k,))` was tile i modulo k, and the list of
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nki_migrate.facts.values import Ref, Seq, Sym, Value
@@ -107,16 +108,23 @@ def _placed(ctx: Context, node: ast.Call, canonical: str) -> Memory:
     given = {k.arg: k.value for k in node.keywords}
     ring = None  # a function placed each block; the compiler does now
     if canonical in _RINGS:
-        counts = [_ring(ctx, given[k], rule) for k in _RINGS[canonical] if k in given]
-        rings = [r for r in counts if any(size.value != 1 for size in r)]
-        if len(rings) > 1 or None in given or node.args:
-            raise Cannot(rule, "tiles counted in more than one direction", node)
-        ring = rings[0] if rings else ()
+        ring = _only_ring(ctx, node, [given[k] for k in _RINGS[canonical] if k in given], rule)
     ctx.report(rule, node, _GOES)
     ctx.rewrites[node] = f"{ctx.alias('nl')}.{buffer}"
-    addresses = [given[k] for k in _ADDRESSES if k in given]
-    ctx.addresses |= {name for a in addresses for name in _names_in(a)}
+    for name in given.keys() & _ADDRESSES:
+        ctx.addresses |= _names_in(given[name])
     return Memory(buffer, ring)
+
+
+def _only_ring(
+    ctx: Context, node: ast.Call, given: Sequence[ast.expr], rule: Reason
+) -> tuple[Sym, ...]:
+    """The counts of tiles; () where nothing is counted."""
+    counts = [_ring(ctx, count, rule) for count in given]
+    rings = [r for r in counts if any(size.value != 1 for size in r)]
+    if len(rings) > 1 or node.args or any(k.arg is None for k in node.keywords):
+        raise Cannot(rule, "tiles counted in more than one direction", node)
+    return rings[0] if rings else ()
 
 
 def _names_in(node: ast.expr) -> set[str]:

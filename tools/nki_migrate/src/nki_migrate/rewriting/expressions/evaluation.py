@@ -9,7 +9,7 @@ evaluation order. Parts that need another spelling in 0.2 are noted in
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 
@@ -273,16 +273,17 @@ def _expand_axes(ctx: Context, base: Index, node: ast.Subscript) -> Value:
 
 def _binary(ctx: Context, node: ast.BinOp) -> Value:
     left, right = ctx.value_of(node.left), ctx.value_of(node.right)
-    if isinstance(node.op, ast.BitAnd) and (isinstance(left, Mask) or isinstance(right, Mask)):
+    kinds = (type(left), type(right))
+    if Mask in kinds and isinstance(node.op, ast.BitAnd):
         return conjoin(left, right)
-    if isinstance(left, Mask) or isinstance(right, Mask):
+    if Mask in kinds:
         return Unsupported(
             f"`{ctx.index.source.segment(node)}` combines masks by something else than &",
             Reason.OTHER_MASK,
         )
-    if isinstance(left, Index) or isinstance(right, Index):
+    if Index in kinds:
         return index_arithmetic(ctx, node, left, right)
-    if isinstance(left, Tensor) or isinstance(right, Tensor):
+    if Tensor in kinds:
         return binary_operator(ctx, node, left, right)
     a, b = as_number(ctx, left), as_number(ctx, right)
     if a is None or b is None:
@@ -311,9 +312,12 @@ def _comparison(ctx: Context, node: ast.Compare) -> Value:
         return Unknown(text_of(ctx, node))  # of objects, not of what tiles hold
     if len(values) == 2 and isinstance(values[0], Tensor):
         return comparison_operator(ctx, node, values[0], values[1])
-    unsupported = next((v for v in values if isinstance(v, Unsupported)), None)
-    if unsupported is not None:
-        return unsupported
+    unsupported = [v for v in values if isinstance(v, Unsupported)]
+    return unsupported[0] if unsupported else _chain(ctx, node, values)
+
+
+def _chain(ctx: Context, node: ast.Compare, values: Sequence[Value]) -> Value:
+    """Comparisons of numbers and index tensors: the mask that all of them make."""
     if not all(isinstance(v, Sym | Index) for v in values):
         return Unknown(text_of(ctx, node))
     sides = zip(values, node.ops, values[1:], strict=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import ATOM, Sym
-from nki_migrate.index import FileIndex, Function, Launch, walk
+from nki_migrate.index import FileIndex, Function, Launch, bound_names, walk
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.plan.changes import Loops
@@ -233,8 +233,7 @@ def _is_made_in(host: ast.AST, name: str) -> bool:
 def _only_assignment(scope: ast.AST, name: str) -> tuple[ast.expr, int] | None:
     """What is assigned to the name, if that is all that ever makes it in the scope; its line."""
     nodes = list(_own_nodes(scope))
-    bound = [n for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
-    if sum(n.id == name for n in bound) != 1:
+    if sum(n.id == name for n in bound_names(nodes)) != 1:
         return None
     if any(isinstance(n, ast.arg) and n.arg == name for n in nodes):
         return None

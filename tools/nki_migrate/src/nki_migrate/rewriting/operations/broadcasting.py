@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import starmap
 
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Dim, Sym, Tensor
@@ -28,7 +30,7 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
     left/right: a (P, 1) column on that side, and a (1, F) row.
     """
     if a.shape is None or b.shape is None:
-        if not (a.shape is b.shape and _of_one_shape(a, b)):
+        if a.shape is not b.shape or not _of_one_shape(a, b):
             _assume_same(ctx, a, b, node)
         return "same"
     if len(a.shape) != len(b.shape):
@@ -36,11 +38,10 @@ def form_of(ctx: Context, a: Tensor, b: Tensor, node: ast.AST) -> str:
         text = f"tiles of ranks {ranks}: no instruction broadcasts so"
         raise Cannot(Reason.FREE_BROADCAST, text, node)
     pairs = [(x.poly, y.poly) for x, y in zip(a.shape, b.shape, strict=True)]
-    same = [ctx.facts.same(x, y) for x, y in pairs]
-    if all(same):
+    if all(same := list(starmap(ctx.facts.same, pairs))):
         return "same"
     alike = [s or seen_same(ctx, x, y) for s, (x, y) in zip(same, pairs, strict=True)]
-    ones = [[s.value == 1 for s in shape] for shape in (a.shape, b.shape)]
+    ones = [_are_ones(a.shape), _are_ones(b.shape)]
     return _one_sided(alike, ones) or _observed_form(ctx, a, b, alike, ones, node)
 
 
@@ -62,6 +63,10 @@ def _observed_form(
         raise Cannot(Reason.FREE_BROADCAST, text, node)
     _assume_same(ctx, a, b, node)
     return "same"
+
+
+def _are_ones(shape: Sequence[Sym]) -> list[bool]:
+    return [size.value == 1 for size in shape]
 
 
 def _one_sided(alike: list[bool], ones: list[list[bool]]) -> str | None:

@@ -7,7 +7,7 @@ instruction; other masks are not supported.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nki_migrate.facts.symbols import Poly
@@ -58,11 +58,16 @@ def _calculated(ctx: Context, op: ast.operator, a: Sym, b: Sym) -> Poly:
             return ctx.facts.quotient(a.poly, b.poly)
         case ast.Mod() if b.value and ctx.facts.divides(b.value, a.poly):
             return Poly.number(0)
-        case ast.Mod() if a.value is not None and b.value:
-            return Poly.number(a.value % b.value)
-        case ast.Pow() if a.value is not None and b.value is not None and 0 <= b.value < 32:
-            return Poly.number(a.value**b.value)
-    return Poly.atom(f"({a.poly}){type(op).__name__}({b.poly})")
+    known = None if a.value is None or b.value is None else _known(op, a.value, b.value)
+    unknown = f"({a.poly}){type(op).__name__}({b.poly})"
+    return Poly.atom(unknown) if known is None else Poly.number(known)
+
+
+def _known(op: ast.operator, a: int, b: int) -> int | None:
+    """`a % b` or `a ** b`, where it is an integer of usual size."""
+    if isinstance(op, ast.Mod) and b:
+        return a % b
+    return a**b if isinstance(op, ast.Pow) and 0 <= b < 32 else None
 
 
 def index_arithmetic(ctx: Context, node: ast.BinOp, left: Value, right: Value) -> Value:
@@ -70,25 +75,31 @@ def index_arithmetic(ctx: Context, node: ast.BinOp, left: Value, right: Value) -
     text = ctx.index.source.segment(node)
     if isinstance(node.op, ast.FloorDiv | ast.Mod):
         return Unsupported(f"`{text}` divides an index tensor", Reason.REPEATED_AXIS)
-    if isinstance(left, Index) and isinstance(right, Index):
-        if isinstance(node.op, ast.Add):
-            return _sum_of_indices(ctx, left, right, text)
-        if isinstance(node.op, ast.Sub):
-            return _difference(ctx, left, right, text)
+    of_two = _OF_TWO.get(type(node.op))
+    if isinstance(left, Index) and isinstance(right, Index) and of_two is not None:
+        return of_two(ctx, left, right, text)
     index, other = (left, right) if isinstance(left, Index) else (right, left)
     number = as_number(ctx, other)
+    result = None
     if isinstance(index, Index) and number is not None:
-        match node.op:
-            case ast.Add():
-                offset = index.offset + number if index is left else number + index.offset
-                return replace(index, offset=offset)
-            case ast.Sub() if index is left:
-                return replace(index, offset=index.offset - number)
-            case ast.Sub():
-                return replace(_scaled(index, Sym.number(-1)), offset=number - index.offset)
-            case ast.Mult():
-                return replace(_scaled(index, number), offset=index.offset * number)
-    return Unsupported(f"`{text}` is not affine in the index tensor", Reason.INDEX_TENSOR)
+        result = _with_number(node.op, index, number, index is left)
+    text = f"`{text}` is not affine in the index tensor"
+    return result or Unsupported(text, Reason.INDEX_TENSOR)
+
+
+def _with_number(op: ast.operator, index: Index, number: Sym, is_left: bool) -> Index | None:
+    """`index op number`, or `number op index`; None if that is not affine."""
+    match op:
+        case ast.Add():
+            offset = index.offset + number if is_left else number + index.offset
+            return replace(index, offset=offset)
+        case ast.Sub() if is_left:
+            return replace(index, offset=index.offset - number)
+        case ast.Sub():
+            return replace(_scaled(index, Sym.number(-1)), offset=number - index.offset)
+        case ast.Mult():
+            return replace(_scaled(index, number), offset=index.offset * number)
+    return None
 
 
 def _scaled(index: Index, factor: Sym) -> Index:
@@ -148,6 +159,12 @@ def _sum_of_indices(ctx: Context, a: Index, b: Index, text: str) -> Value:
             key = axis + shift
             terms[key] = terms[key] + c if key in terms else c
     return Index(tuple(extents), tuple(sorted(terms.items())), a.offset + b.offset)
+
+
+_OF_TWO: dict[type[ast.operator], Callable[[Context, Index, Index, str], Value]] = {
+    ast.Add: _sum_of_indices,
+    ast.Sub: _difference,
+}
 
 
 _MIRROR: dict[type[ast.cmpop], type[ast.cmpop]] = {

@@ -37,25 +37,26 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
     values = _indices(ctx, base, node)
     if values is None:
         return replace(base, written=base.written)
-    _note_rank(ctx, base, values)
-    if base.shape is not None and len(values) > len(base.shape):
-        text = f"{len(values)} indices for a tensor of rank {len(base.shape)}"
-        raise Cannot(Reason.UNKNOWN_RANK, text, node)
+    _check_rank(ctx, base, values, node)
     if base.storage.gather is not None:
         raise Cannot(Reason.GATHER, "part of an access whose rows a tile picks", node)
     if (picked := _gathered(ctx, base, values, node)) is not None:
         return picked
     if any(isinstance(v, Index) for v in values):
         return _advanced(ctx, base, values, node)
-    is_plain = base.dims is None and not base.storage.blocks
+    if base.dims is not None or base.storage.blocks:
+        return _basic(ctx, base, values, node)
+    return _of_whole_tensor(ctx, base, values, node)
+
+
+def _of_whole_tensor(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
+    """Slices and numbers on a tensor as it was made: the text of the subscript stays valid."""
     try:
         result = _basic(ctx, base, values, node)
     except Cannot as problem:
-        if not is_plain or problem.cause not in {Reason.UNKNOWN_RANK, Reason.SCALED_INDEX}:
+        if problem.cause not in {Reason.UNKNOWN_RANK, Reason.SCALED_INDEX}:
             raise
         result = Tensor(base.storage, None, ())  # of something of unknown size: as written
-    if not is_plain:
-        return result
     return replace(result, written=text_of(ctx, node)[len(text_of(ctx, node.value)) :])
 
 
@@ -75,6 +76,13 @@ def _indices(ctx: Context, base: Tensor, node: ast.Subscript) -> _Indices | None
         raise Cannot(Reason.UNKNOWN_RANK, "`...` in a subscript of a tensor of unknown rank", node)
     whole = [ast.Slice()] * (len(base.shape) - (len(values) - 1))
     return [*values[: dots[0]], *whole, *values[dots[0] + 1 :]]
+
+
+def _check_rank(ctx: Context, base: Tensor, values: _Indices, node: ast.AST) -> None:
+    _note_rank(ctx, base, values)
+    if base.shape is not None and len(values) > len(base.shape):
+        text = f"{len(values)} indices for a tensor of rank {len(base.shape)}"
+        raise Cannot(Reason.UNKNOWN_RANK, text, node)
 
 
 def _note_rank(ctx: Context, base: Tensor, values: _Indices) -> None:
