@@ -157,6 +157,16 @@ def strict_edges(unrolled: Unrolled, memory: Memory, edges: list[Edge]) -> Itera
             )  # fmt: skip
 
 
+def _touches(memory: Memory, instance: int, buffer: str | None) -> list[tuple[str, int]]:
+    """(mode, cell) of an instance's accesses to a buffer; None: to all."""
+    return [
+        (mode, cell)
+        for mode, cells in memory.touches[instance]
+        for cell in cells
+        if buffer in (None, memory.owners[cell][0].id)
+    ]
+
+
 def _conflicts_of(
     unrolled: Unrolled, memory: Memory, edge: Edge, source: int, sink: int
 ) -> Iterator[tuple[int, int]]:
@@ -167,12 +177,7 @@ def _conflicts_of(
     seen: dict[tuple[str, int], int] = {}
     ends = set(unrolled.positions[source].tolist()), set(unrolled.positions[sink].tolist())
     for instance in sorted(ends[0] | ends[1]):
-        touches = [
-            (mode, cell)
-            for mode, cells in memory.touches[instance]
-            for cell in cells
-            if edge.buffer in (None, memory.owners[cell][0].id)
-        ]
+        touches = _touches(memory, instance, edge.buffer)
         if instance in ends[1]:
             bits = 0
             for mode, cell in touches:

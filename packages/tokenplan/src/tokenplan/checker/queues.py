@@ -7,6 +7,7 @@ which of them are done; the state of a wait is a number per queue (a vector cloc
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -129,13 +130,18 @@ class Progress:
     """Heads of queues that never start, with a wait that never holds."""
 
 
+def _counts(queues: Queues, plan: Plan) -> list[tuple[int, list[int]]]:
+    """Per wait: its queue, and the count that it waits for in each instance."""
+    number = {name: n for n, name in enumerate(queues.names)}
+    return [(number[wait.queue], queues.thresholds[n].tolist())
+            for n, wait in enumerate(plan.waits)]  # fmt: skip
+
+
 def progress(queues: Queues, plan: Plan, without: int | None = None) -> Progress:
     """Run every queue as far as it gets; exact, as counters only grow. `without` drops a wait."""
     ends = [instances.tolist() for instances in queues.order]
     done, order = [0] * len(ends), []
-    number = {name: n for n, name in enumerate(queues.names)}
-    waits = [(number[wait.queue], queues.thresholds[n].tolist())
-             for n, wait in enumerate(plan.waits)]  # fmt: skip
+    waits = _counts(queues, plan)
     ops, numbers = queues.unrolled.op.tolist(), queues.unrolled.number.tolist()
 
     def blocked(instance: int) -> int | None:
@@ -170,9 +176,7 @@ def clocks(
     `order` is one in which they can start (of `progress`).
     """
     unrolled = queues.unrolled
-    number = {name: n for n, name in enumerate(queues.names)}
-    waits = [(number[wait.queue], queues.thresholds[n].tolist())
-             for n, wait in enumerate(plan.waits)]  # fmt: skip
+    waits = _counts(queues, plan)
     lists = [instances.tolist() for instances in queues.order]
     ops, numbers = unrolled.op.tolist(), unrolled.number.tolist()
     where, places = queues.queue.tolist(), queues.place.tolist()
@@ -244,13 +248,7 @@ def explore(
         for state, paths in level.items():
             moves = waits.moves(lists, state)
             for queue in moves:
-                if not state[queue] % 2:
-                    later = lists[queue][state[queue] // 2]
-                    races |= dict.fromkeys(
-                        (lists[other][place - 1], later)
-                        for other, place in enumerate(needed[later])
-                        if state[other] // 2 < place
-                    )
+                races |= dict.fromkeys(_races(lists, needed, state, queue))
                 after = (*state[:queue], state[queue] + 1, *state[queue + 1 :])
                 following[after] = following.get(after, 0) + paths
             if not moves:
@@ -261,17 +259,27 @@ def explore(
     return Explored(states, ways, races, stops)
 
 
+def _races(
+    lists: list[list[int]], needed: list[list[int]], state: tuple[int, ...], queue: int
+) -> Iterator[tuple[int, int]]:
+    """(earlier, later): `later` starts on the queue while `earlier` is needed and not done."""
+    if state[queue] % 2:
+        return
+    later = lists[queue][state[queue] // 2]
+    for other, place in enumerate(needed[later]):
+        if state[other] // 2 < place:
+            yield lists[other][place - 1], later
+
+
 class _Waits:
     """Whether the waits of an instance hold in a state."""
 
     def __init__(self, queues: Queues, plan: Plan, without: int | None) -> None:
-        number = {name: n for n, name in enumerate(queues.names)}
-        unrolled = queues.unrolled
+        waits, unrolled = _counts(queues, plan), queues.unrolled
         self.of: list[list[tuple[int, int]]] = []
         for op, n in zip(unrolled.op.tolist(), unrolled.number.tolist(), strict=True):
-            counts = [(number[plan.waits[w].queue], int(queues.thresholds[w][n]))
-                      for w in queues.by_op.get(op, ()) if w != without]  # fmt: skip
-            self.of.append(counts)
+            mine = [waits[w] for w in queues.by_op.get(op, ()) if w != without]
+            self.of.append([(queue, counts[n]) for queue, counts in mine])
 
     def moves(self, lists: list[list[int]], state: tuple[int, ...]) -> list[int]:
         """The queues on which an instance can start, or be done."""

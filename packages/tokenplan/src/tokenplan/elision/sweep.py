@@ -64,8 +64,8 @@ class _Sweep:
     def __init__(self, group: list[Place], test: Test) -> None:
         self.group, self.test = group, test
         self.disjoint: Counter[str] = Counter()
-        numbers = {mode: n for n, mode in enumerate(Mode)}
-        self.mode_of = [numbers[place.access.mode] for place in group]
+        modes = list(Mode)
+        self.mode_of = [modes.index(place.access.mode) for place in group]
         self.mode = np.array(self.mode_of, np.int8)
         self.op = np.unique([place.at for place in group], return_inverse=True)[1]
         """Number of each access's operation."""
@@ -143,9 +143,7 @@ class _Sweep:
                 left = left[self.ancestors.outside(known, self.op[left // wide])]
         if is_straight:
             self.ancestors.add(self.op_of[begin], waits, known)
-            for n in range(begin, end):
-                if self.is_box[n] and self.mode_of[n] == WRITE:
-                    self._cover(near[near % wide == last - n] // wide, n)
+            self._cover(near, begin, end)
 
     def _conflict(self, source: int, sink: int) -> bool:
         verdict = self.test(self.group[source], self.group[sink], False)
@@ -204,12 +202,16 @@ class _Sweep:
             self.disjoint[NAMES[rule]] += count
         return near[by == 0]
 
-    def _cover(self, near: np.ndarray, n: int) -> None:
-        """No need to look again at what a write outside of loops covers."""
-        self.overwritten.write(n)
-        for low, high in self.digits:
-            near = near[(low[near] >= low[n]) & (high[near] <= high[n])]
-        self._drop(near[self.is_straight[near]])
+    def _cover(self, near: np.ndarray, begin: int, end: int) -> None:
+        """No need to look again at what the writes of an operation outside of loops cover."""
+        for n in range(begin, end):
+            if not self.is_box[n] or self.mode_of[n] != WRITE:
+                continue
+            self.overwritten.write(n)
+            mine = near[near % (end - begin) == end - 1 - n] // (end - begin)
+            for low, high in self.digits:
+                mine = mine[(low[mine] >= low[n]) & (high[mine] <= high[n])]
+            self._drop(mine[self.is_straight[mine]])
 
     def _note_covers(self, source: int, sink: int) -> None:
         if self.straight[sink] and (
@@ -219,24 +221,26 @@ class _Sweep:
         one, other = self.group[source], self.group[sink]
         if one.op.loops != other.op.loops:
             return
-        both = one.part, other.part
-        if both not in self.covers:
-            pair = Pair(one, other, False)
-            exact = pair.is_exact
-            self.covers[both] = exact and _covers(pair, True), exact and _covers(pair, False)
-        by_sink, by_source = self.covers[both]
+        by_sink, by_source = self._covers(one, other)
         if by_sink and self.mode_of[sink] == WRITE:
             self._drop(np.array([source]))
         if by_source and self.mode_of[source] == WRITE:
             self.first[sink] = False
 
+    def _covers(self, one: Place, other: Place) -> tuple[bool, bool]:
+        """Whether the other covers the one, and the one the other, in every iteration."""
+        both = one.part, other.part
+        if both not in self.covers:
+            pair = Pair(one, other, False)
+            exact = pair.is_exact
+            self.covers[both] = exact and _covers(pair, True), exact and _covers(pair, False)
+        return self.covers[both]
+
     def _is_inside(self, source: int, sink: int) -> bool:
         """Whether the bounds of one are inside the other's."""
         inner, outer = self.group[source].part.bounds, self.group[sink].part.bounds
-        for (low, high), (first, end) in zip(inner, outer, strict=True):
-            if low < first or high > end:
-                return False
-        return True
+        ends = zip(inner, outer, strict=True)
+        return all(first <= low and high <= end for (low, high), (first, end) in ends)
 
 
 def _covers(pair: Pair, by_sink: bool) -> bool:

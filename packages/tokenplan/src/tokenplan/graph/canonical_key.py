@@ -138,12 +138,11 @@ class _Form:
         left = {_node_id(node): node for node in nodes}
         position = {name: n for n, name in enumerate(left)}
         waits = {name: self.behind.get(name, set()) & left.keys() for name in left}
-        ready = [name for name in left if not waits[name]]
         after: dict[str, list[str]] = defaultdict(list)
         for name, others in waits.items():
             for other in others:
                 after[other].append(name)
-        heap = [(self.colours[name], position[name]) for name in ready]
+        heap = [(self.colours[name], position[name]) for name in left if not waits[name]]
         heapify(heap)
         names, found = list(left), []
         while heap:

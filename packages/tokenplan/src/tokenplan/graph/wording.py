@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from neuroncore.integers import Digit
 from neuroncore.program import Affine
 from tokenplan.footprints import digits_of
 from tokenplan.kernel.model import Access, Buffer, Kernel, Loop, Op
@@ -52,18 +53,21 @@ def part(kernel: Kernel, access: Access) -> str:
     digits = digits_of(access, buffer, trips)
     if access.opaque or access.swizzle or digits is None or len(digits) != len(buffer.shape):
         return buffer.id
-    found = []
-    for digit, size in zip(digits, buffer.shape, strict=True):
-        unit = buffer.itemsize if digit is digits[-1] else 1
-        numbers = (digit.extent, digit.offset.constant, *(c for _, c in digit.offset.terms))
-        if digit.steps or any(number % unit for number in numbers):
-            return buffer.id
-        start = _in_variables(Affine(digit.offset.constant // unit), loops)
-        for name, c in digit.offset.terms:
-            start += _in_variables(Affine.variable(name, c // unit), loops)
-        stop = start + digit.extent // unit
-        found.append(":" if (start, stop) == (Affine(), Affine(size)) else f"{start} : {stop}")
-    return f"{buffer.id}[{', '.join(found)}]"
+    units = [1] * (len(digits) - 1) + [buffer.itemsize]
+    items = [_item(*each, loops) for each in zip(digits, units, buffer.shape, strict=True)]
+    return f"{buffer.id}[{', '.join(items)}]" if all(items) else buffer.id
+
+
+def _item(digit: Digit, unit: int, size: int, loops: Mapping[str, Loop]) -> str:
+    """Where an access begins and ends in a dimension; nothing where it is not a box of it."""
+    offset = digit.offset
+    numbers = (digit.extent, offset.constant, *(c for _, c in offset.terms))
+    if digit.steps or any(number % unit for number in numbers):
+        return ""
+    terms = tuple((name, c // unit) for name, c in offset.terms)
+    start = _in_variables(Affine(offset.constant // unit, terms), loops)
+    stop = start + digit.extent // unit
+    return ":" if (start, stop) == (Affine(), Affine(size)) else f"{start} : {stop}"
 
 
 def _in_variables(offset: Affine, loops: Mapping[str, Loop]) -> Affine:

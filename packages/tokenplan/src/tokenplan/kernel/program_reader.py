@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from neuroncore.effects import Touch
+from neuroncore.effects import Footprint, Touch
 from neuroncore.enums import MemorySpace
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Access as Elements
@@ -186,20 +186,11 @@ class _Reader:
         begins = call.operands.get(operand, place)  # "src.index" is not an operand
         assert isinstance(begins, (Elements, BoundEffect))
         tensor, start, by = self.tensors[begins.buffer], begins.offset, place.width
-        if start.terms:
-            offset = start.substitute(self.values) * by + found.offset
-        else:
-            offset = Affine(start.constant * by + found.offset)
-        on_device = None
-        if isinstance(begins, Elements) and begins.indirect is not None:
-            on_device = _ON_DEVICE
-        name, parts = tensor.name, [(offset, found, None)]
-        if has_address(tensor):
-            name = memory_of(tensor, self.core).id
-            trips = {loop.id: (0, max(0, loop.trips - 1)) for loop in self.around}
-            parts = in_memory(tensor, found, offset - found.offset, trips, self.core)
+        offset = (start.substitute(self.values) if start.terms else start) * by + found.offset
+        on_device = _ON_DEVICE if getattr(begins, "indirect", None) else None
+        name = memory_of(tensor, self.core).id if has_address(tensor) else tensor.name
         accesses = []
-        for at, part, why in parts:
+        for at, part, why in self._parts(tensor, found, offset):
             width = part.itemsize
             if on_device and at.is_constant and not part.shape:
                 width = min(width, self.buffers[name].num_bytes - at.constant)  # indices in bounds
@@ -207,6 +198,15 @@ class _Reader:
                 Access(name, mode, at, part.shape, part.strides, width, operand, on_device or why)
             )
         return accesses
+
+    def _parts(
+        self, tensor: Tensor, found: Footprint, offset: Affine
+    ) -> Iterable[tuple[Affine, Footprint, str | None]]:
+        """Where the elements are in the buffer of the tensor's own or of its memory."""
+        if not has_address(tensor):
+            return [(offset, found, None)]
+        trips = {loop.id: (0, max(0, loop.trips - 1)) for loop in self.around}
+        return in_memory(tensor, found, offset - found.offset, trips, self.core)
 
 
 def _kind(tensor: Tensor) -> Hashable:

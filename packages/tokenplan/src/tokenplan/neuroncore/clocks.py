@@ -7,7 +7,7 @@ instance before the one ahead has completed is allowed for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -20,6 +20,10 @@ from tokenplan.neuroncore.nests import Nests, linear, with_trips
 
 MOST_INSTANCES = 60_000
 """Instances up to which a run is followed; what is longer keeps every wait."""
+
+
+Count = tuple[int, int]
+"""A queue, and how many of its instances have completed."""
 
 
 class Run:
@@ -35,17 +39,14 @@ class Run:
 
     def starts(self, waits: Iterable[Counted]) -> dict[str, np.ndarray]:
         """Operation → instances x queues: completions that are known when it starts."""
-        of_op: dict[str, list[tuple[int, list[int]]]] = {op.id: [] for op in self.ops}
-        for wait in waits:
-            of_op[wait.need.op].append((self.number[wait.queue], wait.values.tolist()))
-        per_op = [of_op[op.id] for op in self.ops]
+        per_op = self._by_op(waits)
         seen: list[list[list[int]]] = [[] for _ in self.ops]
         now = [[0] * len(self.queues) for _ in self.queues]
         done: list[list[list[int]]] = [[] for _ in self.queues]
         for which in self.order:
             lane, mine = self.lane[which], seen[which]
             clock, nth = now[lane], len(mine)
-            for queue, values in per_op[which]:
+            for _, queue, values in per_op[which]:
                 if clock[queue] < values[nth]:
                     other = done[queue][values[nth] - 1]
                     clock = [a if a > b else b for a, b in zip(clock, other, strict=True)]
@@ -54,6 +55,13 @@ class Run:
             clock[lane] = len(done[lane]) + 1
             done[lane].append(clock)
         return {op.id: np.array(each) for op, each in zip(self.ops, seen, strict=True)}
+
+    def _by_op(self, waits: Iterable[Counted]) -> list[list[tuple[int, int, list[int]]]]:
+        """Per operation its waits: number, queue, and completions for each instance."""
+        of_op: dict[str, list[tuple[int, int, list[int]]]] = {op.id: [] for op in self.ops}
+        for index, wait in enumerate(waits):
+            of_op[wait.need.op].append((index, self.number[wait.queue], wait.values.tolist()))
+        return [of_op[op.id] for op in self.ops]
 
     def is_covered(self, needs: Iterable[Counted], waits: Iterable[Counted]) -> bool:
         """Whether every need holds if only these waits are made."""
@@ -84,11 +92,7 @@ class Run:
         An order between instances that follows from others can go, and all that do can go at once.
         Of waits that ask for the same count, the first counts as the one that is needed.
         """
-        of_op: dict[str, list[tuple[int, int, list[int]]]] = {op.id: [] for op in self.ops}
-        for index, wait in enumerate(waits):
-            queue = self.number[wait.queue]
-            of_op[wait.need.op].append((index, queue, wait.values.tolist()))
-        per_op, nths = [of_op[op.id] for op in self.ops], [0] * len(self.ops)
+        per_op, nths = self._by_op(waits), [0] * len(self.ops)
         follows, shared = [True] * len(waits), [False] * len(waits)
         now = [[0] * len(self.queues) for _ in self.queues]
         done: list[list[list[int]]] = [[] for _ in self.queues]
@@ -96,22 +100,28 @@ class Run:
             lane, nth = self.lane[which], nths[which]
             nths[which] += 1
             clock = now[lane]
-            asked = [(index, q, values[nth]) for index, q, values in per_op[which] if values[nth]]
-            rows = [done[q][value - 1] for _, q, value in asked]
-            for index, q, value in asked:
-                if clock[q] >= value:
-                    continue
-                if any(row[q] >= value for n, row in enumerate(rows) if asked[n][1:] != (q, value)):
-                    continue
-                same = [other for other, p, count in asked if (p, count) == (q, value)]
-                if len(same) > 1:
-                    shared[index] = True
-                if same[0] == index:
-                    follows[index] = False
-            now[lane] = clock = [max(column) for column in zip(clock, *rows, strict=True)]
+            asked: dict[Count, list[int]] = {}
+            for index, queue, values in per_op[which]:
+                if values[nth]:
+                    asked.setdefault((queue, values[nth]), []).append(index)
+            rows = {(queue, count): done[queue][count - 1] for queue, count in asked}
+            for same in map(asked.__getitem__, _unobserved(clock, rows)):
+                follows[same[0]] = False
+                for index in same:
+                    shared[index] |= len(same) > 1
+            now[lane] = clock = [max(column) for column in zip(clock, *rows.values(), strict=True)]
             clock[lane] = len(done[lane]) + 1
             done[lane].append(clock)
         return follows, shared
+
+
+def _unobserved(clock: list[int], rows: Mapping[Count, list[int]]) -> Iterator[Count]:
+    """The counts that neither the clock nor what another count brings with it has observed."""
+    for (queue, count), own in rows.items():
+        if clock[queue] < count and all(
+            row is own or row[queue] < count for row in rows.values()
+        ):  # fmt: skip
+            yield queue, count
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def of_slots(kernel: Kernel, slots: Mapping[str, int]) -> Iterator[Need]:
             for op, later in users[name].items():
                 kind = masks.conflict(ops[after], earlier, ops[op], later)
                 if kind:
-                    distance = (*(0 for _ in scope[1:]), places)
+                    distance = (*[0] * len(scope[1:]), places)
                     yield Need(op, after, distance, kind, name, places)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -158,8 +159,8 @@ class PlannedOrder:
         self.queues = plan.queues
         self.streams = {name: Stream() for name in plan.queues.values()}
         runs = nests.by_id
-        waits: dict[str, list[tuple[Stream, list[int], int]]] = {op.id: [] for op in self.ops}
-        counts = dict.fromkeys(waits, 0)
+        waits: dict[str, list[tuple[Stream, list[int], int]]] = defaultdict(list)
+        counts: Counter[str] = Counter()
         for wait in plan.waits:
             values = values_of(nests, wait.op, wait.distance, wait.count).tolist()
             why = _DATA if wait.why[0].startswith("RAW") else _BUFFER

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import inf
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def reduce(
     if not any(edge.rule in (JOIN, ALIAS) for edge in edges):  # those order all iterations
         gone = {arc.at for arc in unneeded(kernel, reduction.graph, kept, arcs, edges, looks)}
         kept = [arc for arc in kept if arc.at not in gone]
-    implied = {arc.at for arc in arcs} - {arc.at for arc in kept}
+    implied = {arc.at for arc in set(arcs).difference(kept)}
     return tuple(
         replace(edge, status=IMPLIED) if at in implied else edge for at, edge in enumerate(edges)
     )
@@ -292,9 +293,7 @@ class Graph:
         prefix = moved(point, arc.distance, trips)
         return None if prefix is None else prefix + (0,) * (len(trips) - len(prefix))
 
-    def arrives(
-        self, source: int, start: Point, sink: int, goal: Point, far: int | None = None
-    ) -> bool:
+    def arrives(self, source: int, start: Point, sink: int, goal: Point, far: float = inf) -> bool:
         """Whether a path from `start` of `source` is at `sink` no later than `goal`.
 
         Paths that move by more than `far` do not count.
@@ -307,7 +306,7 @@ class Graph:
                 self.work += 1
                 arrived = self._towards(step, point, sink, goal)
                 further = shift + (step.shift if step.is_carried else 0)
-                if arrived is None or (far is not None and further > far):
+                if arrived is None or further > far:
                     continue
                 if step.sink == sink and arrived <= goal:
                     return True

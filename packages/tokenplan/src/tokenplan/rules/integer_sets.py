@@ -47,10 +47,15 @@ def decide(pair: Pair, budget: int) -> Answer:
 
 def _least(pair: Pair, outer: int) -> Distance:
     """The least distance with a later iteration of shared loop `outer` (none: the same)."""
-    return tuple(
-        0 if at < outer else 1 if at == outer else -pair.trips[loop][1]
-        for at, loop in enumerate(pair.shared)
-    )
+    return tuple(low for low, _ in _distances(pair, outer))
+
+
+def _distances(pair: Pair, outer: int) -> list[tuple[int, int]]:
+    """The least and the greatest distance in each shared loop."""
+    last = [pair.trips[loop][1] for loop in pair.shared]
+    return [
+        (0, 0) if at < outer else (1, n) if at == outer else (-n, n) for at, n in enumerate(last)
+    ]
 
 
 def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
@@ -70,12 +75,7 @@ def carried_by(pair: Pair, outer: int, budget: int) -> Conflict | None:
 
 def _in_sets(pair: Pair, outer: int, budget: int) -> Conflict | None:
     system, last = System(), {loop: high for loop, (_, high) in pair.trips.items()}
-    distance = [
-        system.variable(0, 0) if at < outer
-        else system.variable(1, last[loop]) if at == outer
-        else system.variable(-last[loop], last[loop])
-        for at, loop in enumerate(pair.shared)
-    ]  # fmt: skip
+    distance = [system.variable(*ends) for ends in _distances(pair, outer)]
     before = system.iterations(pair.source.loops, pair.trips)
     after = {loop: f"{before[loop]} + {d}" for loop, d in zip(pair.shared, distance, strict=True)}
     for loop in pair.shared[outer:]:
