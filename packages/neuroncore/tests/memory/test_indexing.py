@@ -158,3 +158,17 @@ def test_a_slice_of_psum_knows_where_in_its_bank_it_begins(world, start, dtype):
         view = t[0:4, row : row + 1, :][0:4, 0:1, start:1600]
         assert view.spec.bank_offset == (row * 1600 + start) * itemsize % 2048
         assert view.spec is t[0:4:1, row : row + 1, start:].spec  # not remembered
+
+
+@pytest.mark.parametrize("space", ["sbuf", "psum", "hbm"])
+def test_a_window_that_is_named_again_is_checked_like_the_first_time(world, space):
+    t = world.tile(np.arange(64 * 8).reshape(64, 8), space=space)
+    first = t[0:32, 2:6]
+
+    again = t[0:32, 2:6]
+
+    assert again.spec is first.spec
+    np.testing.assert_array_equal(again.array, t.array[0:32, 2:6])
+    assert t[0:32, 2:6:2].shape == (32, 2)
+    with pytest.raises(AccessError, match="indexed with a float"):
+        t[0:32, 2.0:6.0]

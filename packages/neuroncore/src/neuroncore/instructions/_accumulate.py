@@ -92,7 +92,8 @@ def _first_overwrites(c: Call, product: Product, into: Run, add: Run) -> Run:
         written = written_part(dst)
         if written is True:
             add(dst, *inputs)
-        elif written is False:
+            return
+        if written is False:
             into(dst, *inputs)
         else:
             values = product(*inputs).reshape(dst.shape)
@@ -107,11 +108,13 @@ def _add_everywhere(c: Call, add: Run) -> Run:
 
     def accumulate(dst: View, *inputs: View) -> None:
         written = written_part(dst)
-        if written is not True:
-            if policy == "error":
-                raise _unwritten(c, dst, written)
-            if policy == "nan":
-                dst.array[np.broadcast_to(np.logical_not(written), dst.shape)] = np.nan
+        if written is True:
+            add(dst, *inputs)
+            return
+        if policy == "error":
+            raise _unwritten(c, dst, written)
+        if policy == "nan":
+            dst.array[np.broadcast_to(np.logical_not(written), dst.shape)] = np.nan
         add(dst, *inputs)
         mark_written(dst)
 

@@ -83,6 +83,19 @@ class View(ReshapedView):
 
     def __getitem__(self, key: Any) -> View:
         spec = self.spec
+        if spec.sliceable and key.__class__ is tuple and len(key) == 2 and self.core.computes:
+            rows, columns = key
+            try:  # the window of a matrix that was named before: half the time of `_sliced`
+                child = spec.windows.get((rows.start, rows.stop, columns.start, columns.stop))
+                if child is not None and rows.step is None and columns.step is None:
+                    return self.seen(self.array[key], child)
+            except (AttributeError, TypeError):
+                pass
+        return self._sliced(key)
+
+    def _sliced(self, key: Any) -> View:
+        """`self[key]` of a key that is not remembered."""
+        spec = self.spec
         if spec.fresh:
             self.initialize()
             spec = self.spec
@@ -90,10 +103,12 @@ class View(ReshapedView):
             return self._cut(key)
         if not spec.sliceable or key.__class__ is not tuple or len(key) != len(spec.shape):
             return self._index(key)
+        window: list[int | None] = []
         for item, size in zip(key, spec.shape):  # noqa: B905 - same length; strict costs 60 ns
             if item.__class__ is not slice or item.step is not None:
                 return pick(self, key)
             start, stop = item.start, item.stop
+            window += (start, stop)
             if start is None:
                 start = 0
             elif start.__class__ is not int:
@@ -105,23 +120,16 @@ class View(ReshapedView):
             if not 0 <= start < stop <= size:
                 return index(self, key)
         array = self.array[key]
-        first = key[0].start
-        memo: tuple[Any, ...] = (array.shape, first)
+        memo: tuple[Any, ...] = (array.shape, key[0].start)
         if spec.space is _PSUM:  # where in its bank the slice begins counts too
-            if len(key) == 2:  # the usual rank: 300 ns less
-                memo = (array.shape, first, key[1].start)
-            else:
-                memo = (array.shape, *[item.start for item in key])
+            memo = (array.shape, *[item.start for item in key])
         child = spec.slices.get(memo)
         if child is None:
             child = spec.slices[memo] = self._slice_spec(array, key)
-        view = _new(self.__class__)
-        view.array = array
-        view.spec = child
-        view.storage = self.storage
-        view.core = self.core
-        view.dynamic = None
-        return view
+        if len(spec.windows) >= _WINDOWS_KEPT:
+            spec.windows.clear()
+        spec.windows[tuple(window)] = child
+        return self.seen(array, child)
 
     def _cut(self, key: Any) -> View:
         """`self[key]` where nothing is computed: what a key gives of an array is found once.
@@ -230,6 +238,7 @@ class View(ReshapedView):
 
 _new = View.__new__
 _CUTS_KEPT = 1 << 16
+_WINDOWS_KEPT = 1 << 12
 
 
 def _ints(head: tuple[Any, ...], key: Any) -> tuple[Any, ...] | None:
