@@ -186,6 +186,9 @@ def _named(function: FunctionType) -> Iterator[Any]:
         owners.append(arithmetic)
     if "core" in names or scope["__name__"] == NeuronCore.__module__:
         owners.append(NeuronCore)
+    own = scope.get(function.__qualname__.partition(".")[0])
+    if isinstance(own, type):  # methods that a method calls
+        owners.append(own)
     for name in sorted(names):
         if isinstance(scope.get(name), FunctionType):
             yield scope[name]
