@@ -136,5 +136,5 @@ def is_program(module: Module) -> bool:
 def entries() -> set[str]:
     """Modules that a registry imports by their folder, and modules that pyproject files name."""
     texts = [(m.directory / "pyproject.toml").read_text(encoding="utf-8") for m in members()]
-    entry_points = {e for t in texts for e in re.findall(r'= "([\w.]+):\w+"', t)}
+    entry_points = {e for t in texts for e in re.findall(r'= "(\w+\.[\w.]+)(?::\w+)?"', t)}
     return entry_points | {n for n, m in source_modules().items() if m.folder in REGISTRIES}

@@ -112,7 +112,7 @@ class ResultSender(Watcher):
             if self._pipe is None:
                 return
             try:
-                pickle.dump(_executed(event), self._pipe)
+                pickle.dump(executed(event), self._pipe)
             except BrokenPipeError:  # the other one has heard enough
                 self._pipe = None
 
@@ -141,7 +141,7 @@ class ResultComparer(Watcher):
     def did(self, event: Event) -> None:
         with self._lock:
             self._count += 1
-            departure = difference_between(self._received(), _executed(event), self._bound)
+            departure = difference_between(self._received(), executed(event), self._bound)
             if departure is not None:
                 self._say(departure)
 
@@ -171,26 +171,36 @@ class ResultComparer(Watcher):
 
 
 def difference_between(
-    one: ExecutedInstruction | None, other: ExecutedInstruction | None, bound: float
+    one: ExecutedInstruction | None,
+    other: ExecutedInstruction | None,
+    bound: float,
+    names: tuple[str, str] = ("as it is", "with the change"),
 ) -> str | None:
-    """How the second run differs from the first by more than `bound` ulps; None: it agrees."""
+    """How the second run differs from the first by more than `bound` ulps; None: it agrees.
+
+    `names` are what the runs are called in the answer.
+    """
     if one is None or other is None:
         only = one or other
         assert only is not None
-        which = "as it is" if other is None else "with the change"
-        return f"is run {which} only\n{_line(only)}"
+        return f"is run {names[other is not None]} only\n{_line(only)}"
     if one.name != other.name or one.results.keys() != other.results.keys():
-        return f"is {one.name} as it is, {other.name} with the change\n{_line(one)}\n{_line(other)}"
-    found = (_result_difference(one, other, operand, bound) for operand in one.results)
+        both = f"{one.name} {names[0]}, {other.name} {names[1]}"
+        return f"is {both}\n{_line(one)}\n{_line(other)}"
+    found = (_result_difference(one, other, operand, bound, names) for operand in one.results)
     return next((text for text in found if text is not None), None)
 
 
 def _result_difference(
-    one: ExecutedInstruction, other: ExecutedInstruction, operand: str, bound: float
+    one: ExecutedInstruction,
+    other: ExecutedInstruction,
+    operand: str,
+    bound: float,
+    names: tuple[str, str],
 ) -> str | None:
     mine, theirs = one.results[operand], other.results[operand]
     if mine.shape != theirs.shape:
-        return f"gives shape {mine.shape}, {theirs.shape} with the change\n{_line(one)}"
+        return f"gives shape {mine.shape}, {theirs.shape} {names[1]}\n{_line(one)}"
     distance = distance_in_ulps(mine, theirs, resolve(one.dtypes[operand]))
     if not distance.size or not distance.max() > bound:
         return None
@@ -198,8 +208,8 @@ def _result_difference(
     at = tuple(map(int, worst))
     return (
         f"is the first whose result departs: by {distance[worst]:.4g} ulps of "
-        f"{one.dtypes[operand]} at {at} of {operand}: {mine[worst]!r} as it is, "
-        f"{theirs[worst]!r} with the change\n{_line(one)}"
+        f"{one.dtypes[operand]} at {at} of {operand}: {mine[worst]!r} {names[0]}, "
+        f"{theirs[worst]!r} {names[1]}\n{_line(one)}"
     )
 
 
@@ -220,7 +230,8 @@ def distance_in_ulps(one: np.ndarray, other: np.ndarray, dtype: DType) -> np.nda
     return np.where(same, 0.0, np.where(np.isfinite(distance), distance, np.inf))
 
 
-def _executed(event: Event) -> ExecutedInstruction:
+def executed(event: Event) -> ExecutedInstruction:
+    """An instruction that has just run, with copies of its results."""
     results = {name: widened(array) for name, array in result_arrays(event).items()}
     dtypes = {name: str(event.views[name].dtype) for name in results}
     launch = RUNNING.get()
