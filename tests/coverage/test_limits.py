@@ -106,41 +106,42 @@ def test_a_limit_that_differs_by_version_is_told_for_each():
     found = {t: span(v) for t, v in record_limits("dma_transpose").items() if "(8, 8)" in t}
     ends = {v: t for t, v in found.items()}
 
-    assert "shape[-1] at most 128" in ends["0.4 to 0.6"]
+    assert "shape[-1] at most 128" in ends["0.4 to 0.7"]
     assert "expected: 3-D" in ends["0.2"]
 
 
 MOVED = {
     # what the documents give, by version and generation
     "nc_matmul": [
-        "0.1 to 0.6: moving free size 640 exceeds 512",
-        "0.1 to 0.6, on trn3: moving free size 4097 exceeds 4096",
+        "0.1 to 0.7: moving free size 640 exceeds 512",
+        "0.1 to 0.7, on trn3: moving free size 4097 exceeds 4096",
         "0.1 to 0.4, on trn3: moving free size 8193 exceeds 4096",
-        "0.5 and 0.6, on trn3: moving free size 8193 exceeds 8192",
-        "0.1 to 0.6, on trn3: dst is float16 (expected: bfloat16 or float32)",
+        "0.5 to 0.7, on trn3: moving free size 8193 exceeds 8192",
+        "0.1 to 0.7, on trn3: dst is float16 (expected: bfloat16 or float32)",
     ],
     "nc_matmul_mx": [
         "0.2 to 0.4: moving free size 513 exceeds 512 (expected: at most 512 into float32)",
         "0.2 to 0.4: moving free size 1025 exceeds 1024 (expected: at most 1024 into bfloat16)",
-        "0.5 and 0.6: moving free size 4097 exceeds 4096 (expected: at most 4096 into float32)",
-        "0.5 and 0.6: moving free size 8193 exceeds 8192 (expected: at most 8192 into bfloat16)",
+        "0.5 to 0.7: moving free size 4097 exceeds 4096 (expected: at most 4096 into float32)",
+        "0.5 to 0.7: moving free size 8193 exceeds 8192 (expected: at most 8192 into bfloat16)",
     ],
     "dma_transpose": [
         "0.1 to 0.5: hwdge does not transpose (15, 64) (expected: shape[0] 16 and shape[-1] a "
         "multiple of 128)",
-        "0.6: hwdge does not transpose (15, 64) (expected: shape[0] 16; shape[-1] at most 128)",
-        "0.6: hwdge does not transpose (8, 3, 64) (expected: shape[0] 1, 2, 4, 8 or 16, times "
-        "shape[-2] a multiple of 16; shape[-1] at most 128)",
+        "0.6 and 0.7: hwdge does not transpose (15, 64) (expected: shape[0] 16; shape[-1] at most "
+        "128)",
+        "0.6 and 0.7: hwdge does not transpose (8, 3, 64) (expected: shape[0] 1, 2, 4, 8 or 16, "
+        "times shape[-2] a multiple of 16; shape[-1] at most 128)",
         "0.2: the index tile is (128, 2), uint32, SBUF (expected: uint32 in SBUF, 2-D, 16 to 128 "
         "partitions in steps of 16, columns 1)",
     ],
     "max8": [
         "0.1 to 0.3: src has 6 dimensions (expected: at most 5)",
-        "0.4 to 0.6: src has 4 dimensions (expected: at most 3)",
+        "0.4 to 0.7: src has 4 dimensions (expected: at most 3)",
     ],
     "nc_find_index8": [
         "0.1 to 0.3: data has 6 dimensions (expected: at most 5)",
-        "0.4 to 0.6: data has 4 dimensions (expected: at most 3)",
+        "0.4 to 0.7: data has 4 dimensions (expected: at most 3)",
     ],
 }
 

@@ -105,11 +105,11 @@ def test_a_rejection_is_told_by_a_text_with_values_in_its_places(text, told):
     ("name", "text"),
     [
         ("nc_transpose", "the vector engine transposes at most 32 x 32"),
-        ("nc_matmul", "0.1 to 0.6, on trn2: float8_e4m3fn needs gen4 and NKI 0.4"),
+        ("nc_matmul", "0.1 to 0.7, on trn2: float8_e4m3fn needs gen4 and NKI 0.4"),
         ("memset", "also: value {…} for {…} elements (expected: 0, the only constant"),
         ("nc_stream_shuffle", "also: shuffle_mask is not a list of 32 partitions"),
         ("dma_copy", "also: vector_offset row {…} is {…}, outside the indexed dimension"),
-        ("tensor_scalar_cumulative", "- 0.2 to 0.6: src has"),
+        ("tensor_scalar_cumulative", "- 0.2 to 0.7: src has"),
     ],
 )
 def test_the_page_has_limits_of_all_kinds(name, text):

@@ -128,7 +128,7 @@ NOT_DOCUMENTED_SO = {
     "reduce_op": "the stubs from 0.4 on print maximum for nl.maximum",
     "on_false_value": "the stubs from 0.4 on leave it out",
 }
-"""Parameters of 0.2 to 0.6 whose default is compared by its name alone."""
+"""Parameters of 0.2 to 0.7 whose default is compared by its name alone."""
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])

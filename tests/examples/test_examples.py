@@ -115,6 +115,23 @@ def test_the_0_6_examples_also_run_in_the_versions_before(version, name):
     assert np.array_equal(result, newest)
 
 
+def written_for_0_6() -> Iterator[Any]:
+    """The quick cases of the folders that are written for 0.6."""
+    for case in quick_cases():
+        if LANGUAGES[case.values[0]] == ("beta2", "0.6"):
+            yield case
+
+
+@pytest.mark.parametrize(("folder", "case", "number"), list(written_for_0_6()))
+def test_an_example_of_0_6_gives_the_same_bits_in_0_7(folder, case, number):
+    def of(version: str) -> list[bytes]:
+        with nki_runtime.use(nki=version, **case.options):
+            kernel = launched(getattr(load(case.path), case.kernel), case)
+            return [r.tobytes() for r in as_tuple(kernel(**arguments(case, number)))]
+
+    assert of("0.7") == of("0.6")
+
+
 def test_the_timed_case_of_a_kernel_is_its_last():
     for folder in ("beta1", "beta2"):
         cases = read_cases(ROOT / "examples" / folder / "cases.toml")

@@ -19,7 +19,7 @@ from nkigen_lite import as_spec
 from nkigen_lite.cli.generated_source import normal_inputs
 from nkigen_lite.compiler.compile import Compiled
 
-VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
 
 # Tiles that are full and tiles that are not, at sizes that take a blink.
 SMALL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {

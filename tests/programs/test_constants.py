@@ -27,7 +27,7 @@ from neuroncore.program.ir.nodes import Buffer
 from nki_dtypes import ALL
 from nki_runtime import use
 
-VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
 X = np.random.default_rng(5).standard_normal((256, 64)).astype(np.float32)
 
 KERNELS = """\

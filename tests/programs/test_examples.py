@@ -29,7 +29,7 @@ from nki_runtime import use
 
 LANGUAGES = {"beta1": "0.1", "beta2": "0.6"}
 TIMED = 1024  # sizes from here on belong to the benchmark (examples/README.md)
-VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
 
 
 def quick_cases(folder: str) -> Iterator[Any]:

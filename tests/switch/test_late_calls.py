@@ -1,4 +1,4 @@
-"""Names bound early and kernels called late, in the 0.2 to 0.6 language."""
+"""Names bound early and kernels called late, in the 0.2 to 0.7 language."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_an_argument_that_only_other_versions_take(says):
             expected: nc_matmul(dst, stationary, moving, is_stationary_onezero, \
 is_moving_onezero, is_transpose, tile_position, tile_size, perf_mode, name)
             got:      accumulate
-            accumulate is a parameter in NKI 0.3 to 0.6
+            accumulate is a parameter in NKI 0.3 to 0.7
             [NKI 0.2: signature of nc_matmul]
         """,
         version="0.2",

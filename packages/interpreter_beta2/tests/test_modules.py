@@ -32,8 +32,8 @@ def test_the_backend_keeps_the_protocol():
     assert (BACKEND.name, BACKEND.top_level, BACKEND.default_version) == ("beta2", "nki", "0.6")
 
 
-def test_versions_are_0_2_to_0_6():
-    assert BACKEND.versions == ("0.2", "0.3", "0.4", "0.5", "0.6")
+def test_versions_are_0_2_to_0_7():
+    assert BACKEND.versions == ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
 
 
 @pytest.mark.parametrize("version", BACKEND.versions)
@@ -54,7 +54,7 @@ def test_the_same_choice_has_the_same_modules():
 
 
 @pytest.mark.parametrize(
-    ("version", "hint"), [("0.1", "beta1"), ("0.7", "one of 0.2"), ("", "one of 0.2")]
+    ("version", "hint"), [("0.1", "beta1"), ("0.8", "one of 0.2"), ("", "one of 0.2")]
 )
 def test_other_versions_are_rejected(version, hint):
     with pytest.raises(LaunchError, match=hint):
@@ -71,7 +71,7 @@ def test_an_unknown_option_is_rejected():
 @pytest.mark.parametrize(
     ("version", "module", "name", "text"),
     [
-        ("0.2", 1, "full", r"nki\.language\.full is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.6"),
+        ("0.2", 1, "full", r"nki\.language\.full is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.7"),
         ("0.6", 1, "flaot32", r"not part of NKI 0\.6 as modelled here\n.*did you mean float32"),
         ("0.6", 2, "nc_matmull", r"did you mean nc_matmul"),
         ("0.5", 2, "NkiInstruction", r"nki\.isa\.NkiInstruction .*it is part of NKI 0\.6"),
@@ -84,7 +84,7 @@ def test_an_unknown_option_is_rejected():
         ("0.5", 0, "experimental.while_loop", r"while_loop is not part of NKI 0\.5\n.*NKI 0\.6"),
         ("0.6", 0, "meta.tensor", r"nki\.meta\.tensor is not part of NKI 0\.6\n.*NKI 0\.2"),
         ("0.2", 0, "meta.tensor.zeros", r"zeros is not part of NKI 0\.2 as modelled"),
-        ("0.2", 0, "simulate", r"nki\.simulate is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.6"),
+        ("0.2", 0, "simulate", r"nki\.simulate is not part of NKI 0\.2\n.*NKI 0\.3 to 0\.7"),
     ],
 )
 def test_a_name_that_is_not_there_says_who_has_it(version, module, name, text):

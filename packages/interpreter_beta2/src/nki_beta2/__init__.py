@@ -1,4 +1,4 @@
-"""The NKI 0.2 to 0.6 language on the machine.
+"""The NKI 0.2 to 0.7 language on the machine.
 
 >>> from nki_beta2 import language
 >>> nki, nl, nisa = language("0.6")

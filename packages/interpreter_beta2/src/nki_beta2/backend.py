@@ -13,7 +13,7 @@ from neuroncore.errors import AbsentNameError, LaunchError
 from neuroncore.machine.backend import Choice
 from neuroncore.machine.registers import VirtualRegister
 from neuroncore.options import Options, make_options
-from neuroncore.surface import VERSIONS, span
+from neuroncore.surface import DEFAULT_VERSION, VERSIONS, span
 from nki_beta2.isa.instructions import ENUMS, fill, isa_contents
 from nki_beta2.kernel.jit import Kernel, Language, make_jit
 from nki_beta2.kernel.tensor import tensor_class
@@ -121,7 +121,7 @@ class Beta2:
 
     name = "beta2"
     versions = tuple(v for v in VERSIONS if v != "0.1")
-    default_version = versions[-1]
+    default_version = DEFAULT_VERSION
     top_level = "nki"
 
     def modules(self, choice: Choice) -> Mapping[str, ModuleType]:

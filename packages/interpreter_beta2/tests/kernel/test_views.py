@@ -1,4 +1,4 @@
-"""Tensor methods of 0.5 and 0.6: every view against NumPy, its limits from both sides."""
+"""Tensor methods of 0.5 to 0.7: every view against NumPy, its limits from both sides."""
 
 from __future__ import annotations
 
@@ -419,7 +419,7 @@ def test_earlier_versions_say_when_a_view_came(speak, version, name):
     old = speak(version)
 
     with pytest.raises(UnsupportedError, match=rf"(?s)NkiTensor\.{name} is not part of NKI "
-                       rf"{version}.*it is part of NKI 0\.5 and 0\.6"):  # fmt: skip
+                       rf"{version}.*it is part of NKI 0\.5 to 0\.7"):  # fmt: skip
         old.run(lambda x: getattr(x, name), X)
     assert old.run(lambda x: hasattr(x, name), X) is False
 

@@ -9,7 +9,7 @@ import pytest
 
 from neuroncore.checks import watching
 
-VERSIONS = ("0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.3", "0.4", "0.5", "0.6", "0.7")
 X = np.arange(1, 33, dtype=np.float32).reshape(4, 8)
 
 

@@ -46,8 +46,8 @@ def test_the_older_name_of_the_usable_size(speak):
 @pytest.mark.parametrize(
     ("version", "name", "text"),
     [
-        ("0.3", "sbuf_fmax_bytes", "NKI 0.4 to 0.6, and this is 0.3"),
-        ("0.2", "psum_bank_fmax", "NKI 0.5 and 0.6, and this is 0.2"),
+        ("0.3", "sbuf_fmax_bytes", "NKI 0.4 to 0.7, and this is 0.3"),
+        ("0.2", "psum_bank_fmax", "NKI 0.5 to 0.7, and this is 0.2"),
         ("0.6", "psum_fmax_bytes", "NKI 0.4, and this is 0.6"),
     ],
 )

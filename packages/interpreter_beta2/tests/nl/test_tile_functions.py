@@ -12,7 +12,7 @@ from neuroncore.errors import EngineError, KernelError, ShapeError, SignatureErr
 
 ULP = 2.0**-23  # of float32: functions are within 4, sums of 16 terms within 16
 
-VERSIONS = ("0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.3", "0.4", "0.5", "0.6", "0.7")
 DRAW = np.random.default_rng(3)
 X = (DRAW.normal(size=(8, 16)) * 5).astype(np.float32)
 Y = DRAW.normal(size=(8, 16)).astype(np.float32)

@@ -31,4 +31,4 @@ def test_the_page_spells_every_version():
     page = reference_page([INSTRUCTIONS["affine_select"]])
 
     assert "\n0.2         affine_select(dst, pattern, offset, channel_multiplier," in page
-    assert "\n0.3 to 0.6  affine_select(dst, pattern, channel_multiplier, on_true_tile," in page
+    assert "\n0.3 to 0.7  affine_select(dst, pattern, channel_multiplier, on_true_tile," in page

@@ -14,6 +14,7 @@ import numpy as np
 from neuroncore.errors import LaunchError, Place, UnsupportedError
 from neuroncore.machine.backend import Choice
 from neuroncore.program import execute_program
+from neuroncore.surface import DEFAULT_VERSION
 from nkigen_lite.compiler.compile import WRITTEN, compile
 
 _MODULES = ("nki", "nki.collectives", "nki.isa", "nki.language", "nki.typing")
@@ -28,7 +29,7 @@ class NkigenLite:
 
     name = "nkigen-lite"
     versions = WRITTEN
-    default_version = WRITTEN[-1]
+    default_version = DEFAULT_VERSION
     top_level = "nki"
     is_language = False
 

@@ -16,7 +16,7 @@ from neuroncore.program import Allocate, parse_program, print_program
 from nkigen_lite.compiler.compile import Compiled, compile
 from nkigen_lite.fusion.constant_tables import MOST_RUNS
 
-VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
 LOW = ("bfloat16", "float16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
 
 

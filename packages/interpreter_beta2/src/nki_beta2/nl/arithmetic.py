@@ -25,16 +25,17 @@ from neuroncore.surface import VERSIONS, signature
 from nki_dtypes import DType, float32, promote
 
 RULE = "NKI: nki.language, tile functions (0.3 and later)"
+_CALLED_AS = "0.6"
 _KEEPS_DTYPE = (AluKind.compare, AluKind.logical)
 
 
 @cache
 def isa(name: str, op: str = "") -> Callable[..., Any]:
-    """An instruction as the newest version calls it, for an operation `op`.
+    """An instruction as NKI 0.6 calls it, for an operation `op`.
 
     nl.mod and nl.fmod work in simulation and fail on hardware [NKI 0.3: known issues].
     """
-    found = signature(name, VERSIONS[-1])
+    found = signature(name, _CALLED_AS)
     assert found is not None
     if op == "mod":
         found = replace(found, version=VERSIONS[0])

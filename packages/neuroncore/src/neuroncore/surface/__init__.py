@@ -4,6 +4,7 @@ Languages read it forward (arguments → record fields), an emitter backward, th
 """
 
 from neuroncore.surface._read import (
+    DEFAULT_VERSION,
     REQUIRED,
     VERSIONS,
     Param,
@@ -15,6 +16,7 @@ from neuroncore.surface._read import (
 )
 
 __all__ = [
+    "DEFAULT_VERSION",
     "REQUIRED",
     "VERSIONS",
     "Param",

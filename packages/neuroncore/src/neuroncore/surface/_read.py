@@ -12,7 +12,10 @@ from typing import Any
 
 from neuroncore.enums import DgeMode, DmaEngine, Engine, MatmulPerfMode, OobMode, ReduceCmd
 
-VERSIONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
+
+DEFAULT_VERSION = "0.6"
+"""The version of kernels that name none: what languages answer, what emitters write."""
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "<required>"})()
 

@@ -10,7 +10,7 @@ from neuroncore.errors import KernelError, LaunchError, ProgramError, Unsupporte
 from neuroncore.program import emit, parse_program, without_division
 from neuroncore.program.emission.line_breaking import folded
 
-VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6")
+VERSIONS = ("0.2", "0.3", "0.4", "0.5", "0.6", "0.7")
 
 
 def program(body: str, head: str = "x: float32[128, 64]", nki: str = "0.6"):
@@ -165,7 +165,7 @@ def test_a_field_without_a_parameter_is_rejected_unless_it_says_nothing():
     ("body", "version", "what"),
     [
         (T + "memset(dst=t[:, :], value=0.0)", "0.1", "no source can be written for NKI 0.1"),
-        (T + "memset(dst=t[:, :], value=0.0)", "0.7", "no source can be written for NKI 0.7"),
+        (T + "memset(dst=t[:, :], value=0.0)", "0.8", "no source can be written for NKI 0.8"),
     ],
 )  # fmt: skip
 def test_what_a_version_has_not_is_rejected(body, version, what):

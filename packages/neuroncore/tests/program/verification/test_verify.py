@@ -220,7 +220,7 @@ def test_a_program_that_does_not_hang_together_is_found(body, what):
     ("changes", "what"),
     [
         ({"target": "trn9"}, "unknown target 'trn9'"),
-        ({"nki": "0.7"}, "NKI 0.7 is unknown"),
+        ({"nki": "0.8"}, "NKI 0.8 is unknown"),
         ({"results": ("y",)}, "result y is not a buffer outside of loops"),
         ({"results": ("a",)}, "result a is in SBUF"),
         ({"parameters": (replace(X, space=MemorySpace.sbuf),)}, "parameter x is in SBUF"),

@@ -21,6 +21,7 @@ from neuroncore.commands.parser import (
     parse,
 )
 from neuroncore.errors import KernelError, ProgramError
+from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from nkigen_lite.cli.function import FunctionError, match_specs, users_code
 from nkigen_lite.cli.generated_source import (
@@ -64,9 +65,8 @@ def _parser() -> argparse.ArgumentParser:
         "shape and dtype of an argument, by name or in order: x=f32[1024,64], bf16[64], i32[]",
     )
     add("--target", default="trn2", help=TARGETS)
-    newest = WRITTEN[-1]
-    add("--nki", default=newest, metavar="VERSION",
-        help=f"NKI version, one of {', '.join(WRITTEN)} (default {newest})")  # fmt: skip
+    add("--nki", default=DEFAULT_VERSION, metavar="VERSION",
+        help=f"NKI version, one of {', '.join(WRITTEN)} (default {DEFAULT_VERSION})")  # fmt: skip
     add_output(parser, "where to write the kernel")
     add("--force", action="store_true", help="write over a file that nkigen did not write")
     add("--run", action="store_true",

@@ -11,7 +11,7 @@ import numpy as np
 
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, check, emit, execute_program
-from neuroncore.surface import VERSIONS
+from neuroncore.surface import DEFAULT_VERSION, VERSIONS
 from neuroncore.targets import resolve_target
 from nkigen_lite.codegen import generate, returned
 from nkigen_lite.compiler.report import Stats, explained, measure
@@ -96,7 +96,7 @@ class Compiled:
 
 
 def compile(
-    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = "0.6"
+    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = DEFAULT_VERSION
 ) -> Compiled:
     """The kernel of `function` for arguments like `specs` (arrays, Specs, "f32[128, 512]").
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from neuroncore.errors import Place, ProgramError
 from neuroncore.program import Program, check
+from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from nkigen_lite import trace
 from nkigen_lite.codegen import Arrays, Writer, returned
@@ -19,7 +20,7 @@ from nkigym.baseline.writer import write_strip
 
 
 def baseline_kernel(
-    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = "0.6"
+    function: Callable[..., Any], *specs: Any, target: str = "trn2", nki: str = DEFAULT_VERSION
 ) -> Program:
     """The baseline kernel of `function` for arguments like `specs`: "f32[128, 512]", arrays, Specs.
 

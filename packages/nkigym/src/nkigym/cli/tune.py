@@ -16,6 +16,7 @@ from neuroncore.commands.function import find_function, parse_name
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
+from neuroncore.surface import DEFAULT_VERSION
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.search import STRATEGIES, Budget, BudgetError, SearchProgress, Settings, parse_budget
 from nkigym.tiles import TileProgram, parse_tiles
@@ -83,7 +84,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
         help="an argument's shape and format, such as 'x=f32[512,64]'; once for each")  # fmt: skip
     add("--target", choices=("trn1", "trn2", "trn3"), help="(default: trn2, or the program's)")
-    add("--nki", metavar="VERSION", help="of the source (default: 0.6, or the program's)")
+    add(
+        "--nki",
+        metavar="VERSION",
+        help=f"of the source (default: {DEFAULT_VERSION}, or the program's)",
+    )
     add("--budget", type=_budget, default=Budget(seconds=60), metavar="TIME|N",
         help="60s, 2min, or a number of candidates, which finds the same each time (default: 60s); "
         "proving the winner comes on top")  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 
 from neuroncore.errors import KernelError
 from neuroncore.program import Program, calls, check, emit, parse_program
+from neuroncore.surface import DEFAULT_VERSION
 from nkigym.analysis.outputs import check_results
 from nkigym.checker import check_root
 from nkigym.search import ConstraintError, SearchSpace
@@ -212,7 +213,7 @@ def _baseline(
 ) -> Program:
     from nkigym.baseline import baseline_kernel
 
-    return baseline_kernel(function, *specs, target=target or "trn2", nki=nki or "0.6")
+    return baseline_kernel(function, *specs, target=target or "trn2", nki=nki or DEFAULT_VERSION)
 
 
 def _captured(kernel: Any, target: str | None, nki: str | None, specs: Sequence[Any]) -> Program:

@@ -126,7 +126,7 @@ _YES_NO = {"1": True, "0": False, "true": True, "false": False}
 def read_environment(environ: Mapping[str, str]) -> list[ChoiceRequest]:
     """The requests in `environ`; an empty variable counts as absent.
 
-    NKI_RUNTIME=beta1|beta2|neuron, NKI_RUNTIME_VERSION=0.1…0.6,
+    NKI_RUNTIME=beta1|beta2|neuron, NKI_RUNTIME_VERSION=0.1…0.7,
     NEURON_PLATFORM_TARGET_OVERRIDE=trn1|inf2|gen2, trn2|gen3, trn3|gen4, NKI_PRECISE_FP=0|1, and
     NKI_SIMULATOR=1, which requests a simulated language where NKI_RUNTIME does not name one.
     Raises ChoiceError for a value that the variable does not take [NKI environment variables].

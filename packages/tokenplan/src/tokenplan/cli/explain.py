@@ -12,6 +12,7 @@ from pathlib import Path
 from neuroncore.commands.parser import TARGETS, add_output, add_output_format, add_specs, at_least
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program
+from neuroncore.surface import DEFAULT_VERSION
 from neuroncore.targets import resolve_target
 from tokenplan import neuroncore
 from tokenplan.analyse import analyse
@@ -20,8 +21,6 @@ from tokenplan.graph.token_graph import Claim, Join, Parallel, Pipeline, TokenGr
 from tokenplan.neuroncore import AsyncPlan
 from tokenplan.report import dot, explained, plan_file
 from tokenplan.rules import BUDGET
-
-NEWEST = "0.6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_specs(
         parser, "an argument of the kernel, by name or in order: x=f32[1024,64]; or NAME=VALUE"
     )
-    add("--nki", default=NEWEST, metavar="VERSION", help=f"NKI version (default {NEWEST})")
+    add(
+        "--nki",
+        default=DEFAULT_VERSION,
+        metavar="VERSION",
+        help=f"NKI version (default {DEFAULT_VERSION})",
+    )
     add("--target", default="trn2", help=TARGETS)
     add("--claim", action="append", default=[], metavar="LOOP=CLAIM",
         help="k=parallel: iterations of k need no order; "

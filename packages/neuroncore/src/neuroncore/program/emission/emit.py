@@ -56,7 +56,15 @@ from neuroncore.program.ir.subscripts import Item, Slice, subscript
 from neuroncore.program.verification.findings import need_program
 from neuroncore.program.verification.verify import check_calls
 from neuroncore.source_location import Place
-from neuroncore.surface import VERSIONS, Param, Signature, signature, span, version_tuple
+from neuroncore.surface import (
+    DEFAULT_VERSION,
+    VERSIONS,
+    Param,
+    Signature,
+    signature,
+    span,
+    version_tuple,
+)
 from nki_dtypes import DType
 
 WIDTH = 100
@@ -74,7 +82,7 @@ _HEAD = "import nki\nimport nki.isa as nisa\nimport nki.language as nl\n"
 _NEEDED = frozenset({"nki", "nisa", "nl", "range", "float"})  # names that statements refer to
 
 
-def emit(program: Program, version: str = "0.6") -> str:
+def emit(program: Program, version: str = DEFAULT_VERSION) -> str:
     """The program as a kernel of that NKI version: imports, one decorated function.
 
     Raises ProgramError where calls break a rule of that version, UnsupportedError where the version

@@ -13,6 +13,7 @@ from neuroncore.machine.accesses import Touched
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program.ir.binding import index_stride, machine_call, seen_as, specs_of
 from neuroncore.program.ir.nodes import Access, Buffer, Call
+from neuroncore.surface import DEFAULT_VERSION
 
 _ZERO = Affine()
 
@@ -55,7 +56,7 @@ def _touched(place: BoundEffect, values: Mapping[str, int]) -> Touched:
 
 
 def call_effects(
-    call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str = "0.6"
+    call: Call, buffers: Mapping[str, Buffer], core: NeuronCore, nki: str = DEFAULT_VERSION
 ) -> CallEffects:
     """What `call` touches, by its record; `nki` is the version whose rules it follows.
 

@@ -9,6 +9,7 @@ from neuroncore.program.ir.nodes import Allocate, Buffer, Statement
 from neuroncore.program.ir.printer import INDENT, data_lines, statement_lines, tensor_text
 from neuroncore.program.ir.traversal import walk
 from neuroncore.source_location import Place
+from neuroncore.surface import DEFAULT_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Program:
     body: tuple[Statement, ...]
     results: tuple[str, ...]
     target: str = "trn2"
-    nki: str = "0.6"
+    nki: str = DEFAULT_VERSION
     places: Mapping[str, Place] = field(default_factory=dict, compare=False)
     """Where the text says its "target", its "nki" and what it returns ("results")."""
 

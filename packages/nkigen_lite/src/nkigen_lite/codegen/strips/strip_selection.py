@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import peaks
+from neuroncore.surface import DEFAULT_VERSION
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
@@ -218,7 +219,7 @@ def _candidates(strip: Strip) -> Iterator[tuple[int, int]]:
 def _peaks(plan: Plan, strip: Strip, shape: tuple[int, int]) -> tuple[int, int]:
     """(bytes of SBUF in a partition, PSUM banks) that the strip takes: it is written on trial."""
     target = plan.context.target
-    writer = Writer("trial", target.name, "0.6")
+    writer = Writer("trial", target.name, DEFAULT_VERSION)
     arrays: dict[str, ArrayView] = {}
 
     def source(value: str) -> ArrayView:
