@@ -12,8 +12,11 @@ TILE = 128
 
 
 def form(program):
-    """The least of what exchanges of tiles along M and N make of a program of `A.T @ B`."""
-    (_, (_, rows)), (_, (_, columns)) = program.parameters
+    """The least of what exchanges of tiles make of a program of `A.T @ B`, or of A and B alone.
+
+    In `A.T @ B`, M and N are the columns of A and of B; else rows and columns of both.
+    """
+    rows, columns = next(iter(program.outputs.values()))
     exchanges = product(permutations(range(rows // TILE)), permutations(range(columns // TILE)))
     forms = [walked(program, m, n) for m, n in exchanges]
     return min(form for form in forms if form is not None)
@@ -22,16 +25,17 @@ def form(program):
 def walked(program, m, n):
     """The program as seen from its stores, tiles exchanged; None where an interval breaks."""
     lines = {s.output.name: s for s in program.statements if s.operator not in (ALLOCATE, STORE)}
-    along = {"A": m, "B": n}
+    contracts = any(line.operator == "nc_matmul" for line in lines.values())
+    along = {"A": (None, m), "B": (None, n)} if contracts else {"A": (m, n), "B": (m, n)}
     numbers, said = {}, []
     try:
         stores = sorted(
-            (moved(s.output.intervals[0], m), moved(s.output.intervals[1], n), s.references[0])
+            (s.output.name, *places(s.output.intervals, (m, n)), s.references[0])
             for s in program.statements
             if s.operator == STORE
         )
-        for row, column, read in stores:
-            said.append((row, column, visit(read.name, lines, along, n, numbers, said)))
+        for output, row, column, read in stores:
+            said.append((output, row, column, visit(read.name, lines, along, numbers, said)))
         dead = sorted(
             loaded(line, along)
             for name, line in lines.items()
@@ -46,11 +50,11 @@ class BrokenIntervalError(Exception):
     pass
 
 
-def visit(name, lines, along, n, numbers, said):
+def visit(name, lines, along, numbers, said):
     """The number of a variable; what it is made of is said when it is first met.
 
-    A call is said with the columns of the result that it computes, from where its moving tile was
-    loaded, so that which of them a reader takes follows from where that stores them.
+    A call is said with the parts of the loads that it reads, so that which of its columns a reader
+    takes follows from where that stores them.
     """
     if name in numbers:
         return numbers[name]
@@ -59,25 +63,37 @@ def visit(name, lines, along, n, numbers, said):
         numbers[name] = len(numbers)
         said.append(loaded(line, along))
         return numbers[name]
-    operands = [visit(r.name, lines, along, n, numbers, said) for r in line.references]
-    moving = line.references[1]
-    start = lines[moving.name].references[0].intervals[1][0]
-    a, b = moving.intervals[1]
+    operands = [visit(r.name, lines, along, numbers, said) for r in line.references]
     numbers[name] = len(numbers)
-    stationary = line.references[0]
-    offset = lines[stationary.name].references[0].intervals[1][0]
-    c, d = stationary.intervals[1]
-    rows = moved((offset + c, offset + d), along["A"])
-    said.append((rows, moved((start + a, start + b), n), operands))
+    parts = [part(r, lines[r.name], along) for r in line.references if r.name in lines]
+    said.append((line.operator, line.attributes, parts, operands))
     return numbers[name]
+
+
+def part(reference, line, along):
+    """The part of a parameter that a call reads of a load; None for another variable."""
+    if line.operator != LOAD:
+        return None
+    (source,) = line.references
+    (row, _), (column, _) = source.intervals
+    rows, columns = reference.intervals
+    shifted = (row + rows[0], row + rows[1]), (column + columns[0], column + columns[1])
+    return source.name, *places(shifted, along[source.name])
 
 
 def loaded(line, along):
     source = line.references[0]
-    return source.name, source.intervals[0], moved(source.intervals[1], along[source.name])
+    return source.name, *places(source.intervals, along[source.name])
+
+
+def places(intervals, exchanges):
+    return [moved(interval, to) for interval, to in zip(intervals, exchanges, strict=True)]
 
 
 def moved(interval, to):
+    """Where the tiles of an interval are after an exchange; as they are, without one."""
+    if to is None:
+        return interval
     start, stop = interval
     there = sorted(to[at] for at in range(start // TILE, stop // TILE))
     if there[-1] - there[0] + 1 != len(there):

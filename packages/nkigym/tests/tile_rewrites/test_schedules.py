@@ -10,6 +10,7 @@ from nkigym.checker import check_tiles
 from nkigym.tile_rewrites import canonical_count, descend, replay, share_all_loads, walk
 from nkigym.tile_rewrites.random_walk import Sums, Walk
 from nkigym.tile_rewrites.schedules import SharedLoads
+from nkigym.tiles import repeated_add_root, sum_and_product_root, tensor_add_root
 
 
 def space_of_tiles(contraction, rows, columns):
@@ -69,6 +70,31 @@ def test_programs_but_for_names_order_and_numbering_of_tiles(tiles, count):
     forms = {canonical.form(space.tile_program(node)) for node in nodes}
 
     assert canonical_count(space, nodes) == len(forms) == count
+
+
+@pytest.mark.parametrize(
+    ("root", "count"),
+    [(sum_and_product_root(1, 2), 68), (tensor_add_root(2, 2), 10), (tensor_add_root(1, 3), 9)],
+    ids=[
+        "sum and product",
+        "rows and columns",
+        "columns",
+    ],
+)
+def test_programs_without_contraction_but_for_names_order_and_numbering_of_tiles(root, count):
+    space = rewrite_graph(root)
+    nodes = exhaust(space).depths
+
+    forms = {canonical.form(space.tile_program(node)) for node in nodes}
+
+    assert canonical_count(space, nodes) == len(forms) == count
+
+
+def test_tiles_of_a_repeated_parameter_are_not_exchanged():
+    space = rewrite_graph(repeated_add_root(1, 2))
+
+    with pytest.raises(ValueError, match="B: 1 of 2 tiles along F"):
+        canonical_count(space, [space.root])
 
 
 def test_half_of_20_000_programs_are_alike():

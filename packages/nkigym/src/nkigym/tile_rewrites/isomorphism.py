@@ -17,7 +17,7 @@ contains neither names nor order. The least form over all exchanges of tiles rep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from math import factorial, prod
 from typing import NamedTuple
@@ -28,9 +28,9 @@ from nkigym.tile_rewrites.calls import Calls
 from nkigym.tile_rewrites.component import Component
 from nkigym.tile_rewrites.graph import Node, RewriteGraph
 from nkigym.tile_rewrites.loads import Loads
-from nkigym.tile_rewrites.nodes import Call
+from nkigym.tile_rewrites.nodes import Call, Slice
 from nkigym.tile_rewrites.stores import Stores
-from nkigym.tiles.operators import OPERATORS, Operator
+from nkigym.tiles.operators import OPERATORS, Axes, Operator
 from nkigym.tiles.program import Interval
 from nkigym.tiles.roots import TILE
 
@@ -54,7 +54,7 @@ class Sites(NamedTuple):
     stored_at: list[Positions]
     loads: dict[int, int]  # number -> place
     axes: list[str]  # of each load, along its columns
-    homes: list[int]  # of each load, equal for the same rows of a parameter
+    homes: list[tuple[int, str, int]]  # of each load: parameter, axis along its rows, tile there
     operands: list[str]  # axis along the columns of each operand that is loaded
     result: tuple[str, str]
 
@@ -74,7 +74,7 @@ def canonical_count(space: RewriteGraph, nodes: Collection[Node]) -> int | None:
     """How many of these programs differ in more than names, order and numbering of tiles.
 
     None where there are more than MOST_EXCHANGES ways to number tiles. Raises ValueError for a
-    space whose calls are not all of one operator.
+    space whose calls are not all of one operator, or that repeats a parameter along an axis.
     """
     sites = _sites(space)
     if prod(factorial(size) for size in _sizes(sites)) > MOST_EXCHANGES:
@@ -90,10 +90,12 @@ def _sites(graph: RewriteGraph) -> Sites:
     record, calls = _root_calls(graph.root)
     rows, columns = record.result
     stores = [s for part in graph.root if isinstance(part, Stores) for s in part.stores.values()]
-    home_of = _homes(graph.root)
+    loaded = _loaded(graph.root)
+    parameters = list(dict.fromkeys(place.source for place in loaded.values()))
     operands = [name for name in record.operands if name != record.accumulates]
     read = (operand for call in calls for operand in call.operands if operand.loaded)
-    axis_of = {operand.number: record.operands[operand.name][1] for operand in read}
+    axes_of = {operand.number: record.operands[operand.name] for operand in read}
+    _reject_repeats(loaded, axes_of)
     return Sites(
         calls={call.values[0]: place for place, call in enumerate(calls)},
         at=[_position(record, call) for call in calls],
@@ -101,9 +103,12 @@ def _sites(graph: RewriteGraph) -> Sites:
         stored_at=[
             {rows: s.written[0][0] // TILE, columns: s.written[1][0] // TILE} for s in stores
         ],
-        loads={number: place for place, number in enumerate(home_of)},
-        axes=[axis_of[number] for number in home_of],
-        homes=list(home_of.values()),
+        loads={number: place for place, number in enumerate(loaded)},
+        axes=[axes_of[number][1] for number in loaded],
+        homes=[
+            (parameters.index(place.source), axes_of[number][0], place.rows[0] // TILE)
+            for number, place in loaded.items()
+        ],
         operands=[record.operands[name][1] for name in operands],
         result=(rows, columns),
     )
@@ -118,10 +123,23 @@ def _root_calls(root: Node) -> tuple[Operator, list[Call]]:
     return OPERATORS[names.pop()], [calls[number] for number in sorted(calls)]
 
 
-def _homes(root: Node) -> dict[int, int]:
-    """Number of a load → place of its component."""
-    loads = ((home, part) for home, part in enumerate(root) if isinstance(part, Loads))
-    return {number: home for home, part in loads for number in part.slices}
+def _loaded(root: Node) -> dict[int, Slice]:
+    """Number of a load → the part of a parameter that it loads."""
+    loads = (part for part in root if isinstance(part, Loads))
+    return {number: place for part in loads for number, place in part.slices.items()}
+
+
+def _reject_repeats(loaded: Mapping[int, Slice], axes_of: Mapping[int, Axes]) -> None:
+    """ValueError where a parameter has fewer tiles than another along an axis."""
+    found: dict[str, dict[str, set[Interval]]] = {}
+    for number, place in loaded.items():
+        for axis, interval in zip(axes_of[number], (place.rows, place.columns), strict=True):
+            found.setdefault(axis, {}).setdefault(place.source, set()).add(interval)
+    for axis, tiles in found.items():
+        fewest = min(tiles, key=lambda parameter: len(tiles[parameter]))
+        few, many = len(tiles[fewest]), max(map(len, tiles.values()))
+        if few < many:
+            raise ValueError(f"{fewest}: {few} of {many} tiles along {axis}, which are repeated")
 
 
 def _position(record: Operator, call: Call) -> Positions:
@@ -234,7 +252,7 @@ def _exchanged(
     sites: Sites, given: Written, to: dict[str, tuple[int, ...]]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Programs after an exchange of tiles as rows of numbers, and for which it is one."""
-    tables = {axis: _moved_intervals(composite_steps) for axis, composite_steps in to.items()}
+    tables = {axis: _moved_intervals(tiles) for axis, tiles in to.items()}
     width, columns = len(sites.operands), sites.result[1]
     calls = _order(sites.at, to)
     operands = [place * width + operand for place in calls for operand in range(width)]
@@ -246,7 +264,11 @@ def _exchanged(
     read = np.zeros(slices.shape, bool)
     np.put_along_axis(read, loads, True, axis=1)
     exists = given.slices != GONE
-    dead = np.where(exists & ~read, np.array(sites.homes) * WIDE * WIDE + slices, 0)
+    homes = [
+        parameter * WIDE + (to[axis][tile] if axis in to else tile)
+        for parameter, axis, tile in sites.homes
+    ]
+    dead = np.where(exists & ~read, np.array(homes) * WIDE * WIDE + slices, 0)
     rows = [
         _first_of(given.calls[:, calls]), _first_of(loads), np.take_along_axis(slices, loads, 1),
         _first_of(given.stores[:, stores]), np.sort(dead, axis=1),
@@ -260,24 +282,32 @@ BROKEN = WIDE * WIDE - 1
 """What was an interval and is none."""
 
 
-def _moved_intervals(composite_steps: tuple[int, ...]) -> np.ndarray:
+def _moved_intervals(tiles: tuple[int, ...]) -> np.ndarray:
     """Interval -> where it goes, or BROKEN; what is GONE stays so, as 0."""
     table = np.zeros(WIDE * WIDE, np.int64)
-    for start in range(len(composite_steps)):
-        for width in range(1, len(composite_steps) - start + 1):
-            there = sorted(composite_steps[start : start + width])
+    for start in range(len(tiles)):
+        for width in range(1, len(tiles) - start + 1):
+            there = sorted(tiles[start : start + width])
             whole = there[-1] - there[0] + 1 == width
             table[start * WIDE + width] = there[0] * WIDE + width if whole else BROKEN
     return table
 
 
 def _order(at: list[Positions], to: dict[str, tuple[int, ...]]) -> list[int]:
-    """For each place, the one whose tiles come there."""
-    places = {tuple(position.items()): place for place, position in enumerate(at)}
-    found = [0] * len(at)
+    """For each place, the one whose tiles come there.
+
+    Places of the same tiles, one for each output, stay in their order.
+    """
+    places: dict[tuple[int, ...], list[int]] = {}
     for place, position in enumerate(at):
-        moved = {axis: to[axis][tile] if axis in to else tile for axis, tile in position.items()}
-        found[places[tuple(moved.items())]] = place
+        places.setdefault(tuple(position.values()), []).append(place)
+    found = [0] * len(at)
+    for tiles, here in places.items():
+        moved = (
+            to[axis][tile] if axis in to else tile for axis, tile in zip(at[0], tiles, strict=True)
+        )
+        for place, there in zip(here, places[tuple(moved)], strict=True):
+            found[there] = place
     return found
 
 
