@@ -88,11 +88,11 @@ _SIGNATURES |= {f"nl.{n}": ("x", "axis") for n in (*_REDUCTIONS, "softmax")}
 
 
 def _parameters(name: str) -> tuple[str, ...]:
-    """The parameters of a function of 0.1 in order."""
+    """The parameters of a function of 0.1 that take positional arguments, in order."""
     module, _, own = name.partition(".")
     written = signature(own, "0.1") if module == "nisa" else None
     if written is not None:
-        return tuple(p.name for p in written.params)
+        return tuple(p.name for p in written.params if not p.keyword_only)
     return _SIGNATURES.get(name, ("x", "y"))
 
 
