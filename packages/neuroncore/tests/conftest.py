@@ -114,6 +114,12 @@ def nisa() -> SimpleNamespace:
 
 
 @pytest.fixture(scope="session")
+def nisa_07() -> SimpleNamespace:
+    """The instructions of 0.7."""
+    return isa_of("0.7")
+
+
+@pytest.fixture(scope="session")
 def nisa_02() -> SimpleNamespace:
     """The instructions of 0.2."""
     return isa_of("0.2")

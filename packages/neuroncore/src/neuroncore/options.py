@@ -138,6 +138,14 @@ class Options:
     "snake": the group's n elements, and each of its partitions gets the result, as only this gives
     the limits a meaning; "row": the elements of its own partition."""
 
+    topk_order: Literal["position", "ascending", "descending"] = "position"
+    """In which order topk gives its results from 0.7 on where sorted is False: it is undefined.
+    "position": in the order of the elements, which no kernel that expects a ranking survives."""
+
+    topk_sorted: Literal["reject", "ascending", "descending"] = "reject"
+    """Which order topk's sorted=True gives, from 0.7 on: no document that could be read shows it,
+    and 0.6 ranked upwards. "reject": an error, as either may be wrong."""
+
     transpose_dge_none: Literal["error", "warn", "ignore"] = "warn"
     """dma_transpose documents dge_mode unknown and hwdge; kernels of the public library also pass
     none, which may or may not compile. It changes no result: "warn" runs it and says so, "error"

@@ -84,6 +84,75 @@ def test_a_unary_operation_takes_zero_and_nothing_else(world, nisa):
         nisa.scalar_tensor_tensor(dst, data, "abs", 1.0, "add", data)
 
 
+TOTALS = {"add": np.sum, "multiply": np.prod, "maximum": np.max, "minimum": np.min}
+
+
+@pytest.mark.parametrize("name", TOTALS)
+def test_0_7_reduces_the_results_before_they_are_rounded(world, nisa_07, values, name):
+    data, other = np.array([[1.0, 2, 3], [4, 5, 6]]), np.array([[0.25, 0.5, 1], [2, 1, 0.5]])
+    dst, sums = world.new((2, 3), "int8"), world.new((2, 1))
+
+    nisa_07.scalar_tensor_tensor(
+        dst, world.tile(data), "add", 1.0, "multiply", world.tile(other), reduce_op=name,
+        reduce_res=sums,
+    )  # fmt: skip
+
+    exact = (data + 1) * other
+    np.testing.assert_array_equal(values(dst), np.rint(exact))
+    np.testing.assert_array_equal(values(sums), TOTALS[name](exact, axis=1, keepdims=True))
+
+
+def test_0_7_goes_on_from_the_registers_with_reduce(world, nisa_07, values):
+    one, sums = world.tile([[1.0, 2.0]]), world.new((1, 1))
+
+    for command in (ReduceCmd.reset_reduce, ReduceCmd.reduce):
+        nisa_07.scalar_tensor_tensor(
+            world.new((1, 2)), one, "add", 0.0, "multiply", one, reduce_cmd=command,
+            reduce_op="add", reduce_res=sums,
+        )  # fmt: skip
+
+    assert values(sums).item() == 10
+
+
+def test_without_reduce_op_the_registers_of_0_7_are_undefined(world, nisa_07, values):
+    one, sums = world.tile([[1.0, 2.0]]), world.new((1, 1))
+    nisa_07.scalar_tensor_tensor(world.new((1, 2)), one, "add", 0.0, "multiply", one)
+
+    nisa_07.scalar_tensor_tensor(
+        world.new((1, 2)), one, "add", 0.0, "multiply", one, reduce_cmd=ReduceCmd.reduce,
+        reduce_op="add", reduce_res=sums,
+    )  # fmt: skip
+
+    assert np.isnan(values(sums)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"reduce_res": True}, "reduce_res without reduce_op"),
+        ({"reduce_res": True, "reduce_op": "abs_max"}, "reduce_op abs_max"),
+        ({"reduce_op": "add", "reduce_cmd": ReduceCmd.idle}, "reduce_cmd idle"),
+        ({"reduce_op": "add", "reduce_cmd": ReduceCmd.load_reduce}, "reduce_cmd load_reduce"),
+    ],
+)
+def test_a_reduction_of_0_7_needs_its_operation(make_world, nisa_07, given, message):
+    world = make_world("trn3")
+    one = world.tile([[1.0, 2.0]])
+    given = {n: world.new((1, 1)) if v is True else v for n, v in given.items()}
+
+    with pytest.raises(AttributeValueError, match=message):
+        nisa_07.scalar_tensor_tensor(world.new((1, 2)), one, "add", 0.0, "multiply", one, **given)
+
+
+def test_an_instruction_name_by_place_is_rejected_in_0_7(world, nisa, nisa_07):
+    one = world.tile([[1.0, 2.0]])
+    call = (world.new((1, 2)), one, "add", 0.0, "multiply", one, False, False, "named")
+
+    nisa.scalar_tensor_tensor(*call)
+    with pytest.raises(AttributeValueError, match="reduce_cmd='named'"):
+        nisa_07.scalar_tensor_tensor(*call)
+
+
 # -- tensor_scalar_reduce -------------------------------------------------------------------------
 
 REDUCTIONS = {

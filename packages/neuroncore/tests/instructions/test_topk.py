@@ -11,6 +11,7 @@ from neuroncore.errors import (
     MemorySpaceError,
     PartitionError,
     ShapeError,
+    UnsupportedError,
 )
 from neuroncore.options import Options
 
@@ -113,3 +114,59 @@ def test_what_stands_just_outside_is_rejected(world, nisa, changes, error):
 
     with pytest.raises(error):
         nisa.topk(**{n: world.new(*t) for n, t in (given | changes).items()}, n=16)
+
+
+# -- from 0.7 on ----------------------------------------------------------------------------------
+
+BEFORE = 7.0
+
+
+def run_snakes(world, nisa, exact, n, k, **more):
+    """val_dst and idx_dst after topk, which were filled with BEFORE."""
+    filled = np.full((len(exact), k), BEFORE)
+    val_dst, idx_dst = world.tile(filled, "bfloat16"), world.tile(filled, "uint32")
+    nisa.topk(val_dst, idx_dst, world.tile(exact, "bfloat16"), n, **more)
+    return val_dst.array.astype(float), idx_dst.array.astype(int)
+
+
+@pytest.mark.parametrize(("n", "k"), [(8, 1), (42, 15), (42, 16), (42, 17), (48, 48)])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_results_are_a_snake_over_the_partitions_of_a_group(world, nisa_07, rng, n, k, groups):
+    exact = np.concatenate([distinct(rng, 16, 4) for _ in range(groups)])
+
+    values, places = run_snakes(world, nisa_07, exact, n, k)
+
+    written = np.zeros((16 * groups, k), bool)
+    for first in range(0, 16 * groups, 16):
+        snake = [exact[first + e % 16, e // 16] for e in range(n)]
+        largest = sorted(range(n), key=lambda e: snake[e])[-k:]
+        for j, e in enumerate(sorted(largest)):  # unsorted: in the order of the elements
+            written[first + j % 16, j // 16] = True
+            assert values[first + j % 16, j // 16] == snake[e]
+            assert places[first + j % 16, j // 16] == e
+    assert (values[~written] == BEFORE).all() and (places[~written] == BEFORE).all()
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("option", ["topk_order", "topk_sorted"])
+def test_an_option_orders_the_results(make_world, nisa_07, rng, order, option):
+    world, exact = make_world(options=Options(**{option: order})), distinct(rng, 16, 2)
+
+    values, _ = run_snakes(world, nisa_07, exact, 32, 16, sorted=option == "topk_sorted")
+
+    wanted = np.sort(exact.reshape(-1))[-16:]
+    assert values[:, 0].tolist() == list(wanted if order == "ascending" else wanted[::-1])
+
+
+def test_what_sorted_gives_is_not_guessed(world, nisa_07):
+    with pytest.raises(UnsupportedError, match=r"sorted=True from 0\.7 on"):
+        run_snakes(world, nisa_07, np.zeros((16, 1)), 16, 2, sorted=True)
+
+
+def test_columns_behind_the_results_stay_poison(world, nisa_07, values):
+    val_dst, idx_dst = world.new((16, 20), "bfloat16"), world.new((16, 20), "uint32")
+
+    nisa_07.topk(val_dst, idx_dst, world.tile(np.zeros((16, 2)), "bfloat16"), 32)
+
+    assert not np.isnan(values(val_dst)[:, 0]).any()
+    assert np.isnan(values(val_dst)[:, 2:]).all()

@@ -75,6 +75,13 @@ def folding(c: Call, name: str, data: Spec, op: AluOp) -> Fold:
     return fold
 
 
+def unspecified(core: Core, results: np.ndarray, initial: Any) -> np.ndarray:
+    """VectorE's registers after an instruction of which no document says what it does to them."""
+    held = registers(core, VECTOR)
+    held[...] = np.nan
+    return held
+
+
 def _total(op: AluOp) -> Callable[[np.ndarray], np.ndarray]:
     """Reduces float32 (P, F) to (P,)."""
     function: Any = op.function

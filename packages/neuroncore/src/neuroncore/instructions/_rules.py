@@ -147,6 +147,16 @@ def same_free(first: str, *others: str, **breaks: Any) -> Limit:
     )  # fmt: skip
 
 
+def free_dims(most: int, *names: str, **breaks: Any) -> Limit:
+    """From 0.7 on every named operand that is a tile has at most so many free dimensions."""
+    return each(
+        names, lambda c, spec: c.version < (0, 7) or spec.rank <= most + 1, ShapeError,
+        "{name} has {it.rank} dimensions", expected=f"at most {most + 1} from 0.7 on",
+        hint="merge two free dimensions: t.flatten_dims(1, 2)", section="NKI 0.7: {c.record.name}",
+        version=(0, 7), **breaks,
+    )  # fmt: skip
+
+
 def one_per_partition(data: str, *names: str, **breaks: Any) -> Limit:
     """Every named operand that is a tile is (P, 1), with the partitions of `data`."""
     return each(

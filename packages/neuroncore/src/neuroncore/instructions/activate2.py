@@ -12,7 +12,7 @@ import numpy as np
 
 from neuroncore.activations import activation_function
 from neuroncore.alu import ALU_OPS, BYPASS, alu_op
-from neuroncore.enums import ON_CHIP, Engine, ReduceCmd
+from neuroncore.enums import ON_CHIP, ReduceCmd
 from neuroncore.errors import AttributeValueError, DTypeError, Violation
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
 from neuroncore.instructions._convert import flag, member, op_or_bypass, optional
@@ -36,7 +36,14 @@ from neuroncore.instructions._rules import (
     same_free,
     same_partitions,
 )
-from neuroncore.instructions.activation import DOCUMENTED, reject_invalid
+from neuroncore.instructions.activation import (
+    DOCUMENTED,
+    ENGINE,
+    ENGINES,
+    on_engine,
+    reject_invalid,
+    table_of,
+)
 from neuroncore.memory import View
 from neuroncore.work import MicroOp
 
@@ -128,7 +135,7 @@ def _one_dtype(c: Call) -> bool:
 def _work(c: Call) -> list[MicroOp]:
     """As activation, of which it is the wider form: no figure of its own is published."""
     if c.reduce_res is None:
-        return one_pass(c, c.data.free, c.op.table)
+        return one_pass(c, c.data.free, table_of(c))
     return with_read_out(c, c.data.free, c.op.table)
 
 
@@ -136,7 +143,7 @@ _X = np.array([[0.0, 1.0], [-2.0, 4.0]])
 
 ACTIVATE2 = Instruction(
     name="activate2",
-    engines=(Engine.scalar,),
+    engines=ENGINES,
     operands={
         "dst": Out("P F", ON_CHIP),
         "data": In("P F", ON_CHIP),
@@ -153,6 +160,7 @@ ACTIVATE2 = Instruction(
         "reverse1": Attr(False, flag),
         "reduce_op": Attr(None, optional(alu_op)),
         "reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd")),
+        "engine": ENGINE,
     },
     limits=[
         same_partitions("dst", "data", data="float32[8, 2] sbuf"),
@@ -193,6 +201,7 @@ ACTIVATE2 = Instruction(
             expected=" or ".join(_REDUCTIONS), got="None", section="reduce_op",
             reduce_cmd=ReduceCmd.reset,
         ),
+        *on_engine(reduce_op="add", reduce_cmd=ReduceCmd.reset_reduce),
         from_generation(4, "dst", "trn2", hint="activation scales, biases and adds up before gen4"),
     ],
     effects=lambda c: operand_effects(c) + register_effects(c, SCALAR),

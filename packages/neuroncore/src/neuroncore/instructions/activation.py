@@ -13,9 +13,9 @@ import numpy as np
 from neuroncore.activations import Activation, activation_function
 from neuroncore.alu import ALU_OPS, alu_op
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, ReduceCmd
-from neuroncore.errors import AttributeValueError, DTypeError, UnsupportedError
+from neuroncore.errors import AttributeValueError, DTypeError, EngineError, UnsupportedError
 from neuroncore.instructions._accumulators import SCALAR, folding, giving, register_effects
-from neuroncore.instructions._convert import member, optional
+from neuroncore.instructions._convert import as_engine, member, optional
 from neuroncore.instructions._cost import one_pass
 from neuroncore.instructions._numerics import (
     common_shape,
@@ -151,6 +151,35 @@ DOCUMENTED: Limit = rule(
     options=Options(activation_formula="reject"),
 )  # fmt: skip
 
+ENGINE = Attr(Engine.scalar, as_engine)
+ENGINES = (Engine.scalar, Engine.gpsimd)
+
+
+def _may_run_on(c: Call) -> bool:
+    return c.engine is Engine.scalar or (c.target.generation >= 4 and c.version >= (0, 7))
+
+
+def on_engine(**breaks: Any) -> list[Limit]:
+    """GpSimdE computes functions on gen4, from 0.7 on, and has no accumulator registers."""
+    on_gpsimd = {"engine": Engine.gpsimd, "target": "trn3", "version": (0, 7)}
+    return [
+        rule(
+            _may_run_on, EngineError, "engine", "engine {it.name}",
+            expected="scalar; gpsimd on gen4, from 0.7 on",
+            got="{it.name} on {c.target.name} in NKI {c.version[0]}.{c.version[1]}",
+            section="NKI 0.7: {c.record.name}, engine",
+            engine=Engine.gpsimd, target="trn2", version=(0, 7),
+        ),
+        rule(
+            lambda c: c.engine is not Engine.gpsimd
+            or (c.reduce_cmd is ReduceCmd.idle and c.reduce_op is None and c.reduce_res is None),
+            EngineError, "engine", "gpsimd accumulates nothing", expected="scalar",
+            got="{it.name} with a reduction", section="NKI 0.7: {c.record.name}, engine",
+            **on_gpsimd, **breaks,
+        ),
+    ]  # fmt: skip
+
+
 LIMITS: list[Limit] = [
     same_partitions("dst", "data", data="float32[8, 2] sbuf"),
     same_free("dst", "data", data="float32[2, 9] sbuf"),
@@ -201,18 +230,25 @@ LIMITS: list[Limit] = [
     DOCUMENTED,
 ]  # fmt: skip
 
+
+def table_of(c: Call) -> str | None:
+    """The table that ScalarE loads; GpSimdE has none."""
+    return c.op.table if c.engine is Engine.scalar else None
+
+
 ACTIVATION = Instruction(
     name="activation",
-    engines=(Engine.scalar,),
+    engines=ENGINES,
     operands=OPERANDS,
     attrs={
         "op": Attr(convert=activation_function),
         "reduce_op": Attr(None, optional(alu_op)),
         "reduce_cmd": Attr(ReduceCmd.idle, member(ReduceCmd, "reduce_cmd")),
+        "engine": ENGINE,
     },
-    limits=LIMITS,
+    limits=[*LIMITS, *on_engine(reduce_op="add")],
     effects=lambda c: operand_effects(c) + register_effects(c, SCALAR),
-    work=lambda c: one_pass(c, c.data.free, c.op.table),
+    work=lambda c: one_pass(c, c.data.free, table_of(c)),
     run=activation,
     result=like("data"),
     mask=MaskBehaviour.elementwise,

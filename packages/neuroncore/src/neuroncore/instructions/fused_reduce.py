@@ -39,6 +39,7 @@ from neuroncore.instructions._record import (
 )
 from neuroncore.instructions._rules import (
     arithmetic,
+    free_dims,
     initial_with_load,
     known_to_hardware,
     known_to_version,
@@ -112,6 +113,7 @@ TENSOR_SCALAR_REDUCE = Instruction(
         one_per_partition(
             "data", "operand0", "reduce_res", "reduce_init", reduce_res="float32[4, 2] sbuf"
         ),
+        free_dims(3, "dst", "data", data="float32[4, 1, 1, 1, 8] sbuf"),
         arithmetic("op0", op0="bitwise_and"),
         on_vector("op0", op0="rsqrt", operand0=0),
         *ways(known_to_hardware("op0", op0="square", operand0=0), {"op0": "divide"}),
@@ -173,9 +175,10 @@ _X = np.array([[0.0, 1.0], [2.0, 4.0]])
 ACTIVATION_REDUCE = replace(
     ACTIVATION,
     name="activation_reduce",
+    engines=(Engine.scalar,),
     source="NKI reference: nki.isa.activation_reduce",
     attrs={
-        **ACTIVATION.attrs,
+        "op": ACTIVATION.attrs["op"],
         "reduce_op": Attr(convert=ACTIVATION.attrs["reduce_op"].convert),
         "reduce_cmd": Attr(ReduceCmd.reset_reduce, member(ReduceCmd, "reduce_cmd")),
     },

@@ -12,7 +12,7 @@ from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._numerics import like, rounds
 from neuroncore.instructions._record import Attr, Call, Example, Instruction, Number, Out
-from neuroncore.instructions._rules import rule
+from neuroncore.instructions._rules import free_dims, rule
 from neuroncore.memory import View
 from nki_dtypes import DType, cast
 
@@ -80,6 +80,7 @@ MEMSET = Instruction(
             section="NKI 0.3 migration guide: memset value matches the dtype",
             dst="int32[4, 8] sbuf", value=2.0,
         ),
+        free_dims(4, "dst", dst="float32[2, 1, 1, 1, 1, 2] sbuf"),
     ],
     work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst")),
     run=memset,

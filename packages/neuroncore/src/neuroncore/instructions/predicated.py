@@ -14,7 +14,7 @@ import numpy as np
 from neuroncore.alu import alu_op
 from neuroncore.effects import reads
 from neuroncore.enums import ON_CHIP, Engine, MaskBehaviour, MemorySpace, ReduceCmd
-from neuroncore.errors import DTypeError
+from neuroncore.errors import AttributeValueError, DTypeError
 from neuroncore.instructions._accumulators import VECTOR, folding, giving, register_effects
 from neuroncore.instructions._convert import flag, member
 from neuroncore.instructions._cost import one_pass
@@ -38,6 +38,7 @@ from neuroncore.instructions._record import (
     operand_effects,
 )
 from neuroncore.instructions._rules import (
+    free_dims,
     not_both_in_psum,
     one_of,
     one_per_partition,
@@ -84,6 +85,13 @@ def tensor_copy_predicated(c: Call) -> Callable[..., None]:
     return copy
 
 
+def _number_of_its_kind(c: Call) -> bool:
+    """From 0.7 on a number is a float for floats and an int for integers; its width is any."""
+    if c.version < (0, 7) or isinstance(c.src, Spec):
+        return True
+    return c.dst.dtype.is_float == issubclass(c.src, (float, np.floating))
+
+
 def _copy_work(c: Call) -> list[MicroOp]:
     """N with one of src and predicate in PSUM, otherwise 2 N [NKI 0.1 API documents]."""
     spaces = [c.tiles[n].space for n in ("src", "predicate") if n in c.tiles]
@@ -110,6 +118,19 @@ TENSOR_COPY_PREDICATED = Instruction(
             DTypeError, "src", "src is {c.src.dtype}, dst {c.dst.dtype}", expected="{c.dst.dtype}",
             hint="this copy does not convert: use tensor_copy first", section="dtypes",
             src="bfloat16[2, 4] sbuf",
+        ),
+        free_dims(3, "dst", "src", "predicate", dst="float32[2, 1, 1, 1, 4] sbuf"),
+        rule(
+            lambda c: c.version < (0, 7) or not c.reverse_pred or not isinstance(c.src, Spec),
+            AttributeValueError, "reverse_pred", "reverse_pred with a tile as src",
+            expected="a number as src from 0.7 on", hint="copy src to dst, then what dst had where "
+            "the predicate is not zero", section="NKI 0.7: {c.record.name}", version=(0, 7),
+            reverse_pred=True,
+        ),
+        rule(
+            _number_of_its_kind, DTypeError, "src", "a {c.src.__name__} for {c.dst.dtype} elements",
+            expected=lambda c: f"{'a float' if c.dst.dtype.is_float else 'an int'} from 0.7 on",
+            got="{c.src.__name__}", section="NKI 0.7: {c.record.name}", version=(0, 7), src=1,
         ),
     ],
     effects=lambda c: reads("dst") + operand_effects(c),

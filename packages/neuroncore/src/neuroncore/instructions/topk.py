@@ -1,19 +1,26 @@
 """topk: the K largest of up to 65,535 numbers over 16 partitions, and where they are, on GpSimdE.
 
 src (P, S), val_dst and idx_dst (P, K). Element e of a group of 16 partitions is at its partition
-e % 16, column e // 16 (a snake); n of them count.
+e % 16, column e // 16 (a snake); n of them count. Up to 0.6 every partition gets the K results;
+from 0.7 on result j of a group is at its partition j % 16, column j // 16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 
 import numpy as np
 
 from neuroncore.enums import SBUF, Engine
-from neuroncore.errors import AttributeValueError, PartitionError, ShapeError, Violation
-from neuroncore.instructions._convert import whole
+from neuroncore.errors import (
+    AttributeValueError,
+    PartitionError,
+    ShapeError,
+    UnsupportedError,
+    Violation,
+)
+from neuroncore.instructions._convert import flag, whole
 from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule, same_free, same_partitions
@@ -32,6 +39,8 @@ def topk(c: Call) -> Callable[..., None]:
     Options.topk_ranks says which elements are ranked. Of equal values the first count; which ones
     do is not documented.
     """
+    if c.version >= (0, 7):
+        return _topk_of_snakes(c)
     groups, columns = c.src.partitions // CORE_PARTITIONS, ceil(c.n / CORE_PARTITIONS)
     read = reader(c.src, (groups, CORE_PARTITIONS, c.src.free))
     store, by_row = writer(c.val_dst), c.options.topk_ranks == "row"
@@ -56,6 +65,45 @@ def topk(c: Call) -> Callable[..., None]:
         idx_dst.array[...] = places.reshape(idx_dst.shape)
 
     return rank
+
+
+def _topk_of_snakes(c: Call) -> Callable[..., None]:
+    """As from 0.7 on. Only the K results are written; in which order, the options say."""
+    groups, k = c.src.partitions // CORE_PARTITIONS, c.val_dst.free
+    read, columns = reader(c.src, (groups, CORE_PARTITIONS, c.src.free)), ceil(k / CORE_PARTITIONS)
+    place = np.arange(k)
+    order = _ORDERS[c.options.topk_sorted if c.sorted else c.options.topk_order]
+    shape = (c.src.partitions, columns)
+
+    def rank(val_dst: View, idx_dst: View, src: View) -> None:
+        snakes = read(src).transpose(0, 2, 1).reshape(groups, -1)[:, : c.n]
+        taken = _is_result(c)[:, :columns]
+        values, places = np.empty(shape, np.float32), np.empty(shape, np.int64)
+        for group, snake in enumerate(snakes):
+            rows = group * CORE_PARTITIONS + place % CORE_PARTITIONS
+            found = order(_largest(snake, k))
+            values[rows, place // CORE_PARTITIONS] = snake[found]
+            places[rows, place // CORE_PARTITIONS] = found
+        for dst, results in ((val_dst, values), (idx_dst, places)):
+            flat = dst.array.reshape(c.src.partitions, -1).copy()
+            flat[:, :columns][taken] = results[taken].astype(flat.dtype)
+            dst.array[...] = flat.reshape(dst.shape)
+
+    return rank
+
+
+_ORDERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
+    "ascending": lambda order: order,
+    "descending": lambda order: order[::-1],
+    "position": np.sort,
+}
+
+
+def _is_result(c: Call) -> np.ndarray:
+    """Which elements of val_dst and idx_dst, as (P, K), are written: the results of each group."""
+    k = c.val_dst.free
+    number = np.arange(k) * CORE_PARTITIONS + np.arange(CORE_PARTITIONS)[:, None]
+    return np.tile(number < k, (c.src.partitions // CORE_PARTITIONS, 1))
 
 
 def _largest(row: np.ndarray, k: int) -> np.ndarray:
@@ -99,6 +147,8 @@ def _work(c: Call) -> list[MicroOp]:
 _SNAKE = np.zeros((16, 1))
 _SNAKE[[3, 9, 12], 0] = [5, 8, 8]
 _VALUES, _PLACES = np.tile([5.0, 8, 8], (16, 1)), np.tile([3, 12, 9], (16, 1))
+_FIRST_THREE = np.zeros((2, 16, 3))
+_FIRST_THREE[:, :3, 0] = [[5, 8, 8], [3, 9, 12]]
 _BFLOAT16 = frozenset({bfloat16})
 
 TOPK = Instruction(
@@ -109,7 +159,7 @@ TOPK = Instruction(
         "idx_dst": Out("P K", SBUF, dtypes=frozenset({uint32})),
         "src": In("P S", SBUF, dtypes=_BFLOAT16),
     },
-    attrs={"n": Attr(convert=whole("n"))},
+    attrs={"n": Attr(convert=whole("n")), "sorted": Attr(False, flag)},
     limits=[
         same_partitions("src", "val_dst", "idx_dst", idx_dst="uint32[32, 3] sbuf"),
         same_free("val_dst", "idx_dst", idx_dst="uint32[16, 2] sbuf"),
@@ -119,6 +169,13 @@ TOPK = Instruction(
             expected=f"a multiple of {CORE_PARTITIONS}", section="shapes",
             src="bfloat16[8, 1] sbuf", val_dst="bfloat16[8, 3] sbuf", idx_dst="uint32[8, 3] sbuf",
         ),
+        rule(
+            lambda c: not c.sorted or c.version < (0, 7) or c.options.topk_sorted != "reject",
+            UnsupportedError, "sorted", "sorted=True from 0.7 on",
+            expected="False: no document shows which order it gives",
+            hint="Options.topk_sorted='ascending' or 'descending' takes one", section="sorted",
+            sorted=True, version=(0, 7),
+        ),
         Limit(_sizes, {"n": 7}),
         Limit(_sizes, {"n": 17}),
         Limit(_sizes, {"n": 8, "val_dst": "bfloat16[16, 9] sbuf", "idx_dst": "uint32[16, 9] sbuf"}),
@@ -126,9 +183,16 @@ TOPK = Instruction(
     work=_work,
     run=topk,
     result=like("val_dst"),
+    covers=lambda c: c.version < (0, 7),
+    chooses=lambda c, views: None if c.version < (0, 7) else _is_result(c).reshape(c.val_dst.shape),
     examples=[
         Example({"val_dst": "bfloat16[16, 3] sbuf", "idx_dst": "uint32[16, 3] sbuf",
                  "src": ("sbuf bfloat16", _SNAKE), "n": 16},
                 {"val_dst": _VALUES, "idx_dst": _PLACES}),
+        Example({"val_dst": ("sbuf bfloat16", np.zeros((16, 3))),
+                 "idx_dst": ("sbuf uint32", np.zeros((16, 3))),
+                 "src": ("sbuf bfloat16", _SNAKE), "n": 16, "version": (0, 7)},
+                {"val_dst": _FIRST_THREE[0], "idx_dst": _FIRST_THREE[1]},
+                note="from 0.7 on result j is at partition j % 16, column j // 16"),
     ],
 )  # fmt: skip
