@@ -71,6 +71,13 @@ def test_the_winner_is_written_and_runs(tmp_path, capsys):
     assert (product == x * y).all()
 
 
+@pytest.mark.parametrize(("name", "target"), [("inf2", "trn1"), ("gen4", "trn3")])
+def test_targets_have_the_names_of_all_commands(name, target, capsys):
+    assert tune("--budget", "2", "--target", name) == 0
+
+    assert f"two on {target}, " in capsys.readouterr().out
+
+
 def test_machines_get_json(capsys):
     assert tune("--budget", "20", "--output-format", "json", "--strategy", "beam") == 0
 
@@ -363,6 +370,7 @@ def test_no_schedules_are_not_asked_for(number, store, capsys):
         (["--engines", "pool"], "ConstraintError: 'pool' is not an engine"),
         (["--num-targets", "0"], "ConstraintError: num_targets 0 leaves nothing to search"),
         (["--nki", "9.9"], "9.9"),
+        (["--target", "gen9"], "LaunchError: unknown target 'gen9'"),
         (["--spec", "x=f32[512,256]"], "SpecError: no spec for y"),
         (["--spec", "x=f32[100,100,1]"], "Error: "),
         (["-o", "/no/such/folder/k.py"], "LaunchError: -o /no/such/folder/k.py: no such folder"),

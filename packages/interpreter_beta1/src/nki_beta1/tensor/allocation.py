@@ -16,10 +16,11 @@ from typing import Any
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import AttributeValueError
 from neuroncore.machine.launch import running
+from neuroncore.targets import PARTITIONS, QUADRANT
 from nki_dtypes import DType
 
 RULE = "NKI 0.1: direct allocation"
-BASE_PARTITIONS = (0, 32, 64, 96)
+BASE_PARTITIONS = tuple(range(0, PARTITIONS, QUADRANT))
 
 Address = tuple[int, int]
 AllocationFunction = Callable[..., tuple[int, ...]]

@@ -23,13 +23,13 @@ from neuroncore.errors import (
 from neuroncore.isa.functions import Handle, handle_of
 from neuroncore.machine.launch import Launch, running
 from neuroncore.memory import View
+from neuroncore.targets import GPSIMD_PARTITIONS
 from nki_beta2.kernel.jit import Language
 
 NAME = "sendrecv"
 RULE = "NKI: nisa.sendrecv"
 RANKS = (0, 1)
 GPSIMD_BYTES = {4: 1024, 2: 512, 1: 256}  # per partition, by bytes of the dtype
-GPSIMD_ROWS = 16  # partitions are a multiple of it in 0.3
 
 
 def sendrecv(language: Language) -> Callable[..., Handle | None]:
@@ -151,9 +151,9 @@ def _gpsimd(src: View, language: Language) -> Iterator[KernelError]:
             expected=f"at most {GPSIMD_BYTES[size]} of {src.dtype}", got=repr(src), operand="src",
             rule=f"{RULE}, dma_engine",
         )  # fmt: skip
-    if language.version == (0, 3) and src.shape[0] % GPSIMD_ROWS:
+    if language.version == (0, 3) and src.shape[0] % GPSIMD_PARTITIONS:
         yield PartitionError(
             f"{src.shape[0]} partitions by GpSimd's DMA",
-            expected=f"a multiple of {GPSIMD_ROWS}", got=repr(src), operand="src",
+            expected=f"a multiple of {GPSIMD_PARTITIONS}", got=repr(src), operand="src",
             rule=f"{RULE}, dma_engine, 0.3",
         )  # fmt: skip

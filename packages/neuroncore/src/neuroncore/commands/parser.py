@@ -11,8 +11,6 @@ from typing import Any, NoReturn
 
 from neuroncore.commands.suggestions import did_you_mean
 
-TARGETS = "trn1|inf2|gen2, trn2|gen3 (default) or trn3|gen4"
-
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -99,6 +97,15 @@ def add_specs(parser: argparse.ArgumentParser, help: str) -> None:
     parser.add_argument(
         "--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]", help=help
     )
+
+
+def add_target(
+    parser: argparse.ArgumentParser, default: str | None = "trn2", note: str = ""
+) -> None:
+    """`--target`; a default of None is the target of the input."""
+    mark = " (default)" if default else ""
+    names = f"trn1|inf2|gen2, trn2|gen3{mark} or trn3|gen4"
+    parser.add_argument("--target", default=default, help=names + note)
 
 
 def add_output(parser: argparse.ArgumentParser, help: str, metavar: str = "FILE") -> None:

@@ -19,8 +19,8 @@ import numpy as np
 
 from neuroncore.enums import Engine
 from neuroncore.memory import Core
+from neuroncore.targets import PARTITIONS
 
-LANES = 128
 WORDS = 6
 STATES = {Engine.vector: 4, Engine.gpsimd: 1}
 """XORWOW states per lane."""
@@ -43,7 +43,7 @@ def state(core: Core, engine: Engine) -> np.ndarray:
 
 def seeded(seed: int, engine: Engine) -> np.ndarray:
     """The words, uint32 (6, 128, states), that a seed fills."""
-    shape = (WORDS, LANES, STATES[engine])
+    shape = (WORDS, PARTITIONS, STATES[engine])
     counter = np.arange(np.prod(shape), dtype=np.uint32).reshape(shape)
     start = _mixed(np.array([(seed ^ (seed >> 32)) & 0xFFFFFFFF, engine.value], np.uint32))
     words = _mixed(counter * np.uint32(0x9E3779B9) + _mixed(start[:1] + start[1:] * np.uint32(3)))

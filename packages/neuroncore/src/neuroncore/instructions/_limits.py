@@ -19,6 +19,7 @@ from neuroncore.errors import (
 from neuroncore.instructions._record import Call
 from neuroncore.source_location import find_place
 from neuroncore.spec import Spec
+from neuroncore.targets import PARTITIONS, QUADRANT
 
 ARCHITECTURE = "NKI architecture guide"
 
@@ -118,10 +119,10 @@ def _indirection(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
 def _index_start(call: Call, name: str, spec: Spec, index: Spec, rule: str) -> Iterator[Violation]:
     """The index tile starts where its operand does, at a quadrant."""
     beside = _beside_index(call, name, spec)
-    if index.start % 32 or (beside.space is MemorySpace.sbuf and beside.start != index.start):
+    if index.start % QUADRANT or (beside.space is MemorySpace.sbuf and beside.start != index.start):
         yield Violation(
             PartitionError, f"the index of {name} starts at partition {index.start}", name,
-            expected=f"a multiple of 32, as the operand ({beside.start})",
+            expected=f"a multiple of {QUADRANT}, as the operand ({beside.start})",
             got=f"index: shape {index!r}", rule=rule,
         )  # fmt: skip
 
@@ -181,12 +182,12 @@ def start_partition(call: Call, name: str, spec: Spec, count: int) -> Iterator[V
 
     Options.start_partition says whether that is an error, a warning or nothing.
     """
-    step = 32 if count <= 32 else 64 if count <= 64 else 128
+    step = next((n for n in (QUADRANT, 2 * QUADRANT) if count <= n), PARTITIONS)
     mode = call.options.start_partition
     if spec.start % step == 0 or mode == "ignore":
         return
     what = f"{name} starts at partition {spec.start} with {count} partitions"
-    allowed = ", ".join(str(p) for p in range(0, 128, step))
+    allowed = ", ".join(str(p) for p in range(0, PARTITIONS, step))
     if mode == "warn":
         warn_at_kernel(f"{call.record.name}: {what}; allowed starts: {allowed} [{ARCHITECTURE}]")
         return

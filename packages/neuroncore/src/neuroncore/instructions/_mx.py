@@ -20,9 +20,10 @@ from neuroncore.instructions._record import Call, Limit
 from neuroncore.instructions._rules import each
 from neuroncore.memory import View
 from neuroncore.spec import Spec
+from neuroncore.targets import QUADRANT
 from nki_dtypes import float8_e8m0fnu, uint8, unpack_x4, widener
 
-QUADRANT, GROUP_PARTITIONS, LANES = 32, 8, 4
+GROUP_PARTITIONS, LANES = 8, 4
 SCALE_ROWS = Rows(QUADRANT // GROUP_PARTITIONS, QUADRANT)
 SCALES = frozenset({uint8, float8_e8m0fnu})
 BIAS, NAN_SCALE = 127, 255

@@ -15,11 +15,9 @@ from neuroncore.instructions._numerics import Result, raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import same_dtype, same_free, same_partitions
 from neuroncore.memory import View
+from neuroncore.targets import GPSIMD_PARTITIONS
 from neuroncore.work import MicroOp, Pass, constant
 from nki_dtypes import uint16, uint32
-
-CORE_PARTITIONS = 16
-"""Partitions that each of GpSimdE's eight processors is connected to."""
 
 
 def reject_outside(c: Call, name: str, largest: int, most: int) -> None:
@@ -41,7 +39,7 @@ def reject_outside(c: Call, name: str, largest: int, most: int) -> None:
 
 def valid_indices(c: Call) -> int:
     """Indices that each processor uses; all of its 16 partitions' unless told otherwise."""
-    return CORE_PARTITIONS * c.index.free if c.num_valid_indices is None else c.num_valid_indices
+    return GPSIMD_PARTITIONS * c.index.free if c.num_valid_indices is None else c.num_valid_indices
 
 
 def local_gather(c: Call) -> Callable[..., None]:
@@ -51,12 +49,12 @@ def local_gather(c: Call) -> Callable[..., None]:
     (P, F), index (P, I) uint16, dst (P, valid indices, num_elem_per_idx).
     """
     groups, each, count = (
-        c.index.partitions // CORE_PARTITIONS,
+        c.index.partitions // GPSIMD_PARTITIONS,
         c.num_elem_per_idx,
         valid_indices(c),
     )
-    read = raw_reader(c.src_buffer, (groups, CORE_PARTITIONS, c.src_buffer.free))
-    indices = raw_reader(c.index, (groups, CORE_PARTITIONS, c.index.free))
+    read = raw_reader(c.src_buffer, (groups, GPSIMD_PARTITIONS, c.src_buffer.free))
+    indices = raw_reader(c.index, (groups, GPSIMD_PARTITIONS, c.index.free))
     run = np.arange(each)
 
     def gather(dst: View, src_buffer: View, index: View) -> None:
@@ -70,23 +68,23 @@ def local_gather(c: Call) -> Callable[..., None]:
 
 
 def _sizes(c: Call) -> Iterable[Violation]:
-    per_core = CORE_PARTITIONS * c.index.free
-    if c.index.partitions % CORE_PARTITIONS:
+    per_core = GPSIMD_PARTITIONS * c.index.free
+    if c.index.partitions % GPSIMD_PARTITIONS:
         yield Violation(
             ShapeError, f"index has {c.index.partitions} partitions", "index",
-            expected=f"a multiple of {CORE_PARTITIONS}", got=f"shape {c.index!r}",
+            expected=f"a multiple of {GPSIMD_PARTITIONS}", got=f"shape {c.index!r}",
             rule="NKI: local_gather, tile size",
         )  # fmt: skip
     if per_core > 4096:
         yield Violation(
-            ShapeError, f"{per_core} indices for each group of {CORE_PARTITIONS} partitions",
+            ShapeError, f"{per_core} indices for each group of {GPSIMD_PARTITIONS} partitions",
             "index", expected="at most 4096", got=f"shape {c.index!r}",
             rule="NKI: local_gather, tile size",
         )  # fmt: skip
     if not 0 < valid_indices(c) <= per_core:
         yield Violation(
             AttributeValueError, f"num_valid_indices {valid_indices(c)}", "num_valid_indices",
-            expected=f"1 to {per_core}: index.size / (P / {CORE_PARTITIONS})",
+            expected=f"1 to {per_core}: index.size / (P / {GPSIMD_PARTITIONS})",
             got=str(c.num_valid_indices), rule="NKI: local_gather, num_valid_indices",
         )  # fmt: skip
     if c.num_elem_per_idx not in (1, 2, 4, 8, 16, 32):
@@ -118,8 +116,8 @@ def _local_work(c: Call) -> list[MicroOp]:
 def _local_result(c: Call) -> Result:
     """(P, I, 16, e) as in the documents' example; (P, n, e) for another number of indices."""
     rows, each, count = c.index.partitions, c.num_elem_per_idx, valid_indices(c)
-    whole_slices = count == CORE_PARTITIONS * c.index.free
-    middle = (c.index.free, CORE_PARTITIONS) if whole_slices else (count,)
+    whole_slices = count == GPSIMD_PARTITIONS * c.index.free
+    middle = (c.index.free, GPSIMD_PARTITIONS) if whole_slices else (count,)
     return (rows, *middle, each), c.src_buffer.dtype, MemorySpace.sbuf
 
 

@@ -19,8 +19,8 @@ from neuroncore.instructions._cost import unpublished
 from neuroncore.instructions._numerics import Result, raw_reader
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import from_generation, rule, same_partitions
-from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
+from neuroncore.targets import GPSIMD_PARTITIONS
 from nki_dtypes import float32, int32
 
 
@@ -35,7 +35,7 @@ def nonzero_with_count(c: Call) -> Callable[..., None]:
     def find(dst: View, src: View) -> None:
         rows = read(src)
         filled = dst.array.reshape(shape).copy()
-        for p in range(0, len(rows), CORE_PARTITIONS):
+        for p in range(0, len(rows), GPSIMD_PARTITIONS):
             places = np.flatnonzero(rows[p])
             filled[p, : len(places)] = places + c.index_offset
             filled[p, len(places) : width - 1] = c.padding_val
@@ -94,7 +94,7 @@ NONZERO_WITH_COUNT = Instruction(
     run=nonzero_with_count,
     result=_result,
     covers=lambda c: False,
-    rows={"dst": Rows(1, CORE_PARTITIONS), "src": Rows(1, CORE_PARTITIONS)},
+    rows={"dst": Rows(1, GPSIMD_PARTITIONS), "src": Rows(1, GPSIMD_PARTITIONS)},
     examples=[
         Example({"dst": "int32[32, 5] sbuf", "src": _SRC, "index_offset": 10}, {"dst": _FOUND},
                 note="partitions 0 and 16 only; the last number of a row counts"),

@@ -24,6 +24,7 @@ from neuroncore.instructions._rules import (
 )
 from neuroncore.memory import View
 from neuroncore.options import Options
+from neuroncore.targets import QUADRANT
 
 # -- tensor_partition_reduce ----------------------------------------------------------------------
 
@@ -91,7 +92,6 @@ TENSOR_PARTITION_REDUCE = Instruction(
 
 # -- nc_stream_shuffle ----------------------------------------------------------------------------
 
-QUADRANT = 32
 KEEP = 255
 """The mask entry that leaves an output partition unmodified."""
 

@@ -67,9 +67,9 @@ def _eight(*names: str, **breaks: Any) -> Limit:
 
 def _free_between(least: int, **breaks: Any) -> Limit:
     return rule(
-        lambda c: least <= c.data.free <= 16384,
+        lambda c: least <= c.data.free <= c.target.search_free_max,
         ShapeError, "data", "data has {c.data.free} elements per partition",
-        expected=f"{least} to 16384", section="tile size", **breaks,
+        expected=f"{least} to {{c.target.search_free_max}}", section="tile size", **breaks,
     )  # fmt: skip
 
 

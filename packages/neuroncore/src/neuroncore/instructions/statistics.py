@@ -20,9 +20,6 @@ from neuroncore.instructions._record import Call, Example, In, Instruction, Limi
 from neuroncore.instructions._rules import rule, same_partitions
 from neuroncore.memory import View
 
-BN_STATS_FMAX = 512
-"""Largest F of one bn_stats [NKI: tile_size.bn_stats_fmax]."""
-
 
 def _width(count: int, **breaks: Any) -> Limit:
     """dst has `count` elements per partition."""
@@ -72,9 +69,9 @@ BN_STATS = Instruction(
         same_partitions("dst", "data", data="float32[8, 5] sbuf"),
         _width(6, dst="float32[2, 5] sbuf"),
         rule(
-            lambda c: c.data.free <= BN_STATS_FMAX,
+            lambda c: c.data.free <= c.target.bn_stats_free_max,
             ShapeError, "data", "data has {c.data.free} elements per partition",
-            expected=f"at most {BN_STATS_FMAX}",
+            expected="at most {c.target.bn_stats_free_max}",
             hint="one bn_stats per chunk into neighbouring columns, then one bn_aggr",
             section="tile_size.bn_stats_fmax", data="float32[2, 513] sbuf",
         ),

@@ -24,8 +24,8 @@ from neuroncore.instructions._convert import flag, whole
 from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule, same_free, same_partitions
-from neuroncore.instructions.gather import CORE_PARTITIONS
 from neuroncore.memory import View
+from neuroncore.targets import GPSIMD_PARTITIONS
 from neuroncore.work import MicroOp, Pass
 from nki_dtypes import bfloat16, uint32
 
@@ -41,8 +41,8 @@ def topk(c: Call) -> Callable[..., None]:
     """
     if c.version >= (0, 7):
         return _topk_of_snakes(c)
-    groups, columns = c.src.partitions // CORE_PARTITIONS, ceil(c.n / CORE_PARTITIONS)
-    read = reader(c.src, (groups, CORE_PARTITIONS, c.src.free))
+    groups, columns = c.src.partitions // GPSIMD_PARTITIONS, ceil(c.n / GPSIMD_PARTITIONS)
+    read = reader(c.src, (groups, GPSIMD_PARTITIONS, c.src.free))
     store, by_row = writer(c.val_dst), c.options.topk_ranks == "row"
     k, shape = c.val_dst.free, (c.src.partitions, c.val_dst.free)
 
@@ -52,15 +52,15 @@ def topk(c: Call) -> Callable[..., None]:
             values = np.empty(shape, np.float32)
             places = np.empty(shape, np.int64)
             for p in range(c.src.partitions):
-                first = p % CORE_PARTITIONS
-                own = taken[p // CORE_PARTITIONS, first, : _own_elements(c, first)]
+                first = p % GPSIMD_PARTITIONS
+                own = taken[p // GPSIMD_PARTITIONS, first, : _own_elements(c, first)]
                 order = _largest(own, k)
-                values[p], places[p] = own[order], order * CORE_PARTITIONS + first
+                values[p], places[p] = own[order], order * GPSIMD_PARTITIONS + first
         else:
             snakes = taken.transpose(0, 2, 1).reshape(groups, -1)[:, : c.n]
             orders = np.stack([_largest(snake, k) for snake in snakes])
-            places = np.repeat(orders, CORE_PARTITIONS, axis=0)
-            values = np.repeat(np.take_along_axis(snakes, orders, 1), CORE_PARTITIONS, axis=0)
+            places = np.repeat(orders, GPSIMD_PARTITIONS, axis=0)
+            values = np.repeat(np.take_along_axis(snakes, orders, 1), GPSIMD_PARTITIONS, axis=0)
         store(val_dst, values.reshape(val_dst.shape))
         idx_dst.array[...] = places.reshape(idx_dst.shape)
 
@@ -69,8 +69,11 @@ def topk(c: Call) -> Callable[..., None]:
 
 def _topk_of_snakes(c: Call) -> Callable[..., None]:
     """As from 0.7 on. Only the K results are written; in which order, the options say."""
-    groups, k = c.src.partitions // CORE_PARTITIONS, c.val_dst.free
-    read, columns = reader(c.src, (groups, CORE_PARTITIONS, c.src.free)), ceil(k / CORE_PARTITIONS)
+    groups, k = c.src.partitions // GPSIMD_PARTITIONS, c.val_dst.free
+    read, columns = (
+        reader(c.src, (groups, GPSIMD_PARTITIONS, c.src.free)),
+        ceil(k / GPSIMD_PARTITIONS),
+    )
     place = np.arange(k)
     order = _ORDERS[c.options.topk_sorted if c.sorted else c.options.topk_order]
     shape = (c.src.partitions, columns)
@@ -80,10 +83,10 @@ def _topk_of_snakes(c: Call) -> Callable[..., None]:
         taken = _is_result(c)[:, :columns]
         values, places = np.empty(shape, np.float32), np.empty(shape, np.int64)
         for group, snake in enumerate(snakes):
-            rows = group * CORE_PARTITIONS + place % CORE_PARTITIONS
+            rows = group * GPSIMD_PARTITIONS + place % GPSIMD_PARTITIONS
             found = order(_largest(snake, k))
-            values[rows, place // CORE_PARTITIONS] = snake[found]
-            places[rows, place // CORE_PARTITIONS] = found
+            values[rows, place // GPSIMD_PARTITIONS] = snake[found]
+            places[rows, place // GPSIMD_PARTITIONS] = found
         for dst, results in ((val_dst, values), (idx_dst, places)):
             flat = dst.array.reshape(c.src.partitions, -1).copy()
             flat[:, :columns][taken] = results[taken].astype(flat.dtype)
@@ -102,8 +105,8 @@ _ORDERS: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
 def _is_result(c: Call) -> np.ndarray:
     """Which elements of val_dst and idx_dst, as (P, K), are written: the results of each group."""
     k = c.val_dst.free
-    number = np.arange(k) * CORE_PARTITIONS + np.arange(CORE_PARTITIONS)[:, None]
-    return np.tile(number < k, (c.src.partitions // CORE_PARTITIONS, 1))
+    number = np.arange(k) * GPSIMD_PARTITIONS + np.arange(GPSIMD_PARTITIONS)[:, None]
+    return np.tile(number < k, (c.src.partitions // GPSIMD_PARTITIONS, 1))
 
 
 def _largest(row: np.ndarray, k: int) -> np.ndarray:
@@ -113,7 +116,7 @@ def _largest(row: np.ndarray, k: int) -> np.ndarray:
 
 def _own_elements(c: Call, partition: int) -> int:
     """How many of the n elements are in a partition of the group."""
-    return len(range(partition, c.n, CORE_PARTITIONS))
+    return len(range(partition, c.n, GPSIMD_PARTITIONS))
 
 
 def _sizes(c: Call) -> Iterable[Violation]:
@@ -123,13 +126,13 @@ def _sizes(c: Call) -> Iterable[Violation]:
             AttributeValueError, f"n {c.n}", "n", expected=f"8 to {_MOST_ELEMENTS - 1}",
             got=str(c.n), rule=f"{RULE}, n",
         )  # fmt: skip
-    elif c.src.free < ceil(c.n / CORE_PARTITIONS):
+    elif c.src.free < ceil(c.n / GPSIMD_PARTITIONS):
         yield Violation(
             ShapeError, f"src has {c.src.free} elements per partition", "src",
-            expected=f"at least {ceil(c.n / CORE_PARTITIONS)}: n / {CORE_PARTITIONS}",
+            expected=f"at least {ceil(c.n / GPSIMD_PARTITIONS)}: n / {GPSIMD_PARTITIONS}",
             got=f"shape {c.src!r}, n {c.n}", rule=f"{RULE}, shapes",
         )  # fmt: skip
-    fewest = _own_elements(c, CORE_PARTITIONS - 1)
+    fewest = _own_elements(c, GPSIMD_PARTITIONS - 1)
     most = c.n if c.options.topk_ranks == "snake" else fewest
     if k >= _MOST_RESULTS or k > most:
         yield Violation(
@@ -164,9 +167,9 @@ TOPK = Instruction(
         same_partitions("src", "val_dst", "idx_dst", idx_dst="uint32[32, 3] sbuf"),
         same_free("val_dst", "idx_dst", idx_dst="uint32[16, 2] sbuf"),
         rule(
-            lambda c: c.src.partitions % CORE_PARTITIONS == 0,
+            lambda c: c.src.partitions % GPSIMD_PARTITIONS == 0,
             PartitionError, "src", "src has {c.src.partitions} partitions",
-            expected=f"a multiple of {CORE_PARTITIONS}", section="shapes",
+            expected=f"a multiple of {GPSIMD_PARTITIONS}", section="shapes",
             src="bfloat16[8, 1] sbuf", val_dst="bfloat16[8, 3] sbuf", idx_dst="uint32[8, 3] sbuf",
         ),
         rule(

@@ -15,6 +15,7 @@ from neuroncore.instructions._numerics import Result, transpose_into
 from neuroncore.instructions._record import Attr, Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import rule
 from neuroncore.memory import View
+from neuroncore.targets import PARTITIONS, QUADRANT
 from neuroncore.work import LoadStationary, MicroOp, MultiplyMoving
 
 
@@ -41,7 +42,7 @@ def _transpose_engine(c: Call) -> Engine:
     asked = c.attrs["engine"]
     if asked is not Engine.unknown and c.version not in ((0, 2), (0, 3)):
         return asked
-    small = c.data.partitions <= 32 and c.data.free <= 32
+    small = c.data.partitions <= QUADRANT and c.data.free <= QUADRANT
     if c.version >= (0, 4):
         return Engine.tensor if c.dst.space is MemorySpace.psum else Engine.vector
     tensor = c.dst.space is MemorySpace.psum and c.data.space is MemorySpace.sbuf
@@ -49,7 +50,7 @@ def _transpose_engine(c: Call) -> Engine:
 
 
 def _transpose_limits(c: Call) -> Iterable[Violation]:
-    most = 128 if c.engine is Engine.tensor else 32
+    most = PARTITIONS if c.engine is Engine.tensor else QUADRANT
     if c.data.partitions > most or c.data.free > most:
         yield Violation(
             ShapeError, f"the {c.engine.name} engine transposes at most {most} x {most}", "data",

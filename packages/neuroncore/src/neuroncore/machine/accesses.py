@@ -11,7 +11,8 @@ import numpy as np
 from neuroncore.effects.declared import Touch
 from neuroncore.effects.footprint import Footprint, footprint
 from neuroncore.machine.observe import Event
-from neuroncore.memory import GROUP, Storage, StridedView, View, dynamic_rows, offsets_of
+from neuroncore.memory import Storage, StridedView, View, dynamic_rows, offsets_of
+from neuroncore.targets import GPSIMD_PARTITIONS
 
 if TYPE_CHECKING:
     from neuroncore.instructions import Call
@@ -66,11 +67,13 @@ def _gathered(view: StridedView, strides: tuple[int, ...], width: int) -> Iterat
 def _picked(view: StridedView, strides: tuple[int, ...], width: int) -> Iterator[Footprint]:
     """Offsets hold for a group of partitions: those at equal distances are one footprint."""
     assert view.spec.indirect is not None
-    for group, offsets in enumerate(offsets_of(view)[::GROUP]):
-        first = view.offset * width + group * GROUP * strides[0]
+    for group, offsets in enumerate(offsets_of(view)[::GPSIMD_PARTITIONS]):
+        first = view.offset * width + group * GPSIMD_PARTITIONS * strides[0]
         for start, count, step in _progressions(np.unique(offsets)):
             far = view.spec.indirect.stride * width
-            yield footprint(first + start * far, (GROUP, count), (strides[0], step * far), width)
+            yield footprint(
+                first + start * far, (GPSIMD_PARTITIONS, count), (strides[0], step * far), width
+            )
 
 
 def _progressions(numbers: np.ndarray) -> Iterator[tuple[int, int, int]]:

@@ -22,7 +22,7 @@ from neuroncore.memory import IndexRules, Pool, Storage, View, elements
 from neuroncore.options import Options
 from neuroncore.source_location import Place, find_place
 from neuroncore.spec import Spec, as_dtype, make_spec, row_major
-from neuroncore.targets import Target, resolve_target
+from neuroncore.targets import QUADRANT, Target, resolve_target
 from nki_dtypes import DType
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ class NeuronCore:
                 rule="NKI direct allocation guide",
             )
         partition, offset = address
-        if partition + sizes[0] > self.target.partitions or partition % 32:
+        if partition + sizes[0] > self.target.partitions or partition % QUADRANT:
             raise PartitionError(
                 f"address puts the tensor on partitions {partition} to {partition + sizes[0] - 1}",
                 expected="a start of 0, 32, 64 or 96 and an end below 128",

@@ -50,7 +50,7 @@ SIZES: dict[str, Size] = {
     "psum_num_banks": Size(_psum_num_banks, _FROM_0_4),
     "gemm_stationary_fmax": Size(lambda target, _: target.stationary_free_max),
     "gemm_moving_fmax": Size(lambda target, _: target.psum_bank_bytes // 4),
-    "bn_stats_fmax": Size(lambda target, _: 512),
+    "bn_stats_fmax": Size(lambda target, _: target.bn_stats_free_max),
     "sbuf_fmax_bytes": Size(_usable_sbuf_bytes, _FROM_0_4),
     "total_available_sbuf_size": Size(_usable_sbuf_bytes),
     "sbuf_fmax": Size(lambda target, given: _usable_sbuf_bytes(target, given) // 4, _FROM_0_4),

@@ -2,7 +2,7 @@
 
 from neuroncore.memory.dynamic import dynamic_rows, resolve_scalar
 from neuroncore.memory.indexing import ds
-from neuroncore.memory.indirection import GROUP, gathered, named_elements, offsets_of, scatter
+from neuroncore.memory.indirection import gathered, named_elements, offsets_of, scatter
 from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole, written_flags
 from neuroncore.memory.storage import Dynamic, IndexRules, Storage, StridedView, WrittenFlags
@@ -10,7 +10,6 @@ from neuroncore.memory.view import Core, View
 from neuroncore.memory.window import address_of, window
 
 __all__ = [
-    "GROUP",
     "Core",
     "Dynamic",
     "IndexRules",

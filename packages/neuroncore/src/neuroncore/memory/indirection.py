@@ -16,8 +16,8 @@ from neuroncore.errors import AccessError
 from neuroncore.memory.dynamic import dynamic_rows
 from neuroncore.memory.storage import Dynamic, StridedView, ViewT
 from neuroncore.spec import Indirection
+from neuroncore.targets import GPSIMD_PARTITIONS
 
-GROUP = 16
 RULE = "NKI: NkiTensor.indirect"
 
 
@@ -35,14 +35,15 @@ def num_offsets(view: StridedView, index: StridedView, num_elem: int | None) -> 
         raise AccessError(
             "the index of a tensor indirection does not fit",
             expected=f"integers of shape ({view.shape[0]}, K) in SBUF for a tensor on chip, a "
-            f"multiple of {GROUP} partitions",
+            f"multiple of {GPSIMD_PARTITIONS} partitions",
             got=f"{index!r} for {view!r}"[:160], operand="index", position=0, rule=RULE,
         )  # fmt: skip
     index.initialize()
-    held, count = GROUP * index.shape[1], index.size if num_elem is None else num_elem
+    held, count = GPSIMD_PARTITIONS * index.shape[1], index.size if num_elem is None else num_elem
     if not isinstance(count, (int, np.integer)) or not 1 <= count <= held:
         raise AccessError(
-            f"{count} offsets", expected=f"num_elem of 1 to {held}: {GROUP} of each column",
+            f"{count} offsets",
+            expected=f"num_elem of 1 to {held}: {GPSIMD_PARTITIONS} of each column",
             got=f"num_elem={num_elem}, index {index.shape}", operand="num_elem", position=1,
             rule=RULE,
         )  # fmt: skip
@@ -54,7 +55,7 @@ def _is_index_of(view: StridedView, index: StridedView) -> bool:
         return False
     integers = index.spec.space is MemorySpace.sbuf and index.spec.dtype.is_integer
     rows = view.shape[0]
-    return integers and index.ndim == 2 and index.shape[0] == rows and rows % GROUP == 0
+    return integers and index.ndim == 2 and index.shape[0] == rows and rows % GPSIMD_PARTITIONS == 0
 
 
 def window_of(view: StridedView) -> np.ndarray:
@@ -71,7 +72,9 @@ def offsets_of(view: StridedView) -> np.ndarray:
     """(P, num_elem) offsets; raises AccessError for one outside the partition."""
     dynamic = view.dynamic
     assert dynamic is not None
-    groups = dynamic.index.array.astype(np.int64).reshape(-1, GROUP, dynamic.index.shape[1])
+    groups = dynamic.index.array.astype(np.int64).reshape(
+        -1, GPSIMD_PARTITIONS, dynamic.index.shape[1]
+    )
     snakes = groups.transpose(0, 2, 1).reshape(len(groups), -1)[:, : view.shape[1]]
     for offset in (snakes.min(), snakes.max()):
         if not 0 <= offset < dynamic.limit:
@@ -79,7 +82,7 @@ def offsets_of(view: StridedView) -> np.ndarray:
                 f"an offset is {offset}", expected=f"0 to {dynamic.limit - 1}", got=str(offset),
                 rule=RULE,
             )  # fmt: skip
-    return np.repeat(snakes, GROUP, axis=0)
+    return np.repeat(snakes, GPSIMD_PARTITIONS, axis=0)
 
 
 def named_elements(view: StridedView) -> tuple[np.ndarray, np.ndarray]:

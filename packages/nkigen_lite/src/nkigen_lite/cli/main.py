@@ -13,10 +13,10 @@ from typing import Any
 from neuroncore.commands.files import write_text
 from neuroncore.commands.function import Named, find_function, parse_name
 from neuroncore.commands.parser import (
-    TARGETS,
     add_output,
     add_output_format,
     add_specs,
+    add_target,
     make_parser,
     parse,
 )
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         parser,
         "shape and dtype of an argument, by name or in order: x=f32[1024,64], bf16[64], i32[]",
     )
-    add("--target", default="trn2", help=TARGETS)
+    add_target(parser)
     add("--nki", default=DEFAULT_VERSION, metavar="VERSION",
         help=f"NKI version, one of {', '.join(WRITTEN)} (default {DEFAULT_VERSION})")  # fmt: skip
     add_output(parser, "where to write the kernel")

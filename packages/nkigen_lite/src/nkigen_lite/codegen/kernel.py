@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from neuroncore.program import Program
-from neuroncore.targets import resolve_target
+from neuroncore.targets import BANK_ELEMS, resolve_target
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.candidates import time_of
 from nkigen_lite.codegen.emission.writer import Writer
@@ -30,7 +30,6 @@ from nkigen_lite.legalization.reduction_splitting import (
     keeps_inner_axes,
     split_reductions,
 )
-from nkigen_lite.selection.machine_limits import BANK_ELEMS
 from nkigen_lite.selection.unsupported import CodegenError, check_hbm_capacity, unsupported
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 
-from neuroncore.targets import Target
+from neuroncore.targets import PARTITIONS, Target
 from nki_dtypes import DType
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role
 from nkigen_lite.ir import Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.selection.machine_limits import PARTITIONS, sbuf_bytes
+from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.rules import RULES
 from nkigen_lite.selection.selector import Selector
 from nkigen_lite.selection.tile_instructions import TileInstruction, value_of

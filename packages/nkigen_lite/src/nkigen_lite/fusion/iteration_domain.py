@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 
+from neuroncore.targets import PARTITIONS
 from nkigen_lite.fusion.array_view import ArrayView, squeezed
 from nkigen_lite.ir import Node
 from nkigen_lite.ops import Kind
-from nkigen_lite.selection.machine_limits import PARTITIONS
 
 SHORT = 64
 """Columns below which partitions are better left empty: an instruction takes as long to begin."""

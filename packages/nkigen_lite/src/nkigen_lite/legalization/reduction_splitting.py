@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import product
 from math import prod
 
+from neuroncore.targets import PARTITIONS
 from nki_dtypes import float32
 from nkigen_lite.fusion.iteration_domain import is_across
 from nkigen_lite.ir import Builder, Graph, Node, users
 from nkigen_lite.ir.builder import renumbered
 from nkigen_lite.ops import Kind
 from nkigen_lite.selection.engine_operations import REDUCTIONS
-from nkigen_lite.selection.machine_limits import PARTITIONS
 from nkigen_lite.tensors.spec import Spec
 
 LONG = 13312

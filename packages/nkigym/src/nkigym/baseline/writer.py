@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nki_dtypes import DType, float32
 from nkigen_lite.codegen import Arrays, Replicas, Tile, Tiles, Writer
 from nkigen_lite.fusion import ArrayView, Plan, in_rows
@@ -15,10 +16,6 @@ from nkigen_lite.ir import Node
 from nkigen_lite.selection.tile_instructions import TileInstruction
 from nkigym.baseline.errors import BaselineError, tile_of
 from nkigym.baseline.strips import Segment, Strip
-
-PARTITIONS = 128
-BANK_ELEMS = 512
-"""Moving columns of TensorE, and float32 elements of a PSUM bank in each partition."""
 
 COLUMNS = (BANK_ELEMS, PARTITIONS)
 

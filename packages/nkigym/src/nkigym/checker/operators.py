@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nkigym.checker.findings import NotAllowedError
 
 Atoms = Sequence[Sequence[int]]
 Number = Callable[[Hashable], int]
 
-K_MOST, M_MOST, N_MOST = 128, 128, 512
+K_MOST, M_MOST, N_MOST = PARTITIONS, PARTITIONS, BANK_ELEMS
 """Partitions, stationary and moving free size [NKI: nc_matmul, tile limits]."""
 
 

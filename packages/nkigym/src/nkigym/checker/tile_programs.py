@@ -9,6 +9,7 @@ from math import gcd, inf
 
 import numpy as np
 
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nkigym.checker.findings import Finding, NotAllowedError
 from nkigym.checker.functions import FUNCTIONS, Function, Inputs, Shape
 from nkigym.checker.value_numbering import Numbers, atom_size, numbered, wrong_values
@@ -69,13 +70,13 @@ def _other_parameters(program: TileProgram, function: str) -> list[Finding]:
 # -- execution on NumPy arrays ---------------------------------------------------------------------
 
 
-ROWS = {"data": (128, inf)}
+ROWS = {"data": (PARTITIONS, inf)}
 MOST: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "nc_matmul": {"stationary": (128, 128), "moving": (128, 512)},
-    "nc_transpose": {"data": (128, 128)},
+    "nc_matmul": {"stationary": (PARTITIONS, PARTITIONS), "moving": (PARTITIONS, BANK_ELEMS)},
+    "nc_transpose": {"data": (PARTITIONS, PARTITIONS)},
     "activation": ROWS,
-    "tensor_scalar": {**ROWS, "operand0": (128, 1)},
-    "tensor_tensor": {"data1": (128, inf), "data2": (128, inf)},
+    "tensor_scalar": {**ROWS, "operand0": (PARTITIONS, 1)},
+    "tensor_tensor": {"data1": (PARTITIONS, inf), "data2": (PARTITIONS, inf)},
     "tensor_reduce": ROWS,
 }
 """Extents of operands [NKI: tile limits of nc_matmul and nc_transpose; 128 partitions]."""

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from neuroncore.commands.function import find_function, parse_name
+from neuroncore.commands.parser import add_target
 from neuroncore.commands.terminal import StatusLine
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program, parse_program
 from neuroncore.surface import DEFAULT_VERSION
+from neuroncore.targets import resolve_target
 from nkigym.cli.writing import MARK, check_place, write_kernel
 from nkigym.search import STRATEGIES, Budget, BudgetError, SearchProgress, Settings, parse_budget
 from nkigym.tiles import TileProgram, parse_tiles
@@ -83,7 +85,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "program or a tile program")  # fmt: skip
     add("--spec", action="append", default=[], metavar="[NAME=]DTYPE[SHAPE]",
         help="an argument's shape and format, such as 'x=f32[512,64]'; once for each")  # fmt: skip
-    add("--target", choices=("trn1", "trn2", "trn3"), help="(default: trn2, or the program's)")
+    add_target(parser, None, " (default: trn2, or the program's)")
     add(
         "--nki",
         metavar="VERSION",
@@ -110,6 +112,8 @@ def run(given: argparse.Namespace) -> int:
     """Prints the winner; 1 where the store could not keep everything."""
     if given.output is not None:
         check_place(given.output, given.force)
+    if given.target is not None:
+        given.target = resolve_target(given.target).name
     kernel, specs = _kernel(given)
     progress = Progress(given.budget)
     try:

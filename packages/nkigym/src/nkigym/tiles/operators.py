@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nkigym.tiles.program import Attribute
 
 Axes = tuple[str, ...]
 
 ONE = "1"
 """The axis of one element: a column."""
-
-PARTITIONS = 128
-"""NKI architecture guide, tile size: partitions of SBUF and PSUM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ MATMUL = Operator(
     "nc_matmul",
     operands={"stationary": ("K", "M"), "moving": ("K", "N"), "accumulator": ("M", "N")},
     result=("M", "N"),
-    limits={"K": PARTITIONS, "M": PARTITIONS, "N": 512},
+    limits={"K": PARTITIONS, "M": PARTITIONS, "N": BANK_ELEMS},
     grows=("moving", "N"),
     widens="N",
     accumulates="accumulator",

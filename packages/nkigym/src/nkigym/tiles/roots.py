@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from neuroncore.errors import KernelError
+from neuroncore.targets import PARTITIONS
 from nkigym.tiles.operators import (
     ACTIVATION,
     MATMUL,
@@ -38,7 +39,7 @@ from nkigym.tiles.program import (
 EPSILON = 2.0**-20
 """What rmsnorm adds to the mean of squares."""
 
-TILE = 128
+TILE = PARTITIONS
 """Elements of a tile along every dimension: the partitions of SBUF."""
 
 Position = tuple[int, int]

@@ -14,6 +14,7 @@ import numpy as np
 from neuroncore.errors import KernelError
 from neuroncore.program import Program, calls, check, emit, parse_program
 from neuroncore.surface import DEFAULT_VERSION
+from neuroncore.targets import PARTITIONS
 from nkigym.analysis.outputs import check_results
 from nkigym.checker import check_root
 from nkigym.search import ConstraintError, SearchSpace
@@ -115,7 +116,7 @@ def _of_loops(asked: Problem, engines: frozenset[str] | None) -> TuningTask:
 
 ENGINES = ("tensor", "vector", "scalar", "gpsimd")
 """Engines that constraints can name; DMA queues are always allowed."""
-TILE = 128
+TILE = PARTITIONS
 FEW = (2, 3, 8)
 """Tiles along an axis of smaller kernels; eight are two of 512."""
 PARTS = (2, 4)

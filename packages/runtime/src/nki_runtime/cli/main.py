@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn, get_type_hints
 
 from neuroncore.checks import CHECKS
-from neuroncore.commands.parser import add_output_format
+from neuroncore.commands.parser import add_output_format, add_target
 from neuroncore.commands.parser import make_parser as parser_of
 from neuroncore.commands.running import INTERRUPTED
 from neuroncore.errors import KernelError, LaunchError
@@ -91,7 +91,7 @@ def make_parser() -> argparse.ArgumentParser:
         "beta1, beta2, nkigen-lite for NumPy functions, or neuron for the vendor's package",
     )
     parser.add_argument("--nki", metavar="VERSION", help="NKI version, such as 0.6")
-    parser.add_argument("--target", help="trn1|inf2|gen2, trn2|gen3 or trn3|gen4")
+    add_target(parser, default=None)
     parser.add_argument(
         "--option",
         action="append",

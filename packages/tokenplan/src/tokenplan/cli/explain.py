@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuroncore.commands.parser import TARGETS, add_output, add_output_format, add_specs, at_least
+from neuroncore.commands.parser import (
+    add_output,
+    add_output_format,
+    add_specs,
+    add_target,
+    at_least,
+)
 from neuroncore.errors import LaunchError
 from neuroncore.program import Program
 from neuroncore.surface import DEFAULT_VERSION
@@ -74,7 +80,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="VERSION",
         help=f"NKI version (default {DEFAULT_VERSION})",
     )
-    add("--target", default="trn2", help=TARGETS)
+    add_target(parser)
     add("--claim", action="append", default=[], metavar="LOOP=CLAIM",
         help="k=parallel: iterations of k need no order; "
         "'k=pipeline(2)': 2 may be in flight")  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nkigen_lite.selection.machine_limits import PARTITIONS
+from neuroncore.targets import PARTITIONS
 
 
 @dataclass(frozen=True, slots=True)

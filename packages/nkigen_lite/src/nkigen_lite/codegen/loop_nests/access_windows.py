@@ -15,12 +15,13 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import PARTITIONS
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.loop_nests.tiles import Tile, Tiles, WriteTiles
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import PLACES, TILE_BYTES, shared_places
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role
-from nkigen_lite.selection.machine_limits import PARTITIONS, sbuf_bytes
+from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.unsupported import CodegenError
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nki_dtypes import DType, bfloat16, float16, float32
 from nkigen_lite.codegen.emission.axis_tiling import AxisTiles, parts
 from nkigen_lite.codegen.emission.writer import Writer, columns_of
@@ -15,7 +16,6 @@ from nkigen_lite.fusion.groups import End
 from nkigen_lite.ir import Node
 from nkigen_lite.legalization.reduction_splitting import ROUNDED
 from nkigen_lite.selection.engine_operations import REDUCTIONS
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
 from nkigen_lite.selection.unsupported import unsupported
 
 

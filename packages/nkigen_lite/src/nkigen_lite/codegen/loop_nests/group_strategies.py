@@ -13,6 +13,7 @@ from functools import partial
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from neuroncore.spec import row_major
+from neuroncore.targets import PARTITIONS
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
@@ -39,7 +40,7 @@ from nkigen_lite.fusion.budget import (
 )
 from nkigen_lite.fusion.groups import Group
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role, solve, spread_out
-from nkigen_lite.selection.machine_limits import PARTITIONS, sbuf_bytes
+from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.unsupported import unsupported
 
 BLOCKS = 4

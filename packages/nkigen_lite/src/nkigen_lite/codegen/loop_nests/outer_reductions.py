@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from neuroncore.program import Affine
+from neuroncore.targets import BANK_ELEMS
 from nkigen_lite.codegen.emission.axis_tiling import AxisTiles, parts, row_parts
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
 from nkigen_lite.codegen.emission.writer import Writer
@@ -30,7 +31,6 @@ from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import Context, column_values, fit
 from nkigen_lite.fusion.groups import Group
 from nkigen_lite.fusion.iteration_domain import Role, solve
-from nkigen_lite.selection.machine_limits import BANK_ELEMS
 from nkigen_lite.selection.unsupported import unsupported
 
 BANKS = 4

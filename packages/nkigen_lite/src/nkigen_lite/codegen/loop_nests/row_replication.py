@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import Context, column_values
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role
 from nkigen_lite.selection.engine_operations import held_as
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
 
 BANKS = 4
 """PSUM banks that one copy empties; two of these fit, so that copies and products overlap."""

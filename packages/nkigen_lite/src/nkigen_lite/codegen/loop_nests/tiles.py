@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import PARTITIONS
 from nkigen_lite.codegen.emission.axis_tiling import AxisTiles, parts, row_parts
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.row_replication import Replicas
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.budget import NARROW, Fit, shared_places
 from nkigen_lite.fusion.iteration_domain import Axis, IterationDomain, Role
-from nkigen_lite.selection.machine_limits import PARTITIONS
 from nkigen_lite.selection.tile_instructions import (
     Operand,
     ReinterpretedTile,

@@ -14,6 +14,7 @@ from math import prod
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nki_dtypes import float32
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
 from nkigen_lite.codegen.emission.writer import Writer, columns_of, dense, together
@@ -27,7 +28,6 @@ from nkigen_lite.codegen.matmul.operand_tiles import (
 )
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.ir import Node
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
 from nkigen_lite.selection.unsupported import unsupported
 
 BLOCK_BYTES = 2 * LOAD_BYTES

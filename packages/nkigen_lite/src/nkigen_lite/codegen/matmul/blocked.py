@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, whole
-from neuroncore.targets import resolve_target
+from neuroncore.targets import BANK_ELEMS, PARTITIONS, resolve_target
 from nki_dtypes import DType, float32
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.emission.writer import Writer, columns_of
@@ -25,7 +25,7 @@ from nkigen_lite.codegen.matmul.operand_tiles import (
 )
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.ir import Node
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS, sbuf_bytes
+from nkigen_lite.selection.machine_limits import sbuf_bytes
 from nkigen_lite.selection.unsupported import unsupported
 
 PLACES = 2

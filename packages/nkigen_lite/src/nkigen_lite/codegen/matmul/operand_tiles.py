@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import BANK_BYTES, PARTITIONS, QUADRANT
 from nki_dtypes import DType
 from nkigen_lite.codegen.emission.writer import Writer, columns_of, dense
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.selection.machine_limits import BANK_BYTES, PARTITIONS
 
 COPY_BANKS = 2
 """PSUM banks that one copy empties, so that there is room for the next and for products."""
@@ -222,7 +222,7 @@ def multiply(
         )  # fmt: skip
 
 
-SECOND_STARTS = (32, 64)
+SECOND_STARTS = (QUADRANT, 2 * QUADRANT)
 """Partitions at which the second matrix may begin: engines start at multiples of 32."""
 
 Order = Callable[[int, int], tuple[int, int]]

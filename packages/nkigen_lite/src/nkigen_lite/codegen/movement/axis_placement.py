@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
-from nkigen_lite.selection.machine_limits import PARTITIONS
+from neuroncore.targets import PARTITIONS
 
 BOX_BYTES = 8 * 1024
 INNER_SHARE = 4

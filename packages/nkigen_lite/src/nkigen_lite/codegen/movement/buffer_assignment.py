@@ -15,6 +15,7 @@ from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
 from neuroncore.spec import row_major
 from neuroncore.surface import version_tuple
+from neuroncore.targets import PARTITIONS
 from nki_dtypes import int32
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
 from nkigen_lite.codegen.emission.writer import Writer, columns_of
@@ -32,7 +33,6 @@ from nkigen_lite.fusion.groups import Plan
 from nkigen_lite.ir import Graph, Node
 from nkigen_lite.selection.engine_operations import held_as
 from nkigen_lite.selection.literals import is_by_bits, literal
-from nkigen_lite.selection.machine_limits import PARTITIONS
 from nkigen_lite.tensors.spec import Spec
 from nkigen_lite.tensors.strides import strided
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import PARTITIONS
 from nki_dtypes import uint32
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.selection.machine_limits import PARTITIONS
 from nkigen_lite.selection.unsupported import CodegenError
 
 FEW = 8

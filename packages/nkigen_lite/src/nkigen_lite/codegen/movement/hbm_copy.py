@@ -9,7 +9,7 @@ from typing import Any
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine
-from neuroncore.targets import resolve_target
+from neuroncore.targets import PARTITIONS, resolve_target
 from nkigen_lite.codegen.emission.axis_tiling import parts
 from nkigen_lite.codegen.emission.candidates import Candidate, fastest
 from nkigen_lite.codegen.emission.writer import Writer
@@ -26,7 +26,6 @@ from nkigen_lite.codegen.movement.permutation import CARRIERS, Reorder
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.selection.engine_operations import held_as
 from nkigen_lite.selection.literals import literal, written_as
-from nkigen_lite.selection.machine_limits import PARTITIONS
 
 MANY = 2048
 """Elements from which on other candidates than a DMA are looked at: fewer take less time than those

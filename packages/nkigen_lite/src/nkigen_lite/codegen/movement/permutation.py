@@ -8,6 +8,7 @@ from math import prod
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, Buffer, whole
+from neuroncore.targets import BANK_BYTES
 from nki_dtypes import DType, bfloat16, float32, uint8
 from nkigen_lite.codegen.emission.writer import Writer, columns_of
 from nkigen_lite.codegen.movement.axis_placement import (
@@ -18,7 +19,6 @@ from nkigen_lite.codegen.movement.axis_placement import (
     StridedAxis,
 )
 from nkigen_lite.fusion.array_view import ArrayView
-from nkigen_lite.selection.machine_limits import BANK_BYTES
 
 WASTE = 8
 """How many times the needed elements a load may read to make one run of them: a short descriptor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuroncore.targets import BANK_ELEMS
 from nkigen_lite.codegen.matmul.operand_tiles import bytes_of
 from nkigen_lite.codegen.strips.strip_selection import StripPlan, longest_strip
 from nkigen_lite.fusion.budget import has_reduction
@@ -33,9 +34,6 @@ class KernelPart:
 
 KEPT_SHARE = 3
 """A value kept for the next product takes at most this part of SBUF: the product needs room."""
-
-BANK_ROWS = 512
-"""Rows of a value that is made with its columns on partitions: one PSUM bank of float32."""
 
 
 def parts_of(plan: Plan, strips: bool = True) -> list[KernelPart | StripPlan]:
@@ -143,6 +141,6 @@ def _keeping(plan: Plan, part: KernelPart, after: list[KernelPart]) -> KernelPar
     lefts = {n.operands for n in after[0].products}
     by_left = all(a == value and b != value for a, b in lefts) and lefts
     alone = {u.name for u in users(plan.graph)[value]} <= {n.name for n in after[0].products}
-    if not (small and by_left and alone and 1 < rows <= BANK_ROWS) or value in plan.graph.results:
+    if not (small and by_left and alone and 1 < rows <= BANK_ELEMS) or value in plan.graph.results:
         return part
     return KernelPart(part.products, part.group, value)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from neuroncore.enums import MemorySpace
 from neuroncore.program import Access, Affine, whole
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nki_dtypes import DType, float32
 from nkigen_lite.codegen.emission.axis_tiling import row_parts
 from nkigen_lite.codegen.emission.writer import Writer, columns_of
@@ -33,7 +34,6 @@ from nkigen_lite.codegen.matmul.operand_tiles import (
 from nkigen_lite.fusion.array_view import ArrayView
 from nkigen_lite.fusion.groups import Group
 from nkigen_lite.ir import Node
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, PARTITIONS
 
 PSUM_BANKS = 4
 """Banks of one stage's products: as many are left for transposes and the next stage."""

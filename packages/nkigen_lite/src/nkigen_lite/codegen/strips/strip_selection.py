@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from neuroncore.enums import MemorySpace
 from neuroncore.program import peaks
 from neuroncore.surface import DEFAULT_VERSION
+from neuroncore.targets import BANK_ELEMS, NUM_PSUM_BANKS, PARTITIONS
 from nki_dtypes import bfloat16, float16, float32
 from nkigen_lite.codegen.emission.writer import Writer
 from nkigen_lite.codegen.loop_nests.row_replication import replicas_of
@@ -19,7 +20,7 @@ from nkigen_lite.fusion.budget import in_rows
 from nkigen_lite.fusion.groups import Group, Plan
 from nkigen_lite.fusion.iteration_domain import IterationDomain, Role, strip_domain
 from nkigen_lite.ir import Node, users
-from nkigen_lite.selection.machine_limits import BANK_ELEMS, NUM_PSUM_BANKS, PARTITIONS, sbuf_bytes
+from nkigen_lite.selection.machine_limits import sbuf_bytes
 
 MOST_ROWS = BANK_ELEMS // PARTITIONS
 """Rows of a partition at a time: with 128 partitions, as many columns as a moving matrix has."""

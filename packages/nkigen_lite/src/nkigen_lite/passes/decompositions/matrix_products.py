@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import reduce
 from math import prod
 
+from neuroncore.targets import BANK_ELEMS, PARTITIONS
 from nki_dtypes import bfloat16, float32, int32, tfloat32, uint32
 from nkigen_lite.ops import Expr
 from nkigen_lite.passes.decompositions.integer_arithmetic import add, bits_of, wrapped
@@ -17,7 +18,6 @@ _MOST_TERMS = {8: 256, 7: 1024}
 """Products of numbers of so many bits that float32 adds exactly: 256 · 255², 1024 · 128² ≤ 2²⁴."""
 _OVERFLOWING = (1 << 31) // (4 << 14)
 """Terms of four sums of such products that may not fit into 31 bits."""
-_PARTITIONS, _BANK_ELEMS = 128, 512
 _WORTH_TENSOR = 8
 """A side of matrices: 387 of 4 x 4 take 42 us by digits on VectorE and 52 at once on TensorE, 64 of
 8 x 8 take 91 and 40, of 32 x 32 246 and 57."""
@@ -97,7 +97,7 @@ def _is_worth_one_product(m: Match, digits: int) -> bool:
     terms = left[-1]
     few = prod(right[:-2])
     is_repeated = few < prod(batch) and few <= prod(left[:-2]) and (few > 1 or digits > 2)
-    fits = digits * terms <= _PARTITIONS and digits * columns <= _BANK_ELEMS and rows <= _PARTITIONS
+    fits = digits * terms <= PARTITIONS and digits * columns <= BANK_ELEMS and rows <= PARTITIONS
     return digits > 1 and is_repeated and fits and max(rows, terms, columns) >= _WORTH_TENSOR
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import starmap
 
+from neuroncore.targets import QUADRANT
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import Dim, Sym, Tensor
 from nki_migrate.rewriting.context.context import Context, call_text
@@ -168,7 +169,6 @@ def _reread(ctx: Context, row: Tensor) -> Tensor | None:
     return origin if ctx.still_valid(origin.storage.mentions or frozenset()) else None
 
 
-QUADRANT = 32
 _ONE = Sym.number(1)
 
 
