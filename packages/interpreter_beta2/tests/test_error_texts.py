@@ -282,10 +282,10 @@ def kernel(x):
 
     assert complaint(source) == dedent(
         """\
-        kernel.py:1:2: nki.jit(platform_target='trn2') is not modelled
+        kernel.py:1:2: nki.jit(platform_target='trn2') is an error from 0.3 on
             @nki.jit(platform_target="trn2")
                                      ^^^^^^
-            expected: nki.jit without options
+            expected: nki.jit without a target
             got:      platform_target='trn2'
             choose the target with NEURON_PLATFORM_TARGET_OVERRIDE or use(target=…)
             [NKI 0.6: nki.jit]"""

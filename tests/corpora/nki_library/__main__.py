@@ -1,19 +1,22 @@
-"""python -m tests.corpora.nki_library: run the library's tests, print and keep the table."""
+"""python -m tests.corpora.nki_library: run the library's tests, or a sample; print the table."""
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.corpora.beta1.report import replace_part
-from tests.corpora.nki_library.groups import GROUPS, TESTS, Limits, commit_of, run_groups
+from tests.corpora.nki_library.groups import GROUPS, Limits, commit_of, run_groups
 from tests.corpora.nki_library.record import kept_rows, markdown, one_line, rows_of
+from tests.corpora.nki_library.sample import WRONG, Request, checkout_of, group_files, run_samples
+from tests.corpora.nki_library.sample import markdown as sample_markdown
+from tests.corpora.nki_library.sample import one_line as sample_line
 
 PART = "nki_library"
+SAMPLE_PART = "nki_library_sample"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -23,6 +26,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
     parser.add_argument("--seconds", type=float, help="limit for one test file (default none)")
     parser.add_argument("--memory", type=float, metavar="GIB", help="limit for one process")
+    parser.add_argument("--sample", metavar="SEED", help="a sample of all groups, drawn by a seed")
+    parser.add_argument("--tests", type=int, default=20, help="of a group's sample (default 20)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="go on with the records there")
     parser.add_argument("--write", type=Path, metavar="FILE.md", help="keep the table there")
     return parser
@@ -32,15 +37,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0 when all ran and passed, 1 otherwise, 2 for a wrong use."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    names = options.only.split(",") if options.only else list(GROUPS)
-    if unknown := [name for name in names if name not in GROUPS]:
-        parser.error(f"no such group: {', '.join(unknown)}; there are {', '.join(GROUPS)}")
-    checkout = options.checkout or os.environ.get("NKI_LIBRARY_CHECKOUT")
-    if not checkout:
-        parser.error("NKI_LIBRARY_CHECKOUT is not set: say where nki-library lies, or --checkout")
-    checkout = Path(checkout).resolve()
-    if not (checkout / TESTS).is_dir():
-        parser.error(f"{checkout} is not a checkout of nki-library: it has no {TESTS}")
+    if not options.sample:
+        _names(parser, options, GROUPS)
+    try:
+        checkout = checkout_of(options.checkout)
+    except ValueError as reason:
+        parser.error(str(reason))
+    return (_sample if options.sample else _whole)(parser, options, checkout)
+
+
+def _names(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, known: Iterable[str]
+) -> list[str]:
+    """The groups that --only names, or all; ends the program for an unknown one."""
+    groups = list(known)
+    names = options.only.split(",") if options.only else groups
+    if unknown := [name for name in names if name not in groups]:
+        parser.error(f"no such group: {', '.join(unknown)}; there are {', '.join(groups)}")
+    return names
+
+
+def _sample(parser: argparse.ArgumentParser, options: argparse.Namespace, checkout: Path) -> int:
+    groups = group_files(checkout)
+    names = _names(parser, options, groups)
+    request = Request(options.sample, options.tests, options.memory or 16, options.seconds or 300)
+    samples = run_samples(
+        checkout,
+        {name: groups[name] for name in names},
+        request,
+        jobs=options.jobs,
+        keep=options.keep,
+        tell=lambda sample: print(sample_line(sample), flush=True),
+    )
+    text = sample_markdown(samples, request, commit_of(checkout))
+    print(text)
+    if options.write:
+        replace_part(options.write, SAMPLE_PART, text)
+    return int(any(sample.of("failed") or sample.of(WRONG) for sample in samples))
+
+
+def _whole(parser: argparse.ArgumentParser, options: argparse.Namespace, checkout: Path) -> int:
+    names = _names(parser, options, GROUPS)
     results = run_groups(
         checkout,
         names,

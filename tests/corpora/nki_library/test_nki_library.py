@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.corpora.nki_library.__main__ import main
+from tests.corpora.nki_library.child.nki_library_draw import draw
 from tests.corpora.nki_library.fp8 import table
 from tests.corpora.nki_library.groups import GROUPS, run_group, without_folders
 from tests.corpora.nki_library.record import (
@@ -21,6 +22,8 @@ from tests.corpora.nki_library.record import (
     read_record,
     rows_of,
 )
+from tests.corpora.nki_library.sample import Request, classified, error_class, read_sample
+from tests.corpora.nki_library.sample import markdown as sample_markdown
 
 CHECKOUT = os.environ.get("NKI_LIBRARY_CHECKOUT")
 
@@ -182,3 +185,50 @@ def test_rope_hf_of_the_library_passes():
 
     assert (result.trouble, result.of("failed"), result.not_run) == ("", [], 0)
     assert result.of("passed")
+
+
+# -- samples ---------------------------------------------------------------------------------------
+
+
+def test_a_draw_takes_every_range_of_sizes_and_shuffles_the_rest():
+    sized = [(f"t{size}", size) for size in range(12)]
+
+    drawn = draw(sized, "7:test_rope.py", 4)
+
+    assert [int(test[1:]) // 3 for test in drawn[:4]] == [0, 1, 2, 3]
+    assert sorted(drawn) == sorted(test for test, _ in sized)
+    assert drawn == draw(sized, "7:test_rope.py", 4) != draw(sized, "8:test_rope.py", 4)
+
+
+@pytest.mark.parametrize(
+    ("reason", "word"),
+    [
+        ("InferenceException: Unable to allocate 9.00 GiB for an array", "too large"),
+        ("ValidationException: outputs differ", "wrong values"),
+        ("AssertionError: Not equal to tolerance rtol=1e-05", "wrong values"),
+        ("InferenceException: rope.py:284:19: nl.ndarray: 256 partitions", "failed"),
+    ],
+)
+def test_failures_are_named_by_their_message(reason, word):
+    assert classified(Outcome("a", "failed", reason)).word == word
+
+
+def test_what_a_group_came_to_is_one_row():
+    lines = record(
+        {"suite": 9, "runnable": 3},
+        {"test": "a", "outcome": "passed", "reason": "", "cpu_s": 1.5, "rss_mib": 300},
+        {"test": "b", "outcome": "failed", "reason": "MemoryError", "cpu_s": 2, "rss_mib": 900},
+        {"test": "c", "outcome": "skipped", "reason": "ranks", "cpu_s": 0, "rss_mib": 90},
+    )
+
+    sample = read_sample("rope", "trn2", lines, Path("/home/me/lib"))
+    text = sample_markdown([sample], Request("7"), "d2ad3a5")
+
+    assert "| rope | trn2 | 9 | 3 | 2 | 1 | 0 | 0 | 1 |" in text.splitlines()
+    assert "1 of 1 (100.0%) pass, 0 give wrong values; 1 of 2 (50.0%) need more than" in text
+
+
+def test_errors_of_one_class_differ_in_places_and_numbers_only():
+    assert error_class("src/a.py:3:4: 256 partitions in SBUF x = y ^^^") == error_class(
+        "src/b.py:13:5: 512 partitions in SBUF x = y ^^^"
+    )

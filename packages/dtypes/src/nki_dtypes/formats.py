@@ -87,6 +87,18 @@ class DType:
         return self.storage
 
     @property
+    def words(self) -> np.dtype:
+        """A dtype for arrays of a packed type that says which one: a record of one field.
+
+        NumPy has no such types; `storage` alone does not tell float8_e4m3fn_x4 from float8_e5m2_x4.
+        Any other type has its `storage`.
+
+        >>> float8_e4m3fn_x4.words
+        dtype([('float8_e4m3fn_x4', '<u4')])
+        """
+        return np.dtype([(self.name, self.storage)]) if self.is_packed else self.storage
+
+    @property
     def element(self) -> DType:
         """The format of one lane of a packed type; any other type is its own element."""
         return self._lane or self
@@ -110,6 +122,10 @@ class DType:
     def exponent_bias(self) -> int:
         """b in value = 2^(exponent code - b) · significand; 0 without an exponent."""
         return max((1 << self.exponent_bits >> 1) - 1, 0)
+
+
+# A format is one value: dataclasses.asdict() of an object with a dtype must not take it apart.
+del DType.__dataclass_fields__  # type: ignore[attr-defined]
 
 
 def _float_range(d: DType) -> tuple[float, float]:

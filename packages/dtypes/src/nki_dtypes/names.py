@@ -114,6 +114,8 @@ def _bare_name(x: object) -> str:
 
 
 def _name_of(x: object) -> str:
+    if isinstance(x, np.dtype) and x.names is not None and len(x.names) == 1:
+        return x.names[0]  # words of a packed type: see DType.words
     for attribute in ("name", "__name__"):
         name = getattr(x, attribute, None)
         if isinstance(name, str):

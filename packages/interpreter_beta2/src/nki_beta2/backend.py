@@ -15,10 +15,10 @@ from neuroncore.machine.registers import VirtualRegister
 from neuroncore.options import Options, make_options
 from neuroncore.surface import DEFAULT_VERSION, VERSIONS, span
 from nki_beta2.isa.instructions import ENUMS, fill, isa_contents
+from nki_beta2.kernel.collectives import collectives
 from nki_beta2.kernel.jit import Kernel, Language, make_jit
 from nki_beta2.kernel.tensor import tensor_class
-from nki_beta2.kernel.unsupported import unsupported
-from nki_beta2.nl.names import NKIObject, language_contents
+from nki_beta2.nl.names import language_contents
 from nki_dtypes import DType
 
 
@@ -46,7 +46,7 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
     return old | {
         "nki": top,
         "nki.language": nl,
-        "nki.isa": isa_contents(language) | {"NKIObject": NKIObject},
+        "nki.isa": isa_contents(language) | {"NKIObject": nl["NKIObject"]},
         "nki.isa.constants": dict(ENUMS),
         "nki.typing": {"tensor": _TensorAnnotation()}
         | ({"scalar": VirtualRegister} if language.version == (0, 2) else {}),
@@ -57,8 +57,8 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
         "nki.builtin": {},
         "nki.meta": {},
         "nki.experimental": new,  # an earlier name of it [NKI 0.6: VirtualRegister]
-        "nki.collectives": unsupported("nki.collectives", language.choice.nki)
-        | ({"NKIObject": NKIObject} if language.version <= (0, 3) else {}),
+        "nki.collectives": collectives(language.choice.nki)
+        | ({"NKIObject": nl["NKIObject"]} if language.version <= (0, 3) else {}),
     }
 
 

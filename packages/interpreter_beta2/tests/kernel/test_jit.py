@@ -62,24 +62,42 @@ def test_only_functions_are_decorated(every, thing):
         every.nki.jit(thing)
 
 
-@pytest.mark.parametrize("mode", ["auto", "jax", "torchxla"])
-def test_mode_is_no_option_of_the_machine(every, ramp, mode):
-    assert np.array_equal(every.nki.jit(mode=mode)(copying(every))(ramp), ramp)
+@pytest.mark.parametrize(
+    "options", [{"mode": "jax"}, {"debug_kernel": True}, {"experimental_flags": "--x"}], ids=str
+)
+def test_options_of_the_compiler_change_nothing(every, ramp, options):
+    assert np.array_equal(every.nki.jit(**options)(copying(every))(ramp), ramp)
 
 
-@pytest.mark.parametrize("mode", ["baremetal", "benchmark"])
-def test_mode_is_ignored_from_0_3_on(every, ramp, mode):
-    if every.version == "0.2":
-        with pytest.raises(UnsupportedError, match=f"mode='{mode}'"):
-            every.nki.jit(mode=mode)
-    else:
-        assert np.array_equal(every.nki.jit(mode=mode)(copying(every))(ramp), ramp)
+def test_what_changes_nothing_is_noted(now, ramp, caplog):
+    with caplog.at_level("INFO", "neuroncore.notes"):
+        now.nki.jit(debug_kernel=True)(copying(now))(ramp)
+
+    assert "nki.jit(debug_kernel=True) changes nothing here" in caplog.text
 
 
-@pytest.mark.parametrize("option", ["platform_target", "experimental_flags", "debug"])
-def test_other_options_are_rejected_by_name(every, option):
-    with pytest.raises(UnsupportedError, match=f"{option}='x'"):
-        every.nki.jit(**{option: "x"})
+def test_a_kernel_runs_on_the_target_that_it_names_up_to_0_2(speak):
+    lang = speak("0.2")
+    seen = []
+    kernel = lang.nki.jit(platform_target="trn1")(
+        lambda: seen.append(lang.nisa.get_nc_version().name)
+    )
+
+    kernel()
+
+    assert seen == ["gen2"]
+
+
+@pytest.mark.parametrize("version", BACKEND.versions[1:])
+def test_a_target_is_an_error_from_0_3_on(speak, version):
+    with pytest.raises(UnsupportedError, match="platform_target='trn1'"):
+        speak(version).nki.jit(platform_target="trn1")
+
+
+def test_the_function_of_a_kernel_is_there(every):
+    function = copying(every)
+
+    assert every.nki.jit(function).func is function
 
 
 # -- kernels that call kernels ---------------------------------------------------------------------
@@ -89,16 +107,10 @@ def test_a_plain_function_is_part_of_its_kernel(every, ramp):
     assert np.array_equal(every.run(lambda x: copying(every)(x), ramp), ramp)
 
 
-def test_kernels_call_decorated_functions_from_0_4_on(every, ramp):
+def test_kernels_call_decorated_functions(every, ramp):
     part = every.nki.jit(copying(every))
 
-    if every.version in ("0.2", "0.3"):
-        with pytest.raises(
-            LaunchError, match=r"(?s)copy is called from a kernel.*remove @nki\.jit"
-        ):
-            every.run(lambda x: part(x), ramp)
-    else:
-        assert np.array_equal(every.run(lambda x: part(x), ramp), ramp)
+    assert np.array_equal(every.run(lambda x: part(x), ramp), ramp)
 
 
 # -- bound early, called late ----------------------------------------------------------------------

@@ -43,8 +43,6 @@ def test_unary_operators_are_rejected(now, name):
     ("use", "what"),
     [
         (lambda x: [*x], "iteration over a tensor"),
-        (lambda x: bool(x), "the truth value of a tensor"),
-        (lambda x: 1 if x else 0, "the truth value of a tensor"),
         (len, "len"),
         (float, "the number of a tensor"),
         (lambda x: int(x), "the number of a tensor"),
@@ -54,11 +52,34 @@ def test_unary_operators_are_rejected(now, name):
         (np.concatenate, "iteration|a NumPy function"),
         (lambda x: 3 in x, "iteration over a tensor"),
     ],
-    ids=["iter", "bool", "if", "len", "float", "int", "range", "asarray", "exp", "concat", "in"],
+    ids=["iter", "len", "float", "int", "range", "asarray", "exp", "concat", "in"],
 )
 def test_a_tensor_has_no_values_in_the_kernel(now, use, what):
     with pytest.raises(UnsupportedError, match=what):
         now.run(use, X)
+
+
+@pytest.mark.parametrize("version", ["0.2", "0.3", "0.6"])
+def test_a_tensor_is_true_as_what_is_not_none_up_to_0_6(speak, version):
+    assert speak(version).run(lambda x, y: (bool(x), bool(y)), X, None) == (True, False)
+
+
+def test_a_tensor_has_no_truth_from_0_7_on(speak):
+    with pytest.raises(UnsupportedError, match="the truth value of a tensor"):
+        speak("0.7").run(lambda x: bool(x), X)
+
+
+def test_the_truth_of_one_element_on_chip_may_mean_its_value(every):
+    def kernel():
+        return bool(every.nl.zeros((1, 1), every.nl.float32, buffer=every.nl.sbuf))
+
+    with pytest.raises(UnsupportedError, match="the truth value of a tensor"):
+        every.run(kernel)
+
+
+def test_the_truth_of_tensors_is_an_option(speak):
+    with pytest.raises(UnsupportedError, match="the truth value of a tensor"):
+        speak("0.3", tensor_truth="reject").run(lambda x: bool(x), X)
 
 
 def test_elements_are_not_assigned(every):

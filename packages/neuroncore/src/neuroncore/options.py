@@ -171,6 +171,12 @@ class Options:
     frontend compiles; the tracer frontend (0.4 and later) raises, as a register has no value while
     a kernel is traced. "parser": it is executed; "tracer": rejected."""
 
+    tensor_truth: Literal["present", "reject"] = "present"
+    """`if tensor:` up to 0.6. The guides allow no branch on values of the device and are silent on
+    this; the public library for 0.3 tests optional arguments so, and ran. "present": a tensor is
+    true, as anything that is not None (one element on chip, whose value may be meant, is rejected);
+    "reject": `is not None` is the only test."""
+
     register_constant: Literal["allow", "reject"] = "allow"
     """register_move of a compile-time number. The 0.3 migration guide forbids it; the reference of
     every version takes one, and 0.2's parameter takes nothing else (there it is always allowed).

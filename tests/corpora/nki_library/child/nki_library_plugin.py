@@ -33,9 +33,9 @@ def pytest_load_initial_conftests() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     done, collected = _done(), len(items)
     items[:] = [item for item in items if item.nodeid not in done]
-    _write(collected=collected, awaited=[item.nodeid for item in items])
+    write(collected=collected, awaited=[item.nodeid for item in items])
     if os.environ.get("NKI_LIBRARY_SMALLEST_FIRST") == "1":
-        items.sort(key=lambda item: (item.get_closest_marker("skip") is None, _size(item.name)))
+        items.sort(key=lambda item: (item.get_closest_marker("skip") is None, size(item.name)))
 
 
 def _done() -> set[str]:
@@ -44,7 +44,7 @@ def _done() -> set[str]:
     return {said["test"] for said in map(json.loads, lines) if "test" in said}
 
 
-def _size(name: str) -> int:
+def size(name: str) -> int:
     """The product of the whole numbers among a test's parameters: about what it computes."""
     return prod(int(n) or 1 for n in re.findall(r"(?<![\d.])\d+(?![\d.])", name.partition("[")[2]))
 
@@ -58,20 +58,20 @@ def pytest_collection_finish() -> None:
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
     if report.failed:
-        _write(test=report.nodeid, outcome="failed", reason=_reason(report))
+        write(test=report.nodeid, outcome="failed", reason=reason(report))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when == "call" or report.outcome != "passed":
-        _write(test=report.nodeid, outcome=report.outcome, reason=_reason(report))
+        write(test=report.nodeid, outcome=report.outcome, reason=reason(report))
 
 
-def _reason(report: pytest.CollectReport | pytest.TestReport) -> str:
+def reason(report: pytest.CollectReport | pytest.TestReport) -> str:
     match report.longrepr:
         case None:
             return ""
-        case (_, _, str(reason)):  # of a skip
-            return reason
+        case (_, _, str(text)):  # of a skip
+            return text
         case failure:
             crash = getattr(failure, "reprcrash", None)
             return _first_lines(crash.message if crash else str(failure))
@@ -82,6 +82,6 @@ def _first_lines(text: str) -> str:
     return " ".join(lines[:REASON_LINES])
 
 
-def _write(**line: object) -> None:
+def write(**line: object) -> None:
     with Path(os.environ["NKI_LIBRARY_RECORD"]).open("a", encoding="utf-8") as record:
         record.write(json.dumps(line) + "\n")

@@ -8,6 +8,7 @@ without content, which simulation mode imports and never calls.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+import nki_dtypes
 import nki_runtime
 
 VERSION = "0.3"
@@ -34,6 +36,9 @@ NUMPY_TYPES = ("bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2")
 PACKED_TYPES = ("float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4")
 # The names that the harness takes from modules that are not in the public checkout.
 PRIVATE = {
+    "neuronxcc.starfish": (),
+    "neuronxcc.starfish.support": (),
+    "neuronxcc.starfish.support.dtype": (),
     "nki.compiler": (),
     "nki.compiler.frontend": ("NKIFrontend",),
     "test.utils.perf_analysis_private": ("analyze_trace",),
@@ -67,11 +72,13 @@ class Tracer:
 
 def set_up() -> None:
     """Switch `nki` on, then put the stand-ins in place: before the harness is imported."""
-    nki_runtime.use(nki=VERSION)
+    nki_runtime.use("beta1")  # annotations of 0.3 kernels come from neuronxcc.nki.typing
+    nki_runtime.use(nki=VERSION, target=os.environ.get("NKI_LIBRARY_TARGET", "trn2"))
     for name, contents in PRIVATE.items():
         _place(name, **{content: type(content, (), {}) for content in contents})
     vars(sys.modules["nki.compiler.frontend"]).update(ParserFrontend=Tracer)
     _place("neuron_dtypes", **_dtypes())
+    vars(sys.modules["neuronxcc.starfish.support.dtype"]).update(_dtypes())
     _place("nki_cpu_simulator")
     for name, ours in SIMULATOR.items():
         _alias(f"nki_cpu_simulator.{name}", ours)
@@ -91,8 +98,17 @@ def _dtypes() -> dict[str, Any]:
 
 
 def static_cast(array: Any, dtype: Any) -> np.ndarray:
-    """The array in another type, as NumPy and ml_dtypes round: to the nearest, ties to even."""
-    return np.asarray(array).astype(np.dtype(dtype))
+    """The array in another type, as NumPy and ml_dtypes round: to the nearest, ties to even.
+
+    Four elements of the last axis are one of a packed type.
+    """
+    values = np.asarray(array)
+    if values.dtype.names is not None:
+        packed = nki_dtypes.resolve(values.dtype)
+        values = nki_dtypes.unpack_x4(values.view(packed.storage), packed)
+    if isinstance(dtype, nki_dtypes.DType) and dtype.is_packed:
+        return nki_dtypes.pack_x4(values, dtype).view(dtype.words)
+    return values.astype(np.dtype(dtype))
 
 
 def is_float_type(dtype: Any) -> bool:

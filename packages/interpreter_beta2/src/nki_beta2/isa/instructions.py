@@ -24,9 +24,9 @@ from neuroncore.machine.registers import RULE, VirtualRegister
 from neuroncore.machine.tile_size import machine_in_force
 from neuroncore.memory import View
 from neuroncore.surface import instruction_names, signature
+from nki_beta2.isa.core_barrier import core_barrier
 from nki_beta2.isa.sendrecv import sendrecv
 from nki_beta2.kernel.jit import Language
-from nki_beta2.kernel.unsupported import unsupported
 
 ENUMS: dict[str, Any] = {
     "engine": Engine,
@@ -52,7 +52,7 @@ def isa_contents(language: Language) -> dict[str, Any]:
     if language.version >= (0, 6):
         contents["NkiInstruction"] = Handle
     contents["sendrecv"] = sendrecv(language)
-    contents |= unsupported("nki.isa", version)
+    contents["core_barrier"] = core_barrier(language)
     for name in instruction_names(version):
         found = signature(name, version)
         assert found is not None

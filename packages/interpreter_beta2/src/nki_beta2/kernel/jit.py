@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.launch import RUNNING, execute
 from neuroncore.machine.observe import Watcher, watching
 from neuroncore.memory import IndexRules, View
+from neuroncore.notes import note_without_effect
 from neuroncore.options import Options
 from neuroncore.spec import as_dtype
 from neuroncore.surface import version_tuple
@@ -26,6 +27,7 @@ from neuroncore.targets import resolve_target
 from nki_beta2.kernel.schedule import Edges, Scheduled, edges_of
 from nki_beta2.kernel.tensor import tensor_class
 
+_WITHOUT_EFFECT = "it is for the compiler of a device, its files and its messages"
 _LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
 
 
@@ -34,6 +36,8 @@ class Language:
     """One version of the language under one choice."""
 
     choice: Choice
+    is_targeted: bool = False
+    """Whether the kernel names its target, so that the switch does not."""
 
     @property
     def name(self) -> str:
@@ -48,7 +52,9 @@ class Language:
         current = CURRENT.get()
         if current is None or current.backend != self.name:
             return self
-        return Language(Choice(self.name, self.choice.nki, current.target, current.options))
+        target = self.choice.target if self.is_targeted else current.target
+        choice = Choice(self.name, self.choice.nki, target, current.options)
+        return Language(choice, self.is_targeted)
 
     def core(self, *more: Watcher) -> NeuronCore:
         """A fresh core for one launch, with the watchers in force and `more`."""
@@ -113,6 +119,11 @@ class Kernel:
         self.edges = edges or {}
 
     @property
+    def func(self) -> Callable[..., Any]:
+        """The function, under the name of jit's parameter up to 0.3."""
+        return self.function
+
+    @property
     def choice(self) -> Choice:
         """The choice that was in force when the kernel was decorated."""
         return self.language.choice
@@ -157,11 +168,10 @@ class Kernel:
 
     def _inline(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.language.version <= (0, 3):
-            raise LaunchError(
-                f"kernel {self.__name__} is called from a kernel",
-                expected="a plain function",
-                hint="remove @nki.jit from functions that other kernels call",
-                rule="NKI 0.2 migration guide: sub-kernels carry no decorator",
+            note_without_effect(
+                f"@nki.jit of {self.__name__}, which a kernel calls",
+                "it is part of that kernel, as a plain function",
+                "NKI 0.2 migration guide: sub-kernels carry no decorator",
             )
         if self.edges:
             raise UnsupportedError(
@@ -199,8 +209,8 @@ def make_jit(language: Language) -> Callable[..., Any]:
     def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
         """Make a kernel of a function; usable as @nki.jit and @nki.jit(…).
 
-        `mode` was dropped with 0.3 and is ignored there, as documented; `platform_target` is an
-        error from 0.3 on.
+        `platform_target` is the device that the kernel is compiled for, and an error from 0.3 on.
+        Further keywords are for the compiler and change nothing here.
         """
         _check_jit_options(language, options)
         if fn is None:
@@ -212,26 +222,35 @@ def make_jit(language: Language) -> Callable[..., Any]:
                 got=repr(fn),
                 rule=f"NKI {language.choice.nki}: nki.jit",
             )
-        return fn if isinstance(fn, Kernel) else Kernel(fn, language)
+        return fn if isinstance(fn, Kernel) else Kernel(fn, _target_of(language, options))
 
     return jit
 
 
 def _check_jit_options(language: Language, options: dict[str, Any]) -> None:
+    """Further keywords are documented as **kwargs and change nothing here, with two exceptions."""
+    rule = f"NKI {language.choice.nki}: nki.jit(**kwargs)"
     for name, value in options.items():
-        if name == "mode" and (language.version >= (0, 3) or value in ("auto", "jax", "torchxla")):
-            continue
-        hint = None
-        if name == "platform_target":
-            hint = "choose the target with NEURON_PLATFORM_TARGET_OVERRIDE or use(target=…)"
-        raise UnsupportedError(
-            f"nki.jit({name}={value!r}) is not modelled",
-            expected="nki.jit without options",
-            got=f"{name}={value!r}",
-            hint=hint,
-            operand=name,
-            rule=f"NKI {language.choice.nki}: nki.jit",
-        )
+        if name == "platform_target" and language.version >= (0, 3):
+            raise UnsupportedError(
+                f"nki.jit({name}={value!r}) is an error from 0.3 on",
+                expected="nki.jit without a target",
+                got=f"{name}={value!r}",
+                hint="choose the target with NEURON_PLATFORM_TARGET_OVERRIDE or use(target=…)",
+                operand=name,
+                rule=f"NKI {language.choice.nki}: nki.jit",
+            )
+        if name != "platform_target":
+            note_without_effect(f"nki.jit({name}={value!r})", _WITHOUT_EFFECT, rule)
+
+
+def _target_of(language: Language, options: dict[str, Any]) -> Language:
+    """`platform_target=` up to 0.2 says for which device the kernel is compiled."""
+    target = options.get("platform_target")
+    if target is None:
+        return language
+    choice = replace(language.choice, target=resolve_target(target).name)
+    return Language(choice, is_targeted=True)
 
 
 def _cores(lnc: Any, language: Language) -> int:

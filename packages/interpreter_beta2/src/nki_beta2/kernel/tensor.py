@@ -12,6 +12,7 @@ from neuroncore.enums import MemorySpace
 from neuroncore.errors import AbsentNameError, AccessError, UnsupportedError, absent_name
 from neuroncore.machine.results import described, shown
 from neuroncore.memory import View
+from neuroncore.notes import note_without_effect
 from neuroncore.surface import VERSIONS, span
 from neuroncore.surface import version_tuple as numbers
 
@@ -141,6 +142,19 @@ class _NotYet:
         )
 
 
+_reject_truth = _rejected(*_SPECIAL["__bool__"])
+
+
+def _is_present(self: NkiTensor) -> bool:
+    """Up to 0.6 `if tensor:` tests that it is not None, as Options.tensor_truth says."""
+    if self.core.options.tensor_truth == "reject" or (self.spec.space.on_chip and self.size == 1):
+        return _reject_truth(self)
+    note_without_effect(
+        "the truth value of a tensor", "a tensor is true, None is not", f"{_GUIDE}: control flow"
+    )
+    return True
+
+
 def _only_whole(tensor: NkiTensor) -> None:
     """Raise AccessError for reshape() of an indexed tensor, as the frontend of 0.2 to 0.4."""
     if tensor.array.size != tensor.storage.flat.size:
@@ -214,6 +228,8 @@ _OWN: dict[str, dict[str, Any]] = {
 def tensor_class(version: str) -> type[NkiTensor]:
     """NkiTensor of a version; all versions are subclasses of NkiTensor."""
     own: dict[str, Any] = {"__slots__": (), "__doc__": NkiTensor.__doc__}
+    if numbers(version) < (0, 7):
+        own["__bool__"] = _is_present
     own |= _OWN.get(version, {})
     own["__module__"] = "nki.language"
     for name, versions in _SINCE.items():

@@ -12,15 +12,12 @@ from neuroncore.machine.tile_size import SIZES, TileSize
 from neuroncore.memory import ds
 from neuroncore.surface import span, version_tuple
 from nki_beta2.kernel.jit import Language
+from nki_beta2.kernel.objects import object_class
 from nki_beta2.kernel.tensor import tensor_class
 from nki_beta2.nl.creation import BUFFERS, creation_functions
 from nki_beta2.nl.loops import loops, program_functions, python_loop
 from nki_beta2.nl.operations import operations
 from nki_dtypes import ALL, DType
-
-
-class NKIObject:
-    """Base of the classes that kernel code may define."""
 
 
 def language_contents(language: Language) -> dict[str, Any]:
@@ -36,7 +33,7 @@ def language_contents(language: Language) -> dict[str, Any]:
     contents |= {
         "ds": ds,
         "tile_size": TileSize(language.choice, partial(_no_size, nki=language.choice.nki)),
-        "NKIObject": NKIObject,
+        "NKIObject": object_class(language.choice.nki),
         "NkiTensor": tensor_class(language.choice.nki),
         "MemoryRegion": MemorySpace,
     }

@@ -4,7 +4,8 @@ What orders accesses, and what does not:
 
 - The programs of a grid (SPMD programs of 0.1, logical cores from 0.2 on) run at the same time:
   nothing orders what one does with what another does. Two of them that write the same bytes, or one
-  that reads what another writes, race. Accumulations into the same bytes commute.
+  that reads what another writes, race. Accumulations into the same bytes commute. A barrier of both
+  cores orders what they do with its tensor, and nothing else.
 - Within a program the compiler keeps every dependence through SBUF, PSUM and HBM in program order,
   with semaphores between engines and queues (Options.dma_order "dependences"). Under "tiles" only
   what goes through on-chip tensors or one engine's stream orders two DMAs, not the HBM bytes that
@@ -118,6 +119,10 @@ class Race(Watcher):
             streams = self._streams.setdefault((launch.number, launch.program), Streams())
             for earlier, storage in streams.unordered(event):
                 self._report_queues(event, earlier, storage)
+
+    def arrived(self, data: View) -> None:
+        assert data.storage.notes is not None
+        data.storage.notes[self].first.clear()
 
     # -- programs of a grid -----------------------------------------------------------------------
 

@@ -101,6 +101,10 @@ class Watcher:
         """Another core of the launch filled `dst` with what its `src` held."""
         self.moved(dst, src)
 
+    def arrived(self, data: View) -> None:
+        """Both cores of the launch have reached a barrier: what they have done with the tensor
+        comes before all that they do with it from now on."""
+
     def returned(self, value: Any) -> None:
         """A program of the launch ended with this value, its tensors not yet exported."""
 

@@ -17,6 +17,7 @@ from neuroncore.commands.running import INTERRUPTED
 from neuroncore.errors import KernelError, LaunchError
 from neuroncore.findings.formats import FORMATS
 from neuroncore.machine.observe import watch_everywhere, watched_by
+from neuroncore.notes import print_notes
 from neuroncore.options import Options
 from nki_runtime.cli.check import Checker
 from nki_runtime.cli.comparison import compare, options_of, role_here
@@ -140,6 +141,12 @@ def make_parser() -> argparse.ArgumentParser:
         type=float,
         help="what --compare allows, in units of the last place of the result's dtype (default 1)",
     )
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="print, once each, what the kernels request and what changes nothing here",
+    )
     for flag, meaning in _NOT_BUILT.items():
         parser.add_argument(flag, action=_NotBuilt, nargs="?", metavar="…", help=meaning)
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -181,6 +188,8 @@ class _Watching:
         self.tracer = None if given.trace is None else Tracer(given.trace)
         self.dumper = None if given.dump is None else Dumper(given.dump)
         self.role = role_here()
+        if given.verbose:
+            print_notes()
 
     def begin(self, program: Program) -> None:
         """Watch from now on."""

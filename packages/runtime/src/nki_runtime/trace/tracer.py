@@ -106,7 +106,7 @@ def _passed_on(name: str) -> Callable[..., None]:
     return method
 
 
-for _name in ("register", "will", "did", "moved", "received"):
+for _name in ("register", "will", "did", "moved", "received", "arrived"):
     setattr(Tracer, _name, _passed_on(_name))
 
 

@@ -289,12 +289,17 @@ class Recorder(Watcher):
             )  # fmt: skip
 
     def received(self, dst: View, src: View) -> None:
+        self._needs_both_cores("cores exchange data", f"nisa.sendrecv into {dst!r}")
+
+    def arrived(self, data: View) -> None:
+        self._needs_both_cores("cores wait for each other", f"nisa.core_barrier of {data!r}")
+
+    def _needs_both_cores(self, what: str, got: str) -> None:
         if self._unsupported is None:
             self._unsupported = UnsupportedError(
-                "cores exchange data, and a program is what one core does",
-                got=f"nisa.sendrecv into {dst!r}",
+                f"{what}, and a program is what one core does", got=got,
                 hint="capture or estimate the kernel on one core",
-            )
+            )  # fmt: skip
 
     def returned(self, value: Any) -> None:
         if not self._returned:
