@@ -11,11 +11,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, distribution
+from importlib.util import find_spec
 from pathlib import Path
+
+HOSTS = {"pytest11": "pytest"}
+"""Programs that load the entry points of a group, and that a distribution does not require."""
 
 
 def entry_point_faults(entry: EntryPoint) -> Iterator[str]:
-    """It loads; a command also answers --help."""
+    """It loads; a command also answers --help. Without its host a plugin's module is looked for."""
+    if (host := HOSTS.get(entry.group)) and not find_spec(host):
+        if not find_spec(entry.module):
+            yield f"entry point {entry.group}:{entry.name}: no module {entry.module}"
+        return
     try:
         entry.load()
     except Exception as error:
