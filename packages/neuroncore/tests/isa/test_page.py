@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from neuroncore.instructions import INSTRUCTIONS
-from neuroncore.isa.page import describe, reference_page
+from neuroncore.isa.__main__ import main
+from neuroncore.isa.page import describe, docstring, reference_page
 
 
 @pytest.mark.parametrize("record", INSTRUCTIONS.values(), ids=str)
@@ -32,3 +33,27 @@ def test_the_page_spells_every_version():
 
     assert "\n0.2         affine_select(dst, pattern, offset, channel_multiplier," in page
     assert "\n0.3 to 0.7  affine_select(dst, pattern, channel_multiplier, on_true_tile," in page
+
+
+def test_a_docstring_is_the_description_with_a_command_in_place_of_the_rejections():
+    record = INSTRUCTIONS["nc_matmul"]
+    before, _, _ = describe(record).partition("Rejected, for example")
+
+    assert docstring(record).startswith(before)
+    assert "Rejections: python -m neuroncore.isa nc_matmul\n" in docstring(record)
+
+
+def test_the_command_prints_the_descriptions_of_the_instructions_it_names(capsys):
+    assert main(["nc_matmul", "memset"]) == 0
+
+    printed = capsys.readouterr().out
+    assert describe(INSTRUCTIONS["nc_matmul"]) in printed
+    assert describe(INSTRUCTIONS["memset"]) in printed
+
+
+def test_the_command_rejects_a_name_of_no_instruction(capsys):
+    assert main(["nc_matmull"]) == 2
+
+    assert capsys.readouterr().err == (
+        "neuroncore.isa: no instruction 'nc_matmull'; did you mean 'nc_matmul'?\n"
+    )

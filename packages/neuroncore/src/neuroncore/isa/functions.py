@@ -17,7 +17,7 @@ from neuroncore.instructions import Instruction
 from neuroncore.isa.binding import MISSING, Binding, freeze
 from neuroncore.isa.handles import HANDLES_SINCE, Handle
 from neuroncore.isa.handles import handle_of as handle_of
-from neuroncore.isa.page import describe as describe_record
+from neuroncore.isa.page import docstring
 from neuroncore.machine.observe import Event
 from neuroncore.memory import View
 from neuroncore.source_location import find_place
@@ -73,7 +73,7 @@ def make_function(
     function: Any = scope[record.name]
     function.__signature__ = _inspectable(signature)
     function.__module__ = "nki.isa"
-    function.__doc__ = describe_record(record)
+    function.__doc__ = docstring(record)
     return function
 
 

@@ -29,7 +29,17 @@ _SHOWN = 8  # elements of an array that an example prints
 @cache
 def describe(record: Instruction) -> str:
     """The record in words: meaning, operands, attributes, engines, limits, examples, source."""
-    return "\n\n".join(text for text in map("\n".join, _sections(record)) if text)
+    return _joined(_sections(record, _rejections(record)))
+
+
+@cache
+def docstring(record: Instruction) -> str:
+    """`describe` without the rejections: finding them executes examples and parses source code."""
+    return _joined(_sections(record, [[f"Rejections: python -m neuroncore.isa {record.name}"]]))
+
+
+def _joined(sections: Iterable[list[str]]) -> str:
+    return "\n\n".join(text for text in map("\n".join, sections) if text)
 
 
 def reference_page(records: Iterable[Instruction]) -> str:
@@ -39,7 +49,7 @@ def reference_page(records: Iterable[Instruction]) -> str:
         "What the machine executes, one section per record: how each NKI version spells it, what "
         "it means,\nand what it rejects. Letters: P partitions, F free elements, K contraction, "
         "M and N output. In\nexamples `'float32[4, 8] sbuf'` is a tile of undefined content. "
-        "The same text is in `help(nisa.…)`.\n",
+        "`help(nisa.…)` prints the\nsame text without the rejections.\n",
         "This page is written from the records by `python workspace/pages.py`.\n",
     ]
     parts += ["Before its own limits every instruction rejects, {…} is the value passed:\n"]
@@ -50,18 +60,22 @@ def reference_page(records: Iterable[Instruction]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _sections(record: Instruction) -> Iterator[list[str]]:
+def _sections(record: Instruction, rejections: Iterable[list[str]]) -> Iterator[list[str]]:
     yield _wrapped(inspect.getdoc(record.run) or "")
     yield _notes(record)
     yield ["Operands", *(_operand(n, o) for n, o in record.operands.items())]
     if record.attrs:
         yield ["Attributes", *(f"  {n} = {_value(a.default)}" for n, a in record.attrs.items())]
     yield [f"Engines: {', '.join(e.name for e in record.engines)}"]
+    yield from rejections
+    yield ["Examples", *(line for e in record.examples for line in _example(record, e))]
+    yield [f"Source: {record.source}", f"0.1's mask=: {record.mask.value}"]
+
+
+def _rejections(record: Instruction) -> Iterator[list[str]]:
     yield ["Rejected, for example", *_items(_limits(record))]
     if also := _also_rejected(record):
         yield ["Rejected too, {…} is the value passed", *_items(also)]
-    yield ["Examples", *(line for e in record.examples for line in _example(record, e))]
-    yield [f"Source: {record.source}", f"0.1's mask=: {record.mask.value}"]
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
