@@ -186,6 +186,13 @@ def wheels(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def release(session: nox.Session) -> None:
+    """`-- --dry-run [PACKAGE ...]`: changelogs, tags, archives and their trials, in a clone"""
+    command = (*UV_RUN, "--group", "release", "python", "workspace/release.py")
+    session.run(*command, *session.posargs, external=True)
+
+
+@nox.session(default=False)
 def compiled(session: nox.Session) -> None:
     """neuroncore with its timeline compiled: its tests, and the latencies of the plain one"""
     session.run(*PYTHON, "workspace/compiled.py", external=True)

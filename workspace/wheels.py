@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.parser import HeaderParser
 from itertools import product
@@ -37,16 +38,17 @@ def build(into: Path) -> dict[str, Path]:
     return {canonicalize_name(path.name.split("-")[0]): path for path in into.glob("*.whl")}
 
 
-def requirements(wheel: Path) -> list[Requirement]:
-    """What `wheel` requires without extras."""
+def requirements(wheel: Path, python: str | None = None) -> list[Requirement]:
+    """What `wheel` requires without extras, on a version of Python (this one's by default)."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         metadata = HeaderParser().parsestr(archive.read(name).decode())
     found = [Requirement(line) for line in metadata.get_all("Requires-Dist", [])]
-    return [r for r in found if r.marker is None or r.marker.evaluate({"extra": ""})]
+    given = {"extra": "", **({"python_version": python} if python else {})}
+    return [r for r in found if r.marker is None or r.marker.evaluate(given)]
 
 
-def closure(name: str, wheels: dict[str, Path]) -> set[str]:
+def closure(name: str, wheels: Mapping[str, Path]) -> set[str]:
     """`name` and the packages of ours that it requires, directly or not.
 
     They are installed by path: a public package that happens to have our name is never downloaded.
@@ -62,18 +64,40 @@ def closure(name: str, wheels: dict[str, Path]) -> set[str]:
 
 def try_wheel(member: Member, python: Path, wheels: dict[str, Path], locked: Path) -> str:
     """Install `member` alone and probe it; returns the faults, empty when there is none."""
+    chosen = [wheels[name] for name in sorted(closure(member.name, wheels))]
+    return install_and_probe(chosen, [member], python, ("--constraint", locked))
+
+
+def install_and_probe(
+    chosen: Sequence[Path],
+    probed: Sequence[Member],
+    python: Path,
+    options: Sequence[str | Path] = (),
+    with_pip: bool = False,
+) -> str:
+    """Install wheels into a clean environment, by uv or by pip; the faults of what is probed."""
     with tempfile.TemporaryDirectory() as scratch:
         environment = Path(scratch) / "env"
         interpreter = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
-        chosen = [wheels[name] for name in sorted(closure(member.name, wheels))]
         try:
-            uv("venv", "--python", python, environment)
-            uv("pip", "install", "--python", interpreter, "--constraint", locked, *chosen)
+            uv("venv", *(("--seed",) if with_pip else ()), "--python", python, environment)
+            if with_pip:
+                _run(interpreter, "-m", "pip", "install", "--quiet", *options, *chosen)
+            else:
+                uv("pip", "install", "--python", interpreter, *options, *chosen)
         except subprocess.CalledProcessError as error:
             return str(error.stderr).strip()
-        probe = (interpreter, "-I", PROBE, member.name, member.version, member.module)
-        done = subprocess.run(probe, cwd=scratch, capture_output=True, text=True, check=False)
-        return (done.stdout + done.stderr).strip() if done.returncode else ""
+        return "\n".join(filter(None, (_probe(interpreter, m, scratch) for m in probed)))
+
+
+def _probe(interpreter: Path, member: Member, scratch: str) -> str:
+    command = (interpreter, "-I", PROBE, member.name, member.version, member.module)
+    done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).strip() if done.returncode else ""
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run([*map(str, command)], check=True, capture_output=True, text=True)
 
 
 def export_lock(into: Path) -> Path:

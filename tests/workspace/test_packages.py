@@ -7,9 +7,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from members import ROOT, Member, members
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 EVERY_MEMBER = pytest.mark.parametrize("member", members(), ids=lambda member: member.name)
 IMPORTABLE = {member.module for member in members()}
@@ -18,7 +21,7 @@ IMPORTABLE = {member.module for member in members()}
 HEAVY = {"typer", "rich", "libcst", "torch", "jax", "pytest", "hypothesis", "nki", "neuronxcc"}
 
 
-def project(member: Member) -> dict[str, object]:
+def project(member: Member) -> dict[str, Any]:
     text = (member.directory / "pyproject.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)["project"]
 
@@ -40,6 +43,29 @@ def test_a_package_declares_the_same_pythons_and_licence_as_the_workspace(member
 
     assert project(member)["requires-python"] == workspace["requires-python"]
     assert project(member)["license"] == "Apache-2.0"
+
+
+def requirements(member: Member) -> list[Requirement]:
+    """What a package requires, its extras included."""
+    table = project(member)
+    extras = table.get("optional-dependencies", {}).values()
+    return [Requirement(text) for texts in (table["dependencies"], *extras) for text in texts]
+
+
+@EVERY_MEMBER
+def test_a_package_bounds_ours_from_a_released_version_to_the_next_major(member: Member):
+    versions = {m.name: Version(m.version) for m in members()}
+    ours = [r for r in requirements(member) if r.name in versions]
+
+    for requirement in ours:
+        version = versions[requirement.name]
+        assert version in requirement.specifier, requirement
+        assert Version(f"{version.major + 1}") not in requirement.specifier, requirement
+
+
+@EVERY_MEMBER
+def test_a_package_ships_the_licence(member: Member):
+    assert (member.directory / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
 @EVERY_MEMBER
