@@ -230,6 +230,8 @@ def tensor_class(version: str) -> type[NkiTensor]:
     own: dict[str, Any] = {"__slots__": (), "__doc__": NkiTensor.__doc__}
     if numbers(version) < (0, 7):
         own["__bool__"] = _is_present
+    else:  # the page of NkiTileGrid reads `data` of a tensor, too
+        own["data"] = property(lambda self: self, doc="This tensor: grids have data, too.")
     own |= _OWN.get(version, {})
     own["__module__"] = "nki.language"
     for name, versions in _SINCE.items():

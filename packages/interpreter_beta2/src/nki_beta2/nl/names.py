@@ -11,6 +11,7 @@ from neuroncore.errors import absent_name
 from neuroncore.machine.tile_size import SIZES, TileSize
 from neuroncore.memory import ds
 from neuroncore.surface import span, version_tuple
+from nki_beta2.grids.creation import grid_functions
 from nki_beta2.kernel.jit import Language
 from nki_beta2.kernel.objects import object_class
 from nki_beta2.kernel.tensor import tensor_class
@@ -41,6 +42,8 @@ def language_contents(language: Language) -> dict[str, Any]:
         contents["range"] = python_loop("range")
     if language.version >= (0, 6):
         contents["DType"] = DType
+    if language.version >= (0, 7):
+        contents |= grid_functions(contents["ndarray"])
     for name, value in contents.items():
         if isinstance(value, FunctionType) and value is not ds:
             value.__qualname__ = f"nl.{name}"  # the name in Python's errors

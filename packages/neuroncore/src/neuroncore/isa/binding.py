@@ -266,10 +266,10 @@ def is_function(value: Any) -> bool:
 
 
 def array_hint(value: Any) -> str | None:
-    """A NumPy array is a tensor only as an argument of the kernel."""
+    """A NumPy array is a tensor only as an argument of the kernel; a grid has a tensor."""
     if isinstance(value, np.ndarray):
         return "arrays become tensors as arguments of the kernel: pass it to the kernel's call"
-    return None
+    return getattr(value, "operand_hint", None)
 
 
 def unknown_hint(given: Signature, name: str) -> str | None:

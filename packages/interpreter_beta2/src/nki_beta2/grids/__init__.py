@@ -1,0 +1,1 @@
+"""Tile grids of NKI 0.7: views of tensors by tile and by block of tiles."""
