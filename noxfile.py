@@ -57,7 +57,9 @@ STAGES = {
         "the switch: which backend `import nki` resolves to",
         ("packages/runtime/tests", "tests/switch"),
     ),
-    4: Stage("instruction and language coverage, 0.1 to 0.7", ("tests/coverage",)),
+    4: Stage(
+        "instruction and language coverage, 0.1 to 0.7; traps", ("tests/coverage", "tests/traps")
+    ),
     5: Stage("hardening: dead code, mutations, fuzz", ("tests/hardening",)),
     6: Stage(
         "migrate, run, compare: end to end and on corpora",

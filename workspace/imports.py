@@ -18,6 +18,7 @@ from members import members
 REGISTRIES = (
     "neuroncore.instructions",
     "neuroncore.checks",
+    "neuroncore.checks.traps",
     "neuroncore.findings.formats",
     "nki_migrate.rules",
     "nkigen_lite.frontend.functions",

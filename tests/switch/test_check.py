@@ -60,7 +60,7 @@ def nki_run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 def test_a_program_without_findings_runs_as_without_checks(nki_run):
-    done = nki_run(CLEAN, "--check", "memory,capacity,overlap,race,device,subset")
+    done = nki_run(CLEAN, "--check", "all")
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "8192.0\n", "")
 

@@ -166,6 +166,11 @@ class Options:
     document says. "dependences": the compiler keeps their program order, as it does for on-chip
     tensors; "tiles": only what goes through on-chip tensors or one engine's stream."""
 
+    trap_values: Literal["scan", "skip"] = "scan"
+    """Traps that only values decide (NaN in a transposition, integers beyond 24 bits), for the
+    `traps` check. "scan": the operands of such instructions are read; "skip": they are not, which
+    takes less time and finds none of these."""
+
     register_control: Literal["parser", "tracer"] = "parser"
     """`while register:` and `if register:`. The language guides describe the loop, which the parser
     frontend compiles; the tracer frontend (0.4 and later) raises, as a register has no value while

@@ -27,14 +27,22 @@ def _find() -> dict[str, Check]:
 CHECKS: dict[str, Check] = _find()
 
 
+ALL = "all"
+
+
 def resolve_checks(names: Sequence[str]) -> list[Check]:
-    """The checks called `names`, each once, in order. Raises LaunchError for an unknown name."""
+    """The checks called `names`, each once, in order; "all" names every one.
+
+    Raises LaunchError for an unknown name.
+    """
+    if ALL in names:
+        return list(CHECKS.values())
     for name in names:
         if name not in CHECKS:
             near = get_close_matches(name, CHECKS, 1)
             raise LaunchError(
                 f"unknown check {name!r}",
-                expected=", ".join(CHECKS),
+                expected=", ".join((*CHECKS, ALL)),
                 got=repr(name),
                 hint=f"did you mean {near[0]}?" if near else None,
             )
@@ -43,12 +51,13 @@ def resolve_checks(names: Sequence[str]) -> list[Check]:
 
 @contextmanager
 def watching(*names: str) -> Iterator[Report]:
-    """Let the checks called `names` (all that watch runs, if none is given) watch every kernel that
-    runs inside the block; gives the report that they fill.
+    """Let the checks called `names` (all that watch runs, if none is given, or "all") watch every
+    kernel that runs inside the block; gives the report that they fill.
 
     Raises LaunchError for an unknown name, and for a check of sources.
     """
-    chosen = resolve_checks(names or [c.name for c in CHECKS.values() if c.watcher])
+    is_every = not names or ALL in names
+    chosen = [c for c in CHECKS.values() if c.watcher] if is_every else resolve_checks(names)
     for check in chosen:
         if check.watcher is None:
             raise LaunchError(

@@ -22,7 +22,7 @@ from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import described, merged_dims, tensors_in
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import AccessError, Violation
-from neuroncore.findings import Finding, Severity
+from neuroncore.findings import Certainty, Finding, Severity
 from neuroncore.instructions import Call, TableInput
 from neuroncore.instructions import check as violations
 from neuroncore.machine.launch import RUNNING
@@ -72,9 +72,10 @@ class Device(Watcher):
 
     def unsupported(self, function: str, why: Violation, place: Place | None, sure: bool) -> None:
         found = why.finding("device", place, function, "function")
-        self.report.add(
-            found if sure else replace(found, code="assumption", severity=Severity.WARNING)
-        )
+        if not sure:
+            assumed = Severity.WARNING, Certainty.ASSUMED
+            found = replace(found, code="assumption", severity=assumed[0], certainty=assumed[1])
+        self.report.add(found)
 
     def _range(self, event: Event, table_input: TableInput, function: Activation) -> None:
         outputs = event.call.record.outputs

@@ -13,7 +13,7 @@ from dataclasses import replace
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import described, label
 from neuroncore.checks.touched_operands import AccessedOperands, operand_of
-from neuroncore.findings import Finding, Severity
+from neuroncore.findings import Certainty, Finding, Severity
 from neuroncore.machine.launch import RUNNING, Body
 from neuroncore.machine.observe import Event
 from neuroncore.memory import Storage, View
@@ -84,6 +84,7 @@ def _finding(storage: Storage, body: Body, what: str, place: Place | None) -> Fi
         f"{what} was made in the body of {body.loop}, in a turn that has ended",
         place,
         Severity.ERROR if body.is_documented else Severity.WARNING,
+        certainty=Certainty.DOCUMENTED if body.is_documented else Certainty.ASSUMED,
         expected="a tensor made before the loop, or used in the turn that makes it",
         got=f"{label(storage)}: {described(storage)}",
         cure="make it before the loop and write it in the body",

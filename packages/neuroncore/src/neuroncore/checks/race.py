@@ -29,7 +29,7 @@ from neuroncore.checks.tensor_labels import Lines, Made, described, label
 from neuroncore.effects import Touch
 from neuroncore.enums import Engine
 from neuroncore.errors import UnsupportedError
-from neuroncore.findings import Finding
+from neuroncore.findings import Certainty, Finding
 from neuroncore.machine.accesses import Touched, conflict, touched
 from neuroncore.machine.launch import RUNNING
 from neuroncore.machine.observe import Event, Watcher
@@ -226,6 +226,7 @@ class Race(Watcher):
                 got=f"{name}{self._made(storage)}: {described(storage)}",
                 source=QUEUES,
                 code="queues",
+                certainty=Certainty.ASSUMED,
                 instruction=event.call.record.name,
                 notes=(f"the other: {earlier}",),
             )

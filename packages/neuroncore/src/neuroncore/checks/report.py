@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from neuroncore.findings import Finding
+from neuroncore.findings import Certainty, Finding
 
 
 class Report:
@@ -19,9 +19,13 @@ class Report:
         self._found: dict[object, Finding] = {}
 
     def add(self, finding: Finding) -> None:
-        """List the finding, or count it where its like is listed."""
+        """List the finding, or count it where its like is listed.
+
+        What does not state its certainty is documented.
+        """
         if not self.again(finding):
-            self._found[_key(finding)] = finding
+            certainty = finding.certainty or Certainty.DOCUMENTED
+            self._found[_key(finding)] = replace(finding, certainty=certainty)
 
     def again(self, finding: Finding) -> bool:
         """Count the finding if its like is listed, and say whether it is.

@@ -5,6 +5,7 @@ formats.
 """
 
 from neuroncore.findings.finding import (
+    Certainty,
     Edit,
     Finding,
     Position,
@@ -17,6 +18,7 @@ from neuroncore.findings.report import Case, FileReport, Report, RuleText
 
 __all__ = [
     "Case",
+    "Certainty",
     "Edit",
     "FileReport",
     "Finding",

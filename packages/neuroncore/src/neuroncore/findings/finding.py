@@ -18,6 +18,14 @@ class Severity(StrEnum):
     NOTE = "note"  # for information
 
 
+class Certainty(StrEnum):
+    """How well the rule that a finding rests on is known."""
+
+    DOCUMENTED = "documented"  # a document of the vendor states it
+    REPORTED = "reported"  # a public report or measurement shows it
+    ASSUMED = "assumed"  # documents are silent or disagree, or the vendor's code avoids it
+
+
 class Safety(StrEnum):
     """Whether the edits of a finding may be applied without a decision of the user."""
 
@@ -87,7 +95,8 @@ class Finding:
     """One violation of a rule.
 
     `rule` is its id, or the name of the check that found it; `code` the kind within a check.
-    `source` cites the document that states the rule, `cure` names what to do. `kernel` is the
+    `source` cites the document that states the rule, `certainty` how well it is known, `cure`
+    names what to do. `kernel` is the
     function around the place; `instruction`, `operand` and `position` name the argument at fault.
     `basis` lists the facts that the edits rest on ("x.shape == (P, F): unpacked in line 12"),
     `notes` further lines for people. `count` is how often it was found at this place.
@@ -114,6 +123,7 @@ class Finding:
     position: int | None = None
     notes: tuple[str, ...] = ()
     count: int = 1
+    certainty: Certainty | None = None
 
     @property
     def region(self) -> Region:

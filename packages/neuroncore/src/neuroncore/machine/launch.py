@@ -108,6 +108,8 @@ class Launch:
         """The block is one turn of a device loop: its body."""
         body = Body(loop, place, is_documented, outer=self.scope)
         self.bodies.append(body)
+        for watcher in self.core.watchers:
+            watcher.iteration(loop, place)
         try:
             yield
         finally:

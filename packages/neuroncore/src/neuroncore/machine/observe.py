@@ -105,6 +105,9 @@ class Watcher:
         """Both cores of the launch have reached a barrier: what they have done with the tensor
         comes before all that they do with it from now on."""
 
+    def iteration(self, loop: str, place: Place | None) -> None:
+        """A program begins an iteration of the device loop at a place."""
+
     def returned(self, value: Any) -> None:
         """A program of the launch ended with this value, its tensors not yet exported."""
 

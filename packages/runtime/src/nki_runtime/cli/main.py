@@ -114,7 +114,8 @@ def make_parser() -> argparse.ArgumentParser:
         "--check",
         metavar="NAME[,NAME ...]",
         help="look for what runs here and fails elsewhere: "
-        + "; ".join(f"{check.name} ({check.proves})" for check in CHECKS.values()),
+        + "; ".join(f"{check.name} ({check.proves})" for check in CHECKS.values())
+        + "; all of them: all",
     )
     add_output_format(parser, tuple(FORMATS), help="of the findings of --check (default: text)")
     parser.add_argument(

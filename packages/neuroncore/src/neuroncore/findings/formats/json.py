@@ -10,7 +10,9 @@ from neuroncore.findings.finding import Finding
 from neuroncore.findings.report import FileReport, Report
 
 SCHEMA_VERSION = 1
-_OPTIONAL = ("expected", "got", "cure", "source", "code", "instruction", "operand", "notes")
+_OPTIONAL = (
+    "certainty", "expected", "got", "cure", "source", "code", "instruction", "operand", "notes",
+)  # fmt: skip
 
 
 def render(report: Report) -> str:

@@ -98,7 +98,8 @@ def fingerprint(finding: Finding, line: str) -> str:
 def _properties(finding: Finding) -> Json:
     found: Json = {} if finding.safety is None else {"safety": finding.safety.value}
     found["applied"] = finding.applied
-    found |= {"assumption": finding.assumption} if finding.assumption else {}
+    texts = ("assumption", "code", "certainty", "source", "cure")
+    found |= {name: str(text) for name in texts if (text := getattr(finding, name))}
     return found | ({"basis": list(finding.basis)} if finding.basis else {})
 
 

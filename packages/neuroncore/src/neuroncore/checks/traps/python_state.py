@@ -1,0 +1,127 @@
+"""Changes of Python objects in the body of a device loop, read from its source."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from functools import cache
+
+from neuroncore.findings import Region
+from neuroncore.source_location import Place
+
+_CHANGING = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault",
+     "sort", "update", "write"}
+)  # fmt: skip
+"""Methods that change the list, dict, set or file that they belong to."""
+_BODY_LOOPS = {"fori_loop": 2, "while_loop": 1}
+"""Loops of functions, and the position of the body among their arguments."""
+_GENERATOR_LOOP = "dynamic_range"
+
+
+def changes_of_body(loop: Place | None) -> list[tuple[Region, str]]:
+    """Where the body of the loop at a place changes what is outside of it, and how."""
+    if loop is None:
+        return []
+    place = loop.region
+    tree = _parsed(place.path)
+    if tree is None:
+        return []
+    found = [
+        change
+        for body, own in _bodies(tree, place.line)
+        for node in body
+        for change in _changes(node, own)
+    ]
+    return [(_region(place.path, node), what) for node, what in found]
+
+
+@cache
+def _parsed(path: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(path)))
+    except SyntaxError:
+        return None
+
+
+def _bodies(tree: ast.Module, line: int) -> Iterator[tuple[list[ast.stmt], set[str]]]:
+    """The statements of the bodies of loops in a line, and the names that are their own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For) and node.iter.lineno == line and _called(node.iter):
+            yield node.body, {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.Call) and node.lineno == line:
+            yield from _function_bodies(tree, node)
+
+
+def _called(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _last_name(node.func) == _GENERATOR_LOOP
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _function_bodies(tree: ast.Module, call: ast.Call) -> Iterator[tuple[list[ast.stmt], set[str]]]:
+    position = _BODY_LOOPS.get(_last_name(call.func))
+    if position is None:
+        return
+    named = [k.value for k in call.keywords if k.arg == "body_fun"]
+    given = (*call.args[position : position + 1], *named)
+    names = {node.id for node in given if isinstance(node, ast.Name)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            yield node.body, _own_names(node)
+
+
+def _own_names(function: ast.FunctionDef) -> set[str]:
+    """Parameters and names that the function assigns, without names of an outer one."""
+    outer = {
+        name
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Nonlocal, ast.Global))
+        for name in node.names
+    }
+    parameters = {arg.arg for arg in ast.walk(function.args) if isinstance(arg, ast.arg)}
+    assigned = {
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    return (parameters | assigned) - outer
+
+
+def _changes(statement: ast.stmt, own: set[str]) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
+    """The nodes that change an object which is not the body's own."""
+    for node in ast.walk(statement):
+        if not isinstance(node, (ast.stmt, ast.expr)):
+            continue
+        target = _changed(node)
+        if target is not None and _root(target) not in own:
+            yield node, f"{ast.unparse(target)} is changed"
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "print":
+            yield node, "print is called"
+
+
+def _changed(node: ast.AST) -> ast.expr | None:
+    """The object that a node changes, if it is one that outlives the body."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Subscript, ast.Attribute)):
+        return node.targets[0]
+    method = node.func if isinstance(node, ast.Call) else None
+    if isinstance(method, ast.Attribute) and method.attr in _CHANGING:
+        return method.value if isinstance(method.value, ast.Name) else None
+    return None
+
+
+def _root(node: ast.expr) -> str:
+    """The name at the beginning of a chain of attributes and subscripts."""
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return getattr(node, "id", "")
+
+
+def _region(path: str, node: ast.stmt | ast.expr) -> Region:
+    line, column = node.lineno, node.col_offset + 1
+    return Region(path, line, column, node.end_lineno or line, (node.end_col_offset or 0) + 1)

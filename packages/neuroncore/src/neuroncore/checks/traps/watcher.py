@@ -1,0 +1,56 @@
+"""The check as a whole: each call is shown to the detectors that its kind concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from neuroncore.checks.report import Report
+from neuroncore.checks.traps.detector import Detector, Probe
+from neuroncore.instructions import Call
+from neuroncore.machine.observe import Event, Watcher
+from neuroncore.source_location import Place
+
+
+@cache
+def _detectors() -> list[type[Detector]]:
+    """The `DETECTOR` of every module of this folder that has one, in alphabetical order."""
+    names = sorted(m.name for m in iter_modules([str(Path(__file__).parent)]))
+    modules = [import_module(f"{__package__}.{name}") for name in names]
+    return [module.DETECTOR for module in modules if hasattr(module, "DETECTOR")]
+
+
+class Traps(Watcher):
+    """Reports patterns that give the expected values here and not on a device."""
+
+    def __init__(self, report: Report) -> None:
+        self._detectors = [detector(report) for detector in _detectors()]
+        self._probes: dict[Call, tuple[Probe, ...]] = {}
+
+    def will(self, event: Event) -> None:
+        probes = self._probes.get(event.call)
+        if probes is None:
+            found = (detector.probe(event.call) for detector in self._detectors)
+            probes = self._probes[event.call] = tuple(probe for probe in found if probe)
+        for probe in probes:
+            probe(event)
+
+    def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        for detector in self._detectors:
+            detector.launched(args, kwargs)
+
+    def iteration(self, loop: str, place: Place | None) -> None:
+        for detector in self._detectors:
+            detector.iteration(loop, place)
+
+    def returned(self, value: Any) -> None:
+        for detector in self._detectors:
+            detector.returned(value)
+
+    def ended(self, value: Any) -> None:
+        for detector in self._detectors:
+            detector.ended(value)
