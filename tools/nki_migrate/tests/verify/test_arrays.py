@@ -78,3 +78,34 @@ def test_empty_and_zero_dimensional_arrays_travel(tmp_path):
         back = load_array(tmp_path, save_array(array, tmp_path / "a.bin"))
 
         assert back.shape == array.shape and np.array_equal(back, array)
+
+
+def test_ties_occur_in_every_row():
+    values = filled(shape=(4, 16), fill="ties")
+
+    assert all(len(set(row)) < 16 for row in values.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3", "int32", "uint8", "bool"])
+def test_extremes_are_the_ends_of_the_format(dtype):
+    values = filled(dtype, shape=(400,), fill="extremes")
+
+    if ml_dtypes.finfo and values.dtype.kind in "fV":
+        finite = values[np.isfinite(values.astype(np.float32))]
+        assert finite.astype(np.float32).max() == float(ml_dtypes.finfo(values.dtype).max)
+        assert not np.isfinite(values.astype(np.float32)).all()
+    elif values.dtype.kind in "iu":
+        ends = np.iinfo(values.dtype)
+        assert {ends.min, ends.max, 0, 1} <= set(values.tolist())
+
+
+def test_some_elements_are_nan_and_others_are_not():
+    assert 0 < np.isnan(filled(shape=(64,), fill="nan")).sum() < 64
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_large_integers_are_ones_that_float32_rounds(dtype):
+    values = filled(dtype, shape=(64,), fill="large_integers")
+
+    assert (values > 2**24).all()
+    assert (values.astype(np.float32).astype(np.int64) != values).any()

@@ -111,18 +111,30 @@ def _effects(c: Call) -> list[Effect]:
 
 
 def _reduction(c: Call) -> Iterable[Violation]:
+    given = c.reduce_op is not None or c.reduce_res is not None
+    if c.version < (0, 7) and given:
+        yield Violation(
+            AttributeValueError, "a reduction before 0.7", "reduce_op", expected="none",
+            got=f"NKI {c.version[0]}.{c.version[1]}", rule=RULE,
+        )  # fmt: skip
+    elif given:
+        yield from _operation(c)
+
+
+def _operation(c: Call) -> Iterable[Violation]:
     commands = (ReduceCmd.reset_reduce, ReduceCmd.reduce)
-    if c.reduce_op is None and c.reduce_res is not None:
+    if c.reduce_op is None:
         yield Violation(
             AttributeValueError, "reduce_res without reduce_op", "reduce_op",
             expected="the operation: no document shows its default", got="nothing", rule=RULE,
         )  # fmt: skip
-    if c.reduce_op is not None and c.reduce_op.name not in _REDUCTIONS:
+        return
+    if c.reduce_op.name not in _REDUCTIONS:
         yield Violation(
             AttributeValueError, f"reduce_op {c.reduce_op.name}", "reduce_op",
             expected=" or ".join(_REDUCTIONS), got=c.reduce_op.name, rule=RULE,
         )  # fmt: skip
-    if c.reduce_op is not None and c.reduce_cmd not in commands:
+    if c.reduce_cmd not in commands:
         yield Violation(
             AttributeValueError, f"reduce_cmd {c.reduce_cmd.name}", "reduce_cmd",
             expected=" or ".join(command.name for command in commands), got=c.reduce_cmd.name,
@@ -181,8 +193,10 @@ SCALAR_TENSOR_TENSOR = Instruction(
         known_to_version("op0", op0="abs_max", target="trn3", version=(0, 3)),
         known_to_version("op1", op1="abs_max", target="trn3", version=(0, 3)),
         *ways(
-            Limit(_reduction, {"reduce_res": "float32[4, 1] sbuf"}),
-            {"reduce_op": "abs_max"}, {"reduce_op": "add", "reduce_cmd": ReduceCmd.load_reduce},
+            Limit(_reduction, {"reduce_op": "add", "version": (0, 6)}),
+            {"reduce_res": "float32[4, 1] sbuf", "version": (0, 7)},
+            {"reduce_op": "abs_max", "version": (0, 7)},
+            {"reduce_op": "add", "reduce_cmd": ReduceCmd.load_reduce, "version": (0, 7)},
         ),
     ],
     effects=_effects,

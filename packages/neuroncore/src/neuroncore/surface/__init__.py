@@ -1,4 +1,5 @@
-"""How each NKI version writes an instruction: parameter order, defaults, renames. Data only.
+"""How each NKI version writes an instruction: parameter order, defaults, renames; and which calls
+mean something else in two versions. Data only.
 
 Languages read it forward (arguments → record fields), an emitter backward, the codemod as a diff.
 """
@@ -7,9 +8,11 @@ from neuroncore.surface._read import (
     DEFAULT_VERSION,
     REQUIRED,
     VERSIONS,
+    MeaningChange,
     Param,
     Signature,
     instruction_names,
+    meaning_changes,
     signature,
     span,
     version_tuple,
@@ -19,9 +22,11 @@ __all__ = [
     "DEFAULT_VERSION",
     "REQUIRED",
     "VERSIONS",
+    "MeaningChange",
     "Param",
     "Signature",
     "instruction_names",
+    "meaning_changes",
     "signature",
     "span",
     "version_tuple",

@@ -1,9 +1,10 @@
-"""Reads isa.txt."""
+"""Reads isa.txt and changes.toml."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -148,3 +149,65 @@ def _default(text: str) -> Any:
     if owner in ("nl", "np"):
         return member
     return ast.literal_eval(text)
+
+
+# -- changes of meaning ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MeaningChange:
+    """A call or construct that two versions accept and that means something else in each."""
+
+    id: str
+    functions: tuple[str, ...]
+    """Canonical names: "nisa.topk", "nl.copy"."""
+    construct: str
+    """What it is about where it is not a function."""
+    first: str
+    """The first version with the old meaning."""
+    since: str
+    """The first version with the new one."""
+    before: str
+    after: str
+    matters: str
+    """What has to hold for results to differ."""
+    inputs: tuple[str, ...]
+    """Fills of arguments that show the difference."""
+    cure: str
+    source: str
+
+    def has_old_meaning(self, version: str) -> bool:
+        """Whether `version` gives it the old meaning."""
+        place = VERSIONS.index
+        return place(self.first) <= place(version) < place(self.since)
+
+    def separates(self, one: str, other: str) -> bool:
+        """Whether it means something else in two versions."""
+        return self.has_old_meaning(one) is not self.has_old_meaning(other)
+
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return self.construct or " and ".join(self.functions)
+
+
+@cache
+def meaning_changes() -> tuple[MeaningChange, ...]:
+    """All of them, in the order of their versions."""
+    text = files("neuroncore.surface").joinpath("changes.toml").read_text(encoding="utf-8")
+    return tuple(
+        MeaningChange(
+            row["id"],
+            tuple(row.get("functions", ())),
+            row.get("construct", ""),
+            row["from"],
+            row["since"],
+            row["before"],
+            row["after"],
+            row["matters"],
+            tuple(row["inputs"]),
+            row["cure"],
+            row["source"],
+        )
+        for row in tomllib.loads(text)["change"]
+    )

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,15 @@ from nki_migrate.rewriting.functions.launch_grid import uses_grid
 from nki_migrate.settings.request import VERSIONS
 from nki_migrate.verify.cases import Case, CasesError, cases_for, read_cases
 from nki_migrate.verify.job import backend_for
-from nki_migrate.verify.pair import DEFAULT_TARGET, Pair, Side, Verdict, merged, verify_pairs
+from nki_migrate.verify.pair import (
+    DEFAULT_TARGET,
+    Pair,
+    Side,
+    Verdict,
+    merged,
+    probes,
+    verify_pairs,
+)
 from nki_migrate.verify.process import Children, Limits
 from nki_migrate.verify.table import Row, render_table
 
@@ -48,19 +56,30 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 def verify(given: argparse.Namespace) -> int:
     """Run OLD, NEW and the case's NumPy reference in child processes, and compare."""
-    old, new, entry = given.old, given.new, given.entry
+    old, entry = given.old, given.entry
     file = given.cases or old.parent / "cases.toml"
     matching = [case for case in cases_for(read_cases(file), old) if case.kernel == entry]
     if not matching:
         raise CasesError(f"{file}: no case for {entry} of {old.name}")
-    before, after = _side(old, entry, given.old_version), _side(new, entry, given.new_version)
-    text = decode(read_bytes(new)).text
-    pairs = [Pair(case, before, after, cores_of(case, text, str(new))) for case in matching]
+    pairs = _pairs(given, matching)
     jobs = given.jobs or os.cpu_count() or 1
     verdicts = verify_pairs(pairs, Children(Limits(given.timeout, given.memory)), jobs)
     rows = [Row(verdict) for verdict in merged(verdicts)]
     print(_FORMATS[given.output_format](rows), end="")
     return 0 if all(row.verdict.is_equal for row in rows) else 1
+
+
+def _pairs(given: argparse.Namespace, cases: Sequence[Case]) -> list[Pair]:
+    """Each case of the two files, as it is and with inputs that show what changed."""
+    old, new = given.old, given.new
+    before, after = (
+        _version_of(file, given.entry) if version == "auto" else version
+        for file, version in ((old, given.old_version), (new, given.new_version))
+    )
+    text, index = decode(read_bytes(new)).text, _index_of(old)
+    sides = _side(old, before), _side(new, after)
+    pairs = [Pair(case, *sides, cores_of(case, text, str(new))) for case in cases]
+    return pairs + [probe for pair in pairs for probe in probes(pair, index, before, after)]
 
 
 def _json(rows: Sequence[Row]) -> str:
@@ -70,23 +89,25 @@ def _json(rows: Sequence[Row]) -> str:
 _FORMATS = {"text": render_table, "json": _json}
 
 
-def _side(file: Path, entry: str, version: str) -> Side:
-    if version == "auto":
-        version = _version_of(file, entry)
+def _side(file: Path, version: str) -> Side:
     folder = file.resolve().parent
     return Side(file.resolve(), str(file), (folder,), backend_for(version, DEFAULT_TARGET))
 
 
 def _version_of(file: Path, entry: str) -> str:
     """The version that runs a file: the kernel's, or the kernels' around a host function."""
-    try:
-        index = FileIndex(Source(decode(read_bytes(file)).text, str(file)))
-    except (UnreadableSourceError, SyntaxError) as error:
-        raise CasesError(f"{file}: {error}") from None
+    index = _index_of(file)
     if entry in index.functions:
         return _runnable(detect(index.functions[entry], index).name, file, "--from or --to")
     names = (detect(function, index).name for function in index.functions.values())
     return _runnable(file_dialect(names), file, "--from or --to")
+
+
+def _index_of(file: Path) -> FileIndex:
+    try:
+        return FileIndex(Source(decode(read_bytes(file)).text, str(file)))
+    except (UnreadableSourceError, SyntaxError) as error:
+        raise CasesError(f"{file}: {error}") from None
 
 
 def _runnable(dialect: str, file: Path | str, option: str) -> str:
@@ -118,9 +139,10 @@ def verify_results(
         for item in items:
             sides.add(item, by_path[item.task.path])
         pairs = [
-            sides.pair(item, by_path[item.task.path], case)
+            pair
             for item in items
             for case in cases_of_input(item, cases)
+            for pair in sides.pairs(item, by_path[item.task.path], case)
         ]
         verdicts = merged(verify_pairs(pairs, Children(limits), jobs))
     return [_row(verdict, by_path) for verdict in verdicts]
@@ -196,15 +218,18 @@ class _Sides:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(source.encode(text))
 
-    def pair(self, item: Input, result: FileResult, case: Case) -> Pair:
-        """Both sides of one case."""
+    def pairs(self, item: Input, result: FileResult, case: Case) -> Iterator[Pair]:
+        """Both sides of one case, as it is and with inputs that show what changed."""
         version = _before(item, result, case.kernel)
-        return Pair(
+        target = _after(item, version)
+        pair = Pair(
             case,
             self._side(item, "old", version),
-            self._side(item, "new", _after(item, version)),
+            self._side(item, "new", target),
             cores_of(case, result.after, item.task.path),
         )
+        yield pair
+        yield from probes(pair, FileIndex(Source(result.before, result.path)), version, target)
 
     def _side(self, item: Input, side: str, version: str) -> Side:
         assert item.file is not None

@@ -67,7 +67,8 @@ class Rule:
     engine are reported under the rule's id. `source` is the document that names the difference, for
     rules outside of the catalogue. `native`: the rule is about code that people wrote for
     the step's first version, not about what an earlier step wrote. `keeps`: it documents what
-    stays, and reports nothing.
+    stays, and reports nothing. `changes` are the rows of `neuroncore.surface.meaning_changes` that
+    it rewrites or reports.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Rule:
     source: str
     native: bool
     keeps: bool
+    changes: tuple[str, ...]
     hooks: Hooks
 
     @property
@@ -111,6 +113,7 @@ def read_rule(file: Traversable, hooks: Mapping[str, Hooks]) -> Rule:
         source=data.get("source", ""),
         native=data.get("native", False),
         keeps=data.get("keeps", False),
+        changes=tuple(data.get("changes", ())),
         hooks=hooks.get(rule_id, Hooks()),
     )
 

@@ -49,9 +49,11 @@ def fill_array(arg: Arg, seed: int, variant: int, position: int) -> Array:
     dtype = storage_dtype(arg.dtype)
     fill = arg.fill or _default_fill(arg, dtype)
     rng = np.random.default_rng([seed, variant, position])
-    if fill in ("normal", "uniform") and not is_float(dtype):
+    if fill in ("normal", "uniform", "nan") and not is_float(dtype):
         raise CasesError(f"argument {arg.name}: fill {fill!r} needs a float dtype, got {arg.dtype}")
-    return np.ascontiguousarray(_FILLS[fill](arg, rng, dtype).astype(dtype).reshape(arg.shape))
+    values = _FILLS[fill](arg, rng, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):  # extremes of float64 in a narrower format
+        return np.ascontiguousarray(values.astype(dtype).reshape(arg.shape))
 
 
 def _default_fill(arg: Arg, dtype: np.dtype[Any]) -> str:
@@ -87,6 +89,39 @@ def _empty(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
     return np.full(arg.shape or (), np.nan if is_float(dtype) else _EMPTY_INTEGER)
 
 
+def _ties(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    """Few values, so that most occur more than once in a row."""
+    return rng.integers(0, 2 if dtype.kind == "b" else 4, arg.shape)
+
+
+def _nan(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    return np.where(rng.random(arg.shape) < 0.25, np.nan, _normal(arg, rng, dtype))
+
+
+def _extremes(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    """The ends of the format, what surrounds them and zero, and the infinities of floats."""
+    return rng.choice(_ends(dtype), arg.shape)
+
+
+def _ends(dtype: np.dtype[Any]) -> Array:
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if not is_float(dtype):
+        ends = np.iinfo(dtype)
+        near = [ends.min, ends.min + 1, ends.max - 1, ends.max, 0, 1, ends.max // 2]
+        return np.array(near, dtype)
+    top, least = (float(getattr(ml_dtypes.finfo(dtype), n)) for n in ("max", "smallest_normal"))
+    signed = [v for x in (top, top / 2, least, least / 2, 1.0, np.inf, 0.0) for v in (x, -x)]
+    return np.array(signed)
+
+
+def _large_integers(arg: Arg, rng: np.random.Generator, dtype: np.dtype[Any]) -> Array:
+    """Odd integers beyond 2**24, which float32 rounds; as large as they get in narrow formats."""
+    top = 2**30 if is_float(dtype) else min(int(np.iinfo(dtype).max), 2**30)
+    low = min(2**24, top // 2)
+    return rng.integers(low, top, arg.shape) | 1
+
+
 # fill → values before the cast; `low` (inclusive), `high` (exclusive) and `scale` apply as named
 _FILLS: dict[str, Callable[[Arg, np.random.Generator, np.dtype[Any]], Array]] = {
     "normal": _normal,
@@ -96,6 +131,10 @@ _FILLS: dict[str, Callable[[Arg, np.random.Generator, np.dtype[Any]], Array]] = 
     "ones": lambda arg, rng, dtype: np.ones(arg.shape or ()),
     "iota": _iota,
     "empty": _empty,
+    "ties": _ties,
+    "extremes": _extremes,
+    "nan": _nan,
+    "large_integers": _large_integers,
 }
 
 

@@ -14,7 +14,10 @@ from typing import Any, Literal
 from neuroncore.commands.suggestions import did_you_mean
 
 SCHEMA = "nki-cases/1"
-FILLS = ("normal", "uniform", "integers", "zeros", "ones", "iota", "empty")
+FILLS = (
+    *("normal", "uniform", "integers", "zeros", "ones", "iota", "empty"),
+    *("ties", "extremes", "nan", "large_integers"),
+)
 ROLES = ("input", "output", "inout")
 
 Role = Literal["input", "output", "inout"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nki_migrate.verify.cases import Case, CasesError
+from neuroncore.surface import MeaningChange, meaning_changes
+from nki_migrate.index import FileIndex
+from nki_migrate.verify.cases import Arg, Case, CasesError
 from nki_migrate.verify.guard import BLOCKED
 from nki_migrate.verify.job import Backend, Job, Outcome
 from nki_migrate.verify.process import Children
@@ -77,6 +80,9 @@ class Pair:
     old: Side
     new: Side
     cores: tuple[int, ...] | None = None  # how the new kernel is launched, where no `lnc` says it
+    shows: str = (
+        ""  # inputs that the case does not name (see probes): only old and new are compared
+    )
 
 
 def verify_pairs(pairs: Sequence[Pair], children: Children, jobs: int) -> list[Verdict]:
@@ -158,12 +164,16 @@ def _judge(
 ) -> Verdict:
     assert old is not None and new is not None
     case = pair.case
+    if pair.shows and old.error:  # not inputs of this kernel
+        return Verdict(pair.old.shown_as, case.kernel, 0, None, None, ())
     problems = [*_failures(pair, old, new, reference)]
     against_old = _worst(case, new, old, "old kernel", problems)
     against_reference = None
     if reference is not None:
         against_reference = _worst(case, new, reference, "reference", problems)
         _old_is_right(case, old, reference, problems)
+    if pair.shows:
+        problems = [f"{problem}; {pair.shows}" for problem in problems]
     return Verdict(
         pair.old.shown_as,
         case.kernel,
@@ -235,3 +245,46 @@ def _old_is_right(case: Case, old: Outcome, reference: Outcome, problems: list[s
     before: list[str] = []
     _worst(case, old, reference, "reference", before)
     problems += [f"the old kernel itself {text}" for text in before]
+
+
+# -- inputs that show a change of meaning --------------------------------------------------------
+
+
+def probes(pair: Pair, index: FileIndex, old: str, new: str) -> Iterator[Pair]:
+    """The case of a pair with inputs that show what changed between two versions, which random
+    numbers hide: once for each such fill of a function that the old file calls.
+
+    `index` is that of the old file.
+    """
+    called = {index.canonical(n.func) for n in ast.walk(index.source.tree) if _is_call(n)}
+    for change in meaning_changes():
+        if change.separates(old, new) and called & set(change.functions):
+            for fill in change.inputs:
+                case = with_fill(pair.case, fill)
+                if case is not None:
+                    yield replace(pair, case=case, shows=_said(change, fill))
+
+
+def with_fill(case: Case, fill: str) -> Case | None:
+    """The case with an input fill, and without its reference; None where no argument takes it."""
+    args = tuple(replace(arg, fill=fill) if _takes(arg, fill) else arg for arg in case.args)
+    if args == case.args:
+        return None
+    return replace(case, args=args, more=(), reference=None)
+
+
+def _is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call)
+
+
+def _takes(arg: Arg, fill: str) -> bool:
+    from nki_migrate.verify.arrays import is_float, storage_dtype  # imports NumPy
+
+    if not arg.is_array or arg.role == "output" or arg.dtype is None:
+        return False
+    is_real = is_float(storage_dtype(arg.dtype))
+    return is_real if fill in ("normal", "uniform", "nan", "extremes") else True
+
+
+def _said(change: MeaningChange, fill: str) -> str:
+    return f"inputs of fill {fill!r}, as {change.subject} changed in {change.since}"

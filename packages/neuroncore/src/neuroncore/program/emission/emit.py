@@ -8,7 +8,7 @@ comment which source line it came from.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite
 from pathlib import PurePath
@@ -28,7 +28,6 @@ from neuroncore.enums import (
 from neuroncore.errors import KernelError, LaunchError, UnsupportedError
 from neuroncore.instructions import Instruction
 from neuroncore.integers.affine import Affine
-from neuroncore.machine.core import NeuronCore
 from neuroncore.program.emission.constant_arrays import (
     MODULES,
     array_names,
@@ -38,7 +37,7 @@ from neuroncore.program.emission.constant_arrays import (
 )
 from neuroncore.program.emission.legalization import through_hbm
 from neuroncore.program.emission.line_breaking import INDENT, folded
-from neuroncore.program.ir.binding import machine_call, specs_of
+from neuroncore.program.emission.meaning import in_version
 from neuroncore.program.ir.constants import elements_of, is_turn
 from neuroncore.program.ir.naming import names_of, without_clashes
 from neuroncore.program.ir.nodes import (
@@ -94,42 +93,11 @@ def emit(program: Program, version: str = DEFAULT_VERSION) -> str:
             f"no source can be written for NKI {version}",
             expected="one of " + ", ".join(VERSIONS[1:]),
         )
-    adapted = _in_version(through_hbm(program), version)
+    adapted = in_version(through_hbm(program), version)
     check_calls(adapted)
     has_arrays = any(b.content is not None for b in adapted.buffers().values())
     needed = _NEEDED | MODULES if has_arrays else _NEEDED
     return _Writer(without_clashes(adapted, needed), version).source()
-
-
-def _in_version(program: Program, version: str) -> Program:
-    """The program under another version's rules; its open choices of engine stay as they were."""
-    adapted = _EngineChoice(program, version)
-    body = tuple(adapted.statement(s) for s in program.body)
-    return replace(program, body=body, nki=version)
-
-
-class _EngineChoice:
-    """Names the engine of every call that another version would assign to another engine."""
-
-    def __init__(self, program: Program, version: str) -> None:
-        self.program, self.version = program, version
-        self.core = NeuronCore(program.target)
-        self.buffers = program.buffers()
-
-    def statement(self, statement: Statement) -> Statement:
-        if isinstance(statement, Loop):
-            return replace(statement, body=tuple(map(self.statement, statement.body)))
-        return self.call(statement) if isinstance(statement, Call) else statement
-
-    def call(self, call: Call) -> Call:
-        if call.attrs.get("engine") is not Engine.unknown or call.record.engines == (Engine.dma,):
-            return call
-        specs = specs_of(call, self.buffers, self.core)
-        was, now = (
-            machine_call(call, specs, self.core, nki).engine
-            for nki in (self.program.nki, self.version)
-        )
-        return call if was is now else replace(call, attrs={**call.attrs, "engine": was})
 
 
 @dataclass(slots=True)

@@ -36,14 +36,14 @@ def without_division(program: Program) -> Program:
 
     Raises UnsupportedError for a division as the second operation whose arguments are swapped.
     """
-    return _each_call(program, _product)
+    return each_call(program, _product)
 
 
 def through_hbm(program: Program) -> Program:
     """The program with on-chip tiles that a DMA repeats over partitions read from HBM instead."""
     buffers = program.buffers()
 
-    def staged(call: Call, name: Callable[[str], str]) -> Iterator[Statement]:
+    def staged(call: Call, name: NewName) -> Iterator[Statement]:
         source = call.operands.get("src")
         if isinstance(source, Access) and _repeats_partitions(source, buffers):
             old = buffers[source.buffer]
@@ -61,7 +61,7 @@ def through_hbm(program: Program) -> Program:
             call = replace(call, operands={**call.operands, "src": moved})
         yield call
 
-    return _each_call(program, staged)
+    return each_call(program, staged)
 
 
 def _repeats_partitions(access: Access, buffers: dict[str, Buffer]) -> bool:
@@ -85,10 +85,11 @@ def _partitions(access: Access, buffer: Buffer) -> tuple[int, int]:
     return first, first + (access.shape[0] - 1) * access.strides[0] // row
 
 
-_Rewrite = Callable[[Call, Callable[[str], str]], Iterator[Statement]]
+NewName = Callable[[str], str]
+"""An unused name like the one given."""
 
 
-def _each_call(program: Program, rewrite: _Rewrite) -> Program:
+def each_call(program: Program, rewrite: Callable[[Call, NewName], Iterator[Statement]]) -> Program:
     """The program with statements in the place of each call; `rewrite` gets unused names."""
     taken = names_of(program) - {program.name}
 
@@ -113,7 +114,7 @@ def _each_call(program: Program, rewrite: _Rewrite) -> Program:
 # -- division -------------------------------------------------------------------------------------
 
 
-def _product(call: Call, name: Callable[[str], str]) -> Iterator[Statement]:
+def _product(call: Call, name: NewName) -> Iterator[Statement]:
     """The statements that say `call` without dividing."""
     operands, attrs = dict(call.operands), dict(call.attrs)
     for op, divisor in _divisions(call).items():
