@@ -88,6 +88,8 @@ def _section(trap: Trap, before: Example) -> Iterator[str]:
         yield from _example(trap, trap.bad, before)
     yield f"Cure: {trap.cure}."
     if trap.bad is not None and trap.good is not None:
+        if trap.good.nki != trap.bad.nki:
+            yield f"In NKI {trap.good.nki}:"
         yield _cured(trap.bad, trap.good)
 
 

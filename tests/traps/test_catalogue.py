@@ -19,6 +19,24 @@ def names(found: list[Trap]) -> list[str]:
     return [trap.id for trap in found]
 
 
+def test_every_trap_has_a_record_and_few_are_undecidable():
+    undecidable = [t for t in traps().values() if t.handling is Handling.UNDECIDABLE]
+
+    assert list(traps()) == [f"HW{number:02}" for number in range(1, 60)]
+    assert len(undecidable) <= 10
+    assert all(trap.by for trap in undecidable)
+
+
+def test_every_trap_that_is_decided_has_an_example_and_all_but_modelled_ones_a_cure():
+    decided = [t for t in traps().values() if t.handling is not Handling.UNDECIDABLE]
+
+    assert [t.id for t in decided if t.bad is None] == []
+    assert {t.id for t in decided if not t.good and t.handling is not Handling.MODELLED} == {
+        "HW56",  # no collective runs here
+        "HW57",
+    }
+
+
 CURED = [trap for trap in traps().values() if trap.good]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nki_migrate.verify.compare import Difference
 
 DEFAULT_TARGET = "trn2"
-TARGET_CHECKS = ("subset", "capacity", "device")
+TARGET_CHECKS = ("subset", "capacity", "device", "traps")
 """What a result has to pass beside giving the same numbers (see `neuroncore.checks`)."""
 
 

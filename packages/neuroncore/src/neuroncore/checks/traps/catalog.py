@@ -93,13 +93,16 @@ def _entries(file: Path) -> list[dict[str, Any]]:
 
 def _trap(entry: dict[str, Any]) -> Trap:
     given = {key: entry.pop(key) for key in ("nki", "target") if key in entry}
+    later = {"nki": entry.pop("good_nki")} if "good_nki" in entry else {}
     fix = entry.pop("fix", {})
     if fix:
         entry["good"] = entry["bad"]
         for old, new in fix.items():
             assert old in entry["good"], f"{entry['id']}: {old}"
             entry["good"] = entry["good"].replace(old, new)
-    entry |= {k: Example(entry[k].strip() + "\n", **given) for k in ("bad", "good") if k in entry}
+    for key, changed in (("bad", {}), ("good", later)):
+        if key in entry:
+            entry[key] = Example(entry[key].strip() + "\n", **given | changed)
     entry["certainty"] = Certainty(entry["certainty"])
     entry["handling"] = Handling(entry["handling"])
     return Trap(**entry)

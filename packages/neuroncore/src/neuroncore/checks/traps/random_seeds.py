@@ -7,7 +7,6 @@ from typing import Any
 
 from neuroncore.checks.report import Report
 from neuroncore.checks.traps.detector import Detector, Probe
-from neuroncore.enums import Engine
 from neuroncore.findings import Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.observe import Event
@@ -32,8 +31,7 @@ class RandomSeeds(Detector):
             return None
         if call.record.name == "set_rng_seed":
             return self._seed
-        is_free = call.attrs.get("engine", Engine.unknown) is Engine.unknown
-        return self._draw if call.record.name in DRAWS and is_free else None
+        return self._draw if call.record.name in DRAWS else None
 
     def _seed(self, event: Event) -> None:
         self._seeded = event.place
@@ -41,7 +39,7 @@ class RandomSeeds(Detector):
     def _draw(self, event: Event) -> None:
         if self._seeded is not None:
             self.found_at(
-                event, "HW21", "random numbers after a seed of no named engine", "engine",
+                event, "HW21", "random numbers after a seed that has no engine", "engine",
                 severity=Severity.WARNING,
                 expected="one engine that is named for the seed and for the numbers",
                 got=f"a seed at {self._seeded} on {event.call.target.name}",
