@@ -256,7 +256,8 @@ def probes(pair: Pair, index: FileIndex, old: str, new: str) -> Iterator[Pair]:
 
     `index` is that of the old file.
     """
-    called = {index.canonical(n.func) for n in ast.walk(index.source.tree) if _is_call(n)}
+    nodes = ast.walk(index.source.tree)
+    called = {index.canonical(n.func) for n in nodes if isinstance(n, ast.Call)}
     for change in meaning_changes():
         if change.separates(old, new) and called & set(change.functions):
             for fill in change.inputs:
@@ -271,10 +272,6 @@ def with_fill(case: Case, fill: str) -> Case | None:
     if args == case.args:
         return None
     return replace(case, args=args, more=(), reference=None)
-
-
-def _is_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call)
 
 
 def _takes(arg: Arg, fill: str) -> bool:
