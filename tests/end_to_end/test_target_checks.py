@@ -86,8 +86,8 @@ def test_values_that_a_device_does_not_compute_are_a_problem(tmp_path):
 
 
 def test_a_warning_is_no_problem(tmp_path):
-    """The tracer runs a lambda, which the documents still exclude."""
-    assert verify(tmp_path, kernel(), kernel(before="f = lambda i: i\n")) == (0, [])
+    """The parser reads `is None`, which the documents exclude from 0.3 on."""
+    assert verify(tmp_path, kernel(), kernel(before="f = x is None\n")) == (0, [])
 
 
 def test_the_old_kernel_need_not_pass_them(tmp_path):

@@ -132,12 +132,14 @@ def test_a_thread_of_the_program_is_watched_too(nki_run):
 def test_the_source_is_read_before_the_run_by_the_chosen_version(nki_run):
     text = CLEAN.replace("    return out", "    [0 for _ in ()]\n    return out")
 
-    rejected = nki_run(text, "--check", "subset", "--nki", "0.3")
-    warned = nki_run(text, "--check", "subset", "--nki", "0.6")
+    rejected = nki_run(text, "--check", "subset", "--nki", "0.6")
+    warned = nki_run(text, "--check", "subset", "--nki", "0.6", "--option", "frontend=tracer")
+    accepted = nki_run(text, "--check", "subset", "--nki", "0.7")
 
-    assert (rejected.returncode, warned.returncode) == (1, 0)
+    assert (rejected.returncode, warned.returncode, accepted.returncode) == (1, 0, 0)
     assert "subset[" in rejected.stderr
     assert "warning: subset[" in warned.stderr
+    assert "subset[" not in accepted.stderr
 
 
 # -- kernels of 0.1 -------------------------------------------------------------------------------

@@ -69,11 +69,11 @@ def test_tuples_and_dicts_of_arrays_are_arguments(every, ramp):
     assert number == 3
 
 
-def test_lists_are_arguments_in_0_2_only(every, ramp):
+def test_lists_are_arguments_in_0_2_and_from_0_7_on(every, ramp):
     def kernel(xs):
         return every.out(xs[0])
 
-    if every.version == "0.2":
+    if every.version in ("0.2", "0.7"):
         assert np.array_equal(every.run(kernel, [ramp]), ramp)
     else:
         with pytest.raises(LaunchError, match=r"(?s)argument xs is a list.*a tuple"):

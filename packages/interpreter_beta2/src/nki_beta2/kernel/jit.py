@@ -295,7 +295,7 @@ def _check_argument(language: Language, name: str, position: int, value: Any) ->
             operand=name,
             position=position,
         )
-    if type(value) is list and language.version >= (0, 3):
+    if type(value) is list and (0, 3) <= language.version < (0, 7):
         raise LaunchError(
             f"argument {name} is a list",
             expected="a tuple",

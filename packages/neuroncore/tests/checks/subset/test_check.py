@@ -260,7 +260,8 @@ def test_a_function_is_checked_by_itself(tmp_path, monkeypatch):
     spec.loader.exec_module(module)
 
     assert [f.code for f in check_function(module.kernel)] == ["expression"]
-    assert [f.severity for f in check_function(module.kernel, "0.6")] == ["warning"]
+    assert [f.severity for f in check_function(module.kernel, "0.6")] == ["error"]
+    assert check_function(module.kernel, "0.7") == []
     assert [f.code for f in check_function(module.unused)] == ["expression"]
 
 

@@ -6,7 +6,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from neuroncore.checks.subset import RULES, check_source
+from neuroncore.checks.subset import RULES, check_script, check_source
+from neuroncore.options import Options
 
 HEAD = """
 import enum, functools, math
@@ -50,6 +51,17 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
             kernel("f = lambda i: i"),
         ],
         [reaching("def inner(i):\n    return i", "inner(1)")],
+    ),
+    "nested-body": (
+        [
+            kernel("def body(i):\n    pass\nnl.fori_loop(0, 4, body)"),
+            kernel("def body(r):\n    return r\nnl.while_loop(x, body_fun=body)"),
+        ],
+        [reaching("def body(i):\n    pass", "nl.fori_loop(0, 4, body)")],
+    ),
+    "dynamic-range": (
+        [kernel("for i in nl.dynamic_range(4):\n    pass"), kernel(DYNAMIC + "pass")],
+        [kernel("for i in range(4):\n    pass")],
     ),
     "star-parameter": (
         [kernel("pass", "*tensors"), reaching("def f(*xs):\n    pass", "f(x)")],
@@ -341,8 +353,16 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
             kernel("r = nisa.register_alloc(4)\ny = 1 if r else 2"),
             kernel("r = nisa.register_alloc(4)\ny = int(r)"),
             kernel("r = nisa.register_alloc(4)\nfor i in range(r):\n    pass"),
+            kernel("r = nisa.register_alloc(4)\nn = min(r, 4)"),
+            kernel("r = nisa.scalar_load(x)\nif r + 1 < 4:\n    pass"),
+            kernel("r = nisa.scalar_load(x)\nt = nl.ndarray((4, 4), nl.float32)\nu = t[0:r, 1]"),
+            kernel("r = nisa.scalar_load(x)\nt = [1, 2]\nu = t[r]"),
+            reaching("def body(i):\n    if i == 0:\n        pass", "nl.fori_loop(0, 4, body)"),
         ],
-        [kernel("r = nisa.register_alloc(4)\nr2 = r\nn = 4\nif n:\n    n = int(n)")],
+        [
+            kernel("r = nisa.register_alloc(4)\nr2 = r\nn = 4\nif n:\n    n = int(n)"),
+            reaching("def body(i, n=2):\n    if n == 2:\n        pass", "body(1)"),
+        ],
     ),
     "register-while": (
         [kernel("r = nisa.register_alloc(4)\nwhile r:\n    pass")],
@@ -437,7 +457,7 @@ EXAMPLES: dict[str, tuple[list[str], list[str]]] = {
 VERSION = {
     "is-not-none": "0.2", "dynamic-index-write": "0.4", "register-while": "0.6",
     "index-condition": "0.1", "sequential-condition": "0.1", "tensor-scope": "0.1",
-    "parameter-write": "0.1", "nested-output": "0.1",
+    "parameter-write": "0.1", "nested-output": "0.1", "nested-body": "0.6", "dynamic-range": "0.7",
 }  # fmt: skip
 """The version whose own frontend a rule is tried with; the others are of 0.3."""
 
@@ -476,16 +496,48 @@ STILL_FAIL = {
     *("old-namespace", "mask", "tensor-arithmetic", "tensor-assignment", "register-branch"),
     *("register-while", "dynamic-index-write", "syntax", "body-tensor"),
 }
-ACCEPTED = {"nested-kernel", "is-not-none", "method-differs", "nested-dynamic-loop"}
+ACCEPTED = {
+    *("nested-kernel", "is-not-none", "method-differs", "nested-dynamic-loop", "nested-body"),
+    "dynamic-range",
+}
+LATER = sorted(RULES.keys() - BETA1_ONLY)
 
 
-@pytest.mark.parametrize("code", sorted(RULES.keys() - BETA1_ONLY))
-def test_the_tracer_warns_of_what_it_runs_and_rejects_what_still_fails(code):
+@pytest.mark.parametrize("code", LATER)
+def test_the_tracer_of_0_6_warns_of_what_it_runs_and_rejects_what_still_fails(code):
     severity = "error" if code in STILL_FAIL else "warning"
 
     expected = set() if code in ACCEPTED else {severity}
 
-    assert {s for c, s in found(EXAMPLES[code][0][0], "0.6") if c == code} == expected
+    assert {s for c, s in found(EXAMPLES[code][0][0], "0.6", "tracer") if c == code} == expected
+
+
+KEPT_IN_0_7 = {
+    *("old-namespace", "mask", "tensor-arithmetic", "tensor-assignment", "register-branch"),
+    *("register-while", "syntax", "dynamic-range", "numpy-dtype"),
+}
+
+
+@pytest.mark.parametrize(("code", "source"), [c for c in cases(0) if c.values[0] in LATER])
+def test_0_7_runs_python_and_rejects_values_of_the_device_in_it(code, source):
+    kept = {code} & KEPT_IN_0_7 | ({"dynamic-range"} if "dynamic_range" in source else set())
+
+    assert kept <= {c for c, _ in found(source, "0.7")} <= kept | KEPT_IN_0_7
+
+
+CHANGED_BEFORE_0_7 = {
+    *("nested-dynamic-loop", "dynamic-index-write", "identity", "is-not-none", "keyword-only"),
+    *("list-argument", "nested-kernel", "register-while", "body-tensor", "register-branch"),
+}
+
+
+@pytest.mark.parametrize("version", ["0.2", "0.3", "0.4", "0.5", "0.6"])
+@pytest.mark.parametrize("code", sorted(set(LATER) - CHANGED_BEFORE_0_7 - {"dynamic-range"}))
+def test_versions_up_to_0_6_reject_what_their_parser_does_not_read(code, version):
+    source = EXAMPLES[code][0][0]
+    verdict = RULES[code].parser
+
+    assert (code, verdict) in found(source, version) == found(source, version, "parser")
 
 
 @pytest.mark.parametrize("code", sorted(RULES.keys() - {"syntax"} - BETA1_ONLY))
@@ -513,14 +565,15 @@ def test_a_kernel_that_calls_a_kernel_is_an_error_in_0_2():
     assert found(EXAMPLES["nested-kernel"][0][0], "0.2") == [("nested-kernel", "error")]
 
 
-def test_a_condition_loop_on_a_register_is_disputed_between_0_4_and_0_6():
+def test_a_condition_loop_on_a_register_is_deprecated_in_0_6_and_removed_in_0_7():
     (source,), _ = EXAMPLES["register-while"]
 
-    said = {version: found(source, version) for version in ("0.3", "0.4", "0.5", "0.6")}
+    said = {version: found(source, version) for version in ("0.3", "0.5", "0.6", "0.7")}
 
-    assert said["0.3"] == []
-    assert said["0.4"] == said["0.5"] == [("register-while", "warning")]
-    assert said["0.6"] == [("register-while", "error")]
+    assert said["0.3"] == said["0.5"] == []
+    assert said["0.6"] == [("register-while", "warning")]
+    assert said["0.7"] == [("register-while", "error")]
+    assert found(source, "0.6", "tracer") == [("register-while", "error")]
 
 
 def test_dynamic_loops_nest_from_0_6_on():
@@ -551,11 +604,38 @@ def test_the_index_of_a_dynamic_loop_is_a_register_from_0_4():
     source = kernel(DYNAMIC + "if i == 0:\n        pass")
 
     assert found(source, "0.3") == []
-    assert found(source, "0.4") == [("register-branch", "error")]
+    assert found(source, "0.4") == [("register-branch", "warning")]
+    assert found(source, "0.4", "tracer") == [("register-branch", "error")]
 
 
-def test_the_parser_can_be_asked_for_in_a_later_version():
+def test_either_frontend_can_be_selected_from_0_4_on():
     source = EXAMPLES["nested-definition"][0][0]
 
-    assert found(source, "0.6") == [("nested-definition", "warning")]
-    assert found(source, "0.6", "parser") == [("nested-definition", "error")]
+    assert (
+        found(source, "0.6") == found(source, "0.7", "parser") == [("nested-definition", "error")]
+    )
+    assert found(source, "0.6", "tracer") == [("nested-definition", "warning")]
+    assert found(source, "0.7") == []
+
+
+def test_an_option_selects_the_frontend_of_versions_that_have_it(tmp_path):
+    file = tmp_path / "kernel.py"
+    file.write_text(EXAMPLES["nested-definition"][0][0])
+
+    said = {
+        (nki, frontend): [
+            f.severity for f in check_script(file, nki, options=Options(frontend=frontend))
+        ]
+        for nki in ("0.3", "0.6", "0.7")
+        for frontend in ("version", "parser", "tracer")
+    }
+
+    assert said["0.3", "tracer"] == said["0.6", "version"] == said["0.7", "parser"] == ["error"]
+    assert said["0.6", "tracer"] == ["warning"]
+    assert said["0.7", "version"] == []
+
+
+def test_the_variable_of_a_nested_body_is_a_value_of_the_device():
+    body = "def body(i):\n    n = i * 2\n    if n > 4:\n        pass\nnl.fori_loop(0, 4, body)"
+
+    assert found(kernel(body), "0.7") == [("register-branch", "error")]

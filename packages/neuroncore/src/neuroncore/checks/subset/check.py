@@ -19,7 +19,7 @@ from neuroncore.checks.subset.call_graph import (
     reached,
 )
 from neuroncore.checks.subset.modules import Module, Project
-from neuroncore.checks.subset.rules import RULES, Frontend, frontend_of
+from neuroncore.checks.subset.rules import RULES, Frontend, frontends_of
 from neuroncore.checks.subset.runtime_names import names_seen_by
 from neuroncore.checks.subset.syntax_constructs import (
     BY_FORM,
@@ -45,8 +45,8 @@ def check_source(
     """What the compiler of a version rejects in the kernels of a text, without running it.
 
     Kernels are the functions that nki.jit and its like are applied to, with the functions and
-    classes of the same text that they reach. `frontend`: "parser" (0.2, 0.3; selectable later),
-    "tracer" (from 0.4) or "beta1" (0.1); None is the version's own.
+    classes of the same text that they reach. `frontend`: "parser" (0.2 to 0.6, selectable in 0.7),
+    "tracer" (0.7, selectable from 0.4 on) or "beta1" (0.1); None is the version's own.
     Raises AttributeValueError for a version or a frontend that does not exist.
     """
     chosen = _frontend(nki, frontend)
@@ -74,7 +74,7 @@ def check_script(
     is imported. `kernels` are names to begin from, host functions too; None means all kernels of
     the file and of the files that it imports. `options` decide where documents disagree.
     """
-    chosen = _frontend(nki, frontend)
+    chosen = _frontend(nki, frontend or _selected(nki, options or _DEFAULT))
     file = Path(path).resolve()
     project = Project([*search_path, *_roots(file)])
     module = project.load(file)
@@ -138,14 +138,18 @@ def _frontend(nki: str, frontend: Frontend | None) -> Frontend:
         raise AttributeValueError(
             f"NKI {nki} is unknown", expected=", ".join(VERSIONS), got=repr(nki), operand="nki"
         )
-    own = frontend_of(nki)
-    allowed: Sequence[Frontend] = ("tracer", "parser") if own == "tracer" else (own,)
+    allowed = frontends_of(nki)
     if frontend is not None and frontend not in allowed:
         raise AttributeValueError(
             f"NKI {nki} has no frontend {frontend!r}",
             expected=" or ".join(allowed), got=repr(frontend), operand="frontend",
         )  # fmt: skip
-    return frontend or own
+    return frontend or allowed[0]
+
+
+def _selected(nki: str, options: Options) -> Frontend | None:
+    """The frontend of Options.frontend, where a version has it."""
+    return options.frontend if options.frontend in frontends_of(nki) else None
 
 
 def _roots(file: Path) -> list[Path]:

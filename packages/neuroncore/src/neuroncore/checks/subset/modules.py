@@ -74,6 +74,14 @@ class Module:
                     found.setdefault(name, []).append(value)
         return {name: values[0] for name, values in found.items() if len(values) == 1}
 
+    @cached_property
+    def loop_bodies(self) -> frozenset[str]:
+        """The names of the functions that loops on the device run."""
+        calls = (n for n in ast.walk(self.tree) if isinstance(n, ast.Call))
+        found = [(call, _LOOPS.get(self.nki(call.func) or "")) for call in calls]
+        bodies = (_argument(call, at, "body_fun") for call, at in found if at is not None)
+        return frozenset(node.id for node in bodies if isinstance(node, ast.Name))
+
     def dotted(self, node: ast.AST | None) -> str | None:
         """The full name of what an expression refers to, if its first name is imported."""
         parts: list[str] = []
@@ -90,6 +98,17 @@ class Module:
         What a name is at run time comes before what the imports of the file say.
         """
         return _in_nki(path_of(node, self.names)) or _in_nki(self.dotted(node))
+
+
+_LOOPS = {"nki.language.fori_loop": 2, "nki.language.while_loop": 1}
+"""The loops on the device that run a function, and the position of that argument."""
+
+
+def _argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
+    """The argument of a call at a position, or by name."""
+    if position < len(call.args):
+        return call.args[position]
+    return next((k.value for k in call.keywords if k.arg == name), None)
 
 
 def _in_nki(path: str | None) -> str | None:

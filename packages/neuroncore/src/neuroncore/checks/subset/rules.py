@@ -1,14 +1,15 @@
 """The table: what each frontend says to each construct of Python, and which document says so.
 
-The *parser* frontend (0.2 and 0.3, selectable later) compiles a subset of Python from its source.
-The *tracer* frontend (from 0.4) runs the function, so most Python works; the documents still state
-the subset for every version. 0.1 traced with symbolic indices and has restrictions of its own.
+The *parser* frontend (0.2 to 0.6, selectable in 0.7) compiles a subset of Python from its source.
+The *tracer* frontend (0.7, selectable from 0.4 on) runs the function, so that Python works. Up to
+0.6 the documents state the subset for it, too. 0.1 traced with symbolic indices and has
+restrictions of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from neuroncore.options import Options
@@ -19,9 +20,14 @@ Frontend = Literal["parser", "tracer", "beta1"]
 Verdict = Severity | Mapping[str, Severity | None] | None
 """One severity for every version of a frontend, or by the first version it holds for."""
 
+UP_TO_0_6: Verdict = {"0.4": "warning", "0.7": None}
+"""Of the tracer: documents restrict the language up to 0.6, and 0.7 promises all of Python [NKI 0.7
+release notes; announcement of the change of specialization]."""
+
 KLR = "KLR, the open source of the parser frontend"
 LANGUAGE = "NKI language guide: supported Python"
 FROM_0_3 = "NKI 0.3 migration guide"
+SCALARS = "NKI 0.7: NkiScalar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class SubsetRule:
     hint: str
     source: str
     parser: Verdict = "error"
-    tracer: Verdict = "warning"
+    tracer: Verdict = field(default_factory=lambda: UP_TO_0_6)
     beta1: Verdict = None
     once: bool = False
     """Whether one finding per file and name is enough."""
@@ -65,8 +71,11 @@ _DISPUTED: Verdict = {"0.3": "warning"}
 _TABLE = (
     # -- functions and classes
     SubsetRule("nested-definition", "nested `def`, nested `class`, `lambda`",
-         "{what} inside a kernel", "define it at module level",
-         f"{KLR}; NKI 0.6's own fori_loop example nests a def, which only the tracer takes"),
+         "{what} inside a kernel", "define it at module level", KLR),
+    SubsetRule("nested-body", "a nested `def` that `nl.fori_loop` or `nl.while_loop` runs",
+         "{what} inside a kernel: the guide of the loops nests it, the parser reads none",
+         "define it at module level", f"{KLR}; NKI 0.6: nl.fori_loop, its example",
+         parser="warning", tracer=None),
     SubsetRule("star-parameter", "`*args` parameter",
          "parameter *{what}", "name the parameters, or take one tuple", KLR),
     SubsetRule("double-star-parameter", "`**kwargs` parameter",
@@ -74,7 +83,7 @@ _TABLE = (
     SubsetRule("keyword-only", "keyword-only parameters (`*`)",
          "keyword-only parameter {what}: works in 0.2, documented as unsupported from 0.3 on",
          "drop the `*` from the signature", FROM_0_3,
-         parser=_DISPUTED, tracer="warning"),
+         parser=_DISPUTED),
     SubsetRule("decorator", "decorators other than nki.jit, dataclass, staticmethod",
          "decorator {what}", "only nki.jit, dataclass and staticmethod are read",
          f"{KLR}; {FROM_0_3}"),
@@ -107,7 +116,8 @@ _TABLE = (
          KLR),
     SubsetRule("dynamic-index-write", "assignment to the index of a dynamic loop",
          "{what} is the index of a dynamic loop", "compute with another register",
-         "NKI 0.4: dynamic_range, a frozen register", parser=None, tracer="error"),
+         "NKI 0.4: dynamic_range, a frozen register", parser={"0.4": "error"},
+         tracer={"0.4": "error", "0.7": None}),
     SubsetRule("nested-dynamic-loop", "a dynamic loop in the body of another one, before 0.6",
          "{what} in the body of a dynamic loop: nested ones fail before 0.6",
          "make the inner loop a range that unrolls", "NKI 0.6: dynamic_range, known issues before",
@@ -117,7 +127,12 @@ _TABLE = (
          "make it before the loop and write it in the body",
          "NKI 0.6: loops on the device, tensors declared in the body are not visible outside (no "
          "document of an earlier version says it)",
-         parser="warning", tracer={"0.4": "warning", "0.6": "error"}),
+         parser={"0.2": "warning", "0.6": "error"},
+         tracer={"0.4": "warning", "0.6": "error", "0.7": None}),
+    SubsetRule("dynamic-range", "`nl.dynamic_range`, removed in 0.7",
+         "nl.dynamic_range is removed", "nl.fori_loop with the body as a function: nki-migrate "
+         "fix --to 0.7 writes it", "NKI 0.7 migration guide: loops on the device",
+         parser={"0.7": "error"}, tracer={"0.7": "error"}),
     # -- expressions
     SubsetRule("expression", "comprehensions, generators, set literals, `:=`, `await`, `yield`",
          "{what}", "write a loop or a list", KLR),
@@ -147,7 +162,8 @@ _TABLE = (
          "{what} is a list, which is not a kernel argument from 0.3 on", "pass a tuple", FROM_0_3,
          parser={"0.3": "error"}),
     SubsetRule("numpy-dtype", "numpy dtypes as arguments",
-         "{what} as an argument", "use the dtype of nki.language", KLR),
+         "{what} as an argument", "use the dtype of nki.language",
+         f"{KLR}; NKI 0.7 documents its own dtypes alone", tracer="warning"),
     SubsetRule("wide-int", "ints outside 32 bits",
          "{what} does not fit 32 bits", "keep constants between -2**31 and 2**31 - 1", KLR),
     SubsetRule("string-operation", "string subscripts and methods",
@@ -178,13 +194,16 @@ _TABLE = (
     SubsetRule("tensor-assignment", "assignment to elements of a tensor",
          "assignment to elements of a tensor", "copy with nisa.tensor_copy or nisa.dma_copy",
          KLR, tracer="error"),
-    SubsetRule("register-branch", "`if`, `int()`, `range()` on a register",
-         "{what} on a register", "branch on values known when the kernel is compiled",
-         f"NKI 0.6: registers; {KLR} compiles `if` to a branch, the guides show only loops",
-         parser="warning", tracer="error"),
-    SubsetRule("register-while", "`while` on a register",
-         "while on a register: documented up to 0.5, a TypeError in 0.6", "nl.while_loop in 0.6",
-         "NKI 0.6: registers, while_loop", parser=None, tracer={"0.4": "warning", "0.6": "error"}),
+    SubsetRule("register-branch",
+         "`if`, `int()`, `range()`, an index on a register or a scalar of the device",
+         "{what} on a value of the device", "branch on values known when the kernel is compiled",
+         f"NKI 0.6: registers; {KLR} compiles `if` to a branch, the guides show only loops; "
+         f"{SCALARS}", parser="warning", tracer="error"),
+    SubsetRule("register-while", "`while` on a register or a scalar of the device",
+         "while on a value of the device: documented up to 0.5, deprecated in 0.6, removed in 0.7",
+         "nl.while_loop, from 0.6 on", "NKI 0.6: registers, while_loop; NKI 0.7 migration guide",
+         parser={"0.2": None, "0.6": "warning", "0.7": "error"},
+         tracer={"0.4": "warning", "0.6": "error"}),
     # -- 0.1
     SubsetRule("index-condition", "0.1: Python control flow on an index",
          "{what} depends on an index, which is a symbol", "use a mask, or nl.static_range",
@@ -213,7 +232,15 @@ RULES: Mapping[str, SubsetRule] = {rule.code: rule for rule in _TABLE}
 
 
 def frontend_of(nki: str) -> Frontend:
-    """The frontend that a version compiles with unless told otherwise."""
+    """The frontend that a version compiles with where no other is selected."""
     if nki == "0.1":
         return "beta1"
-    return "parser" if version_tuple(nki) < (0, 4) else "tracer"
+    return "parser" if version_tuple(nki) < (0, 7) else "tracer"
+
+
+def frontends_of(nki: str) -> tuple[Frontend, ...]:
+    """The frontends that can be selected in a version, its own first."""
+    own = frontend_of(nki)
+    if own == "beta1" or version_tuple(nki) < (0, 4):
+        return (own,)
+    return (own, "parser" if own == "tracer" else "tracer")

@@ -44,7 +44,9 @@ def _expression(node: ast.AST, scope: Scope) -> Iterator[Hit]:
 def _nested(node: ast.AST, scope: Scope) -> Iterator[Hit]:
     if node is scope.function:
         return
-    yield "nested-definition", node, _DEFINITIONS[type(node).__name__]
+    is_body = getattr(node, "name", None) in scope.module.loop_bodies
+    code = "nested-body" if is_body else "nested-definition"
+    yield code, node, _DEFINITIONS[type(node).__name__]
 
 
 def _loop(node: ast.AST, scope: Scope) -> Iterator[Hit]:

@@ -31,6 +31,7 @@ _DIFFERENT = {
     "index": "list.index gives None where Python raises",
     "remove": "list.remove drops every match",
 }
+_TAKE_NUMBER = ("int", "float", "bool", "range", "min", "max")
 _CONDITIONS: Mapping[type[ast.AST], str] = {
     ast.If: "if", ast.IfExp: "a conditional expression", ast.While: "while", ast.Assert: "assert",
 }  # fmt: skip
@@ -134,12 +135,17 @@ def _call(node: ast.AST, scope: Scope) -> Iterator[Hit]:
     match node.func:
         case ast.Name(id="min" | "max" as name) if name not in scope.locals and len(node.args) > 2:
             yield "min-max", node, name
-        case ast.Name(id="int" | "float" as name) if _given(node, scope, "register"):
+        case ast.Name(id=name) if name in _TAKE_NUMBER and _given(node, scope, "register"):
             yield "register-branch", node, f"{name}()"
-        case ast.Name(id="range") if _given(node, scope, "register"):
-            yield "register-branch", node, "range()"
         case ast.Attribute(value=value, attr=name):
             yield from _method(node, scope.kind(value), name)
+
+
+def _removed(node: ast.AST, scope: Scope) -> Iterator[Hit]:
+    """`nl.dynamic_range`: a rule of versions without it."""
+    assert isinstance(node, ast.Call)
+    if scope.module.nki(node.func) == "nki.language.dynamic_range":
+        yield "dynamic-range", node, ""
 
 
 def _given(call: ast.Call, scope: Scope, kind: Kind) -> bool:
@@ -178,6 +184,15 @@ def _subscript(node: ast.AST, scope: Scope) -> Iterator[Hit]:
     is_augmented = isinstance(scope.parents.get(node), ast.AugAssign)
     if kind == "tensor" and isinstance(node.ctx, ast.Store) and not is_augmented:
         yield "tensor-assignment", node, ""
+    if kind in ("tensor", "list") and _has_register(node.slice, scope):
+        yield "register-branch", node, "an index"
+
+
+def _has_register(key: ast.expr, scope: Scope) -> bool:
+    """Whether an index or a bound of a slice is one."""
+    items = key.elts if isinstance(key, ast.Tuple) else [key]
+    parts = [p for i in items for p in ((i.lower, i.upper) if isinstance(i, ast.Slice) else (i,))]
+    return any(scope.kind(part) == "register" for part in parts)
 
 
 def _operation(node: ast.AST, scope: Scope) -> Iterator[Hit]:
@@ -248,8 +263,8 @@ BY_VALUE: Mapping[str, tuple[Check, ...]] = {
     **dict.fromkeys(("BinOp", "UnaryOp"), (_operation, _literal)),
     "AugAssign": (_operation,), "Constant": (_literal,),
     **dict.fromkeys(("If", "IfExp", "While", "Assert"), (_condition,)),
-    "Name": (_name,), "Attribute": (_attribute,), "Call": (_call,), "Subscript": (_subscript,),
-    "Compare": (_membership, _comparison),
+    "Name": (_name,), "Attribute": (_attribute,), "Call": (_call, _removed),
+    "Subscript": (_subscript,), "Compare": (_membership, _comparison),
 }  # fmt: skip
 """Checks by the type of node that they look at."""
 

@@ -10,6 +10,7 @@ from typing import Literal
 from neuroncore.checks.subset.modules import Module
 from neuroncore.checks.subset.rules import Frontend
 from neuroncore.checks.subset.traversal import Function, bound_names, parameters, parents, walk
+from neuroncore.surface import version_tuple
 
 Kind = Literal["tensor", "register", "string", "list", "dict", "index", "sequential index"]
 
@@ -20,20 +21,18 @@ _CREATORS = {
         *("shared_constant", "shared_identity_matrix"),
     )
 }
-_REGISTERS = {"nki.isa.register_alloc", "nki.isa.VirtualRegister"}
+_REGISTERS = {"nki.isa.register_alloc", "nki.isa.VirtualRegister", "nki.isa.scalar_load"}
 _INDEX_CALLS = {"nki.language.arange", "nki.language.mgrid"}  # 0.1
-_LOOP_INDICES: Mapping[Frontend, Mapping[str, Kind]] = {
-    "beta1": {  # 0.1 reads range as sequential_range
-        "nki.language.affine_range": "index",
-        "nki.language.sequential_range": "sequential index",
-        "range": "sequential index",
-    },
-    "tracer": {"nki.language.dynamic_range": "register"},
+_LOOP_INDICES: Mapping[str, Kind] = {  # of 0.1, which reads range as sequential_range
+    "nki.language.affine_range": "index",
+    "nki.language.sequential_range": "sequential index",
+    "range": "sequential index",
 }
+_REGISTER_SINCE = (0, 4)  # before, the variable of dynamic_range is not a register
 _BUILTINS: Mapping[str, Kind] = {"list": "list", "dict": "dict", "str": "string"}
 _VIEWS = {"ap", "reshape", "view", "slice", "select", "permute", "broadcast", "expand_dim"}
 # What an operation gives when one of its sides is of a kind, the first first.
-_WINNERS: tuple[Kind, ...] = ("tensor", "index", "sequential index", "string", "list")
+_WINNERS: tuple[Kind, ...] = ("tensor", "register", "index", "sequential index", "string", "list")
 _SYMBOLS: tuple[Kind, ...] = ("index", "sequential index")  # 0.1
 _TENSOR_TYPES = {"ndarray", "NkiTensor", "tensor", "mutable_tensor"}
 _TENSOR_ATTRIBUTES = {"shape", "dtype", "ap", "reshape"}
@@ -99,7 +98,10 @@ class Scope:
         if not isinstance(loop.iter, ast.Call):
             return None
         path = self.module.nki(loop.iter.func) or ast.unparse(loop.iter.func)
-        return _LOOP_INDICES.get(self.frontend, {}).get(path)
+        if self.frontend == "beta1":
+            return _LOOP_INDICES.get(path)
+        is_register = version_tuple(self.nki) >= _REGISTER_SINCE
+        return "register" if path == "nki.language.dynamic_range" and is_register else None
 
     def _of_operation(self, left: Kind | None, right: Kind | None) -> Kind | None:
         return next((kind for kind in _WINNERS if kind in (left, right)), None)
@@ -140,6 +142,8 @@ def scope_of(
     given: dict[str, Kind | None] = {
         p.arg: "tensor" if _is_tensor(scope, p) else None for p in parameters(function)
     }
+    for name in _loop_variables(scope):
+        given[name] = "register"
     scope.kinds.update(given)
     for _ in range(3):  # names that are made of names made later in the text
         for name, expressions in values.items():
@@ -151,6 +155,16 @@ def scope_of(
                 scope.kinds[name] = next(iter(begin)) if len(begin) == 1 else None
         _add_loop_indices(scope)
     return scope
+
+
+def _loop_variables(scope: Scope) -> Iterator[str]:
+    """What loops on the device pass to the functions that they run: this one, and nested ones."""
+    own = scope.function
+    for node in walk(own):
+        if isinstance(node, ast.FunctionDef) and node.name in scope.module.loop_bodies:
+            variables = parameters(node)[:1]
+            is_free = node is own or not {p.arg for p in variables} & scope.stores.keys()
+            yield from (p.arg for p in variables if is_free)
 
 
 def _stores(function: Function) -> dict[str, list[ast.Name]]:
