@@ -4,6 +4,7 @@ from nki_dtypes.casts import Caster, Widener, cast, caster, pack_x4, unpack_x4, 
 from nki_dtypes.errors import DTypeError, UnknownDTypeError
 from nki_dtypes.formats import (
     ALL,
+    WIDE,
     DType,
     Kind,
     Specials,
@@ -22,10 +23,12 @@ from nki_dtypes.formats import (
     int8,
     int16,
     int32,
+    int64,
     tfloat32,
     uint8,
     uint16,
     uint32,
+    uint64,
 )
 from nki_dtypes.info import NumberInfo, finfo
 from nki_dtypes.names import ALIASES, STORAGE_DTYPES, resolve
@@ -35,6 +38,7 @@ __all__ = [
     "ALIASES",
     "ALL",
     "STORAGE_DTYPES",
+    "WIDE",
     "Caster",
     "DType",
     "DTypeError",
@@ -61,6 +65,7 @@ __all__ = [
     "int8",
     "int16",
     "int32",
+    "int64",
     "pack_x4",
     "promote",
     "resolve",
@@ -68,6 +73,7 @@ __all__ = [
     "uint8",
     "uint16",
     "uint32",
+    "uint64",
     "unpack_x4",
     "widener",
 ]

@@ -1,4 +1,4 @@
-"""The number formats of NKI 0.1 – 0.6: one row each, one object each.
+"""The number formats of NKI 0.1 – 0.7: one row each, one object each.
 
 Sources: NKI API common fields (supported data types), NKI data-type reference pages; OCP 8-bit
 floating point and OCP microscaling (MX) formats for the fn, e8m0 and packed types.
@@ -155,10 +155,10 @@ def _ml(name: str) -> np.dtype:
     return np.dtype(getattr(ml_dtypes, name, np.uint8))
 
 
-def _integer(name: str) -> DType:
+def _integer(name: str, since: str = "0.1") -> DType:
     storage = np.dtype(name)
     kind = Kind.INT if storage.kind == "i" else Kind.UINT
-    return DType(name, kind, 8 * storage.itemsize, storage, "0.1")
+    return DType(name, kind, 8 * storage.itemsize, storage, since)
 
 
 def _float(
@@ -187,6 +187,8 @@ int32: DType = _integer("int32")
 uint8: DType = _integer("uint8")
 uint16: DType = _integer("uint16")
 uint32: DType = _integer("uint32")
+int64: DType = _integer("int64", "0.7")
+uint64: DType = _integer("uint64", "0.7")
 float16: DType = _float("float16", 16, (5, 10), "0.1", np.dtype(np.float16))
 bfloat16: DType = _float("bfloat16", 16, (8, 7), "0.1", _ml("bfloat16"))
 float32: DType = _float("float32", 32, (8, 23), "0.1", np.dtype(np.float32))
@@ -214,9 +216,13 @@ ALL: tuple[DType, ...] = (
     float8_e4m3, float8_e4m3fn, float8_e5m2, float8_e8m0fnu,
     float8_e5m2_x4, float8_e4m3fn_x4, float4_e2m1fn_x4,
 )  # fmt: skip
-"""Every format that an NKI tensor can have."""
+"""Every format that an NKI tensor can have and an engine computes with."""
 
-_BY_NAME: dict[str, DType] = {d.name: d for d in (*ALL, float4_e2m1fn)}
+WIDE: tuple[DType, ...] = (int64, uint64)
+"""Formats of 64 bits: memory holds them and DMA moves them, no engine computes with them. Their
+names are NumPy's defaults, so that `resolve` takes them only on request."""
+
+_BY_NAME: dict[str, DType] = {d.name: d for d in (*ALL, *WIDE, float4_e2m1fn)}
 
 
 def _interned(name: str) -> DType:

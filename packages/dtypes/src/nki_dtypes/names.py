@@ -10,7 +10,7 @@ import numpy as np
 
 from nki_dtypes import formats
 from nki_dtypes.errors import UnknownDTypeError
-from nki_dtypes.formats import ALL, DType
+from nki_dtypes.formats import ALL, WIDE, DType
 
 _SHORT_NAMES: dict[DType, str] = {
     formats.bool_: "bool bool8 boolean b1",
@@ -75,16 +75,19 @@ _SEEN: dict[object, DType] = {}
 _MOST_SEEN = 512
 
 
-def resolve(x: object) -> DType:
+def resolve(x: object, takes_64_bits: bool = False) -> DType:
     """The number format that `x` names.
 
     Takes a `DType` (also the 4-bit lane type, which nothing else names); a string (`"bf16"`,
     `"nl.bfloat16"`, `"torch.float16"`); a NumPy or ml_dtypes dtype or scalar type; a torch or JAX
     dtype, recognised by its name, so neither is imported; any object whose `name` or `__name__`
-    is one of the names.
+    is one of the names. `takes_64_bits`: "int64" and "uint64" and NumPy's types of these names too,
+    as NKI 0.7 has them.
 
     Raises `UnknownDTypeError` with near names, and says what to use instead of a 64-bit type.
     """
+    if takes_64_bits and (wide := _WIDE_NAMES.get(_bare_name(x))) is not None:
+        return wide
     try:
         return _SEEN[x]
     except (KeyError, TypeError):  # TypeError: x is not hashable
@@ -94,6 +97,9 @@ def resolve(x: object) -> DType:
         with contextlib.suppress(TypeError):
             _SEEN[x] = dtype
     return dtype
+
+
+_WIDE_NAMES = {d.name: d for d in WIDE}
 
 
 def _look_up(x: object) -> DType:

@@ -13,11 +13,12 @@ from neuroncore.errors import AbsentNameError, LaunchError
 from neuroncore.machine.backend import Choice
 from neuroncore.machine.registers import VirtualRegister
 from neuroncore.options import Options, make_options
-from neuroncore.surface import DEFAULT_VERSION, VERSIONS, span
+from neuroncore.surface import DEFAULT_VERSION, VERSIONS, span, version_tuple
 from nki_beta2.isa.instructions import ENUMS, fill, isa_contents
 from nki_beta2.kernel.collectives import collectives
 from nki_beta2.kernel.jit import Kernel, Language, make_jit
 from nki_beta2.kernel.tensor import tensor_class
+from nki_beta2.nl.loops import REPLACED
 from nki_beta2.nl.names import language_contents
 from nki_dtypes import DType
 
@@ -84,11 +85,20 @@ def _missing_name(
             + ("" if having else " as modelled here"),
             expected=f"one of the names that dir({module}) lists",
             got=name,
-            hint=f"it is part of NKI {span(having)}" if having else hint,
+            hint=_instead(f"{module}.{name}", language)
+            or (f"it is part of NKI {span(having)}" if having else hint),
             rule=f"NKI {language.choice.nki}: {module}",
         )
 
     return missing
+
+
+def _instead(name: str, language: Language) -> str | None:
+    """What replaces a name that ended before this version."""
+    last, replacement = REPLACED.get(name, ("", ""))
+    if not last or language.version <= version_tuple(last):
+        return None
+    return f"{replacement}; it is part of NKI up to {last}"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Loops on the device: dynamic_range, fori_loop, while_loop."""
+"""Loops on the device up to 0.6: dynamic_range, fori_loop, while_loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from neuroncore.program import capture, emit, execute_program, parse_program, ve
 from neuroncore.timeline import estimate
 from nki_beta2 import BACKEND
 
-ALL = BACKEND.versions
+ALL = BACKEND.versions[:-1]  # 0.7: test_device_loops
 FROM_0_4 = ALL[2:]
 BOUNDS = [(0, 4, 1), (1, 4, 1), (0, 5, 2), (3, 3, 1), (4, 1, 1), (-1, 1, 1)]
 
@@ -245,7 +245,7 @@ def test_a_while_loop_that_does_not_end_is_named(speak):
 # -- further uses of registers --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", FROM_0_4)
+@pytest.mark.parametrize("version", BACKEND.versions[2:])
 @pytest.mark.parametrize("by_name", [False, True])
 def test_iota_starts_at_a_register(speak, version, by_name):
     lang = speak(version)

@@ -112,6 +112,10 @@ class UnsupportedError(KernelError):
     """Something NKI has and this machine does not model. It is rejected, never ignored."""
 
 
+class DeviceValueError(UnsupportedError, TypeError):
+    """A number of the device where Python needs its value, while a kernel is traced."""
+
+
 class AbsentNameError(UnsupportedError, AttributeError):
     """A name that an object of the language does not have, in this version or at all."""
 

@@ -186,10 +186,12 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def as_dtype(given: Any, operand: str = "dtype", position: int | None = None) -> DType:
+def as_dtype(
+    given: Any, operand: str = "dtype", position: int | None = None, takes_64_bits: bool = False
+) -> DType:
     """nki_dtypes.resolve with the error placed in the user's code, at argument `operand`."""
     try:
-        return resolve(given)
+        return resolve(given, takes_64_bits)
     except (ValueError, TypeError) as unknown:
         raise DTypeError(
             getattr(unknown, "what", str(unknown)),
@@ -233,7 +235,7 @@ def parse_spec(text: str) -> Spec:
     return make_spec(
         shape,
         strides,
-        resolve(match["dtype"]),
+        resolve(match["dtype"], takes_64_bits=True),
         MemorySpace[match["space"]],
         start=int(match["start"] or 0),
         mutable=not match["fixed"],

@@ -106,7 +106,8 @@ def test_every_name_of_a_version_has_a_record_and_its_required_operands(version)
         if version_tuple(version) >= (0, 2):
             fields = {p.field for p in found.params}
             required = {n for n, o in record.operands.items() if not o.optional}
-            assert required <= fields, name
+            returned = {"dst"} if name == "scalar_load" else set()
+            assert required - returned <= fields, name
 
 
 @pytest.mark.parametrize("version", VERSIONS[1:])

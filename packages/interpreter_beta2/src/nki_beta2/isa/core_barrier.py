@@ -16,6 +16,7 @@ from neuroncore.errors import (
 )
 from neuroncore.isa.functions import Handle, handle_of
 from neuroncore.machine.launch import Launch, running
+from neuroncore.machine.loop_trace import act
 from neuroncore.memory import View
 from neuroncore.notes import note_without_effect
 from nki_beta2.kernel.jit import Language
@@ -53,7 +54,7 @@ def core_barrier(language: Language) -> Callable[..., Handle | None]:
             wrong.instruction = NAME
             raise wrong
         if found == BOTH:
-            _wait(launch, data)
+            act(launch.core, lambda: _wait(launch, data))
         else:
             note_without_effect(f"nisa.{NAME} of core {found[0]}", "it waits for no other", RULE)
         return handle_of(language.version)

@@ -20,13 +20,15 @@ from neuroncore.errors import AttributeValueError, KernelError, SignatureError
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.isa.functions import Handle, handle_of, make_function
 from neuroncore.machine.launch import running
-from neuroncore.machine.registers import RULE, VirtualRegister
+from neuroncore.machine.loop_trace import act
+from neuroncore.machine.registers import RULE, TracedRegister, VirtualRegister
+from neuroncore.machine.scalars import NkiScalar
 from neuroncore.machine.tile_size import machine_in_force
 from neuroncore.memory import View
 from neuroncore.surface import instruction_names, signature
 from nki_beta2.isa.core_barrier import core_barrier
 from nki_beta2.isa.sendrecv import sendrecv
-from nki_beta2.kernel.jit import Language
+from nki_beta2.kernel.jit import TRACED_SINCE, Language
 
 ENUMS: dict[str, Any] = {
     "engine": Engine,
@@ -57,6 +59,8 @@ def isa_contents(language: Language) -> dict[str, Any]:
         found = signature(name, version)
         assert found is not None
         contents[name] = make_function(INSTRUCTIONS[name], found)
+    if language.version >= TRACED_SINCE:
+        contents["NkiScalar"] = NkiScalar
     return contents | registers(language, contents)
 
 
@@ -88,13 +92,14 @@ def fill(module: ModuleType, contents: dict[str, Any]) -> ModuleType:
 def registers(language: Language, machine: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
     """The names; `machine` has the instructions, register_load and _store on a register's cell."""
     load, store = machine["register_load"], machine["register_store"]
+    kind = TracedRegister if language.version >= TRACED_SINCE else VirtualRegister
 
     def register_alloc(x: Any = None) -> VirtualRegister:
         """A new register: undefined, with a compile-time int, or with a (1, 1) tensor's element.
 
         Documents name the tensor in the notes of SDK 2.28 only; public kernels of 0.3 use it.
         """
-        register = VirtualRegister(running("nisa.register_alloc").core)
+        register = kind(running("nisa.register_alloc").core)
         if isinstance(x, View):
             register_load(register, x)
         elif x is not None:
@@ -106,6 +111,8 @@ def registers(language: Language, machine: Mapping[str, Callable[..., Any]]) -> 
         if isinstance(src, VirtualRegister) and language.version >= (0, 3):
             dst.copy_from(src)
             return
+        if isinstance(src, NkiScalar):
+            _register(src, "src", "register_move")
         if language.version >= (0, 3) and dst.options.register_constant == "reject":
             raise _constant(src)
         try:
@@ -131,7 +138,7 @@ def registers(language: Language, machine: Mapping[str, Callable[..., Any]]) -> 
         "register_store": register_store,
     }
     if language.version >= (0, 4):
-        contents["iota"] = _with_register(machine["iota"])
+        contents["iota"] = _with_register(machine["iota"], language.version)
     for name, function in contents.items():
         function.__name__, function.__qualname__ = name, f"nisa.{name}"  # the name in errors
         function.__module__ = "nki.isa"
@@ -140,15 +147,23 @@ def registers(language: Language, machine: Mapping[str, Callable[..., Any]]) -> 
     return contents
 
 
-def _with_register(iota: Callable[..., Any]) -> Callable[..., Any]:
-    """iota, whose offset may be a register; it is read now."""
+def _with_register(iota: Callable[..., Any], version: tuple[int, int]) -> Callable[..., Any]:
+    """iota, whose offset may be a register; it is read when the instruction is executed."""
+
+    def read(value: Any) -> Any:
+        return value.value if isinstance(value, VirtualRegister) else value
 
     @functools.wraps(iota)
     def with_register(*args: Any, **kwargs: Any) -> Any:
-        args = tuple(a.value if isinstance(a, VirtualRegister) else a for a in args)
-        if isinstance(kwargs.get("offset"), VirtualRegister):
-            kwargs["offset"] = kwargs["offset"].value
-        return iota(*args, **kwargs)
+        given = (*args, *kwargs.values())
+        offset = next((value for value in given if isinstance(value, VirtualRegister)), None)
+        if offset is None:
+            return iota(*args, **kwargs)
+        for value in given:
+            if isinstance(value, View):
+                value.initialize()
+        act(offset.core, lambda: iota(*map(read, args), **{n: read(v) for n, v in kwargs.items()}))
+        return handle_of(version)
 
     return with_register
 
@@ -183,9 +198,12 @@ def _constant(value: Any) -> SignatureError:
 def _register(value: Any, operand: str, function: str) -> VirtualRegister:
     if isinstance(value, VirtualRegister):
         return value
+    hint = "nisa.register_alloc makes one"
+    if isinstance(value, NkiScalar):
+        hint = "nisa.scalar_store writes a scalar; a loop with a register as bound counts in one"
     raise SignatureError(
         f"{operand} cannot be a {type(value).__name__}", expected="a register",
-        got=repr(value)[:80], hint="nisa.register_alloc makes one", operand=operand,
+        got=repr(value)[:80], hint=hint, operand=operand,
         instruction=function, rule=f"{RULE}, {function}",
     )  # fmt: skip
 

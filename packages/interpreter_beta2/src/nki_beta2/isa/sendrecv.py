@@ -22,6 +22,7 @@ from neuroncore.errors import (
 )
 from neuroncore.isa.functions import Handle, handle_of
 from neuroncore.machine.launch import Launch, running
+from neuroncore.machine.loop_trace import act
 from neuroncore.memory import View
 from neuroncore.targets import GPSIMD_PARTITIONS
 from nki_beta2.kernel.jit import Language
@@ -41,18 +42,8 @@ def sendrecv(language: Language) -> Callable[..., Handle | None]:
             wrong.instruction = NAME
             raise wrong
         src.initialize()
-        sent = np.array(src.array) if launch.core.computes else src.array
-        source, arrived = launch.meet(pipe, (src, sent), f"nisa.{NAME}")
-        if (source.shape, source.dtype) != (dst.shape, dst.dtype):
-            raise ShapeError(
-                "the other core sends another shape or dtype", instruction=NAME, operand="dst",
-                expected=f"{source!r}, as core {of} sends it", got=repr(dst), rule=RULE,
-            )  # fmt: skip
         dst.initialize()
-        if launch.core.computes:
-            dst.array[...] = arrived
-        for watcher in launch.core.watchers:
-            watcher.received(dst, source)
+        act(launch.core, lambda: _swap(launch, src, dst, of, pipe))
 
     def function(
         src: View, dst: View, send_to_rank: int, recv_from_rank: int, pipe_id: int,
@@ -77,6 +68,20 @@ def sendrecv(language: Language) -> Callable[..., Handle | None]:
     found.__name__, found.__qualname__ = NAME, f"nisa.{NAME}"
     found.__module__ = "nki.isa"
     return found
+
+
+def _swap(launch: Launch, src: View, dst: View, of: int, pipe: Any) -> None:
+    sent = np.array(src.array) if launch.core.computes else src.array
+    source, arrived = launch.meet(pipe, (src, sent), f"nisa.{NAME}")
+    if (source.shape, source.dtype) != (dst.shape, dst.dtype):
+        raise ShapeError(
+            "the other core sends another shape or dtype", instruction=NAME, operand="dst",
+            expected=f"{source!r}, as core {of} sends it", got=repr(dst), rule=RULE,
+        )  # fmt: skip
+    if launch.core.computes:
+        dst.array[...] = arrived
+    for watcher in launch.core.watchers:
+        watcher.received(dst, source)
 
 
 def _violations(

@@ -31,6 +31,11 @@ _WITHOUT_EFFECT = "it is for the compiler of a device, its files and its message
 _LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
 
 
+TRACED_SINCE = (0, 7)
+"""From here on a kernel is run by Python while it is specialized, and the body of a device loop
+once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
     """One version of the language under one choice."""
@@ -94,7 +99,10 @@ def index_rules(version: tuple[int, int], options: Options) -> IndexRules:
     # The parser frontend lists the slices that it rejects, and empty ones are not among them; the
     # public library makes some on a core without rows. From 0.4: start < end [stubs].
     empty = version <= (0, 3)
-    return IndexRules(options.partition_index == "keep", negative, on_view, empty)
+    return IndexRules(
+        options.partition_index == "keep", negative, on_view, empty,
+        takes_64_bits=version >= TRACED_SINCE,
+    )  # fmt: skip
 
 
 class Kernel:
@@ -305,4 +313,4 @@ def _check_argument(language: Language, name: str, position: int, value: Any) ->
             rule="NKI 0.3 migration guide: no list arguments",
         )
     if isinstance(value, np.ndarray):
-        as_dtype(value.dtype, name, position)
+        as_dtype(value.dtype, name, position, takes_64_bits=language.version >= TRACED_SINCE)

@@ -27,6 +27,7 @@ from neuroncore.errors import (
 from neuroncore.instructions import INSTRUCTIONS
 from neuroncore.isa.functions import make_function
 from neuroncore.machine.launch import running
+from neuroncore.machine.loop_trace import act
 from neuroncore.memory import View
 from neuroncore.spec import as_dtype
 from neuroncore.surface import signature
@@ -215,7 +216,7 @@ def creation_functions(language: Language) -> dict[str, Callable[..., Any]]:
     ) -> View:
         """A new tensor with `fill_value` everywhere."""
         tensor = ndarray(shape, dtype, buffer, name)
-        if as_dtype(dtype).is_integer and isinstance(fill_value, float) and fill_value % 1 == 0:
+        if tensor.dtype.is_integer and isinstance(fill_value, float) and fill_value % 1 == 0:
             fill_value = int(fill_value)
         if tensor.buffer.on_chip:
             memset(tensor, fill_value)
@@ -223,8 +224,7 @@ def creation_functions(language: Language) -> dict[str, Callable[..., Any]]:
             staged = ndarray((1, 1), dtype)
             memset(staged, fill_value)
             tensor.initialize()
-            tensor.array[...] = staged.array[0, 0]
-            tensor.core.moved(tensor)
+            act(running("nl.full").core, lambda: _fill(tensor, staged))
         return tensor
 
     def zeros(
@@ -246,11 +246,22 @@ def creation_functions(language: Language) -> dict[str, Callable[..., Any]]:
     return made
 
 
+def _fill(tensor: View, staged: View) -> None:
+    tensor.array[...] = staged.array[0, 0]
+    tensor.core.moved(tensor)
+
+
 def _in_bytes(address: Any, dtype: Any) -> Any:
     """An address in elements, in bytes; other values stay as they are and fail in the machine."""
     if isinstance(address, (tuple, list)) and len(address) == 2 and is_number(address[1]):
-        return address[0], address[1] * as_dtype(dtype).itemsize
+        return address[0], address[1] * _dtype_of(dtype).itemsize
     return address
+
+
+def _dtype_of(dtype: Any) -> DType:
+    """A dtype of the version that runs."""
+    rules = running("nl.ndarray").core.rules
+    return as_dtype(dtype, takes_64_bits=rules.takes_64_bits)
 
 
 def _like(
@@ -270,12 +281,12 @@ def _like(
 
 
 def _same_in_every_program(made: View, shape: Sequence[int], dtype: Any) -> View:
-    if made.shape == tuple(shape) and made.dtype is as_dtype(dtype):
+    if made.shape == tuple(shape) and made.dtype is _dtype_of(dtype):
         return made
     raise LaunchError(
         "the programs of this launch create different shared tensors",
         expected=f"shape {made.shape}, {made.dtype}, as the first program",
-        got=f"shape {tuple(shape)}, {as_dtype(dtype)}",
+        got=f"shape {tuple(shape)}, {_dtype_of(dtype)}",
         hint="create shared tensors outside of branches on nl.program_id",
         rule="NKI: both cores of an LNC follow the same control flow",
     )

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
-
 from neuroncore.errors import (
-    AttributeValueError,
     KernelError,
     LaunchError,
     Place,
-    SignatureError,
     UnsupportedError,
     find_place,
 )
 from neuroncore.machine.launch import Launch, running
 from neuroncore.machine.registers import VirtualRegister, endless
-from nki_beta2.kernel.jit import Language
+from neuroncore.notes import note_without_effect
+from nki_beta2.kernel.jit import TRACED_SINCE, Language
+from nki_beta2.nl.device_loops import (
+    bound_of,
+    check_loop,
+    check_order,
+    check_result,
+    condition_of,
+    numbers,
+)
+from nki_beta2.nl.device_loops import fori_loop as traced_fori_loop
+from nki_beta2.nl.device_loops import while_loop as traced_while_loop
 
 _REGISTER_SINCE = (0, 4)  # before, the variable of dynamic_range is not a register
 _NESTED_SINCE = (0, 6)  # before, a dynamic loop in another one failed
 _SCOPED_SINCE = (0, 6)  # the documents that say what becomes of a tensor that a body makes
 
 
-in_order: ContextVar[bool] = ContextVar("nki_beta2.in_order", default=False)
-"""Whether the kernel is inside `with nl.no_reorder()`."""
+_LOOPS = "NKI 0.7: loops"
+
+
+REPLACED = {
+    "nki.language.dynamic_range": (
+        "0.6", "nl.fori_loop(start, stop, body) calls body(i), whose state is in tensors"
+    ),
+}  # fmt: skip
+"""Loops that ended: the last version that has each, and what replaces it."""
 
 
 class LoopNumber:
@@ -57,7 +70,7 @@ def loops(language: Language) -> dict[str, Callable[..., Any]]:
             _check_not_nested(launch, place)
         low, high = (0, start) if stop is None else (start, stop)
         is_documented = language.version >= _SCOPED_SINCE
-        for number in _numbers("nl.dynamic_range", low, high, step, place):
+        for number in _checked("nl.dynamic_range", ("start", low), ("stop", high), step, place):
             with launch.turn("nl.dynamic_range", place, is_documented):
                 if language.version < _REGISTER_SINCE:
                     yield LoopNumber()
@@ -67,62 +80,39 @@ def loops(language: Language) -> dict[str, Callable[..., Any]]:
     def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
         """body_fun(i) for i from lower to upper in steps; i is a register of its own each time."""
         launch, place = running("nl.fori_loop"), find_place()
-        for number in _numbers("nl.fori_loop", lower, upper, step, place):
+        bounds = ("start", lower), ("stop", upper)
+        for number in _checked("nl.fori_loop", *bounds, step, place):
             with launch.turn("nl.fori_loop", place):
                 register = VirtualRegister.counting(launch.core, number, frozen=False)
-                _check_result(body_fun(register))
+                check_result(body_fun(register))
 
     def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]) -> None:
         """r = init; while r is not 0: r = body_fun(a copy of r)."""
         launch, place = running("nl.while_loop"), find_place()
         options = launch.core.options
-        _check_order("nl.while_loop", place)
-        register, turns = _condition(init, "init"), 0
+        check_order("nl.while_loop", place)
+        register, turns = condition_of(init, "init"), 0
         while register.value != 0:
             turns += 1
             if turns > options.dynamic_turns:
                 raise endless(options.dynamic_turns, "a body that returns 0", place)
             with launch.turn("nl.while_loop", place):
-                register = _condition(body_fun(register.copy()), "body_fun")
+                register = condition_of(body_fun(register.copy()), "body_fun")
 
+    if language.version >= TRACED_SINCE:
+        return {"fori_loop": traced_fori_loop, "while_loop": traced_while_loop}
     made: dict[str, Callable[..., Any]] = {"dynamic_range": dynamic_range}
     if language.version >= (0, 6):
         made |= {"fori_loop": fori_loop, "while_loop": while_loop}
     return made
 
 
-def _numbers(what: str, low: Any, high: Any, step: Any, place: Place | None) -> Iterator[int]:
-    _check_order(what, place)
-    whole = isinstance(step, (int, np.integer)) and not isinstance(step, bool)
-    if not whole or step < 1:
-        raise AttributeValueError(
-            f"{what}: step is {step!r}"[:80], expected="a positive compile-time int",
-            operand="step", place=place, rule=f"NKI: {what}",
-        )  # fmt: skip
-    most = running(what).core.options.dynamic_turns
-    number, end, turns = _bound(what, low, "start"), _bound(what, high, "stop"), 0
-    while number < end:
-        turns += 1
-        if turns > most:
-            raise endless(most, f"at most {most} turns; it is at {number} of {end}", place)
-        yield number
-        number += int(step)
-        if _bound(what, high, "stop") != end:
-            raise UnsupportedError(
-                f"{what}: the body changes the bound of its loop", expected=f"{end}",
-                got=f"{_bound(what, high, 'stop')}", place=place,
-                hint="no document says whether the loop sees it: copy the bound with register_move",
-                rule=f"NKI: {what}",
-            )  # fmt: skip
-
-
-def _check_order(what: str, place: Place | None) -> None:
-    if in_order.get():
-        raise UnsupportedError(
-            f"{what} inside nl.no_reorder", expected="loops that unroll", place=place,
-            hint="put no_reorder into the body of the loop, or use range",
-            rule="NKI: nl.no_reorder",
-        )  # fmt: skip
+def _checked(
+    what: str, start: tuple[str, Any], stop: tuple[str, Any], step: Any, place: Place | None
+) -> Iterator[int]:
+    check_loop(what, step, place)
+    low, high = (bound_of(what, given, operand) for operand, given in (start, stop))
+    return numbers(what, low, high, step, running(what).core.options.dynamic_turns, place)
 
 
 def _check_not_nested(launch: Launch, place: Place | None) -> None:
@@ -133,33 +123,6 @@ def _check_not_nested(launch: Launch, place: Place | None) -> None:
             hint="make the inner loop a range that unrolls; from 0.6 on they nest",
             rule="NKI up to 0.5: nl.dynamic_range, nested dynamic loops fail",
         )  # fmt: skip
-
-
-def _bound(what: str, given: Any, operand: str) -> int:
-    value = given.value if isinstance(given, VirtualRegister) else given
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(value)
-    raise AttributeValueError(
-        f"{what}: {operand} is a {type(value).__name__}", expected="an int, or a register that "
-        "holds one", got=repr(given)[:80], operand=operand, rule=f"NKI: {what}",
-    )  # fmt: skip
-
-
-def _check_result(value: Any) -> None:
-    if value is not None:
-        raise SignatureError(
-            "the body of nl.fori_loop returns something", expected="None", got=repr(value)[:80],
-            hint="carry state through tensors", rule="NKI: nl.fori_loop",
-        )  # fmt: skip
-
-
-def _condition(value: Any, source: str) -> VirtualRegister:
-    if isinstance(value, VirtualRegister):
-        return value
-    raise SignatureError(
-        f"{source} gives nl.while_loop a {type(value).__name__}", expected="a register",
-        got=repr(value)[:80], hint="nisa.register_alloc makes one", rule="NKI: nl.while_loop",
-    )  # fmt: skip
 
 
 def program_functions() -> dict[str, Callable[..., int]]:
@@ -192,12 +155,16 @@ def _on_axis(axis: int, values: tuple[int, ...]) -> int:
     return values[axis]
 
 
-def python_loop(name: str) -> Callable[..., range]:
+def python_loop(name: str, language: Language) -> Callable[..., range]:
     """A loop of `nl` that unrolls."""
 
     def loop(start: int, stop: int | None = None, step: int = 1) -> range:
+        if language.version >= TRACED_SINCE:
+            note_without_effect(f"nl.{name}", "it is deprecated, and Python's range", _LOOPS)
         try:
             return range(start) if stop is None else range(start, stop, step)
+        except KernelError:  # of a number of the device
+            raise
         except (TypeError, ValueError) as wrong:
             raise KernelError(
                 f"nl.{name}: {wrong}",

@@ -18,18 +18,19 @@ from nki_beta2.kernel.tensor import tensor_class
 from nki_beta2.nl.creation import BUFFERS, creation_functions
 from nki_beta2.nl.loops import loops, program_functions, python_loop
 from nki_beta2.nl.operations import operations
-from nki_dtypes import ALL, DType
+from nki_dtypes import ALL, WIDE, DType
 
 
 def language_contents(language: Language) -> dict[str, Any]:
     """Everything `nki.language` offers in this version and the machine models."""
     contents = operations(language)
-    contents |= {d.name: d for d in ALL if version_tuple(d.since) <= language.version}
+    contents |= {d.name: d for d in (*ALL, *WIDE) if version_tuple(d.since) <= language.version}
     contents |= BUFFERS
     contents |= creation_functions(language)
     contents |= program_functions() | loops(language)
     contents |= {
-        name: python_loop(name) for name in ("affine_range", "sequential_range", "static_range")
+        name: python_loop(name, language)
+        for name in ("affine_range", "sequential_range", "static_range")
     }
     contents |= {
         "ds": ds,
@@ -39,7 +40,7 @@ def language_contents(language: Language) -> dict[str, Any]:
         "MemoryRegion": MemorySpace,
     }
     if language.version == (0, 3):
-        contents["range"] = python_loop("range")
+        contents["range"] = python_loop("range", language)
     if language.version >= (0, 6):
         contents["DType"] = DType
     if language.version >= (0, 7):

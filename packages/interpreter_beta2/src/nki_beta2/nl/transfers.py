@@ -18,10 +18,11 @@ from neuroncore.errors import (
     UnsupportedError,
 )
 from neuroncore.machine.launch import running
+from neuroncore.machine.loop_trace import act
 from neuroncore.memory import View
 from neuroncore.spec import as_dtype
 from nki_beta2.nl.arithmetic import copy, isa, new, scalar
-from nki_beta2.nl.loops import in_order
+from nki_beta2.nl.device_loops import in_order
 from nki_dtypes import cast, finfo, float32, uint32
 
 # -- between memories -----------------------------------------------------------------------------
@@ -182,10 +183,14 @@ def device_print(print_prefix: str, tensor: View) -> None:
     )
     core = running("nl.device_print").core
     core.need_values()
-    core.shown(tensor)
     tensor.initialize()
-    print(print_prefix, repr(tensor))
-    print(tensor.array)
+
+    def show() -> None:
+        core.shown(tensor)
+        print(print_prefix, repr(tensor))
+        print(tensor.array)
+
+    act(core, show)
 
 
 def _memory(name: str, *spaces: MemorySpace) -> Callable[[Any], bool]:

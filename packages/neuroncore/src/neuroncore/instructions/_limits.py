@@ -20,6 +20,7 @@ from neuroncore.instructions._record import Call
 from neuroncore.source_location import find_place
 from neuroncore.spec import Spec
 from neuroncore.targets import PARTITIONS, QUADRANT
+from nki_dtypes import WIDE
 
 ARCHITECTURE = "NKI architecture guide"
 
@@ -140,7 +141,17 @@ def _beside_index(call: Call, name: str, spec: Spec) -> Spec:
 
 
 def _values(call: Call) -> Iterator[Violation]:
-    """Packed elements are four numbers in a word: only what moves bits takes them."""
+    """Packed elements are four numbers in a word: only what moves bits takes them. Elements of 64
+    bits are taken by DMA that moves them as they are."""
+    for name, spec in call.tiles.items():
+        if spec.dtype in WIDE and not _moves_64_bits(call, name):
+            yield Violation(
+                DTypeError, f"{name} is {spec.dtype}: no engine computes with 64 bits", name,
+                expected="32 bits, or the same dtype on both sides of a nisa.dma_copy",
+                got=f"shape {spec!r}",
+                hint="nisa.scalar_load takes a (1, 1) tensor of int64 to compute an address",
+                rule="NKI 0.7: nisa.scalar_load, data types",
+            )  # fmt: skip
     packed = {name: s for name, s in call.tiles.items() if s.dtype.is_packed}
     if not packed or call.record.moves_bits(call):
         return
@@ -154,6 +165,12 @@ def _values(call: Call) -> Iterator[Violation]:
             got=f"shape {spec!r}",
             rule="NKI: supported data types, packed",
         )
+
+
+def _moves_64_bits(call: Call, name: str) -> bool:
+    if call.record.operands[name].dtypes is not None:
+        return True  # the record names what it takes
+    return Engine.dma in call.record.engines and call.record.moves_bits(call)
 
 
 def _move_hint(spec: Spec) -> str:

@@ -19,6 +19,7 @@ from neuroncore.isa.handles import HANDLES_SINCE, Handle
 from neuroncore.isa.handles import handle_of as handle_of
 from neuroncore.isa.page import docstring
 from neuroncore.machine.observe import Event
+from neuroncore.machine.scalars import SCALAR_FUNCTIONS, with_destination
 from neuroncore.memory import View
 from neuroncore.source_location import find_place
 from neuroncore.surface import REQUIRED, Param, Signature, version_tuple
@@ -64,13 +65,27 @@ def make_function(
         returns_handle = version_tuple(signature.version) >= HANDLES_SINCE
     if any(p.more for p in signature.params):
         return _of_a_list(record, signature, returns_handle)
+    if record.name in SCALAR_FUNCTIONS:
+        on_cells = _generated(record, with_destination(signature), returns_handle)
+        return _shown(SCALAR_FUNCTIONS[record.name](on_cells), record, signature)
+    return _shown(_generated(record, signature, returns_handle), record, signature)
+
+
+def _generated(
+    record: Instruction, signature: Signature, returns_handle: bool
+) -> Callable[..., Any]:
     binding = Binding(record, signature, returns_handle)
     ordered = {p.field: p for p in signature.params if p.field in record.operands}
     scope = _SCOPE | {"_slow": binding, "_id": binding}
     scope |= {f"_d_{p.name}": p.default for p in signature.params if not p.required}
     text = _source(record, signature, ordered, returns_handle)
     exec(compile(text, f"<nki.isa.{record.name} {signature.version}>", "exec"), scope)
-    function: Any = scope[record.name]
+    made: Any = scope[record.name]
+    return made
+
+
+def _shown(function: Any, record: Instruction, signature: Signature) -> Callable[..., Any]:
+    """The function with the signature, module and page of its record."""
     function.__signature__ = _inspectable(signature)
     function.__module__ = "nki.isa"
     function.__doc__ = docstring(record)

@@ -88,7 +88,7 @@ class Arguments:
                 yield one, other
 
     def _tensor_of(self, array: np.ndarray, mutable: bool, name: str) -> View:
-        kind = as_dtype(array.dtype)
+        kind = as_dtype(array.dtype, takes_64_bits=self._core.rules.takes_64_bits)
         wanted = self._core.stored_as(kind)
         shaped = array.reshape(1) if array.ndim == 0 else array
         is_wider = wanted.itemsize != array.dtype.itemsize  # options.precise is off: in float32

@@ -17,7 +17,7 @@ from neuroncore.errors import (
     ValuesNeededError,
     Violation,
 )
-from neuroncore.machine.observe import Event, Watcher, watching
+from neuroncore.machine.observe import Event, Tracing, Watcher, watching
 from neuroncore.memory import IndexRules, Pool, Storage, View, elements
 from neuroncore.options import Options
 from neuroncore.source_location import Place, find_place
@@ -59,6 +59,7 @@ class NeuronCore:
         "products",
         "rules",
         "target",
+        "tracing",
         "view_class",
         "watchers",
     )
@@ -77,6 +78,7 @@ class NeuronCore:
         self.watchers = watching() if watchers is None else tuple(watchers)
         self.computes = not self.watchers or any(w.needs_values for w in self.watchers)
         self.view_class = view_class
+        self.tracing: Tracing | None = None
         self.plans = _plans.setdefault((self.target, self.options), {})
         self.calls = _calls.setdefault((self.target, self.options), {})
         self.layouts = _layouts.setdefault((self.target, self.options), {})
@@ -137,7 +139,7 @@ class NeuronCore:
     ) -> Spec:
         """The spec of a new tensor, if one can exist."""
         sizes = as_shape(shape)
-        kind = as_dtype(dtype)
+        kind = as_dtype(dtype, takes_64_bits=self.rules.takes_64_bits)
         if space.on_chip:
             self._fits(sizes, kind, space, address)
         start = address[0] if address and space.on_chip else 0
@@ -161,7 +163,7 @@ class NeuronCore:
 
         `dtype` is given where the array stores another one than its own (precise off).
         """
-        kind = dtype or as_dtype(array.dtype)
+        kind = dtype or as_dtype(array.dtype, takes_64_bits=self.rules.takes_64_bits)
         flat = array.reshape(-1)
         flat = flat if dtype else flat.view(kind.storage)
         storage = Storage(flat, array.shape, kind, space, name)
@@ -236,6 +238,9 @@ class NeuronCore:
 
     def perform(self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]) -> None:
         """Execute an instruction where values are computed; tell watchers before and after."""
+        if self.tracing is not None:
+            self.tracing.note_instruction(event, execute, operands)
+            return
         for watcher in self.watchers:
             watcher.will(event)
         if self.computes:

@@ -6,11 +6,11 @@ expressions, loops). A watcher overrides the methods it needs; a core without wa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neuroncore.errors import Violation
     from neuroncore.instructions import Call
     from neuroncore.memory import Storage, View
+    from nki_dtypes import DType
 
 
 class Event(NamedTuple):
@@ -108,6 +109,9 @@ class Watcher:
     def iteration(self, loop: str, place: Place | None) -> None:
         """A program begins an iteration of the device loop at a place."""
 
+    def wrapped(self, dtype: DType, place: Place | None) -> None:
+        """The sum, difference or product of scalars at a place did not fit their dtype."""
+
     def returned(self, value: Any) -> None:
         """A program of the launch ended with this value, its tensors not yet exported."""
 
@@ -116,6 +120,19 @@ class Watcher:
 
     def evaluated(self, evaluation: Evaluation) -> None:
         """The language evaluated an expression (only under a language that reports them)."""
+
+
+class Tracing(Protocol):
+    """What receives the instructions of a core while the body of a device loop is traced
+    (neuroncore.machine.loop_trace)."""
+
+    watchers: tuple[Watcher, ...]
+
+    def note_instruction(
+        self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]
+    ) -> None: ...
+
+    def note(self, action: Callable[[], None], is_placed: bool = False) -> None: ...
 
 
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar(

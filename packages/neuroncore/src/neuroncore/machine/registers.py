@@ -14,12 +14,14 @@ import numpy as np
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import (
     AttributeValueError,
+    DeviceValueError,
     EndlessLoopError,
     FrozenRegisterError,
     UnsupportedError,
 )
 from neuroncore.instructions.registers import register_dtype
 from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.loop_trace import act, untraced
 from neuroncore.memory import View
 from neuroncore.options import Options
 from neuroncore.source_location import Place, find_place
@@ -37,14 +39,81 @@ def endless(turns: int, expected: str, place: Place | None) -> EndlessLoopError:
     )  # fmt: skip
 
 
-class VirtualRegister:
+class DeviceNumber:
+    """A number that the device holds: a (1, 1) tensor once an instruction uses it as one."""
+
+    __slots__ = ("_bits", "_core", "_dtype", "_known")
+
+    def __init__(self, core: NeuronCore, dtype: DType, known: int | None = None) -> None:
+        self._core = core
+        self._bits: View | None = None
+        self._known = known
+        """What it holds, where that is a compile-time number."""
+        self._dtype = dtype
+
+    @property
+    def cell(self) -> View:
+        """It as a (1, 1) tensor of what it holds."""
+        if self._bits is None:
+            with untraced(self._core):
+                self._bits = self._new_cell()
+        return self._bits.view(self._dtype)
+
+    def _new_cell(self) -> View:
+        core = self._core
+        bits = core.allocate((1, 1), self._dtype, MemorySpace.private_hbm, "register")
+        for watcher in core.watchers:
+            watcher.register(bits)
+        bits.initialize()
+        if self._known is not None:
+            bits.array[...] = self._known
+            core.moved(bits)
+        return bits
+
+    @property
+    def value(self) -> int | float:
+        """The number that it holds now."""
+        return self.value_as(self._dtype)
+
+    def value_as(self, dtype: DType) -> int | float:
+        """The number that it holds now, of the dtype that it has at one line of the kernel."""
+        if self._known is not None:
+            return self._known
+        self._core.need_values()
+        return self.cell.view(dtype).array[0, 0].item()
+
+    def become(self, number: int) -> None:
+        """Let it hold a number that is known without the device, such as that of a turn."""
+        self._known = number
+        if self._bits is not None:
+            cell = self._bits.view(self._dtype)
+            cell.array[...] = number
+            self._core.moved(cell)
+
+    @property
+    def dtype(self) -> DType:
+        """What it holds at this line of the kernel."""
+        return self._dtype
+
+    @property
+    def core(self) -> NeuronCore:
+        """Where it is."""
+        return self._core
+
+    @property
+    def options(self) -> Options:
+        """The options of its core."""
+        return self._core.options
+
+
+class VirtualRegister(DeviceNumber):
     """A register; kernels get one from nisa.register_alloc and use it as `scalar_offset`, as bound
     of a dynamic loop, or in `while register:`.
 
     A `frozen` one, the variable of a dynamic loop, cannot be written.
     """
 
-    __slots__ = ("_bits", "_core", "_dtype", "_known", "_start", "_turns", "frozen")
+    __slots__ = ("_turns", "frozen")
 
     def __init__(self, state: Any = None, frozen: bool = False) -> None:
         if not isinstance(state, NeuronCore):
@@ -52,12 +121,7 @@ class VirtualRegister:
                 "a register is made by nisa.register_alloc", got=f"VirtualRegister({state!r})",
                 hint="register = nisa.register_alloc(0)", rule=f"{RULE}, VirtualRegister",
             )  # fmt: skip
-        self._core = state
-        self._bits: View | None = None
-        self._start: int | None = None
-        self._known: int | None = None
-        """What it holds, where that is a compile-time number."""
-        self._dtype = int32
+        super().__init__(state, int32)
         self._turns: dict[Any, int] = {}
         self.frozen = frozen
 
@@ -65,40 +129,18 @@ class VirtualRegister:
     def counting(cls, core: NeuronCore, number: int, frozen: bool) -> VirtualRegister:
         """The variable of a loop that has come to `number`; a tensor once it is used as one."""
         register = cls(core, frozen)
-        register._start = register._known = number
+        register._known = number
         return register
 
-    @property
-    def cell(self) -> View:
-        """The register as a (1, 1) tensor of what it holds; a constant where nothing changes it."""
-        if self._bits is None and self.frozen and self._start is not None:
-            self._bits = self._core.constant(np.array([[self._start]], np.int32), int32, "turn")
-        if self._bits is None:
-            self._bits = self._core.allocate((1, 1), int32, MemorySpace.private_hbm, "register")
-            for watcher in self._core.watchers:
-                watcher.register(self._bits)
-            self._bits.initialize()
-            if self._start is not None:
-                self._bits.array[...] = self._start
-                self._core.moved(self._bits)
-        return self._bits.view(self._dtype)
-
-    @property
-    def value(self) -> int | float:
-        """The number that it holds now."""
-        if self._known is not None:
-            return self._known
-        self._core.need_values()
-        return self.cell.array[0, 0].item()
-
-    @property
-    def options(self) -> Options:
-        """The options of its core."""
-        return self._core.options
+    def _new_cell(self) -> View:
+        """A constant where nothing changes it."""
+        if self.frozen and self._known is not None:
+            return self._core.constant(np.array([[self._known]], np.int32), int32, "turn")
+        return super()._new_cell()
 
     def copy(self) -> VirtualRegister:
         """Another register that holds the same."""
-        other = VirtualRegister(self._core)
+        other = type(self)(self._core)
         other.copy_from(self)
         return other
 
@@ -111,8 +153,12 @@ class VirtualRegister:
                 rule="NKI: nl.dynamic_range, loop variable",
             )  # fmt: skip
         cell = self.cell.view(register_dtype(dtype))
-        self._dtype, self._known = cell.dtype, None
+        self._dtype = cell.dtype
+        act(self._core, self._forget)
         return cell
+
+    def _forget(self) -> None:
+        self._known = None
 
     def set(self, value: int | np.integer) -> None:
         """Let it hold a compile-time int of 32 bits."""
@@ -127,17 +173,25 @@ class VirtualRegister:
                 rule=f"{RULE}, 32 bits",
             )  # fmt: skip
         cell = self.to_write(uint32 if value >= 2**31 else int32)
-        cell.array[...] = value
-        self._known = int(value)
-        cell.core.moved(cell)
+
+        def store() -> None:
+            cell.array[...] = value
+            self._known = int(value)
+            self._core.moved(cell)
+
+        act(self._core, store)
 
     def copy_from(self, other: VirtualRegister) -> None:
         """Let it hold what another one holds."""
         source = other.cell
         cell = self.to_write(source.dtype)
-        cell.array[...] = source.array
-        self._known = other._known
-        cell.core.moved(cell, source)
+
+        def move() -> None:
+            cell.array[...] = source.array
+            self._known = other._known
+            self._core.moved(cell, source)
+
+        act(self._core, move)
 
     def __bool__(self) -> bool:
         """For `while register:`; Options.dynamic_turns bounds how often one line may ask."""
@@ -167,3 +221,28 @@ class VirtualRegister:
 
     def __repr__(self) -> str:
         return f"<register, {self._dtype}{', frozen' if self.frozen else ''}>"
+
+
+class TracedRegister(VirtualRegister):
+    """A register from 0.7 on: while Python runs, a kernel is traced and no register has a value."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> NoReturn:
+        raise without_value("the truth value", self)
+
+    def __index__(self) -> NoReturn:
+        raise without_value("the number", self)
+
+    __int__ = __float__ = __index__
+
+
+def without_value(what: str, number: DeviceNumber) -> DeviceValueError:
+    """What is raised where Python needs a number that only the device has."""
+    kind = "register" if isinstance(number, VirtualRegister) else "scalar"
+    return DeviceValueError(
+        f"{what} of a {kind}", expected="a compile-time value", got=repr(number),
+        hint="its value exists on the device only: nl.while_loop and nl.fori_loop repeat on it, "
+        "scalar_offset indexes with it; `while register:` is part of NKI up to 0.6",
+        rule="NKI 0.7: values of the device in Python's control flow",
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroncore.enums import MemorySpace
-from neuroncore.errors import AccessError, UnsupportedError
+from neuroncore.errors import AccessError, DTypeError, UnsupportedError
 from neuroncore.memory.reshaping import has_dim
 from neuroncore.memory.storage import Dynamic, StridedView, ViewT
 from neuroncore.memory.window import reach, window
@@ -152,6 +152,7 @@ def _index(
         return None
     rows = None if vector_offset is None else counts[0]
     index = dynamic_index(given, rows, RULE)
+    _check_width(view, index)
     if vector_offset is not None and (view.spec.space.on_chip or dim != 0):
         raise AccessError(
             "vector_offset indexes dimension 0 of an HBM tensor",
@@ -183,7 +184,7 @@ def dynamic_index(given: Any, rows: int | None, rule: str) -> StridedView:
         )
     index.initialize()
     in_place = is_register or index.spec.space is MemorySpace.sbuf
-    if not in_place or not _are_offsets(index) or index.size != prod(wanted):
+    if not in_place or not _are_offsets(index, is_register) or index.size != prod(wanted):
         raise AccessError(
             "the index of a dynamic access does not fit",
             expected=f"int32 or uint32 of shape {wanted} in SBUF"
@@ -194,10 +195,21 @@ def dynamic_index(given: Any, rows: int | None, rule: str) -> StridedView:
     return index
 
 
-def _are_offsets(index: StridedView) -> bool:
-    """Whether a tensor holds 32-bit integers at a place that is known."""
+def _are_offsets(index: StridedView, is_register: bool) -> bool:
+    """Whether a tensor holds 32-bit integers at a place that is known; a scalar may have 64."""
     dtype = index.spec.dtype
-    return dtype.is_integer and dtype.itemsize == 4 and index.dynamic is None
+    widths = (4, 8) if is_register else (4,)
+    return dtype.is_integer and dtype.itemsize in widths and index.dynamic is None
+
+
+def _check_width(view: StridedView, index: StridedView) -> None:
+    """Raises DTypeError for a scalar of 64 bits that moves an access on chip."""
+    if index.spec.dtype.itemsize == 8 and view.spec.space.on_chip:
+        raise DTypeError(
+            f"scalar_offset is a scalar of {index.spec.dtype} into {view.spec.space.name.upper()}",
+            expected="int32: 64 bits are for addresses in HBM", got=repr(index.spec),
+            hint="load it from a tensor of int32", rule="NKI 0.7: nisa.scalar_load",
+        )  # fmt: skip
 
 
 def check_has_bits(view: StridedView, to: DType) -> None:
@@ -314,6 +326,7 @@ def dynamic_select(view: ViewT, dim: int, index: Any) -> ViewT:
             position=0, rule=SELECT_RULE,
         )  # fmt: skip
     cell = dynamic_index(index, None, SELECT_RULE)
+    _check_width(view, cell)
     least = 2 if view.spec.space.on_chip else 1
     array = view.array[_at(dim, 0 if view.ndim > least else slice(0, 1))]
     return _offset_view(view, array, "scalar", dim, cell)

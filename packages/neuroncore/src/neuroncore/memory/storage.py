@@ -120,13 +120,16 @@ class Dynamic:
 
 @dataclass(frozen=True, slots=True)
 class IndexRules:
-    """Where NKI versions index differently (see the Options fields of the same names)."""
+    """Where NKI versions make and index tensors differently (see the Options fields of the same
+    names)."""
 
     keep_partition: bool = True
     negative_index: bool = True
     ap_on_view: Literal["compose", "replace", "reject"] = "compose"
     empty_slice: bool = False
     """Whether a slice may have no elements; no instruction takes what it gives."""
+    takes_64_bits: bool = False
+    """Whether tensors may have elements of 64 bits."""
 
 
 class CoreState(Protocol):

@@ -1,0 +1,385 @@
+"""nl.fori_loop and nl.while_loop of 0.7: Python runs a body once, the device runs it every turn."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from packages.interpreter_beta2.tests.conftest import speaker
+
+from neuroncore.checks import watching
+from neuroncore.errors import (
+    AccessError,
+    AttributeValueError,
+    DTypeError,
+    EndlessLoopError,
+    SignatureError,
+    UnsupportedError,
+)
+from neuroncore.program import capture, emit, execute_program, verify
+from neuroncore.timeline import estimate
+
+BOUNDS = [(0, 4, 1), (1, 4, 1), (0, 5, 2), (3, 3, 1), (4, 1, 1), (-1, 1, 1)]
+
+
+@pytest.fixture
+def lang():
+    return speaker("0.7")
+
+
+def held(lang, value, dtype="int32"):
+    tile = lang.nl.ndarray((1, 1), getattr(lang.nl, dtype))
+    lang.nisa.memset(tile, value)
+    return tile
+
+
+def register(lang, value):
+    loaded = lang.nisa.register_alloc()
+    lang.nisa.register_load(loaded, held(lang, value))
+    return loaded
+
+
+def scalar(lang, value):
+    return lang.nisa.scalar_load(held(lang, value))
+
+
+def expression(lang, value):
+    return 2 * (scalar(lang, value) + 3) - scalar(lang, value) - 6
+
+
+KINDS = {
+    "int": lambda lang, value: value,
+    "register": register,
+    "scalar": scalar,
+    "expression": expression,
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def adding(lang, total, amount=1.0):
+    lang.nisa.tensor_scalar(total, total, lang.nl.add, amount)
+
+
+def counted(lang, loop):
+    """How often a device loop runs its body: `loop(count)` calls `count` in it."""
+
+    def kernel():
+        total = lang.nl.zeros((1, 1), lang.nl.int32)
+        loop(lambda: adding(lang, total))
+        return lang.out(total)
+
+    return lang.run(kernel).item()
+
+
+# -- turns ----------------------------------------------------------------------------------------
+
+
+@every_kind
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_fori_loop_takes_the_turns_of_range(lang, kind, bounds):
+    low, high, step = bounds
+
+    def loop(count):
+        given = KINDS[kind](lang, low), KINDS[kind](lang, high)
+        lang.nl.fori_loop(*given, lambda i: count() and None, step)
+
+    assert counted(lang, loop) == len(range(*bounds))
+
+
+@every_kind
+def test_the_variable_is_an_offset_and_python_runs_once(lang, kind, ramp):
+    nl, nisa, calls = lang.nl, lang.nisa, []
+
+    def kernel(x):
+        total = nl.zeros((1, 8), nl.float32)
+
+        def body(i):
+            calls.append(type(i).__name__)
+            row = nl.ndarray((1, 8), nl.float32)
+            nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], scalar_offset=i))
+            nisa.tensor_tensor(total, total, row, nl.add)
+
+        nl.fori_loop(1, KINDS[kind](lang, 4), body, step=2)
+        return lang.out(total)
+
+    assert lang.run(kernel, ramp).tolist() == [(ramp[1] + ramp[3]).tolist()]
+    assert calls == ["TracedRegister" if kind == "register" else "NkiScalar"]
+
+
+def test_a_body_that_python_changes_repeats_what_was_traced(lang):
+    count = [0]
+
+    def kernel():
+        total = lang.nl.zeros((1, 1), lang.nl.int32)
+
+        def body(i):
+            count[0] += 1
+            adding(lang, total, float(count[0]))
+
+        lang.nl.fori_loop(0, 5, body)
+        return lang.out(total)
+
+    assert lang.run(kernel).item() == 5  # not 1 + 2 + 3 + 4 + 5
+    assert count == [1]
+
+
+@pytest.mark.parametrize("turns", [0, 3])
+def test_loops_in_loops_see_the_variables_around_them(lang, turns):
+    def loop(count):
+        def outer(i):
+            def inner(j):
+                lang.nl.fori_loop(j, i * 2 + 1, lambda k: count() and None)
+
+            lang.nl.fori_loop(i, 4, inner)
+
+        lang.nl.fori_loop(0, turns, outer)
+
+    expected = sum(len(range(j, i * 2 + 1)) for i in range(turns) for j in range(i, 4))
+    assert counted(lang, loop) == expected
+
+
+def test_registers_persist_from_turn_to_turn(lang):
+    nl, nisa = lang.nl, lang.nisa
+
+    def loop(count):
+        limit = register(lang, 5)
+
+        def body(i):
+            nl.fori_loop(0, limit, lambda j: count() and None)
+            nisa.register_move(limit, nisa.register_alloc(7))
+
+        nl.fori_loop(0, 3, body)
+
+    assert counted(lang, loop) == 5 + 7 + 7
+
+
+@pytest.mark.parametrize("start", [0, 1, 5])
+def test_while_loop_goes_on_until_the_body_returns_zero(lang, start):
+    nl, nisa = lang.nl, lang.nisa
+
+    def loop(count):
+        left = nl.full((1, 1), start, nl.int32)
+
+        def body(r):
+            count()
+            nisa.tensor_scalar(left, left, nl.subtract, 1.0)
+            nisa.register_load(r, left)
+            return r
+
+        first = register(lang, start)
+        nl.while_loop(first, body)
+        assert first.value == start  # the body had a copy
+
+    assert counted(lang, loop) == start
+
+
+def test_iota_starts_where_the_variable_is_in_every_turn(lang):
+    def kernel():
+        out = lang.nl.ndarray((3, 4), lang.nl.int32, buffer=lang.nl.shared_hbm)
+
+        def body(i):
+            line = lang.nl.ndarray((1, 4), lang.nl.int32)
+            lang.nisa.iota(line, [[1, 4]], offset=i)
+            lang.nisa.dma_copy(out.ap([[4, 1], [1, 4]], scalar_offset=i), line)
+
+        lang.nl.fori_loop(0, lang.nisa.register_alloc(3), body)
+        return out
+
+    assert lang.run(kernel).tolist() == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
+
+
+def test_a_tensor_of_the_body_is_undefined_in_every_turn(lang):
+    """The second turn does not see what the first one left."""
+
+    def kernel():
+        out = lang.nl.ndarray((2, 2), lang.nl.float32, buffer=lang.nl.shared_hbm)
+
+        def body(i):
+            tile = lang.nl.ndarray((1, 2), lang.nl.float32)
+            row = out.ap([[2, 1], [1, 2]], scalar_offset=i)
+            lang.nisa.dma_copy(row, tile)
+            lang.nisa.memset(tile, 1.0)
+
+        lang.nl.fori_loop(0, 2, body)
+        return out
+
+    with watching("memory") as report:
+        assert np.isnan(lang.run(kernel)).all()
+    assert {f.instruction for f in report} == {"dma_copy"}
+
+
+def test_device_print_prints_in_every_turn_and_print_once(lang, capsys):
+    def kernel():
+        total = lang.nl.zeros((1, 1), lang.nl.int32)
+
+        def body(i):
+            print("python")
+            adding(lang, total)
+            lang.nl.device_print("device", total)
+
+        lang.nl.fori_loop(0, 3, body)
+
+    lang.run(kernel)
+
+    printed = capsys.readouterr().out
+    assert printed.count("python") == 1
+    values = [line for line in printed.splitlines() if line.startswith("[[")]
+    assert values == ["[[1]]", "[[2]]", "[[3]]"]
+
+
+def test_memory_that_the_host_fills_is_filled_in_every_turn(lang):
+    nl, nisa = lang.nl, lang.nisa
+
+    def kernel():
+        total = nl.zeros((1, 4), nl.float32)
+
+        def body(i):
+            ones = nl.ones((1, 4), nl.float32, buffer=nl.private_hbm)
+            tile = lang.tile(ones)
+            nisa.tensor_tensor(total, total, tile, nl.add)
+            nisa.tensor_scalar(tile, tile, nl.multiply, 5.0)
+            nisa.dma_copy(ones, tile)
+
+        nl.fori_loop(0, 3, body)
+        return lang.out(total)
+
+    assert lang.run(kernel).tolist() == [[3.0] * 4]
+
+
+# -- programs and checks --------------------------------------------------------------------------
+
+
+def test_a_loop_with_known_bounds_is_a_program_with_its_numbers(lang, ramp):
+    nl, nisa = lang.nl, lang.nisa
+
+    @lang.nki.jit
+    def odd_rows(x):
+        out = nl.ndarray((2, 8), nl.float32, buffer=nl.shared_hbm)
+
+        def body(i):
+            row = nl.ndarray((1, 8), nl.float32, buffer=nl.sbuf)
+            nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], offset=8, scalar_offset=i))
+            nisa.dma_copy(out.ap([[8, 1], [1, 8]], scalar_offset=i), row)
+
+        nl.fori_loop(0, 2, body)
+        return out
+
+    program = capture(odd_rows, ramp)
+    assert not verify(program)
+
+    assert execute_program(program, [ramp])[0].tolist() == ramp[1:3].tolist()
+    assert estimate(program).total_ns > 0
+    assert "scalar_offset=nisa.register_alloc(1)" in emit(program, "0.7")
+
+
+def test_an_error_of_a_turn_is_at_the_line_of_the_body(lang, ramp):
+    def kernel(x):
+        row = lang.nl.ndarray((1, 8), lang.nl.float32)
+
+        def body(i):
+            lang.nisa.dma_copy(row, x.ap([[8, 1], [1, 8]], scalar_offset=i))
+
+        lang.nl.fori_loop(0, 5, body)
+
+    with pytest.raises(AccessError, match="scalar_offset is 4") as raised:
+        lang.run(kernel, ramp)
+    place = raised.value.place
+    assert place is not None
+    assert place.line == kernel.__code__.co_firstlineno + 4
+
+
+def test_a_tensor_of_the_body_is_not_used_after_the_loop(lang):
+    kept = []
+
+    def kernel():
+        def body(i):
+            kept.append(held(lang, 1))
+
+        lang.nl.fori_loop(0, 2, body)
+        return lang.out(kept[0])
+
+    with watching("memory") as report:
+        lang.run(kernel)
+    assert [(f.code, f.instruction) for f in report] == [("body", "dma_copy")]
+
+
+# -- what is rejected -----------------------------------------------------------------------------
+
+
+def test_signatures(lang):
+    assert " ".join(inspect.signature(lang.nl.fori_loop).parameters) == "lower upper body_fun step"
+    assert " ".join(inspect.signature(lang.nl.while_loop).parameters) == "init body_fun"
+
+
+def test_dynamic_range_ended_and_the_error_names_what_replaces_it(lang):
+    with pytest.raises(AttributeError, match=r"nl\.fori_loop\(start, stop, body\).*up to 0\.6"):
+        _ = lang.nl.dynamic_range
+
+
+def test_a_register_in_while_is_a_type_error_that_names_while_loop(lang):
+    def kernel():
+        while register(lang, 3):
+            pass
+
+    with pytest.raises(TypeError, match=r"nl\.while_loop"):
+        lang.run(kernel)
+
+
+@pytest.mark.parametrize("use", [int, float, range, bool])
+@pytest.mark.parametrize("kind", ["register", "scalar"])
+def test_a_number_of_the_device_is_not_pythons(lang, use, kind):
+    with pytest.raises(TypeError, match=f"of a {kind}"):
+        lang.run(lambda: use(KINDS[kind](lang, 3)) and None)
+
+
+@pytest.mark.parametrize("range_", ["affine_range", "sequential_range", "static_range"])
+def test_deprecated_ranges_are_pythons(lang, range_):
+    made = getattr(lang.nl, range_)
+    assert made(1, 7, 2) == range(1, 7, 2)
+    with pytest.raises(TypeError, match="the number of a scalar"):
+        lang.run(lambda: made(scalar(lang, 3)))
+
+
+def test_a_bound_of_64_bits_is_rejected(lang):
+    def kernel(n):
+        lang.nl.fori_loop(0, lang.nisa.scalar_load(n), lambda i: None)
+
+    with pytest.raises(DTypeError, match="upper is a scalar of int64"):
+        lang.run(kernel, np.array([[3]], np.int64))
+
+
+@pytest.mark.parametrize("step", [0, -1, 1.0, True])
+def test_a_step_is_a_positive_int(lang, step):
+    with pytest.raises(AttributeValueError, match="step is"):
+        lang.run(lambda: lang.nl.fori_loop(0, 3, lambda i: None, step))
+
+
+def test_the_body_of_fori_loop_returns_nothing(lang):
+    with pytest.raises(SignatureError, match=r"the body of nl\.fori_loop returns something"):
+        lang.run(lambda: lang.nl.fori_loop(0, 1, lambda i: i))
+
+
+def test_while_loop_takes_registers_only(lang):
+    with pytest.raises(SignatureError, match=r"init gives nl\.while_loop a NkiScalar"):
+        lang.run(lambda: lang.nl.while_loop(scalar(lang, 1), lambda r: r))
+    with pytest.raises(SignatureError, match=r"body_fun gives nl\.while_loop a NoneType"):
+        lang.run(lambda: lang.nl.while_loop(register(lang, 1), lambda r: None))
+
+
+def test_loops_that_do_not_end_are_named():
+    lang = speaker("0.7", dynamic_turns=4)
+
+    with pytest.raises(EndlessLoopError, match="has not ended after 4 turns"):
+        lang.run(lambda: lang.nl.while_loop(lang.nisa.register_alloc(1), lambda r: r))
+    with pytest.raises(EndlessLoopError, match="has not ended after 4 turns"):
+        lang.run(lambda: lang.nl.fori_loop(0, 5, lambda i: None))
+
+
+def test_no_device_loop_inside_no_reorder(lang):
+    def kernel():
+        with lang.nl.no_reorder():
+            lang.nl.fori_loop(0, 2, lambda i: None)
+
+    with pytest.raises(UnsupportedError, match=r"nl\.fori_loop inside nl\.no_reorder"):
+        lang.run(kernel)

@@ -1,0 +1,178 @@
+"""The body of a device loop: from NKI 0.7 on Python runs it once, the device in every turn.
+
+While a body is traced, nothing is executed: instructions are bound and checked, and what they do is
+noted in order. Each turn of the loop then does it again, with the loop variable's next value.
+Python code of the body therefore runs once, also where the loop takes no turn.
+
+A tensor that the body makes has one storage; each turn starts it anew, undefined and unknown to the
+watchers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from neuroncore.errors import KernelError
+from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.observe import Event, Watcher
+from neuroncore.memory import Storage, View
+from neuroncore.source_location import Place, find_place
+
+Action = Callable[[], None]
+
+
+class _Step:
+    """One action of a turn; its errors are placed where the body wrote it."""
+
+    __slots__ = ("action", "place")
+
+    def __init__(self, action: Action, place: Place | None) -> None:
+        self.action, self.place = action, place
+
+    def __call__(self) -> None:
+        try:
+            self.action()
+        except KernelError as wrong:
+            wrong.place = self.place
+            raise
+
+
+class _Instruction:
+    """One instruction of a turn."""
+
+    __slots__ = ("core", "event", "execute", "operands")
+
+    def __init__(
+        self, core: NeuronCore, event: Event, execute: Callable[..., Any], operands: tuple[Any, ...]
+    ) -> None:
+        self.core, self.event, self.execute, self.operands = core, event, execute, operands
+
+    def __call__(self) -> None:
+        try:
+            if self.core.watchers:
+                self.core.perform(self.event, self.execute, self.operands)
+            else:
+                self.execute(*self.operands)
+        except KernelError as wrong:
+            wrong.place = self.event.place
+            raise
+
+
+class _Allocation:
+    """A tensor of the body: every turn makes it."""
+
+    __slots__ = ("core", "is_initialized_by_use", "storage")
+
+    def __init__(self, core: NeuronCore, storage: Storage) -> None:
+        self.core, self.storage = core, storage
+        self.is_initialized_by_use = False
+        """Whether the first instruction on it writes all of it, or poisons it first."""
+
+    def __call__(self) -> None:
+        core, storage = self.core, self.storage
+        storage.fresh, storage.written = True, False
+        if core.watchers:
+            core.announce(storage, storage.place)
+        if not self.is_initialized_by_use:
+            if core.computes:
+                storage.poison(zero=core.options.uninitialized == "zero")
+            storage.fresh = False
+
+
+class LoopTrace(Watcher):
+    """What one turn of a device loop does; `run` does it."""
+
+    def __init__(self, core: NeuronCore) -> None:
+        self.core = core
+        outer = core.tracing
+        self.watchers: tuple[Watcher, ...] = core.watchers if outer is None else outer.watchers
+        """The watchers of the run, which hear of what a turn does when it does it."""
+        self._actions: list[Action] = []
+        self._made: dict[int, _Allocation] = {}
+
+    def run(self) -> None:
+        """One turn."""
+        for action in self._actions:
+            action()
+
+    # -- what the body does -----------------------------------------------------------------------
+
+    def note_instruction(
+        self, event: Event, execute: Callable[..., Any], operands: Iterable[Any]
+    ) -> None:
+        """An instruction: it is legal, and every turn executes it."""
+        views = tuple(operands)
+        for view in views:
+            if isinstance(view, View) and view.spec.fresh:
+                self._use(view)
+        self._actions.append(_Instruction(self.core, event, execute, views))
+
+    def note(self, action: Action, is_placed: bool = False) -> None:
+        """Something else that every turn does; `is_placed`: its errors have places of their own."""
+        self._actions.append(action if is_placed else _Step(action, find_place()))
+
+    def _use(self, view: View) -> None:
+        """The first use of a tensor that nothing has written: `execute` initializes it."""
+        made = self._made.get(id(view.storage))
+        if made is None:
+            view.initialize()  # it is made outside, and this body may run zero times
+        else:
+            made.is_initialized_by_use = True
+            view.spec = view.spec.initialized
+
+    def allocated(self, storage: Storage) -> None:
+        if storage.fresh:
+            self._made[id(storage)] = made = _Allocation(self.core, storage)
+            self._actions.append(made)
+        else:  # a constant exists before the kernel runs
+            for watcher in self.watchers:
+                watcher.allocated(storage)
+
+    def shared(self, storage: Storage) -> None:
+        self._tell(lambda watcher: watcher.shared(storage))
+
+    def told(self, consumer: Place | None, producers: Sequence[Place | None]) -> None:
+        self._tell(lambda watcher: watcher.told(consumer, producers))
+
+    def unsupported(self, function: str, why: Any, place: Place | None, sure: bool) -> None:
+        self._tell(lambda watcher: watcher.unsupported(function, why, place, sure))
+
+    def _tell(self, call: Callable[[Watcher], None]) -> None:
+        def tell() -> None:
+            for watcher in self.core.watchers:
+                call(watcher)
+
+        self._actions.append(tell)
+
+
+@contextmanager
+def traced(core: NeuronCore) -> Iterator[LoopTrace]:
+    """The block is the body of a device loop, run to be traced."""
+    trace, before = LoopTrace(core), (core.tracing, core.watchers)
+    core.tracing, core.watchers = trace, (trace,)
+    try:
+        yield trace
+    finally:
+        core.tracing, core.watchers = before
+
+
+@contextmanager
+def untraced(core: NeuronCore) -> Iterator[None]:
+    """The block happens once, now, also in a body that is traced: registers outlive turns."""
+    before = core.tracing, core.watchers
+    if core.tracing is not None:
+        core.tracing, core.watchers = None, core.tracing.watchers
+    try:
+        yield
+    finally:
+        core.tracing, core.watchers = before
+
+
+def act(core: NeuronCore, action: Action, is_placed: bool = False) -> None:
+    """Do what an instruction record does not cover: now, or in every turn of a traced body."""
+    if core.tracing is None:
+        action()
+    else:
+        core.tracing.note(action, is_placed)
