@@ -21,7 +21,7 @@ from neuroncore.errors import (
 from neuroncore.instructions import Attr, Call, Instruction, Operand
 from neuroncore.instructions._execute import plan, with_initialization
 from neuroncore.instructions._limits import warn_at_kernel
-from neuroncore.isa.handles import Handle
+from neuroncore.isa.handles import handle_at
 from neuroncore.machine.core import NeuronCore
 from neuroncore.machine.observe import Event
 from neuroncore.memory import View
@@ -76,7 +76,7 @@ class Binding:
             core.perform(event, execute, operands.values())
         else:
             execute(*operands.values())
-        return Handle(sys._getframe(2)) if self.returns_handle else None
+        return handle_at(sys._getframe(2)) if self.returns_handle else None
 
     def _prepare(
         self, values: tuple[Any, ...], operands: dict[str, Any]

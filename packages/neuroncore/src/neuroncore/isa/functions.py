@@ -15,7 +15,8 @@ from typing import Any
 from neuroncore.errors import KernelError, SignatureError
 from neuroncore.instructions import Instruction
 from neuroncore.isa.binding import MISSING, Binding, freeze
-from neuroncore.isa.handles import HANDLES_SINCE, Handle
+from neuroncore.isa.handles import HANDLES_SINCE, handle_at
+from neuroncore.isa.handles import Handle as Handle
 from neuroncore.isa.handles import handle_of as handle_of
 from neuroncore.isa.page import docstring
 from neuroncore.machine.observe import Event
@@ -50,7 +51,7 @@ def {name}({params}, *_extra, **_unknown):
 
 _SCOPE = {
     "_M": MISSING, "_View": View, "_freeze": freeze, "_Event": Event, "_find_place": find_place,
-    "_Handle": Handle, "_frame": sys._getframe, "__name__": __name__,
+    "_handle_at": handle_at, "_frame": sys._getframe, "__name__": __name__,
 }  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def _source(
         key=", ".join(["_id", *_key(record, signature)]),
         operands=", ".join(values.values()),
         fields=", ".join(f"{f!r}: {value}" for f, value in values.items()),
-        handle="_Handle(_frame(1))" if returns_handle else "None",
+        handle="_handle_at(_frame(1))" if returns_handle else "None",
         user_name="name" if "name" in names else "None",
     )
 

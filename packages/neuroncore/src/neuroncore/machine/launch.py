@@ -18,6 +18,7 @@ import numpy as np
 from neuroncore.errors import KernelError, LaunchError, SignatureError
 from neuroncore.machine.arguments import Arguments, to_numpy
 from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.garbage_collection import fewer_collections
 from neuroncore.memory import View
 from neuroncore.source_location import Place, place_of
 
@@ -60,6 +61,8 @@ class Launch:
     """The program itself, for what is in no device loop."""
     scheduler: ProgramScheduler | None = None
     """How its programs wait for each other."""
+    kernel_globals: dict[str, Any] | None = None
+    """The global names of the kernel's function that called an instruction last."""
     _next_shared: int = 0
 
     @property
@@ -172,7 +175,7 @@ def execute(
         return result
 
     launch.scheduler = ProgramScheduler(core, len(programs), run)
-    with entered(launch), np.errstate(all="ignore"):
+    with entered(launch), np.errstate(all="ignore"), fewer_collections:
         for watcher in core.watchers:
             watcher.launched(ready_args, ready_kwargs)
         results = launch.scheduler.run_all()

@@ -5,11 +5,19 @@ from neuroncore.memory.indexing import ds
 from neuroncore.memory.indirection import gathered, named_elements, offsets_of, scatter
 from neuroncore.memory.pool import Pool, elements
 from neuroncore.memory.shadow import Shadow, first_byte, is_gathered, is_whole, written_flags
-from neuroncore.memory.storage import Dynamic, IndexRules, Storage, StridedView, WrittenFlags
+from neuroncore.memory.storage import (
+    NOTHING_NAMED,
+    Dynamic,
+    IndexRules,
+    Storage,
+    StridedView,
+    WrittenFlags,
+)
 from neuroncore.memory.view import Core, View
 from neuroncore.memory.window import address_of, window
 
 __all__ = [
+    "NOTHING_NAMED",
     "Core",
     "Dynamic",
     "IndexRules",

@@ -13,7 +13,7 @@ import numpy as np
 
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import AccessError
-from neuroncore.memory.window import bytes_before, reach, window
+from neuroncore.memory.window import bytes_before, fill, reach, window
 from neuroncore.options import Options
 from neuroncore.source_location import Place
 from neuroncore.spec import Indirection, Spec, make_spec
@@ -27,6 +27,10 @@ _new = object.__new__
 
 INTEGER_POISON = 4
 """What the vendor's simulator fills new integer memory with; floats get NaN."""
+
+
+NOTHING_NAMED: dict[Any, Any] = {}
+"""What a view of which none is kept has for them; nothing is put into it."""
 
 
 class WrittenFlags(Protocol):
@@ -95,7 +99,7 @@ class Storage:
     def poison(self, zero: bool = False) -> None:
         """Fill untouched memory: NaN or the integer poison, or zero where that is asked for."""
         self.fresh = False
-        self.flat[...] = self.undefined(zero)
+        fill(self.flat, self.undefined(zero))
 
     def undefined(self, zero: bool = False) -> float:
         """What an element holds that nothing has written."""
@@ -145,7 +149,7 @@ class CoreState(Protocol):
 class StridedView:
     """Element (i0, …) is storage[offset + Σ strides[k] · ik]."""
 
-    __slots__ = ("array", "core", "dynamic", "spec", "storage")
+    __slots__ = ("array", "core", "dynamic", "named", "spec", "storage")
 
     array: np.ndarray
     """The elements, as NumPy sees them (storage dtype)."""
@@ -153,6 +157,8 @@ class StridedView:
     storage: Storage
     core: CoreState
     dynamic: Dynamic | None
+    named: dict[Any, Any]
+    """Views of it that are kept, by the bounds of their windows (see View.keeps_views)."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -202,6 +208,7 @@ class StridedView:
         view.storage = self.storage
         view.core = self.core
         view.dynamic = None
+        view.named = NOTHING_NAMED
         return view
 
     def derive(
@@ -215,6 +222,7 @@ class StridedView:
         """Another view of the same storage, seen through `array`."""
         view = _new(self.__class__)
         view.array, view.storage, view.core, view.dynamic = array, self.storage, self.core, dynamic
+        view.named = NOTHING_NAMED
         step = max(1, array.itemsize)
         view.spec = make_spec(
             array.shape,
@@ -313,9 +321,9 @@ class StridedView:
         before: _Slices = ()
         for inside, extent in zip(box, self.shape, strict=True):
             if inside.start > 0:
-                self.array[(*before, slice(0, inside.start))] = value
+                fill(self.array[(*before, slice(0, inside.start))], value)
             if inside.stop < extent:
-                self.array[(*before, slice(inside.stop, extent))] = value
+                fill(self.array[(*before, slice(inside.stop, extent))], value)
             before = (*before, inside)
 
     def claim(self) -> None:

