@@ -60,7 +60,9 @@ def _names(
 def _sample(parser: argparse.ArgumentParser, options: argparse.Namespace, checkout: Path) -> int:
     groups = group_files(checkout)
     names = _names(parser, options, groups)
-    request = Request(options.sample, options.tests, options.memory or 16, options.seconds or 300)
+    request = Request(
+        options.sample, options.tests, options.memory or 16, int(options.seconds or 300)
+    )
     samples = run_samples(
         checkout,
         {name: groups[name] for name in names},

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from tests.corpora.nki_library.record import Outcome
 
 TARGETS = ("trn2", "trn3")
 """Platforms of the library's harness; a group runs on the first for which it has tests."""
+NOT_NEEDED = ("-p", "no:hypothesispytest", "-p", "no:inline_snapshot")
+"""Plugins of a development environment whose import takes longer than collecting a file."""
+POLL_SECONDS = 2
 TOO_LARGE = "too large"
 WRONG = "wrong values"
 _TOO_MUCH_MEMORY = re.compile(
@@ -82,71 +85,97 @@ def run_samples(
     keep: Path | None = None,
     tell: Callable[[Sample], None] = lambda sample: None,
 ) -> list[Sample]:
-    """A sample of each group, `jobs` groups at a time; groups without tests are left out.
+    """A sample of each group, in `jobs` processes; groups without tests are left out.
 
     `keep`: a folder for the records; a group that has one there is not run again.
     """
-
-    def run(group: str) -> Sample:
-        sample = _run_group(checkout, group, groups[group], request, keep)
-        tell(sample)
-        return sample
-
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        return [sample for sample in pool.map(run, groups) if sample.suite or sample.trouble]
-
-
-def _run_group(
-    checkout: Path, group: str, file: str, request: Request, keep: Path | None
-) -> Sample:
-    sample = Sample(group, TARGETS[0])
-    for target in TARGETS:
-        with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
-            record = (keep or Path(folder)) / f"{group}-{target}.jsonl"
-            status = _pytest(checkout, file, target, request, Path(folder), record)
-            with record.open(encoding="utf-8") as lines:
-                sample = read_sample(group, target, lines, checkout, status)
-        if sample.suite or sample.trouble:
-            return sample
-    return sample
+    found: dict[str, Sample] = {}
+    with tempfile.TemporaryDirectory(prefix="nki-library-") as folder:
+        for target in TARGETS:
+            todo = {name: file for name, file in groups.items() if name not in found}
+            session = _Session(checkout, target, request, keep or Path(folder), Path(folder))
+            for sample in session.run(todo, jobs):
+                found[sample.group] = sample
+                tell(sample)
+    return [found[name] for name in groups if name in found]
 
 
-def _pytest(
-    checkout: Path, file: str, target: str, request: Request, folder: Path, record: Path
-) -> str:
-    """Run the child unless it has left a record; what it ended with, when that is an error."""
-    if record.exists():
-        return ""
-    record.parent.mkdir(parents=True, exist_ok=True)
-    part = record.with_suffix(".part")
-    part.write_text("", encoding="utf-8")
-    command = (
-        *(sys.executable, "-m", "pytest", "-p", "nki_library_plugin", "-p", "nki_library_sample"),
-        *("-p", "no:cacheprovider", "--test-mode", "simulation", "--platform-target", target),
-        *("--output-directory", str(folder / "artifacts"), "--force-local-cleanup", "-q"),
-        *("--tb=short", file),
-    )
-    env = child_environment(checkout) | {
-        "NKI_LIBRARY_RECORD": str(part),
-        "NKI_LIBRARY_BYTES": str(int(request.gibibytes * 2**30)),
-        "NKI_LIBRARY_CPU_SECONDS": str(request.cpu_seconds),
-        "NKI_LIBRARY_SAMPLE": f"{request.seed}:{request.tests}",
-        "NKI_LIBRARY_TARGET": target,
-    }
-    done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True)
-    part.rename(record)
-    if done.returncode in (0, 1, 5):
-        return ""
-    return f"exit status {done.returncode}"
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Samples for one platform: every process collects its files together, which takes seconds."""
+
+    checkout: Path
+    target: str
+    request: Request
+    records: Path
+    folder: Path
+
+    def run(self, groups: Mapping[str, str], jobs: int) -> Iterator[Sample]:
+        """The samples of the groups that have tests for the platform, as they are finished."""
+        self.records.mkdir(parents=True, exist_ok=True)
+        waiting = list(groups)
+        missing = [name for name in waiting if not self._record(name).exists()]
+        with ThreadPoolExecutor(max(1, jobs)) as pool:
+            shares = [missing[i::jobs] for i in range(jobs) if missing[i::jobs]]
+            running = {
+                pool.submit(self._pytest, [groups[name] for name in share]) for share in shares
+            }
+            while waiting:
+                _, running = wait(running, timeout=POLL_SECONDS)
+                ready = [name for name in waiting if not running or self._record(name).exists()]
+                waiting = [name for name in waiting if name not in ready]
+                samples = (self._sample(name, groups[name]) for name in ready)
+                yield from (sample for sample in samples if sample.suite or sample.trouble)
+
+    def _record(self, group: str) -> Path:
+        return self.records / f"{group}-{self.target}.jsonl"
+
+    def _sample(self, group: str, file: str) -> Sample:
+        """What the record of a group says; one that a session has not written is empty."""
+        record = self._record(group)
+        if not record.exists():
+            trouble = [line for line in self._troubles() if line.get("test", "").endswith(file)]
+            lines = trouble or [{"suite": 0, "runnable": 0}]
+            record.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        with record.open(encoding="utf-8") as lines:
+            return read_sample(group, self.target, lines, self.checkout)
+
+    def _troubles(self) -> list[dict[str, str]]:
+        """The lines about files that do not import."""
+        paths = self.folder.glob(f"session-{self.target}-*.jsonl")
+        lines = [line for path in paths for line in path.read_text("utf-8").splitlines()]
+        return [line for line in map(json.loads, lines) if line.get("outcome") == "failed"]
+
+    def _pytest(self, files: Sequence[str]) -> None:
+        """Run the child on these files."""
+        number = len(list(self.folder.glob("session-*")))
+        session = self.folder / f"session-{self.target}-{number}-{Path(files[0]).stem}.jsonl"
+        session.write_text("", encoding="utf-8")
+        command = (
+            *(sys.executable, "-m", "pytest", "-p", "nki_library_plugin"),
+            *("-p", "nki_library_sample", "-p", "no:cacheprovider", "--test-mode", "simulation"),
+            *("--platform-target", self.target, "--continue-on-collection-errors"),
+            *("--output-directory", str(self.folder / "artifacts"), "--force-local-cleanup"),
+            *("-q", "--tb=short", *NOT_NEEDED, *files),
+        )
+        env = child_environment(self.checkout) | {
+            "NKI_LIBRARY_RECORD": str(session),
+            "NKI_LIBRARY_RECORDS": str(self.records.resolve()),
+            "NKI_LIBRARY_BYTES": str(int(self.request.gibibytes * 2**30)),
+            "NKI_LIBRARY_CPU_SECONDS": str(self.request.cpu_seconds),
+            "NKI_LIBRARY_SAMPLE": f"{self.request.seed}:{self.request.tests}",
+            "NKI_LIBRARY_TARGET": self.target,
+        }
+        done = subprocess.run(command, cwd=self.checkout, env=env, capture_output=True, text=True)
+        if done.returncode not in (0, 1, 5):
+            reason = f"exit status {done.returncode}: {done.stderr.strip()[-200:]}"
+            lines = [{"test": file, "outcome": "failed", "reason": reason} for file in files]
+            with session.open("a", encoding="utf-8") as out:
+                out.writelines(json.dumps(line) + "\n" for line in lines)
 
 
-def read_sample(
-    group: str, target: str, lines: Iterable[str], checkout: Path, status: str = ""
-) -> Sample:
-    """The sample that a child recorded.
-
-    `status` is what the child ended with; a test file that does not import is the trouble instead.
-    """
+def read_sample(group: str, target: str, lines: Iterable[str], checkout: Path) -> Sample:
+    """The sample that a child recorded; a test file that does not import is its trouble."""
     counts: dict[str, int] = {}
     outcomes, uses, trouble = [], {}, ""
     for said in map(json.loads, lines):
@@ -158,7 +187,7 @@ def read_sample(
             trouble = _outcome(said, checkout).reason
     return Sample(
         group, target, counts.get("suite", 0), counts.get("runnable", 0), tuple(outcomes), uses,
-        trouble or status,
+        trouble,
     )  # fmt: skip
 
 

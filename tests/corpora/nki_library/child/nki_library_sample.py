@@ -1,8 +1,8 @@
-"""A pytest plugin beside `nki_library_plugin`: runs a sample of a file's tests, each in a process.
+"""A pytest plugin beside `nki_library_plugin`: runs a sample of each file, a process per test.
 
 NKI_LIBRARY_SAMPLE is `SEED:TESTS`. Every test runs in a fork of the process that has collected the
-file, with NKI_LIBRARY_BYTES of memory and NKI_LIBRARY_CPU_SECONDS of processor time. A line of the
-record says what each took.
+files, with NKI_LIBRARY_BYTES of memory and NKI_LIBRARY_CPU_SECONDS of processor time. Each file has
+a record in NKI_LIBRARY_RECORDS, with a line about what each test took.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,11 @@ TOO_LARGE = "too large"
 
 
 class Sample:
-    """What of this file's tests is run, and what came of them."""
+    """What of the tests is run, and what came of them: a record in `folder` for every file."""
 
-    def __init__(self, seed: str, count: int) -> None:
-        self.seed, self.count, self.ended = seed, count, 0
+    def __init__(self, seed: str, count: int, folder: Path, target: str) -> None:
+        self.seed, self.count, self.folder, self.target = seed, count, folder, target
+        self.file, self.ended = "", 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -36,23 +38,54 @@ class Sample:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        items = session.items
-        runnable = [item for item in items if item.get_closest_marker("skip") is None]
-        sized = [(item, nki_library_plugin.size(item.name)) for item in runnable]
-        file = Path(items[0].nodeid.partition("::")[0]).name if items else ""
-        nki_library_plugin.write(suite=len(items), runnable=len(runnable))
-        items[:] = draw(sized, f"{self.seed}:{file}", self.count)
+        drawn: list[pytest.Item] = []
+        for file, members in groupby(session.items, key=_file):
+            items = list(members)
+            runnable = [item for item in items if item.get_closest_marker("skip") is None]
+            sized = [(item, nki_library_plugin.size(item.name)) for item in runnable]
+            self._part(file).write_text("", encoding="utf-8")
+            self._write(file, suite=len(items), runnable=len(runnable))
+            drawn += draw(sized, f"{self.seed}:{file}", self.count)
+            if not runnable:
+                self._finish(file)
+        session.items[:] = drawn
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool:
+        file = _file(item)
+        if file != self.file:
+            self._finish(self.file)
+            self.file, self.ended = file, 0
         if self.ended < self.count:
-            self.ended += not _run_in_fork(item)
+            result = _run_in_fork(item)
+            self._write(file, **result)
+            self.ended += result["outcome"] != "skipped"
         return True
+
+    def pytest_sessionfinish(self) -> None:
+        self._finish(self.file)
+
+    def _write(self, file: str, **line: object) -> None:
+        with self._part(file).open("a", encoding="utf-8") as record:
+            record.write(json.dumps(line) + "\n")
+
+    def _finish(self, file: str) -> None:
+        if file:
+            self._part(file).rename(self._part(file).with_suffix(".jsonl"))
+
+    def _part(self, file: str) -> Path:
+        return self.folder / f"{Path(file).stem.removeprefix('test_')}-{self.target}.part"
+
+
+def _file(item: pytest.Item) -> str:
+    return Path(item.nodeid.partition("::")[0]).name
 
 
 def pytest_configure(config: pytest.Config) -> None:
     seed, _, count = os.environ["NKI_LIBRARY_SAMPLE"].partition(":")
-    config.pluginmanager.register(Sample(seed, int(count)))
+    folder = Path(os.environ["NKI_LIBRARY_RECORDS"])
+    target = os.environ["NKI_LIBRARY_TARGET"]
+    config.pluginmanager.register(Sample(seed, int(count), folder, target))
 
 
 def _skip_ranks() -> None:
@@ -69,8 +102,8 @@ def _skip_ranks() -> None:
     orchestrator.execute = only_one_rank
 
 
-def _run_in_fork(item: pytest.Item) -> bool:
-    """Run a test in a fork, and say what it took; whether it was skipped."""
+def _run_in_fork(item: pytest.Item) -> dict[str, Any]:
+    """Run a test in a fork: what came of it and what it took."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -82,8 +115,7 @@ def _run_in_fork(item: pytest.Item) -> bool:
     _, status, usage = os.wait4(child, 0)
     outcome, reason = _worst(reports, status)
     used = {"cpu_s": round(usage.ru_utime + usage.ru_stime, 1), "rss_mib": usage.ru_maxrss >> 10}
-    nki_library_plugin.write(test=item.nodeid, outcome=outcome, reason=reason, **used)
-    return outcome == "skipped"
+    return {"test": item.nodeid, "outcome": outcome, "reason": reason, **used}
 
 
 def _run_and_leave(item: pytest.Item, writer: int) -> None:
