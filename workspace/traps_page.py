@@ -21,6 +21,10 @@ Certainty is that of the source: *documented* by the vendor, *reported* in publi
 where documents are silent or the vendor's library avoids the pattern. The pessimistic reading is
 the default: it may report a kernel that works on some device.
 
+A result that documents leave undefined is what this machine computes. With
+`--option undefined_results=poison`, or `nki_runtime.use(undefined_results="poison")`, it is NaN
+(0xDEADBEEF in integers), so that a comparison with a reference fails here as it does on a device.
+
 The examples run, one after another; they begin with
 
 ```python

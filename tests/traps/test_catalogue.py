@@ -19,6 +19,17 @@ def names(found: list[Trap]) -> list[str]:
     return [trap.id for trap in found]
 
 
+POISONED = [t for t in traps().values() if t.undefined and t.handling is not Handling.REJECTED]
+
+
+@pytest.mark.parametrize("trap", POISONED, ids=names(POISONED))
+def test_an_undefined_result_fails_its_reference_where_the_option_requests_it(trap: Trap):
+    assert trap.bad is not None
+
+    with pytest.raises(AssertionError):
+        run(f"{trap.id}.py", trap.bad, undefined_results="poison")
+
+
 def test_every_trap_has_a_record_and_few_are_undecidable():
     undecidable = [t for t in traps().values() if t.handling is Handling.UNDECIDABLE]
 

@@ -172,6 +172,12 @@ class Options:
     document says. "dependences": the compiler keeps their program order, as it does for on-chip
     tensors; "tiles": only what goes through on-chip tensors or one engine's stream."""
 
+    undefined_results: Literal["compute", "poison"] = "compute"
+    """Results that the documents of a trap leave undefined (docs/traps.md), such as two results of
+    one instruction that share an element. "compute": what this machine gives, which hides the
+    trap; "poison": NaN in floats, 0xDEADBEEF in the bits of an integer, so that a comparison with a
+    reference fails here as it does on a device."""
+
     trap_values: Literal["scan", "skip"] = "scan"
     """Traps that only values decide (NaN in a transposition, integers beyond 24 bits), for the
     `traps` check. "scan": the operands of such instructions are read; "skip": they are not, which

@@ -66,7 +66,17 @@ def use(
     another thread or task), LaunchError (unknown option).
     """
     choice = resolve_choice(ChoiceRequest(backend, nki, target, options))
-    return Switch(choice, backends()[choice.backend], shadow=shadow, observers=observers)
+    seen_by = (*observers, *_poisoning(choice))
+    return Switch(choice, backends()[choice.backend], shadow=shadow, observers=seen_by)
+
+
+def _poisoning(choice: Choice) -> Iterable[Watcher]:
+    """What poisons undefined results, where Options.undefined_results requests it."""
+    if choice.options.undefined_results == "poison":
+        from neuroncore.checks import Report
+        from neuroncore.checks.traps import Traps
+
+        yield Traps(Report())
 
 
 class Alias:

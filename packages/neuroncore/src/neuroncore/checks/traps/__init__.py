@@ -13,7 +13,7 @@ from neuroncore.checks.traps.watcher import Traps
 from neuroncore.findings import Finding
 from neuroncore.options import Options
 
-__all__ = ["CHECK", "HEAD", "Example", "Handling", "Trap", "head_of", "traps"]
+__all__ = ["CHECK", "HEAD", "Example", "Handling", "Trap", "Traps", "head_of", "traps"]
 
 
 def _read(script: Path, nki: str, options: Options) -> list[Finding]:

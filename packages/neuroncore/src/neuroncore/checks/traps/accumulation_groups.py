@@ -15,6 +15,7 @@ from typing import Any
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import label
 from neuroncore.checks.traps.detector import Detector, Probe
+from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.effects import Footprint
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.findings import Severity
@@ -49,8 +50,8 @@ class _Bank:
 class AccumulationGroups(Detector):
     """Follows which matmuls start a group and which continue one."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(report)
+    def __init__(self, report: Report, undefined: UndefinedResults) -> None:
+        super().__init__(report, undefined)
         self._clock = count()
         self._at_addresses: dict[int, _Bank] = {}
 
@@ -107,6 +108,7 @@ class AccumulationGroups(Detector):
         if other is not None and other is not group and other.started > group.last:
             self._interleaved(group, other, event)
         if group.overwritten is not None:
+            self.undefined.leave(event, event.views["dst"])
             self.found_at(
                 event, "HW02", "adds to PSUM that another engine has written", "dst",
                 severity=Severity.ERROR if accumulate else Severity.WARNING,
@@ -122,6 +124,7 @@ class AccumulationGroups(Detector):
             )  # fmt: skip
 
     def _interleaved(self, group: _Group, other: _Group, event: Event) -> None:
+        self.undefined.leave(event, event.views["dst"])
         overlaps = other.storage is group.storage and other.region.overlaps(group.region)
         which = "one that overlaps it" if overlaps else "another one"
         self.found_at(

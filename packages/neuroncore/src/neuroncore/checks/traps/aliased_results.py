@@ -26,6 +26,7 @@ class AliasedResults(Detector):
                 continue
             if any(a.overlaps(b) for a in footprint_of(one) for b in footprint_of(other)):
                 tensor = label(one.storage)
+                self.undefined.leave(event, other)
                 self.found_at(
                     event, "HW40", f"{second} is part of {first}", second,
                     expected="results that share no element",

@@ -8,6 +8,7 @@ from typing import Any
 
 from neuroncore.checks.report import Report
 from neuroncore.checks.traps.catalog import traps
+from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.findings import Finding, Position, Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.observe import Event, Watcher
@@ -19,11 +20,13 @@ Probe = Callable[[Event], None]
 class Detector(Watcher):
     """A part of the check, for the traps of one subject.
 
-    `probe` decides once per call whether its executions are examined.
+    `probe` decides once per call whether its executions are examined. `undefined` receives what
+    an instruction leaves undefined on a device.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, undefined: UndefinedResults) -> None:
         self.report = report
+        self.undefined = undefined
 
     def probe(self, call: Call) -> Probe | None:
         """What examines each execution of the call; None: nothing does."""

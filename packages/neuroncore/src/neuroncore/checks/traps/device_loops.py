@@ -11,6 +11,7 @@ from neuroncore.checks.tensor_labels import label
 from neuroncore.checks.touched_operands import AccessedOperands, operand_of, touched_by
 from neuroncore.checks.traps.detector import Detector, Probe
 from neuroncore.checks.traps.python_state import changes_of_body
+from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.findings import Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.launch import RUNNING
@@ -26,8 +27,8 @@ _Program = tuple[int, ...]
 class DeviceLoops(Detector):
     """Counts the iterations of each program, and reads what bodies do to Python objects."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(report)
+    def __init__(self, report: Report, undefined: UndefinedResults) -> None:
+        super().__init__(report, undefined)
         self._read: set[Place | None] = set()
         self._counts: dict[Place | None, dict[_Program, int]] = defaultdict(dict)
         self._names: dict[Place | None, str] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from neuroncore.checks.report import Report
 from neuroncore.checks.traps.detector import Detector
+from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.findings import Region
 from neuroncore.machine.launch import RUNNING
 from neuroncore.memory import View
@@ -18,8 +19,8 @@ PLAIN = (bool, int, float, str, type(None))
 class OutsideState(Detector):
     """Compares what a kernel reads from its module and closure at launches with equal arguments."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(report)
+    def __init__(self, report: Report, undefined: UndefinedResults) -> None:
+        super().__init__(report, undefined)
         self._seen: dict[object, dict[str, str]] = {}
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from neuroncore.checks.report import Report
 from neuroncore.checks.traps.detector import Detector, Probe
+from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.findings import Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.observe import Event
@@ -19,8 +20,8 @@ DRAWS = frozenset({"rng", "rand2", "dropout"})
 class RandomSeeds(Detector):
     """Remembers whether a launch has set a seed."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(report)
+    def __init__(self, report: Report, undefined: UndefinedResults) -> None:
+        super().__init__(report, undefined)
         self._seeded: Place | None = None
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

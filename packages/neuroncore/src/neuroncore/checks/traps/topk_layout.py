@@ -11,6 +11,7 @@ from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import label
 from neuroncore.checks.touched_operands import AccessedOperands, operand_of, touched_by
 from neuroncore.checks.traps.detector import Detector, Probe
+from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.findings import Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.observe import Event
@@ -24,8 +25,8 @@ RESULTS = ("val_dst", "idx_dst")
 class TopkLayout(Detector):
     """Remembers which elements topk leaves undefined, until something writes them."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__(report)
+    def __init__(self, report: Report, undefined: UndefinedResults) -> None:
+        super().__init__(report, undefined)
         self._undefined: dict[Storage, tuple[Shadow, Place | None]] = {}
 
     def ended(self, value: object) -> None:
@@ -42,7 +43,9 @@ class TopkLayout(Detector):
         for name in RESULTS:
             view = event.views[name]
             flags = Shadow.beside(view.storage, False)
-            flags.put(view, True, np.logical_not(is_result(view)))
+            has_none = np.logical_not(is_result(view))
+            flags.put(view, True, has_none)
+            self.undefined.leave(event, view, has_none)
             self._undefined[view.storage] = flags, event.place
 
     def _touched(self, event: Event, touched: AccessedOperands) -> None:

@@ -50,6 +50,9 @@ class Transpositions(Detector):
         spreads = ~np.isfinite(data.array.astype(np.float32))
         if spreads.any():
             count = int(np.count_nonzero(spreads))
+            rows = spreads.reshape(len(spreads), -1).any(axis=0)
+            dst = event.views["dst"]
+            self.undefined.leave(event, dst, rows.reshape(-1, *(1,) * (dst.ndim - 1)))
             self.found_at(
                 event, "HW08", f"{count:,} of {data.size:,} elements are NaN or infinite", "data",
                 expected="finite elements where TensorE multiplies with an identity",
@@ -68,6 +71,7 @@ class Transpositions(Detector):
         _, valid = dynamic_rows(event.views["src"], by_column=True)
         missing = int(np.count_nonzero(np.logical_not(valid)))
         if missing:
+            self.undefined.leave(event, event.views["dst"])
             self.found_at(
                 event, "HW29", f"{missing} of {valid.size} indices are out of bounds", "src",
                 expected="indices inside the tensor", got="oob_mode=skip with a vector offset",

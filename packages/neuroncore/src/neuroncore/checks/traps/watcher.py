@@ -11,6 +11,7 @@ from typing import Any
 
 from neuroncore.checks.report import Report
 from neuroncore.checks.traps.detector import Detector, Probe
+from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.instructions import Call
 from neuroncore.machine.observe import Event, Watcher
 from neuroncore.source_location import Place
@@ -28,7 +29,8 @@ class Traps(Watcher):
     """Reports patterns that give the expected values here and not on a device."""
 
     def __init__(self, report: Report) -> None:
-        self._detectors = [detector(report) for detector in _detectors()]
+        self._report, self._undefined = report, UndefinedResults()
+        self._detectors = [detector(report, self._undefined) for detector in _detectors()]
         self._probes: dict[Call, tuple[Probe, ...]] = {}
 
     def will(self, event: Event) -> None:
@@ -38,6 +40,9 @@ class Traps(Watcher):
             probes = self._probes[event.call] = tuple(probe for probe in found if probe)
         for probe in probes:
             probe(event)
+
+    def did(self, event: Event) -> None:
+        self._undefined.overwrite()
 
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         for detector in self._detectors:
@@ -54,3 +59,5 @@ class Traps(Watcher):
     def ended(self, value: Any) -> None:
         for detector in self._detectors:
             detector.ended(value)
+        for finding in self._undefined.returned(value):
+            self._report.add(finding)
