@@ -115,6 +115,6 @@ def receives_tile(
         return True
     if observed is None:
         return False
-    names = [n for n in ast.walk(function.node) if isinstance(n, ast.Name)]
+    names = [n for n in ast.walk(function.node) if isinstance(n, ast.Name | ast.Attribute)]
     seen = [observed.at(index.source.span(n)) for n in names]
     return any(s is not None and s.is_tensor and s.memory in {"sbuf", "psum"} for s in seen)

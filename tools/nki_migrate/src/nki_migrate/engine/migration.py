@@ -25,6 +25,7 @@ from nki_migrate.engine.file_state import FileState, result_of
 from nki_migrate.engine.remaining_constructs import report_remaining
 from nki_migrate.engine.results import FileResult
 from nki_migrate.engine.unclear_names import unclear_names
+from nki_migrate.engine.unresolved_names import report_unresolved
 from nki_migrate.engine.version_detection import detect
 from nki_migrate.facts.dialects import MIXED
 from nki_migrate.index import FileIndex, Function, Launch, Project, Source, apply_edits
@@ -74,6 +75,7 @@ def _take_steps(state: FileState, index: FileIndex, forced: str | None) -> None:
         _apply_span_rules(state, step)
     if REWRITING_STEP in steps:
         report_remaining(state)
+        report_unresolved(state)
     if state.kept:
         moved = {i.local for i in index.imports if i.is_beta1}
         state.report_manual(list(imports_of_both_dialects(state.index(), state.kept, moved)))

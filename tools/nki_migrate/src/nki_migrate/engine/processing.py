@@ -122,7 +122,7 @@ def _checked(task: Task, text: str, result: FileResult, project: Project | None)
 
 def _check_syntax(result: FileResult) -> None:
     try:
-        ast.parse(result.after)
+        compile(result.after, result.path, "exec", dont_inherit=True)
     except SyntaxError as error:
         raise InternalError(
             f"the output does not parse: line {error.lineno}: {error.msg}"

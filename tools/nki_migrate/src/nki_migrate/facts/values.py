@@ -134,6 +134,21 @@ class Index(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Container(Value):
+    """A list, tuple, dict or NumPy array of the host. Its elements may be tiles; it is not one."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Value):
+    """Python's `slice(start, start + extent)`."""
+
+    start: Sym
+    extent: Sym
+
+
+@dataclass(frozen=True, slots=True)
 class Grid(Value):
     """`nl.mgrid[a:b, c:d]`: one index tensor per axis; `.p .x .y .z` name the first four."""
 

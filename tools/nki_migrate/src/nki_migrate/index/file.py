@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from nki_migrate.index.launchers import LAUNCHERS, launcher_aliases
 from nki_migrate.index.names import ImportedName, dotted, imported_names, shorten
 from nki_migrate.index.source import Source
 from nki_migrate.index.walking import children
 
-_JIT = {"nki.jit", "torch_neuronx.nki_jit", "nki.trace"}
-_HARNESS = {"nki.baremetal", "nki.benchmark", "nki.profile", "nki.simulate_kernel", "nki.simulate"}
-_CALLERS = _JIT | _HARNESS | {"jax_neuronx.nki_call"}
 # Names that only make sense on the device: a function that calls one is device code even if
 # nothing in the file launches it (public helper modules have no entry kernel).
-_DEVICE_ONLY = {"nl.load", "nl.store", "nl.arange", "nl.mgrid", "nl.program_id", "nl.par_dim"}
+_DEVICE_ONLY = {
+    f"nl.{name}"
+    for name in (
+        "load", "store", "arange", "mgrid", "program_id", "par_dim", "add", "subtract", "multiply",
+        "divide", "exp", "log", "sqrt", "rsqrt", "square", "tanh", "sigmoid", "maximum", "minimum",
+        "sum", "max", "min", "mean", "matmul", "copy", "where", "zeros", "full", "ones", "softmax",
+    )
+}  # fmt: skip
 
 _LANGUAGE = {"np", "nl", "nisa", "nki"}
 
@@ -89,6 +94,7 @@ class FileIndex:
                 keep[type(node)](node)
         self.imports: tuple[ImportedName, ...] = tuple(imported_names(imports))
         self._paths = {i.local: i.path for i in reversed(self.imports)}
+        self._paths |= launcher_aliases(source.tree, self.path)
 
     def _define(self, node: FunctionNode) -> None:
         self._definitions.setdefault(node.name, node)
@@ -207,7 +213,7 @@ class FileIndex:
     def _wrapped_kernel(self, call: ast.Call) -> str | None:
         """The kernel of a harness call: `nki.jit(k)`, `nki.benchmark(warmup=5)(k)`, …"""
         func = call.func.func if isinstance(call.func, ast.Call) else call.func
-        if self.canonical(func) not in _CALLERS or not call.args:
+        if self.canonical(func) not in LAUNCHERS or not call.args:
             return None
         first = call.args[0]
         if isinstance(first, ast.Subscript):
@@ -226,7 +232,7 @@ class FileIndex:
         return tuple(
             d
             for d in node.decorator_list
-            if self.canonical(d.func if isinstance(d, ast.Call) else d) in _CALLERS
+            if self.canonical(d.func if isinstance(d, ast.Call) else d) in LAUNCHERS
         )
 
     @cached_property
@@ -261,7 +267,17 @@ class FileIndex:
         for call in self._calls:
             if self._is_device_call(call):
                 found |= {n for n in self._up_to_decorated(call) if n in self._definitions}
-        return found
+        return found | {n for name in found for n in self._siblings(self._definitions[name])}
+
+    def _siblings(self, node: FunctionNode) -> set[str]:
+        """The other methods of a class that has device code in one."""
+        around = self._parents[node]
+        methods = around.body if isinstance(around, ast.ClassDef) else ()
+        return {
+            m.name
+            for m in methods
+            if isinstance(m, FunctionNode) and self._definitions[m.name] is m
+        }
 
     def _up_to_decorated(self, node: ast.AST) -> Iterator[str]:
         """The functions around; what is around a decorated one made it, and runs on the host."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from neuroncore.findings import Edit, Finding, Safety, Severity
 from nki_migrate.index import Function
+from nki_migrate.index.launchers import launcher_of
 from nki_migrate.rules.arguments import keyword
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -85,7 +86,7 @@ def _harness_decorator(node: ast.expr, name: str, site: Site) -> Finding:
 def _check_call(node: ast.Call, site: Site) -> Iterator[Finding]:
     """Harness calls in host code."""
     name = site.canonical(node.func)
-    if name in {"nki.baremetal", "nki.benchmark", "nki.profile"} and not _is_decorator(node, site):
+    if name in _HARNESS and not _is_decorator(node, site) and not _is_alias(node, site):
         yield from _check_harness_call(node, name, site)
     elif name == "nki.simulate_kernel" and node.args:
         yield _simulate(node, site)
@@ -94,6 +95,12 @@ def _check_call(node: ast.Call, site: Site) -> Iterator[Finding]:
 def _is_decorator(node: ast.AST, site: Site) -> bool:
     parent = site.index.parent(node)
     return isinstance(parent, ast.FunctionDef) and node in parent.decorator_list
+
+
+def _is_alias(node: ast.Call, site: Site) -> bool:
+    """`timed = nki.benchmark(warmup=5)`, which `_check_alias` rewrites."""
+    parent = site.index.parent(node)
+    return isinstance(parent, ast.Assign) and launcher_of(node) is node.func
 
 
 def _check_harness_call(node: ast.Call, name: str, site: Site) -> Iterator[Finding]:
@@ -137,6 +144,34 @@ def _simulate(node: ast.Call, site: Site) -> Finding:
     )
     text = f"{prefix}.simulate({site.source(kernel)})({rest})"
     return site.finding("NKI1116", node, message, edits=[site.replace(node, text)])
+
+
+def _check_alias(node: ast.Assign, site: Site) -> Iterator[Finding]:
+    """`run = nki.simulate_kernel`: what has another name has to exist."""
+    name = site.canonical(launcher_of(node.value)) or ""
+    if site.function_of(node) is not None or name not in _HARNESS | {"nki.simulate_kernel"}:
+        return
+    nki = site.index.alias_for("nki")
+    if nki is None or (name == "nki.simulate_kernel" and not _is_plain(node.value)):
+        yield site.warn("NKI1116", node, f"`{name}` is gone")
+        return
+    text = f"{nki}.jit"
+    if name == "nki.simulate_kernel":
+        text = f"lambda kernel, *args, **kwargs: {nki}.simulate(kernel)(*args, **kwargs)"
+    message = f"`{name}` is gone; another name for it is one for `{text}`"
+    yield site.finding("NKI1116", node, message, edits=[site.replace(node.value, text)])
+
+
+def _is_plain(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name | ast.Attribute)
+
+
+def _check_harness(node: ast.AST, site: Site) -> Iterator[Finding]:
+    """NKI1116: the harness of 0.1, called or under another name."""
+    if isinstance(node, ast.Call):
+        yield from _check_call(node, site)
+    elif isinstance(node, ast.Assign):
+        yield from _check_alias(node, site)
 
 
 _RULE_OF = {"platform_target": "NKI2017", "mode": "NKI2018"}
@@ -186,7 +221,7 @@ def _check_cores(call: ast.Call, site: Site) -> Iterator[Finding]:
 
 HOOKS = {
     "NKI1111": Hooks(nodes=(ast.FunctionDef,), check=_check_function),
-    "NKI1116": Hooks(nodes=(ast.Call,), check=_check_call),
+    "NKI1116": Hooks(nodes=(ast.Call, ast.Assign), check=_check_harness),
     "NKI2017": Hooks(
         nodes=(ast.Call,),
         check=lambda call, site: _without("platform_target", _PLATFORM, call, site),

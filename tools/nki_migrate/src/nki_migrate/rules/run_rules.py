@@ -13,6 +13,7 @@ class RunRule(StrEnum):
     MIXED_IMPORT = "NKI0003"
     UNSTABLE = "NKI0004"
     UNCLEAR_NAMES = "NKI0005"
+    UNRESOLVED = "NKI0006"
 
 
 RUN_RULES: dict[str, str] = {
@@ -20,6 +21,7 @@ RUN_RULES: dict[str, str] = {
     RunRule.UNTOUCHED: "a kernel is left as it is, as a comment requests",
     RunRule.MIXED_IMPORT: "kernels of both dialects need one imported name",
     RunRule.UNSTABLE: "a kernel is left as it is: its migrated form would change again",
+    RunRule.UNRESOLVED: "the migrated kernel has a name or a call that does not resolve",
     RunRule.UNCLEAR_NAMES: "names are unclear, and nothing of the file was migrated",
 }
 """Their titles."""

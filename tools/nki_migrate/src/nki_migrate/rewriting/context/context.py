@@ -268,7 +268,7 @@ class Context:
             place=self.index.source.region(node),
             severity=Severity.ERROR,
             safety=safety,
-            message=message,
+            message=one_line(message),
             kernel=self.function.name,
         )
 
@@ -337,6 +337,11 @@ class Context:
         """An id of a place in the source, the same in both passes."""
         ends = ((getattr(node, "end_lineno", 0) & 0xFFF) << 12) + getattr(node, "end_col_offset", 0)
         return (getattr(node, "lineno", 0) << 36) + (getattr(node, "col_offset", 0) << 24) + ends
+
+
+def one_line(text: str) -> str:
+    """A text that may quote several lines of source, without line breaks."""
+    return re.sub(r"\s*\\?\n\s*", " ", text)
 
 
 def _is_number(value: Value, poly: Poly) -> bool:

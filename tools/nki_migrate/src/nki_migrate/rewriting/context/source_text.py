@@ -32,7 +32,8 @@ def text_of(ctx: Context, node: ast.AST) -> str:
         pieces += [source.text[position:start], text]
         position = end
     end = source.offset(*source.span(node)[2:])
-    return "".join([*pieces, source.text[position:end]])
+    text = "".join([*pieces, source.text[position:end]])
+    return f"({text})" if isinstance(node, ast.NamedExpr) else text
 
 
 def _rewrites_in(ctx: Context, node: ast.AST) -> list[tuple[int, int, str]]:

@@ -14,6 +14,7 @@ from nki_migrate.facts.values import (
     Const,
     Index,
     Seq,
+    Slice,
     Sym,
     Tensor,
     Value,
@@ -84,6 +85,16 @@ def _ds(ctx: Context, node: ast.Call) -> Value | None:
             Reason.DYNAMIC_INDEX, "`nl.ds` with a start that is not a compile-time number", node
         )
     return Const(tuple(values), text_of(ctx, node))
+
+
+def _slice(ctx: Context, node: ast.Call) -> Value | None:
+    """`slice(a, b)`: the subscript that it is used in has the bounds themselves."""
+    values = [as_number(ctx, ctx.value_of(a)) for a in node.args]
+    bounds = [v for v in values if v is not None]
+    if node.keywords or len(bounds) != len(values) or not 1 <= len(bounds) <= 2:
+        raise Cannot(Reason.DYNAMIC_INDEX, "a `slice` of something else than numbers", node)
+    start = bounds[0] if len(bounds) == 2 else Sym.number(0)
+    return Slice(start, bounds[-1] - start)
 
 
 def _par_dim(ctx: Context, node: ast.Call) -> Value | None:
@@ -255,10 +266,29 @@ def _typed_number(ctx: Context, node: ast.Call) -> Value | None:
     return Sym(Poly.atom(ctx.atom("int32")), text, number.level, False, number.names)
 
 
+def _float(ctx: Context, node: ast.Call) -> Value | None:
+    """A function of the host that gives a float: `float(n)`, `np.sqrt(n)`."""
+    numbers = [as_number(ctx, ctx.value_of(a)) for a in node.args]
+    known = [n for n in numbers if n is not None]
+    if node.keywords or not numbers or len(known) < len(numbers):
+        return None
+    names = frozenset().union(*(n.names for n in known))
+    text = text_of(ctx, node)
+    return Sym(Poly.atom(f"float {text}"), text, ATOM, True, names)
+
+
+_FLOAT_FUNCTIONS = ("float", *(
+    f"{module}.{name}"
+    for module in ("math", "np")
+    for name in ("sqrt", "exp", "log", "log2", "sin", "cos", "tanh", "pow")
+))  # fmt: skip
+
+
 KNOWN_CALLS: dict[str, Callable[[Context, ast.Call], Value | None]] = {
     "nl.arange": _arange,
     "nl.ds": _ds,
     "nl.par_dim": _par_dim,
+    "slice": _slice,
     "nl.program_id": _program_id,
     "nl.num_programs": _num_programs,
     "math.ceil": _ceil,
@@ -270,4 +300,5 @@ KNOWN_CALLS: dict[str, Callable[[Context, ast.Call], Value | None]] = {
     "len": _len,
     "nl.int32": _typed_number,
     "nl.float32": _typed_number,
+    **dict.fromkeys(_FLOAT_FUNCTIONS, _float),
 }

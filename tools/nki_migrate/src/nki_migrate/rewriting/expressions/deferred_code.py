@@ -11,9 +11,10 @@ import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nki_migrate.facts.values import Parameter, Unknown, Value
+from nki_migrate.facts.values import Container, Parameter, Unknown, Value
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
+from nki_migrate.rewriting.expressions.loop_items import items_of, note_numbers
 from nki_migrate.rewriting.operations.calls import hand_over
 
 _RULE = Reason.PYTHON_STATE  # Python that changes meaning between trace and compile
@@ -69,12 +70,13 @@ def _comprehension(ctx: Context, node: _Comprehension) -> Value:
         for generator in node.generators:
             _operand(ctx, generator.iter)
             _bind_names(ctx, generator.target)
+            note_numbers(ctx, generator.target, items_of(ctx, generator.iter))
             for condition in generator.ifs:
                 _operand(ctx, condition)
         parts = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
         for part in parts:
             _operand(ctx, part)
-    return Unknown("a comprehension")
+    return Container("a comprehension")
 
 
 def _walrus(ctx: Context, node: ast.NamedExpr) -> Value:
@@ -89,7 +91,7 @@ def _display(ctx: Context, node: ast.Dict | ast.Set | ast.Starred) -> Value:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             _operand(ctx, child)
-    return Unknown("a display")
+    return Container("a display")
 
 
 SCOPED = {

@@ -18,6 +18,7 @@ from nki_migrate.facts.dtypes import NUMPY_NAMES, DType
 from nki_migrate.facts.symbols import Poly
 from nki_migrate.facts.values import (
     Const,
+    Container,
     Grid,
     Index,
     Mask,
@@ -186,6 +187,9 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     if ctx.index.canonical(node.value) == "nl.mgrid":
         return _mgrid(ctx, node)
     base = ctx.value_of(node.value)
+    if isinstance(base, Container) or _is_key(node.slice):
+        ctx.value_of(node.slice)
+        return Unknown(text_of(ctx, node))
     if isinstance(base, Index):
         return _expand_axes(ctx, base, node)
     if isinstance(base, Grid | Seq | ShapeOf):
@@ -196,6 +200,11 @@ def _subscript(ctx: Context, node: ast.Subscript) -> Value:
     if not isinstance(node.slice, ast.Slice):
         ctx.value_of(node.slice)
     return Unknown(text_of(ctx, node))
+
+
+def _is_key(node: ast.expr) -> bool:
+    """Whether a subscript is a key of a dict."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _element(ctx: Context, base: Value, node: ast.Subscript) -> Value:
@@ -274,6 +283,8 @@ def _expand_axes(ctx: Context, base: Index, node: ast.Subscript) -> Value:
 def _binary(ctx: Context, node: ast.BinOp) -> Value:
     left, right = ctx.value_of(node.left), ctx.value_of(node.right)
     kinds = (type(left), type(right))
+    if Container in kinds or Seq in kinds:  # `[None] * n`, `sizes + (1,)`
+        return Container(text_of(ctx, node))
     if Mask in kinds and isinstance(node.op, ast.BitAnd):
         return conjoin(left, right)
     if Mask in kinds:

@@ -17,13 +17,13 @@ from dataclasses import replace
 from nki_migrate.facts.dtypes import FLOAT32, DType, promote
 from nki_migrate.facts.observed import Observation
 from nki_migrate.facts.symbols import Poly
-from nki_migrate.facts.values import Parameter, Storage, Sym, Tensor, Unknown, Value
+from nki_migrate.facts.values import Container, Parameter, Storage, Sym, Tensor, Unknown, Value
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot
 from nki_migrate.rewriting.context.source_text import text_of
 from nki_migrate.rewriting.views.view_text import as_tensor, home, own_dtype
 
-_NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[[\w., :+*/%-]*\])*")  # no call
+_NAMES = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*|\[[\w., :+*/%'\"-]*\])*")  # no call
 _FLOATS = ("bfloat16", "float16", "float32")
 
 
@@ -41,7 +41,7 @@ def refined(ctx: Context, node: ast.expr, value: Value) -> Value:
     if seen.is_tensor:
         return _tensor(ctx, node, value, seen)
     if seen.numbers is None and seen.kind is None:
-        return value
+        return _container(value, seen)
     return _number(ctx, node, value, seen)
 
 
@@ -62,6 +62,8 @@ def _number(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Va
             ctx.kinds[atom] = seen.kind
         _note_number(ctx, Poly.atom(atom), seen)
         return value
+    if isinstance(value, Tensor) and seen.kind is not None:  # `mean[c]` of a list of numbers
+        value = Unknown(text_of(ctx, node))
     if not isinstance(value, Unknown) or seen.kind is None or not value.text:
         return value
     if not _NAMES.fullmatch(value.text):
@@ -73,6 +75,12 @@ def _number(ctx: Context, node: ast.expr, value: Value, seen: Observation) -> Va
     _say(ctx, f"`{value.text}` is of type {seen.kind.__name__}", seen)
     ctx.kinds[str(poly.single_atom)] = seen.kind
     return Sym(poly, value.text, is_float=seen.kind is float, names=names)
+
+
+def _container(value: Value, seen: Observation) -> Value:
+    """A parameter that was a string or a tuple in every run is not a tile."""
+    is_host = all(run.values and not run.shapes for run in seen.runs)
+    return Container(value.name) if isinstance(value, Parameter) and is_host else value
 
 
 def _host_number(ctx: Context, value: Value, seen: Observation) -> Value:

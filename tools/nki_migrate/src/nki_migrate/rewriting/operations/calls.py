@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nki_migrate.facts.values import Parameter, Seq, Storage, Tensor, Unknown, Value
+from nki_migrate.facts.values import Container, Parameter, Seq, Storage, Tensor, Unknown, Value
 from nki_migrate.rewriting.context.call_site import NOWHERE, CallSite, Target, bind
 from nki_migrate.rewriting.context.context import Context
 from nki_migrate.rewriting.context.reasons import Cannot, Reason
@@ -28,6 +28,14 @@ _ALLOCATIONS = {
     f"nl.{n}" for n in ("ndarray", "zeros", "ones", "full", "zeros_like", "empty_like")
 }  # fmt: skip
 
+
+_HOST_ARRAYS = {
+    f"np.{n}"
+    for n in (
+        "array", "asarray", "arange", "empty", "eye", "full", "identity", "linspace", "ones",
+        "ones_like", "tril", "triu", "zeros", "zeros_like",
+    )
+}  # fmt: skip
 
 # What the rewriting of a call must consist of for the call to stay.
 _PLAIN = {
@@ -133,7 +141,8 @@ def _other_call(ctx: Context, node: ast.Call, canonical: str | None) -> Value:
         hand_over(ctx, argument, value)
     if isinstance(node.func, ast.Name):
         ctx.seen.arguments.setdefault(node.func.id, []).append(tuple(values))
-    return _named_result(ctx, node) or Unknown(text_of(ctx, node))
+    kind = Container if canonical in _HOST_ARRAYS else Unknown
+    return _named_result(ctx, node) or kind(text_of(ctx, node))
 
 
 def _named_result(ctx: Context, node: ast.Call) -> Tensor | None:

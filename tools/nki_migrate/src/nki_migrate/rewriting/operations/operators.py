@@ -140,10 +140,14 @@ def binary(ctx: Context, op: str, left: Value, right: Value, result: Result) -> 
 
 
 def _as_operand(ctx: Context, value: Value) -> Value:
-    """A parameter of a kernel in arithmetic is a number: tensors in HBM cannot be operands."""
-    if isinstance(value, Parameter) and value.buffer == "hbm":
-        return as_number(ctx, value) or value
-    return value
+    """A parameter of a kernel in arithmetic is a number: tensors in HBM cannot be operands.
+
+    So is what was a number in every run, or is bound to the elements of a list of numbers.
+    """
+    if not isinstance(value, Parameter):
+        return value
+    is_number = value.buffer == "hbm" or f"{value.name}@{value.version}" in ctx.kinds
+    return as_number(ctx, value) or value if is_number else value
 
 
 def _reciprocal_text(scalar: str) -> str:

@@ -13,6 +13,7 @@ from nki_migrate.rewriting.context.reasons import Cannot, Reason
 from nki_migrate.rewriting.context.source_text import as_number, text_of
 from nki_migrate.rewriting.destinations.psum_accumulation import runs_at_all
 from nki_migrate.rewriting.expressions.deferred_code import stays_inside
+from nki_migrate.rewriting.expressions.loop_items import items_of, note_numbers
 from nki_migrate.rewriting.plan.changes import Change
 from nki_migrate.rewriting.statements.conversion import attempt, bind_anything, bind_unknown
 from nki_migrate.rewriting.statements.scope_merging import (
@@ -63,6 +64,7 @@ def _for(ctx: Context, statement: ast.For) -> None:
             _bind_loop_variable(ctx, statement.target.id, bounds[0])
         else:
             bind_unknown(ctx, statement.target)
+        note_numbers(ctx, statement.target, items_of(ctx, statement.iter))
         ctx.rewrite_body(statement.body)
     leave_loop(ctx, statement, carried)
     ctx.rewrite_body(statement.orelse)

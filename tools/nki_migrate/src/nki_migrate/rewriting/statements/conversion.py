@@ -34,6 +34,7 @@ def attempt(ctx: Context, statement: ast.stmt, rewrite: Callable[[], bool]) -> b
     old_rewrites = dict(ctx.rewrites)
     mark = todo_above(ctx.index.source.lines, statement.lineno)
     try:
+        _reject_walrus(ctx, statement)
         replaced = rewrite()
         _reject_old(ctx, statement, scope, mark, replaced=replaced)
         _reject_shadowed(ctx, statement, replaced=replaced)
@@ -85,6 +86,18 @@ def _reject_old(
             raise Cannot(*mark)
     if mark is not None and _may_be_old(ctx, statement, scope):
         raise Cannot(*mark)
+
+
+def _reject_walrus(ctx: Context, statement: ast.stmt) -> None:
+    """A tile that is made inside of an expression needs a statement."""
+    for node in (n for part in _own_parts(statement) for n in walk(part)):
+        if isinstance(node, ast.NamedExpr) and isinstance(node.value, ast.Call):
+            module = (ctx.index.canonical(node.value.func) or "").partition(".")[0]
+            if module in {"nl", "nisa"}:
+                text = (
+                    "device code in an assignment expression; write it as statements of their own"
+                )
+                raise Cannot(Reason.PYTHON_STATE, text, node)
 
 
 def _reject_shadowed(ctx: Context, statement: ast.stmt, *, replaced: bool) -> None:
@@ -206,7 +219,7 @@ def _leave_todo(ctx: Context, statement: ast.stmt, problem: Cannot) -> None:
         ctx.request.todo == "comment"
         and todo_above(ctx.index.source.lines, statement.lineno) is None
     ):
-        text = f"# TODO(nki-migrate {rule}): {problem.message}"
+        text = f"# TODO(nki-migrate {rule}): {finding.message}"
         if isinstance(problem, Unproved):
             text += f"; holds if {problem.assumption} (--unsafe-fixes)"
         ctx.changes[statement] = Change(comments=[text])

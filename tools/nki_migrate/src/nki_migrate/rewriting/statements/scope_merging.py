@@ -180,7 +180,12 @@ def _merge(ctx: Context, name: str, a: Tensor, b: Tensor) -> None:
 
 def _forget(ctx: Context, name: str, old: Value) -> None:
     bind_anything(ctx, name)
-    if isinstance(old, _REMOVED):
+    if isinstance(old, Tensor) and old.buffer in {"sbuf", "psum"} and not old.storage.blocks:
+        mentions = ctx.mentioned(name)  # a tile still, and never a number
+        storage = Storage(name, None, None, None, mentions=mentions, given=True)
+        ctx.scope.values[name] = Tensor(storage, None)
+        ctx.scope.hold(name, Tensor(storage, None))
+    elif isinstance(old, _REMOVED):
         ctx.scope.values[name] = Unsupported(
             f"`{name}` is bound to several index tensors", Reason.INDEX_TENSOR
         )

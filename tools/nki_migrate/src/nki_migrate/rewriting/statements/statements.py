@@ -17,6 +17,7 @@ from nki_migrate.facts.values import (
     Parameter,
     Seq,
     ShapeOf,
+    Slice,
     Sym,
     Tensor,
     Unknown,
@@ -160,7 +161,7 @@ def _bind(ctx: Context, name: str, found: Value, statement: ast.stmt | None) -> 
         ctx.scope.values[name] = Parameter(name, None, ctx.scope.clock)
         return
     rule = _INDEX_RULES.get(type(found))
-    if statement is None or (rule is None and not isinstance(found, Unsupported)):
+    if statement is None or (rule is None and not isinstance(found, Unsupported | Slice)):
         return
     ctx.removable.setdefault(statement, set()).add(name)
     if rule is not None:
@@ -207,6 +208,8 @@ def _is_index_tuple(value: ast.expr, items: Sequence[Value]) -> bool:
 
 def _unpacked(ctx: Context, statement: ast.stmt, found: Value, count: int) -> Sequence[Value]:
     """The values of the targets; nothing is known of what is not a sequence."""
+    if isinstance(found, ShapeOf | Seq) and _depends_on_rank(ctx, statement):
+        return [Unknown()] * count
     if isinstance(found, ShapeOf):
         ctx.seen.ranks[found.text] = count
         return [dimension(ctx, found.text, i) for i in range(count)]
@@ -220,6 +223,20 @@ def _unpacked(ctx: Context, statement: ast.stmt, found: Value, count: int) -> Se
         text = "index tensors of `nl.mgrid` become slices where they are used"
         ctx.report(Reason.INDEX_GRID, statement, text)
     return items
+
+
+def _depends_on_rank(ctx: Context, statement: ast.stmt) -> bool:
+    """Whether the statement is in a branch for one of several ranks: `if x.ndim == 2:`."""
+    tests = (a.test for a in ctx.index.ancestors(statement) if isinstance(a, ast.If))
+    return any(_reads_rank(node) for test in tests for node in walk(test))
+
+
+def _reads_rank(node: ast.AST) -> bool:
+    """`x.ndim`, or `len(x.shape)`."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "ndim"
+    is_length = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len"
+    return is_length and any(getattr(a, "attr", "") == "shape" for a in node.args)
 
 
 def _reads_its_targets(target: ast.Tuple | ast.List, value: ast.Tuple) -> bool:

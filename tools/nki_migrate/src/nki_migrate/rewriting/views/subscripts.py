@@ -15,6 +15,7 @@ from nki_migrate.facts.values import (
     Dim,
     Grid,
     Index,
+    Slice,
     Storage,
     Sym,
     Tensor,
@@ -44,13 +45,14 @@ def access(ctx: Context, base: Tensor, node: ast.Subscript) -> Tensor:
         return picked
     if any(isinstance(v, Index) for v in values):
         return _advanced(ctx, base, values, node)
-    if base.dims is not None or base.storage.blocks:
+    return _by_position(ctx, base, values, node)
+
+
+def _by_position(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
+    """Slices and numbers; on a tensor as it was made the text of the subscript stays valid."""
+    is_part = base.dims is not None or base.storage.blocks
+    if is_part or any(isinstance(v, Slice) for v in values):
         return _basic(ctx, base, values, node)
-    return _of_whole_tensor(ctx, base, values, node)
-
-
-def _of_whole_tensor(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
-    """Slices and numbers on a tensor as it was made: the text of the subscript stays valid."""
     try:
         result = _basic(ctx, base, values, node)
     except Cannot as problem:
@@ -100,7 +102,7 @@ def _note_rank(ctx: Context, base: Tensor, values: _Indices) -> None:
 
 
 def _is_ds(value: Value | ast.Slice) -> bool:
-    return isinstance(value, Const) and isinstance(value.value, tuple)
+    return isinstance(value, Slice) or (isinstance(value, Const) and isinstance(value.value, tuple))
 
 
 def _advanced(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
@@ -117,9 +119,10 @@ def _advanced(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript)
             new.append(_dim_of(value, rank))
         elif isinstance(number := number_of(ctx, value), Sym):
             new.append(Dim(number))
-        elif isinstance(value, ast.Slice) and is_colon(value) and base.shape is not None:
-            shape.append(base.shape[len(new)])
-            new.append(Dim(_ZERO, ((len(shape) - 1, _ONE),)))
+        elif base.shape is not None and (part := slice_of(ctx, value, base.shape[len(new)], node)):
+            start, extent, step = part
+            new.append(Dim(start, ((len(shape), step),)))
+            shape.append(extent)
         else:
             raise _not_affine(value, node)
     _report_index_rules(ctx, new, node)
@@ -212,6 +215,7 @@ def _report_index_rules(ctx: Context, dims: list[Dim], node: ast.Subscript) -> N
 
 def _basic(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) -> Tensor:
     """A subscript of slices and integers."""
+    _reject_one_slice(ctx, base, values, node)
     dims: list[Dim] = []
     shape: list[Sym] = []
     for k, value in enumerate(values):
@@ -232,6 +236,13 @@ def _basic(ctx: Context, base: Tensor, values: _Indices, node: ast.Subscript) ->
     if base.shape is None and not shape:  # numbers only, of something of unknown rank
         return Tensor(base.storage, None, tuple(dims))
     return view_of(base, tuple(dims), _at_least_2d(base, dims, shape))
+
+
+def _reject_one_slice(ctx: Context, base: Tensor, values: _Indices, node: ast.AST) -> None:
+    """`x[a:b]` of a tensor of unknown rank has a shape of unknown rank."""
+    if base.shape is None and len(values) == 1 and number_of(ctx, values[0]) is None:
+        text = f"`{base.storage.name}` may have more dimensions than the one that is indexed"
+        raise Cannot(Reason.UNKNOWN_RANK, text, node)
 
 
 def _at_least_2d(base: Tensor, dims: list[Dim], shape: list[Sym]) -> tuple[Sym, ...]:
@@ -335,16 +346,22 @@ def number_of(ctx: Context, value: Value | ast.Slice) -> Sym | None:
     return None if isinstance(value, ast.Slice) else as_number(ctx, value)
 
 
+def _of_object(value: Value) -> tuple[Sym, Sym, Sym] | None:
+    """`slice(a, b)`, or `nl.ds(start, size)` as it was evaluated."""
+    if isinstance(value, Slice):
+        return value.start, value.extent, _ONE
+    if isinstance(value, Const) and isinstance(value.value, tuple):
+        start, extent = value.value
+        return start, extent, _ONE
+    return None
+
+
 def slice_of(
     ctx: Context, value: Value | ast.Slice, size: Sym | None, node: ast.AST
 ) -> tuple[Sym, Sym, Sym] | None:
     """(start, extent, step) of `a:b:c` or `nl.ds(start, size)`; None if it is neither."""
-    if isinstance(value, Const) and isinstance(value.value, tuple):  # nl.ds, evaluated
-        start, extent = value.value
-        return start, extent, _ONE
     if not isinstance(value, ast.Slice):
-        return None
-
+        return _of_object(value)
     start, step = _bound(ctx, value.lower, _ZERO, node), _bound(ctx, value.step, _ONE, node)
     stop = _bound(ctx, value.upper, size, node)
     if stop.value is not None and stop.value < 0 and size is not None:

@@ -1,0 +1,57 @@
+"""What makes or launches a kernel: `nki.jit`, the harness of 0.1, and other names for these."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from nki_migrate.index.names import dotted, shorten
+
+HARNESS = {"nki.baremetal", "nki.benchmark", "nki.profile", "nki.simulate_kernel", "nki.simulate"}
+LAUNCHERS = HARNESS | {
+    "nki.jit", "torch_neuronx.nki_jit", "nki.trace", "jax_neuronx.nki_call",
+}  # fmt: skip
+
+
+def launcher_aliases(tree: ast.Module, path: Callable[[ast.AST], str | None]) -> dict[str, str]:
+    """`run = nki.simulate_kernel` → {"run": "neuronxcc.nki.simulate_kernel"}.
+
+    So with its options: `timed = nki.benchmark(warmup=5)`, `partial(nki.jit, mode="trace")`. A name
+    that the file binds to something else as well is not followed.
+    """
+    found = {
+        name: meant
+        for name, value in _assignments(tree)
+        if (meant := path(launcher_of(value))) is not None and shorten(meant) in LAUNCHERS
+    }
+    if not found:
+        return {}
+    bound = [n for node in ast.walk(tree) for n in _bound(node)]
+    return {name: meant for name, meant in found.items() if bound.count(name) == 1}
+
+
+def launcher_of(value: ast.expr) -> ast.expr:
+    """The function that `f`, `f(option=…)` and `functools.partial(f, option=…)` start from."""
+    if not isinstance(value, ast.Call):
+        return value
+    if value.args and (dotted(value.func) or "").rpartition(".")[2] == "partial":
+        return value.args[0] if len(value.args) == 1 else value
+    return value if value.args else value.func
+
+
+def _assignments(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+            if isinstance(target, ast.Name):
+                yield target.id, statement.value
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(ctx=ast.Store()):
+            yield node.id
+        case ast.arg():
+            yield node.arg
+        case ast.FunctionDef() | ast.ClassDef():
+            yield node.name

@@ -1,0 +1,70 @@
+"""No kernel is called complete whose names or calls do not resolve."""
+
+from __future__ import annotations
+
+import pytest
+
+from nki_migrate.engine.processing import Task, process
+from nki_migrate.engine.unresolved_names import unbound_names
+from nki_migrate.settings.request import Request
+
+HEAD = """
+import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+
+"""
+KERNEL = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((8, 16), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x[0:8, 0:16])
+    nl.store(out[0:8, 0:16], tile)
+    return out
+"""
+
+
+def complete(text: str) -> dict[str, bool]:
+    result = process(Task("k.py", text.encode(), Request()))
+    assert result.error is None
+    return {k.name: k.complete for k in result.kernels}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f(a):\n    return a + b\n", {"b"}),
+        ("b = 1\ndef f(a):\n    return a + b\n", set()),
+        ("def f(a):\n    def g():\n        return a + c\n    return g\n", {"c"}),
+        ("def f(a):\n    return [b for b in a] + list(range(3))\n", set()),
+        ("def set_b():\n    global b\n    b = 1\ndef f():\n    return b\n", set()),
+        ("class f:\n    def g(self):\n        return d\n", {"d"}),
+        ("def f():\n    x: tensor[3] = 1\n    return x\n", {"tensor"}),
+    ],
+)
+def test_names_that_nothing_binds(text, names):
+    assert unbound_names(text)["f"] == names
+
+
+def test_what_fails_at_import_leaves_every_kernel_incomplete():
+    assert complete(HEAD + KERNEL) == {"kernel": True}
+    assert complete(HEAD + "measured = nki.benchmark(warmup=3)(print)\n" + KERNEL) == {
+        "kernel": False
+    }
+
+
+def test_a_main_block_does_not_run_at_import():
+    block = '\nif __name__ == "__main__":\n    nki.benchmark(kernel)(1)\n'
+
+    assert complete(HEAD + KERNEL + block) == {"kernel": True}
+
+
+def test_a_call_that_the_target_rejects_is_a_finding():
+    text = HEAD + KERNEL.replace(
+        "    nl.store", "    nisa.dma_copy(dst=tile, src=tile, speed=3)\n    nl.store"
+    )
+
+    result = process(Task("k.py", text.encode(), Request()))
+
+    assert [k.complete for k in result.kernels] == [False]
+    assert any(f.rule == "NKI0006" and "`speed`" in f.message for f in result.findings)
