@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 import pytest
 from packages.interpreter_beta2.tests.conftest import speaker
+from packages.interpreter_beta2.tests.device_loops import by_while_loop
 
 from neuroncore.checks import watching
 from neuroncore.errors import (
@@ -14,9 +15,12 @@ from neuroncore.errors import (
     AttributeValueError,
     DTypeError,
     EndlessLoopError,
+    LaunchError,
     SignatureError,
     UnsupportedError,
 )
+from neuroncore.instructions import KernelWarning
+from neuroncore.machine.observe import Watcher, watched_by
 from neuroncore.program import capture, emit, execute_program, verify
 from neuroncore.timeline import estimate
 
@@ -88,8 +92,9 @@ def test_fori_loop_takes_the_turns_of_range(lang, kind, bounds):
 
 
 @every_kind
-def test_the_variable_is_an_offset_and_python_runs_once(lang, kind, ramp):
-    nl, nisa, calls = lang.nl, lang.nisa, []
+def test_the_variable_is_an_offset_and_python_runs_once(kind, ramp):
+    lang, calls = speaker("0.7", loop_state="ignore"), []
+    nl, nisa = lang.nl, lang.nisa
 
     def kernel(x):
         total = nl.zeros((1, 8), nl.float32)
@@ -120,8 +125,91 @@ def test_a_body_that_python_changes_repeats_what_was_traced(lang):
         lang.nl.fori_loop(0, 5, body)
         return lang.out(total)
 
-    assert lang.run(kernel).item() == 5  # not 1 + 2 + 3 + 4 + 5
+    with pytest.warns(KernelWarning, match=r"count\[0\] is changed in the body of nl\.fori_loop"):
+        assert lang.run(kernel).item() == 5  # not 1 + 2 + 3 + 4 + 5
     assert count == [1]
+
+
+def changing_kernels():
+    """Bodies that change Python objects, by the name that leads to each."""
+    box, listed, seen = {"n": 1}, [], 0
+
+    def in_a_dict(i):
+        box["n"] = 2
+
+    def in_a_list(i):
+        listed.append(i)
+
+    def by_rebinding(i):
+        nonlocal seen
+        seen = 3
+
+    def in_a_function(i):
+        in_a_list(i)
+
+    class Counter:
+        total = 0
+
+        def count(self, i):
+            self.total += 1
+
+    return {"box['n']": in_a_dict, "listed": in_a_list, "seen": by_rebinding,
+            "listed ": in_a_function, "self.total": Counter().count}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", changing_kernels())
+def test_what_a_body_changes_is_reported_at_its_line(name):
+    body, found = changing_kernels()[name], []
+
+    class Changes(Watcher):
+        def state_changed(self, loop, name, place):
+            found.append((loop, name, place.line))
+
+    lang = speaker("0.7", loop_state="ignore")
+    with watched_by(Changes()):
+        lang.run(lambda: lang.nl.fori_loop(0, 2, body))
+
+    (seen,) = found
+    first = body.__code__.co_firstlineno
+    assert seen[:2] == ("nl.fori_loop", name.strip())
+    if name != "listed ":  # there the line is one of the function that the body calls
+        assert first < seen[2] <= first + 2
+
+
+def test_changes_are_errors_where_an_option_says_so(ramp):
+    lang = speaker("0.7", loop_state="error")
+    kept = []
+
+    with pytest.raises(UnsupportedError, match="kept is changed"):
+        lang.run(lambda: lang.nl.fori_loop(0, 2, lambda i: kept.append(1)))
+
+
+def test_a_body_that_changes_tensors_alone_is_not_reported(lang, recwarn):
+    parts = {"total": None}
+
+    def kernel():
+        parts["total"] = lang.nl.zeros((1, 1), lang.nl.int32)
+        lang.nl.fori_loop(0, 2, lambda i: adding(lang, parts["total"]))
+
+    lang.run(kernel)
+    assert [*recwarn] == []
+
+
+@pytest.mark.parametrize("loop", ["fori_loop", "while_loop"])
+def test_both_cores_take_the_same_number_of_turns(lang, loop):
+    def kernel(own):
+        nl = lang.nl
+        turns = 2 + own * nl.program_id(0)
+        if loop == "fori_loop":
+            nl.fori_loop(0, turns, lambda i: None)
+        else:
+            by_while_loop(lang, lambda: None, turns)
+
+    lang.nki.jit(kernel)[2](0)
+    with pytest.raises(LaunchError, match=rf"nl\.{loop} takes another number of turns") as raised:
+        lang.nki.jit(kernel)[2](1)
+    assert "2 turns, as on core 0" in str(raised.value)
+    assert "3 turns on core 1" in str(raised.value)
 
 
 @pytest.mark.parametrize("turns", [0, 3])
@@ -299,7 +387,7 @@ def test_a_tensor_of_the_body_is_not_used_after_the_loop(lang):
         lang.nl.fori_loop(0, 2, body)
         return lang.out(kept[0])
 
-    with watching("memory") as report:
+    with watching("memory") as report, pytest.warns(KernelWarning, match="kept is changed"):
         lang.run(kernel)
     assert [(f.code, f.instruction) for f in report] == [("body", "dma_copy")]
 

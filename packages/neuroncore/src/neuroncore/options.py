@@ -199,6 +199,11 @@ class Options:
     every version takes one, and 0.2's parameter takes nothing else (there it is always allowed).
     "allow": the number is the only thing it can mean; "reject": the guide's word."""
 
+    loop_state: Literal["warn", "error", "ignore"] = "warn"
+    """Python objects that the body of a device loop changes, from 0.7 on: Python runs the body once
+    while the kernel is traced, so that they have the value of one run, here as on the device. No
+    document says whether the compiler reports it. "warn" says so, "error" rejects it."""
+
     dynamic_turns: int = 1 << 20
     """How many turns a loop on the device may take before it is called endless."""
 

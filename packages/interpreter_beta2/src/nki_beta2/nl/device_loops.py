@@ -20,8 +20,9 @@ from neuroncore.errors import (
     UnsupportedError,
     find_place,
 )
+from neuroncore.machine.captured_state import CapturedState
 from neuroncore.machine.launch import running
-from neuroncore.machine.loop_trace import act, traced
+from neuroncore.machine.loop_trace import act, loop_ended, report_changes, traced
 from neuroncore.machine.registers import DeviceNumber, TracedRegister, VirtualRegister, endless
 from neuroncore.machine.scalars import NkiScalar
 
@@ -141,14 +142,19 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
     low, high = bound_of(what, lower, "lower", 0), bound_of(what, upper, "upper", 1)
     by_register = any(isinstance(bound, VirtualRegister) for bound in (lower, upper))
     variable = TracedRegister(core) if by_register else NkiScalar(core)
+    state = CapturedState(body_fun)
     with traced(core) as trace, launch.turn(what, place):
         check_result(body_fun(variable), place)
+    report_changes(core, state, what, place)
 
     def run() -> None:
+        turns = 0
         for number in numbers(what, low, high, step, core.options.dynamic_turns, place):
             with launch.turn(what, place):
                 variable.become(number)
                 trace.run()
+            turns += 1
+        loop_ended(launch, what, place, turns)
 
     act(core, run, is_placed=True)
 
@@ -160,9 +166,11 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]
     core = launch.core
     check_order(what, place)
     condition = condition_of(init, "init").copy()
+    state = CapturedState(body_fun)
     with traced(core) as trace, launch.turn(what, place):
         following = condition_of(body_fun(condition), "body_fun")
         condition.copy_from(following)
+    report_changes(core, state, what, place)
 
     def run() -> None:
         turns = 0
@@ -172,5 +180,6 @@ def while_loop(init: VirtualRegister, body_fun: Callable[[Any], VirtualRegister]
                 raise endless(core.options.dynamic_turns, "a body that returns 0", place)
             with launch.turn(what, place):
                 trace.run()
+        loop_ended(launch, what, place, turns)
 
     act(core, run, is_placed=True)

@@ -22,6 +22,8 @@ from neuroncore.machine.garbage_collection import fewer_collections
 from neuroncore.memory import View
 from neuroncore.source_location import Place, place_of
 
+CONTROL_FLOW = "NKI: both cores of an LNC follow the same control flow"
+
 
 @dataclass(slots=True, eq=False)
 class Body:
@@ -63,6 +65,8 @@ class Launch:
     """How its programs wait for each other."""
     kernel_globals: dict[str, Any] | None = None
     """The global names of the kernel's function that called an instruction last."""
+    turns: dict[Place | None, dict[tuple[int, ...], list[int]]] = field(default_factory=dict)
+    """How many turns the device loop at a place took, each time, by program."""
     _next_shared: int = 0
 
     @property
@@ -87,7 +91,7 @@ class Launch:
         """The same launch for a program that runs while another waits."""
         return Launch(
             self.core, self.body, self.grid, program, self.shared, scheduler=self.scheduler,
-            copied_arguments=self.copied_arguments,
+            copied_arguments=self.copied_arguments, turns=self.turns,
         )  # fmt: skip
 
     def meet(self, pipe: Hashable, offer: Any, what: str) -> Any:
@@ -271,8 +275,6 @@ def export(value: Any, check: Callable[[View], None] = lambda view: None) -> Any
 
 # -- programs that wait for each other -------------------------------------------------------------
 
-_CONTROL_FLOW = "NKI: both cores of an LNC follow the same control flow"
-
 
 class _AbandonedError(BaseException):
     """The launch is over: another program failed."""
@@ -349,7 +351,7 @@ class ProgramScheduler:
             expected=f"{what} on both cores, in the same order",
             got=got,
             hint="keep it out of branches on nl.program_id",
-            rule=_CONTROL_FLOW,
+            rule=CONTROL_FLOW,
         )
 
     def _give_turn_to(self, number: int, back_to: int) -> None:

@@ -10,16 +10,21 @@ watchers.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from neuroncore.errors import KernelError
+from neuroncore.errors import KernelError, LaunchError, UnsupportedError
+from neuroncore.instructions import KernelWarning
+from neuroncore.machine.captured_state import CapturedState
 from neuroncore.machine.core import NeuronCore
+from neuroncore.machine.launch import CONTROL_FLOW, Launch
 from neuroncore.machine.observe import Event, Watcher
 from neuroncore.memory import Storage, View
 from neuroncore.source_location import Place, find_place
 
+RULE = "NKI 0.7: loops on the device, Python runs the body once"
 Action = Callable[[], None]
 
 
@@ -176,3 +181,39 @@ def act(core: NeuronCore, action: Action, is_placed: bool = False) -> None:
         action()
     else:
         core.tracing.note(action, is_placed)
+
+
+def loop_ended(launch: Launch, loop: str, place: Place | None, turns: int) -> None:
+    """A device loop has taken its turns. Raises LaunchError where the other core's program took
+    another number of turns at the same time: their loops wait for each other."""
+    counts = launch.turns.setdefault(place, {})
+    mine = counts.setdefault(launch.program, [])
+    mine.append(turns)
+    for program, others in counts.items():
+        if len(others) >= len(mine) and others[len(mine) - 1] != turns:
+            raise LaunchError(
+                f"{loop} takes another number of turns on each core", place=place,
+                expected=f"{others[len(mine) - 1]} turns, as on core {program[0]}",
+                got=f"{turns} turns on core {launch.program[0]}",
+                hint="give both cores one number of turns, and let the body skip work by its "
+                "offsets", rule=CONTROL_FLOW,
+            )  # fmt: skip
+
+
+def report_changes(core: NeuronCore, state: CapturedState, loop: str, at: Place | None) -> None:
+    """Tell the watchers and the user what a body changed, as Options.loop_state says."""
+    for change in state.changes():
+        place = change.place or at
+        for watcher in core.watchers:
+            watcher.state_changed(loop, change.name, place)
+        what = f"{change.name} is changed in the body of {loop}, which Python runs once"
+        got = f"{change.before} before the loop, {change.after} after it"
+        if core.options.loop_state == "error":
+            raise UnsupportedError(
+                what, expected="state in tensors", got=got, place=place, rule=RULE,
+                hint="write a tensor that is made before the loop",
+            )  # fmt: skip
+        if core.options.loop_state == "warn":
+            text = f"{what}: {got}; state of a device loop is kept in tensors [{RULE}]"
+            file, line = (place.file, place.line) if place else ("<kernel>", 1)
+            warnings.warn_explicit(text, KernelWarning, file, line)

@@ -109,6 +109,10 @@ class Watcher:
     def iteration(self, loop: str, place: Place | None) -> None:
         """A program begins an iteration of the device loop at a place."""
 
+    def state_changed(self, loop: str, name: str, place: Place | None) -> None:
+        """The body of a device loop changed a Python object, which `name` leads to from a variable
+        of the kernel (`count[0]`), at a place. Python runs the body once (NKI 0.7)."""
+
     def wrapped(self, dtype: DType, place: Place | None) -> None:
         """The sum, difference or product of scalars at a place did not fit their dtype."""
 

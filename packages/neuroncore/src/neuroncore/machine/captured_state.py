@@ -1,0 +1,185 @@
+"""Python objects that the body of a device loop reaches without arguments, and their changes.
+
+A body is run once by Python and in every turn by the device, so that a counter or a list that it
+changes has the value of one run. `CapturedState` notes variables of outer functions and globals
+before a body is run; the objects in them are compared to a depth of `DEPTH`, up to `MOST` values.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from neuroncore.errors import OUR_PACKAGES
+from neuroncore.source_location import Place, place_in
+
+DEPTH = 4
+MOST = 2000
+_ATOMS = (int, float, complex, str, bytes, bool, type(None))
+_ABSENT = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A variable of the kernel, or an element of one, that a body changed."""
+
+    name: str
+    before: str
+    after: str
+    place: Place | None
+
+
+class CapturedState:
+    """What `body` captures, as it is now."""
+
+    def __init__(self, body: Callable[..., Any]) -> None:
+        self._functions = list(_functions(body))
+        self._object = list(_object_of(body))
+        self._before = self._values()
+
+    def _values(self) -> dict[str, object]:
+        found: dict[str, object] = {}
+        for name, value in (*self._object, *_variables(self._functions)):
+            _note(found, name, value, DEPTH)
+        return found
+
+    def changes(self) -> list[StateChange]:
+        """What differs from the beginning; of an object that grew the object, not its elements."""
+        before, after = self._before, self._values()
+        differing = [n for n in before.keys() | after.keys() if before.get(n) != after.get(n)]
+        names = sorted(n for n in differing if not any(_is_part(n, o) for o in differing))
+        return [
+            StateChange(n, _shown(before, n), _shown(after, n), self._place(_variable(n)))
+            for n in names
+        ]
+
+    def _place(self, variable: str) -> Place | None:
+        """The line that changes a variable, as far as the code shows it."""
+        ranked = [
+            found
+            for function in self._functions
+            for code in _codes(function.__code__)
+            for found in _uses(code, variable)
+        ]
+        if not ranked:
+            return None
+        _, code, offset = min(ranked, key=lambda found: found[0])
+        return place_in(code, offset)
+
+
+# -- what a function captures ---------------------------------------------------------------------
+
+
+def _functions(body: Any, seen: set[int] | None = None) -> Iterator[FunctionType]:
+    """The function, and the functions of the kernel that it captures."""
+    seen = set() if seen is None else seen
+    while isinstance(body, partial):
+        body = body.func
+    body = getattr(body, "__func__", getattr(body, "function", body))
+    if not isinstance(body, FunctionType) or id(body) in seen or _is_ours(body):
+        return
+    seen.add(id(body))
+    yield body
+    for _, value in _variables([body]):
+        yield from _functions(value, seen)
+
+
+def _object_of(body: Any) -> Iterator[tuple[str, Any]]:
+    """The object of a method, under the name that the method has for it."""
+    if isinstance(body, MethodType) and isinstance(body.__func__, FunctionType):
+        yield body.__func__.__code__.co_varnames[0], body.__self__
+
+
+def _variables(functions: Sequence[FunctionType]) -> Iterator[tuple[str, Any]]:
+    """Variables of outer functions, and globals, by name."""
+    for function in functions:
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        for name, cell in cells:
+            try:
+                yield name, cell.cell_contents
+            except ValueError:  # not set yet
+                continue
+        names = {name for code in _codes(function.__code__) for name in code.co_names}
+        for name in sorted(names & function.__globals__.keys()):
+            yield name, function.__globals__[name]
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _is_ours(value: Any) -> bool:
+    module = getattr(value, "__module__", None) or ""
+    return module.partition(".")[0] in OUR_PACKAGES
+
+
+def _note(found: dict[str, object], name: str, value: Any, depth: int) -> None:
+    """Write down a value and what it holds, each under its path."""
+    if len(found) >= MOST or isinstance(value, (ModuleType, type)):
+        return
+    if isinstance(value, _ATOMS):
+        found[name] = (type(value), repr(value))
+        return
+    count = len(value) if isinstance(value, (Mapping, Set, Sequence)) else None
+    found[name] = (type(value), id(value), count)
+    if depth == 0 or _is_ours(type(value)) or isinstance(value, (FunctionType, MethodType)):
+        return
+    for path, element in _elements(value):
+        _note(found, f"{name}{path}", element, depth - 1)
+
+
+def _elements(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"[{key!r}]", element) for key, element in value.items())
+    elif isinstance(value, Set):
+        yield from ((f"{{{element!r}}}", None) for element in value)
+    elif isinstance(value, Sequence):
+        yield from ((f"[{i}]", element) for i, element in enumerate(value))
+    else:
+        yield from ((f".{name}", element) for name, element in _attributes(value).items())
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    own = getattr(value, "__dict__", None)
+    return own if type(own) is dict else {}
+
+
+def _variable(name: str) -> str:
+    return name.partition("[")[0].partition(".")[0].partition("{")[0]
+
+
+def _is_part(name: str, other: str) -> bool:
+    return name != other and name.startswith(other) and name[len(other)] in ".[{"
+
+
+def _shown(values: dict[str, object], name: str) -> str:
+    held: Any = values.get(name)
+    if held is None:
+        return _ABSENT
+    if isinstance(held[1], str):
+        return held[1]
+    return f"a {held[0].__name__}" + ("" if held[2] is None else f" of {held[2]}")
+
+
+_SETS = {"STORE_DEREF", "STORE_GLOBAL", "DELETE_DEREF", "DELETE_GLOBAL"}
+_WRITES = {"STORE_SUBSCR", "STORE_ATTR", "DELETE_SUBSCR", "DELETE_ATTR"}
+
+
+def _uses(code: CodeType, variable: str) -> Iterator[tuple[int, CodeType, int]]:
+    """Where code names a variable, with a rank: 0 sets it, 1 in a line that writes into an object,
+    2 elsewhere."""
+    instructions = list(dis.get_instructions(code))
+    writing = {i.positions.lineno for i in instructions if i.opname in _WRITES and i.positions}
+    for i in instructions:
+        if i.argval != variable or not i.opname.startswith(("LOAD_", "STORE_", "DELETE_")):
+            continue
+        line = i.positions.lineno if i.positions else None
+        rank = 0 if i.opname in _SETS else 1 if line in writing else 2
+        yield rank, code, i.offset
