@@ -1,4 +1,4 @@
-"""The commands that explain: `detect`, `rules`, `explain`."""
+"""The commands that explain, `detect`, `rules` and `explain`, and `draft-rules`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from neuroncore.commands.parser import add_output_format
 from neuroncore.commands.suggestions import did_you_mean
 from nki_migrate.cli.inputs import read_inputs
 from nki_migrate.cli.settings import Chosen
+from nki_migrate.drafting import drafts, read_api, summary, write_drafts
 from nki_migrate.engine.processing import code_of
 from nki_migrate.engine.version_detection import detect as detect_dialect
 from nki_migrate.files.sources import UnreadableSourceError, decode
@@ -87,4 +89,25 @@ def explain(given: argparse.Namespace) -> int:
         near = did_you_mean(given.rule.upper(), known)
         raise ConfigError(f"no rule {given.rule}{near}; nki-migrate rules lists all")
     print(render_page(rule), end="")
+    return 0
+
+
+def add_draft_rules(parser: argparse.ArgumentParser) -> None:
+    """Two descriptions, and where the drafts go."""
+    form = "JSON, Python stubs or pages of one version: PATH, or PATH@VERSION"
+    parser.add_argument("old", metavar="OLD", help=form)
+    parser.add_argument("new", metavar="NEW", help="the same of the later version")
+    parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR",
+                        help="a new or empty folder")  # fmt: skip
+
+
+def draft_rules(given: argparse.Namespace) -> int:
+    """What a new release needs: signatures, rules, conformance rows, the support table's row."""
+    files, changes = drafts(read_api(given.old), read_api(given.new))
+    write_drafts(given.output_dir, files)
+    rules = sum(name.startswith("rules/") for name in files)
+    print(
+        f"{given.output_dir}: {len(changes)} changes, {rules} rules drafted\n{summary(changes)}",
+        end="",
+    )
     return 0

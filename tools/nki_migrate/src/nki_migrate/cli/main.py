@@ -12,7 +12,15 @@ from sys import argv
 from neuroncore.commands.parser import Command, make_parser
 from neuroncore.commands.running import run_commands
 from neuroncore.commands.suggestions import did_you_mean
-from nki_migrate.cli.commands import add_explain, add_rules, detect, explain, rules
+from nki_migrate.cli.commands import (
+    add_draft_rules,
+    add_explain,
+    add_rules,
+    detect,
+    draft_rules,
+    explain,
+    rules,
+)
 from nki_migrate.cli.migrate import migrate
 from nki_migrate.cli.options import add_inputs, add_migration_options
 from nki_migrate.cli.verify import add_verify, verify
@@ -28,6 +36,7 @@ examples:
   nki-migrate detect kernels/
   nki-migrate rules --output-format md > docs/rules.md
   nki-migrate explain NKI1131
+  nki-migrate draft-rules api-0.6.json stubs/nki@0.7 --output-dir drafts
   nki-migrate verify softmax.py migrated/softmax.py --entry softmax_kernel
 
 Without a command it is check. Exit codes: 0 nothing left to do (verify: equal), 1 something is
@@ -45,6 +54,9 @@ COMMANDS = (
             add_rules, rules),
     Command("explain", "the page of a rule: old form, new form, safety, traps, how to suppress it",
             add_explain, explain),
+    Command("draft-rules", "compare the public functions of two NKI versions, and draft what a new "
+            "release needs: signatures, rules with examples, conformance rows, the support row",
+            add_draft_rules, draft_rules),
     Command("verify", "run OLD, NEW and the case's NumPy reference in child processes, and compare",
             add_verify, verify),
 )  # fmt: skip

@@ -1,0 +1,172 @@
+"""What is mechanical in the difference of two API descriptions, one record per change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from nki_migrate.drafting.api import Api, Entry, Parameter
+
+
+class Kind(StrEnum):
+    """What happened to a function or to a parameter."""
+
+    FUNCTION_ADDED = "function added"
+    FUNCTION_REMOVED = "function removed"
+    FUNCTION_RENAMED = "function renamed"
+    INSERTED = "inserted"
+    APPENDED = "appended"  # behind all that were there: no call changes
+    REMOVED = "removed"
+    RENAMED = "renamed"
+    REORDERED = "reordered"
+    KEYWORD_ONLY = "made keyword-only"
+    POSITIONAL = "made positional"
+    DEFAULT = "default changed"
+    OPTIONAL = "made optional"
+    REQUIRED = "made required"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiChange:
+    """One change of the function `name` (as the older version calls it, if it has it)."""
+
+    kind: Kind
+    name: str
+    parameter: str = ""
+    old: str = ""
+    new: str = ""
+
+    def __str__(self) -> str:
+        about = f"{self.name}({self.parameter})" if self.parameter else self.name
+        values = f": {self.old or '-'} → {self.new or '-'}" if self.old or self.new else ""
+        return f"{about} {self.kind.value}{values}"
+
+
+SIMILAR = 0.6
+"""Names of functions with equal parameters that count as one renamed function."""
+
+
+def changes_between(old: Api, new: Api) -> list[ApiChange]:
+    """All changes, function by function in the order of the newer description."""
+    renamed = _renamed_functions(old, new)
+    found = [ApiChange(Kind.FUNCTION_RENAMED, a, old=a, new=b) for a, b in renamed.items()]
+    for name, entry in new.entries.items():
+        before = old.entries.get(name)
+        if not entry.is_function or name in renamed.values():
+            continue
+        if before is None or not before.is_function:
+            found.append(ApiChange(Kind.FUNCTION_ADDED, name, new=entry.text))
+        else:
+            found += _of_function(before, entry)
+    for name, entry in old.entries.items():
+        if entry.is_function and name not in new.entries and name not in renamed:
+            found.append(ApiChange(Kind.FUNCTION_REMOVED, name, old=entry.text))
+    return found
+
+
+def _renamed_functions(old: Api, new: Api) -> dict[str, str]:
+    """Functions that are gone → functions that are new, with equal parameters and a like name."""
+    gone = [e for n, e in old.entries.items() if e.is_function and n not in new.entries]
+    come = [e for n, e in new.entries.items() if e.is_function and n not in old.entries]
+    found: dict[str, str] = {}
+    for entry in gone:
+        alike = [e for e in come if e.text == entry.text and len(e.plain) > 1]
+        alike = [e for e in alike if _likeness(e.name, entry.name) >= SIMILAR]
+        if alike:
+            found[entry.name] = max(alike, key=lambda e: _likeness(e.name, entry.name)).name
+    return found
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, one.rpartition(".")[2], other.rpartition(".")[2]).ratio()
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+
+def _of_function(old: Entry, new: Entry) -> Iterator[ApiChange]:
+    before, after = old.plain, new.plain
+    renamed = _renamed(list(before.values()), list(after.values()))
+    for name, other in renamed.items():
+        yield ApiChange(Kind.RENAMED, old.name, name, name, other)
+    for name in before:
+        if name not in after and name not in renamed:
+            yield ApiChange(Kind.REMOVED, old.name, name, old=str(before[name]))
+    kept = [renamed.get(name, name) for name in before if name in after or name in renamed]
+    yield from _added(old.name, kept, after)
+    for name in moved([n for n in after if n in kept], kept):
+        yield ApiChange(Kind.REORDERED, old.name, name, _places(kept), _places(after))
+    for name, parameter in before.items():
+        other = after.get(renamed.get(name, name))
+        if other is not None:
+            yield from _of_parameter(old.name, parameter, other)
+
+
+def _places(names: Iterable[str]) -> str:
+    return " ".join(names)
+
+
+def _renamed(old: Sequence[Parameter], new: Sequence[Parameter]) -> dict[str, str]:
+    """Parameters between equal neighbours that have other names and the same default."""
+    names, others = [p.name for p in old], [p.name for p in new]
+    found = {}
+    for tag, i, j, k, m in SequenceMatcher(None, names, others, autojunk=False).get_opcodes():
+        if tag == "replace" and j - i == m - k:
+            for one, other in zip(old[i:j], new[k:m], strict=True):
+                is_new = one.name not in others and other.name not in names
+                if is_new and one.default == other.default:
+                    found[one.name] = other.name
+    return found
+
+
+def _added(name: str, kept: Sequence[str], after: Mapping[str, Parameter]) -> Iterator[ApiChange]:
+    places = list(after)
+    last = max((places.index(n) for n in kept), default=-1)
+    for place, (parameter, described) in enumerate(after.items()):
+        if parameter not in kept:
+            kind = Kind.INSERTED if place < last and not described.keyword_only else Kind.APPENDED
+            following = next((n for n in places[place:] if n in kept), "")
+            yield ApiChange(kind, name, parameter, following, str(described))
+
+
+def moved(new: Sequence[str], old: Sequence[str]) -> list[str]:
+    """The fewest names to move so that `old` becomes the order `new` of the same names."""
+    best: dict[int, list[str]] = {}
+    for i, name in enumerate(old):
+        before = [best[j] for j in range(i) if new.index(old[j]) < new.index(name)]
+        best[i] = [*max(before, key=len, default=[]), name]
+    stays = max(best.values(), key=len, default=[])
+    return [name for name in old if name not in stays]
+
+
+def _of_parameter(name: str, old: Parameter, new: Parameter) -> Iterator[ApiChange]:
+    if old.keyword_only is not new.keyword_only:
+        kind = Kind.KEYWORD_ONLY if new.keyword_only else Kind.POSITIONAL
+        yield ApiChange(kind, name, new.name)
+    if old.default is None and new.default is not None:
+        yield ApiChange(Kind.OPTIONAL, name, new.name, new=new.default)
+    elif old.default is not None and new.default is None:
+        yield ApiChange(Kind.REQUIRED, name, new.name, old=old.default)
+    elif not same_default(old.default, new.default):
+        yield ApiChange(Kind.DEFAULT, name, new.name, old.default or "", new.default or "")
+
+
+def same_default(one: str | None, other: str | None) -> bool:
+    """Whether two printed defaults mean the same: `nl.add` and `add`, 0 and 0.0, all and `...`."""
+    if one == other or "..." in (one, other) or one is None or other is None:
+        return True
+    return _bare(one) == _bare(other)
+
+
+_NAMESPACES = re.compile(r"^(?:(?:nki\.)?(?:isa|language)|nisa|nl|MemoryRegion)\.")
+
+
+def _bare(text: str) -> str | float:
+    bare = _NAMESPACES.sub("", text.strip("'\""))
+    try:
+        return float(bare)
+    except ValueError:
+        return bare
