@@ -171,7 +171,7 @@ def test_nine_of_ten_mechanical_changes_are_proposed():
     missed = wanted - found
 
     assert missed == set(NOT_IN_SIGNATURES)
-    assert (len(wanted - missed), len(wanted)) == (46, 50)
+    assert (len(wanted - missed), len(wanted)) == (48, 52)
     assert len(wanted - missed) >= 0.9 * len(wanted)
 
 
@@ -190,13 +190,19 @@ def test_the_lines_of_signatures_are_those_of_the_table(old, new):
         for name in instruction_names(version):
             expected = signature(name, version)
             assert expected is not None
-            assert _comparable(read[name, version]) == _comparable(expected)
+            is_new = signature(name, old) is None  # which record fields it fills, no page says
+            assert _comparable(read[name, version], is_new) == _comparable(expected, is_new)
 
 
-def _comparable(found: Signature) -> list[tuple[object, ...]]:
-    """Names, fields and defaults; an elided default is compared with nothing."""
+def _comparable(found: Signature, is_new: bool) -> list[tuple[object, ...]]:
+    """Names, record fields and defaults; an elided default is compared with nothing."""
     return [
-        (p.name, p.fields, p.keyword_only, None if p.name in ELIDED else p.default)
+        (
+            p.name,
+            () if is_new else p.fields,
+            p.keyword_only,
+            None if p.name in ELIDED else p.default,
+        )
         for p in found.params
     ]
 

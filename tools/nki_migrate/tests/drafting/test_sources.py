@@ -120,10 +120,10 @@ WRONG = {
     "a default that is not an expression": (described("x=1 +"), "nki.isa.f: cannot read"),
     "a parameter behind a default": (described("x=1, y"), "nki.isa.f: cannot read"),
     "not JSON": ("{", "not JSON"),
-    "no names": ("{}", 'there is no table "names"'),
+    "no names": ("{}", 'the table "names" is missing'),
     "no function": (
         '{"schema": "nki-api/1", "version": "0.8", "names": {}}',
-        "there is no function in it",
+        "it describes no function",
     ),
     "not a version": (described("x", "soon"), "'soon' is not a version"),
     "the same version": (described("x", "0.7"), "both descriptions are of NKI 0.7"),
@@ -149,7 +149,7 @@ def test_a_description_that_is_wrong_ends_the_command_and_leaves_nothing(what, t
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("missing.json", "there is no such file"),
+        ("missing.json", "no such file"),
         ("nki", "names no version; write"),
         ("nki@later", "'later' is not a version"),
     ],

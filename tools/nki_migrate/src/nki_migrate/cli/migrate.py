@@ -8,23 +8,26 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from neuroncore.commands.terminal import StatusLine, use_color
 from neuroncore.findings.formats import FORMATS
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
-from nki_migrate.cli.observe import with_observations
 from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
-from nki_migrate.cli.verify import judged, nothing_to_verify, verify_results
+from nki_migrate.cli.verify import cases_of_input, judged, nothing_to_verify, verify_results
 from nki_migrate.engine.call_graph import with_reachability
 from nki_migrate.engine.processing import process_all
 from nki_migrate.engine.results import FileResult
+from nki_migrate.facts.observed import Observed, read_facts
 from nki_migrate.report import Mode, make_report
 from nki_migrate.report.report import unified_diff
 from nki_migrate.report.summary import is_hidden, is_manual, is_open, statistics_table
 from nki_migrate.settings.request import ConfigError
-from nki_migrate.verify.process import Limits
+from nki_migrate.verify.observe import observe
+from nki_migrate.verify.pair import DEFAULT_TARGET
+from nki_migrate.verify.process import Children, Limits
 from nki_migrate.verify.table import Row, render_table
 
 MANY = 8
@@ -199,3 +202,50 @@ def exit_code(mode: Mode, results: Sequence[FileResult], non_zero_on_fix: bool =
         any(is_left[mode](finding) for result in results for finding in result.findings)
         or (counts_changes and any(result.before != result.after for result in results))
     )
+
+
+# -- what runs of the old kernels showed -----------------------------------------------------------
+
+
+def with_observations(
+    inputs: Inputs,
+    facts: Sequence[Path],
+    cases: Path | None,
+    verify: bool,
+    limits: Limits,
+    jobs: int,
+) -> Inputs:
+    """The inputs with the facts about each in its request.
+
+    User code runs only where cases are named or `--verify` needs it anyway. Raises FactsError
+    and CasesError.
+    """
+    observed = Observed()
+    for file in facts:
+        observed += read_facts(file)
+    if cases is not None or verify:
+        observed += _of_cases(inputs.inputs, cases, limits, jobs)
+    if not observed:
+        return inputs
+    return replace(inputs, inputs=tuple(_with(item, observed) for item in inputs.inputs))
+
+
+def _with(item: Input, observed: Observed) -> Input:
+    request = replace(item.task.request, observed=observed.about(item.task.path))
+    return replace(item, task=replace(item.task, request=request))
+
+
+def _of_cases(inputs: Sequence[Input], cases: Path | None, limits: Limits, jobs: int) -> Observed:
+    old = [item for item in inputs if item.file is not None and b"neuronxcc" in item.task.raw]
+    known = [(case, item.file) for item in old for case in cases_of_input(item, cases)]
+    wanted = [(case, file) for case, file in known if file is not None]
+    observed = Observed()
+    for seen in observe(wanted, Children(limits), jobs, DEFAULT_TARGET):
+        observed += seen.facts
+        if seen.error is not None:
+            print(
+                f"nki-migrate: {seen.case.kernel} of {seen.case.file} stopped while observed:"
+                f" {seen.error}",
+                file=sys.stderr,
+            )
+    return observed

@@ -38,7 +38,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One public name: "function", "method", "class", …; `parameters` are those of a function."""
+    """One public name: "function", "method", "class", …; `parameters` belong to a function."""
 
     name: str
     kind: str
@@ -66,6 +66,11 @@ class Api:
     version: str
     entries: Mapping[str, Entry]
     source: str = ""
+
+    @property
+    def functions(self) -> dict[str, Entry]:
+        """Functions and methods."""
+        return {name: entry for name, entry in self.entries.items() if entry.is_function}
 
 
 def written(parameters: Iterable[Parameter]) -> str:
@@ -121,9 +126,10 @@ def collected(version: str, entries: Iterable[Entry], source: str) -> Api:
         if other != entry:
             said = f"({other.text}) and ({entry.text})" if entry.is_function else "two kinds"
             raise ApiError(f"{source}: {entry.name} is there twice, as {said}")
-    if not any(entry.is_function for entry in found.values()):
-        raise ApiError(f"{source}: there is no function in it")
-    return Api(version, found, source)
+    api = Api(version, found, source)
+    if not api.functions:
+        raise ApiError(f"{source}: it describes no function")
+    return api
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -137,7 +143,7 @@ def read_json(path: Path, text: str, version: str | None) -> Api:
         raise ApiError(f"{path}: not JSON: {error}") from None
     names = document.get("names") if isinstance(document, dict) else None
     if not isinstance(names, dict):
-        raise ApiError(f'{path}: there is no table "names" in it')
+        raise ApiError(f'{path}: the table "names" is missing')
     if document.get("schema") == SCHEMA:
         own = document.get("version")
         if version not in (None, own):

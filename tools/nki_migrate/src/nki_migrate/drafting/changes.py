@@ -29,6 +29,13 @@ class Kind(StrEnum):
     REQUIRED = "made required"
 
 
+BREAKING = {
+    Kind.FUNCTION_REMOVED, Kind.FUNCTION_RENAMED, Kind.INSERTED, Kind.REMOVED, Kind.RENAMED,
+    Kind.REORDERED, Kind.KEYWORD_ONLY, Kind.DEFAULT, Kind.REQUIRED,
+}  # fmt: skip
+"""Changes that a call of the older version can meet."""
+
+
 @dataclass(frozen=True, slots=True)
 class ApiChange:
     """One change of the function `name` (as the older version calls it, if it has it)."""
@@ -51,32 +58,28 @@ SIMILAR = 0.6
 
 def changes_between(old: Api, new: Api) -> list[ApiChange]:
     """All changes, function by function in the order of the newer description."""
-    renamed = _renamed_functions(old, new)
+    before, after = old.functions, new.functions
+    renamed = _renamed_functions(before, after)
     found = [ApiChange(Kind.FUNCTION_RENAMED, a, old=a, new=b) for a, b in renamed.items()]
-    for name, entry in new.entries.items():
-        before = old.entries.get(name)
-        if not entry.is_function or name in renamed.values():
-            continue
-        if before is None or not before.is_function:
+    for name, entry in after.items():
+        if name in before:
+            found += _of_function(before[name], entry)
+        elif name not in renamed.values():
             found.append(ApiChange(Kind.FUNCTION_ADDED, name, new=entry.text))
-        else:
-            found += _of_function(before, entry)
-    for name, entry in old.entries.items():
-        if entry.is_function and name not in new.entries and name not in renamed:
-            found.append(ApiChange(Kind.FUNCTION_REMOVED, name, old=entry.text))
+    gone = before.keys() - after.keys() - renamed.keys()
+    found += (ApiChange(Kind.FUNCTION_REMOVED, n, old=before[n].text) for n in sorted(gone))
     return found
 
 
-def _renamed_functions(old: Api, new: Api) -> dict[str, str]:
+def _renamed_functions(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> dict[str, str]:
     """Functions that are gone → functions that are new, with equal parameters and a like name."""
-    gone = [e for n, e in old.entries.items() if e.is_function and n not in new.entries]
-    come = [e for n, e in new.entries.items() if e.is_function and n not in old.entries]
-    found: dict[str, str] = {}
-    for entry in gone:
-        alike = [e for e in come if e.text == entry.text and len(e.plain) > 1]
-        alike = [e for e in alike if _likeness(e.name, entry.name) >= SIMILAR]
-        if alike:
-            found[entry.name] = max(alike, key=lambda e: _likeness(e.name, entry.name)).name
+    come = [entry for name, entry in after.items() if name not in before]
+    found = {}
+    for name, entry in before.items():
+        likeness = {e.name: _likeness(e.name, name) for e in come if e.text == entry.text}
+        best = max(likeness, key=lambda n: likeness[n], default=None)
+        if name not in after and best and likeness[best] >= SIMILAR and len(entry.plain) > 1:
+            found[name] = best
     return found
 
 
@@ -90,19 +93,17 @@ def _likeness(one: str, other: str) -> float:
 def _of_function(old: Entry, new: Entry) -> Iterator[ApiChange]:
     before, after = old.plain, new.plain
     renamed = _renamed(list(before.values()), list(after.values()))
+    stays = {name: renamed.get(name, name) for name in before if name in after or name in renamed}
     for name, other in renamed.items():
         yield ApiChange(Kind.RENAMED, old.name, name, name, other)
-    for name in before:
-        if name not in after and name not in renamed:
-            yield ApiChange(Kind.REMOVED, old.name, name, old=str(before[name]))
-    kept = [renamed.get(name, name) for name in before if name in after or name in renamed]
+    for name in (n for n in before if n not in stays):
+        yield ApiChange(Kind.REMOVED, old.name, name, old=str(before[name]))
+    kept = list(stays.values())
     yield from _added(old.name, kept, after)
     for name in moved([n for n in after if n in kept], kept):
         yield ApiChange(Kind.REORDERED, old.name, name, _places(kept), _places(after))
-    for name, parameter in before.items():
-        other = after.get(renamed.get(name, name))
-        if other is not None:
-            yield from _of_parameter(old.name, parameter, other)
+    for name, other in stays.items():
+        yield from _of_parameter(old.name, before[name], after[other])
 
 
 def _places(names: Iterable[str]) -> str:

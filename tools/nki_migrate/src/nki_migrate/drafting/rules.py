@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nki_migrate.drafting.api import Api, Entry
-from nki_migrate.drafting.changes import ApiChange, Kind
-from nki_migrate.drafting.tables import BREAKING
+from nki_migrate.drafting.changes import BREAKING, ApiChange, Kind
 from nki_migrate.rules import all_rules
 
 _PLACES = {Kind.INSERTED, Kind.REORDERED, Kind.REMOVED}
@@ -169,23 +168,29 @@ def _calls(
 ) -> tuple[str, str | None]:
     """A call of the older version, and the same for the newer one, if syntax alone gives it."""
     kinds = {c.kind for c in changes}
-    if after is None:
-        return _call(before, before, len(before.plain)), None
-    if kinds & _PLACES:
-        first = _first_place(before, after)
-        shown = _call(before, before, min(first + 1, len(before.plain)))
-        lost = any(c.kind is Kind.REMOVED for c in changes)
-        return shown, None if lost else _call(
-            before, before, min(first + 1, len(before.plain)), first
-        )
-    if kinds <= {Kind.RENAMED, Kind.FUNCTION_RENAMED, Kind.KEYWORD_ONLY}:
-        count = len(before.plain)
-        renamed = {c.old: c.new for c in changes if c.kind is Kind.RENAMED}
-        named = next((i for i, n in enumerate(before.plain) if _is_named(n, changes)), count)
-        old = _call(before, before, count, named if renamed else count)
-        return old, _call(before, after, count, named, renamed)
+    if after is not None and kinds & _PLACES:
+        return _by_place(before, after, lost=Kind.REMOVED in kinds)
+    if after is not None and kinds <= _SYNTACTIC:
+        return _by_name(before, after, changes)
     required = sum(p.default is None for p in before.plain.values())
-    return _call(before, before, required), None
+    return _call(before, before, len(before.plain) if after is None else required), None
+
+
+def _by_place(before: Entry, after: Entry, lost: bool) -> tuple[str, str | None]:
+    """A call whose last argument has another place, and the same with its name."""
+    first = _first_place(before, after)
+    count = min(first + 1, len(before.plain))
+    new = None if lost else _call(before, before, count, first)
+    return _call(before, before, count), new
+
+
+def _by_name(before: Entry, after: Entry, changes: Sequence[ApiChange]) -> tuple[str, str | None]:
+    """A call with all arguments, and the same with the new names."""
+    count = len(before.plain)
+    renamed = {c.old: c.new for c in changes if c.kind is Kind.RENAMED}
+    named = next((i for i, n in enumerate(before.plain) if _is_named(n, changes)), count)
+    old = _call(before, before, count, named if renamed else count)
+    return old, _call(before, after, count, named, renamed)
 
 
 def _is_named(name: str, changes: Sequence[ApiChange]) -> bool:

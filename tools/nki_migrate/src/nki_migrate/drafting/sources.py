@@ -32,7 +32,7 @@ def read_api(given: str) -> Api:
     if named is not None:
         version_number(named)
     if not path.exists():
-        raise ApiError(f"{path}: there is no such file or folder")
+        raise ApiError(f"{path}: no such file or folder")
     if path.suffix == ".json":
         return read_json(path, _text(path), named)
     if named is None:
