@@ -4,7 +4,8 @@
 
 prints a row for each workload of `kernel_workloads.py` whose name begins with a NAME. Kernel and
 NumPy run in turns in one process, and so do the kernel with the recorder that a timeline is made
-from and the kernel under the memory check; the least of N times counts, and ratios are of those.
+from and the kernel under the checks of memory and of traps, of the latter without the ones that
+values decide and with them; the least of N times counts, and ratios are of those.
 `added` is what the recorder adds to the peak of traced memory, by instruction, and `narrow` the
 same where tiles have a quarter of the columns, which makes as many instructions.
 
@@ -41,7 +42,11 @@ from neuroncore.machine.observe import Event, Watcher, watched_by
 from neuroncore.program import Recorder
 
 MEAN, LARGEST, OBSERVED, CHECKED = 1.3, 2.5, 1.5, 2.0  # from the goals of this project
-HEAD = ("ms", "NumPy", "ratio", "observed", "memory", "peer", "instr.", "MiB", "added", "narrow")
+TRAPS, SCANNED = 1.3, 2.0
+HEAD = (
+    "ms", "NumPy", "ratio", "observed", "memory", "traps", "scanned", "peer", "instr.", "MiB",
+    "added", "narrow",
+)  # fmt: skip
 
 
 class Counter(Watcher):
@@ -62,6 +67,8 @@ class Row:
     numpy_ms: float
     observed_ms: float
     checked_ms: float
+    traps_ms: float
+    scanned_ms: float
     instructions: int
     peak_bytes: int
     added_bytes: int
@@ -75,6 +82,8 @@ class Row:
             f"{self.kernel_ms / self.numpy_ms:.2f}",
             f"{self.observed_ms / self.kernel_ms:.2f}",
             f"{self.checked_ms / self.kernel_ms:.2f}",
+            f"{self.traps_ms / self.kernel_ms:.2f}",
+            f"{self.scanned_ms / self.kernel_ms:.2f}",
             "" if peer_ms is None else f"{peer_ms / self.numpy_ms:.2f}",
             str(self.instructions),
             f"{self.peak_bytes / 2**20:.0f}",
@@ -108,6 +117,15 @@ class Subject:
         with watching("memory"):
             self.plain()
 
+    def traps(self) -> None:
+        with watching("traps"):
+            self.plain()
+
+    def traps_ms(self, values: str) -> float:
+        """Under the check of traps; `values`: whether the ones that values decide are found."""
+        with nki_runtime.use(trap_values=values):
+            return cpu_ms(self.traps)
+
     def instructions(self) -> int:
         with watched_by(counter := Counter()):
             self.plain()
@@ -125,13 +143,15 @@ def measure(workload: Workload, runs: int) -> Row:
         subject = Subject(workload, kernel, workload.arguments())
         workload.check(subject.plain())
         calls = (subject.plain, subject.numpy, subject.observed, subject.checked)
-        rounds = [[cpu_ms(call) for call in calls] for _ in range(runs)]
-        ours, bare, seen, checked = map(min, zip(*rounds, strict=True))
+        rounds = [
+            [*map(cpu_ms, calls), *map(subject.traps_ms, ("skip", "scan"))] for _ in range(runs)
+        ]
+        ours, *others = map(min, zip(*rounds, strict=True))
         peak, added = subject.peaks()
         narrow = Subject(workload, kernel, workload.arguments(narrow=True))
         added_narrow = narrow.peaks()[1] if workload.narrow else None
         count = subject.instructions()
-    return Row(ours, bare, seen, checked, count, peak, added, added_narrow)
+    return Row(ours, *others, count, peak, added, added_narrow)
 
 
 def peak_bytes(call: Callable[[], Any]) -> int:
@@ -193,6 +213,10 @@ def summarise(rows: list[Row]) -> None:
         f"kernel over NumPy (bounds {MEAN}, {LARGEST})": [r.kernel_ms / r.numpy_ms for r in rows],
         f"observed over not (bound {OBSERVED})": [r.observed_ms / r.kernel_ms for r in rows],
         f"under the memory check (bound {CHECKED})": [r.checked_ms / r.kernel_ms for r in rows],
+        f"under the traps check without values (bound {TRAPS})": [
+            r.traps_ms / r.kernel_ms for r in rows
+        ],
+        f"under the traps check (bound {SCANNED})": [r.scanned_ms / r.kernel_ms for r in rows],
     }
     for name, values in ratios.items():
         print(f"{name}: geometric mean {geometric_mean(values):.2f}, largest {max(values):.2f}")

@@ -16,34 +16,49 @@ from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import label
 from neuroncore.checks.traps.detector import Detector, Probe
 from neuroncore.checks.traps.undefined_results import UndefinedResults
-from neuroncore.effects import Footprint
 from neuroncore.enums import Engine, MemorySpace
 from neuroncore.findings import Severity
 from neuroncore.instructions import Call
 from neuroncore.machine.accesses import footprint_of
 from neuroncore.machine.observe import Event
-from neuroncore.memory import Storage, View
+from neuroncore.memory import Storage, View, is_whole
 from neuroncore.source_location import Place
+
+_Key = tuple[object, ...]
+
+
+def _key(view: View) -> _Key:
+    """Equal for views of a storage that name the same elements of a bank."""
+    spec = view.spec
+    return spec.start, spec.bank_offset, spec.shape, spec.strides
 
 
 @dataclass(slots=True, eq=False)
 class _Group:
     """The matmuls into one region: when the first and the last of them ran, and what came since."""
 
-    region: Footprint
-    storage: Storage
+    view: View
     started: int
     last: int
     place: Place | None
     read: Place | None = None
     overwritten: Place | None = None
 
+    def overlaps(self, view: View) -> bool:
+        """Whether a view shares elements with the region."""
+        if view.storage is not self.view.storage:
+            return False
+        if is_whole(view) or is_whole(self.view):
+            return True
+        regions = footprint_of(self.view)
+        return any(r.overlaps(part) for part in footprint_of(view) for r in regions)
+
 
 @dataclass(slots=True)
 class _Bank:
     """A bank of PSUM: its groups by region, and the one that started last."""
 
-    groups: dict[Footprint, _Group] = field(default_factory=dict)
+    groups: dict[_Key, _Group] = field(default_factory=dict)
     latest: _Group | None = None
 
 
@@ -70,41 +85,44 @@ class AccumulationGroups(Detector):
 
     def _banks(self, view: View) -> list[_Bank]:
         """The banks that a view of a PSUM tensor reaches."""
-        storage, width = view.storage, view.spec.dtype.itemsize
+        storage = view.storage
         size = view.core.target.psum_bank_bytes
-        row = storage.free_elems * storage.dtype.itemsize
-        first = (storage.address[1] if storage.address else 0) + view.offset * width % row
-        numbers = range(first // size, (first + view.spec.free_span_bytes - 1) // size + 1)
-        if storage.address is not None:
-            banks = self._at_addresses
-        else:
-            assert storage.notes is not None
-            banks = storage.notes.setdefault(self, {})
-        return [banks.setdefault(number, _Bank()) for number in numbers]
+        first = last = 0 if storage.address is None else storage.address[1] // size
+        if storage.flat.nbytes > size * storage.shape[0]:
+            row = storage.flat.nbytes // storage.shape[0]
+            begin = first * size + view.offset * view.array.itemsize % row
+            first, last = begin // size, (begin + view.spec.free_span_bytes - 1) // size
+        banks = self._at_addresses if storage.address else self._own_banks(storage)
+        found = []
+        for number in range(first, last + 1):
+            bank = banks.get(number)
+            if bank is None:
+                bank = banks[number] = _Bank()
+            found.append(bank)
+        return found
+
+    def _own_banks(self, storage: Storage) -> dict[int, _Bank]:
+        """The banks of a tensor without an address, whose place the compiler chooses."""
+        assert storage.notes is not None
+        banks = storage.notes.get(self)
+        if banks is None:
+            banks = storage.notes[self] = {}
+        return banks
 
     def _multiplied(self, event: Event, accumulate: bool | None) -> None:
         """A matmul or transposition on TensorE is about to write PSUM."""
         dst, now = event.views["dst"], next(self._clock)
-        (region,) = footprint_of(dst)
+        key = _key(dst)
         for bank in self._banks(dst):
-            group = bank.groups.get(region)
-            if group is not None and group.storage is not dst.storage:
-                group = None
-            if accumulate is False or group is None:
-                self._started(bank, region, event, now, accumulate)
+            group = bank.groups.get(key)
+            if accumulate is False or group is None or group.view.storage is not dst.storage:
+                bank.groups[key] = bank.latest = _Group(dst, now, now, event.place)
                 continue
             self._continued(bank, group, event, accumulate)
             group.last, group.read = now, None
 
-    def _started(
-        self, bank: _Bank, region: Footprint, event: Event, now: int, accumulate: bool | None
-    ) -> None:
-        storage = event.views["dst"].storage
-        group = _Group(region, storage, now, now, event.place)
-        bank.groups[region] = bank.latest = group
-
     def _continued(self, bank: _Bank, group: _Group, event: Event, accumulate: bool | None) -> None:
-        other, tensor = bank.latest, label(group.storage)
+        other = bank.latest
         if other is not None and other is not group and other.started > group.last:
             self._interleaved(group, other, event)
         if group.overwritten is not None:
@@ -113,44 +131,48 @@ class AccumulationGroups(Detector):
                 event, "HW02", "adds to PSUM that another engine has written", "dst",
                 severity=Severity.ERROR if accumulate else Severity.WARNING,
                 expected="a first matmul that overwrites (accumulate=False)",
-                got=f"{tensor} written at {group.overwritten} after the matmul at {group.place}",
+                got=f"{label(group.view.storage)} written at {group.overwritten} after the "
+                f"matmul at {group.place}",
             )  # fmt: skip
         elif group.read is not None and accumulate is None:
             self.found_at(
                 event, "HW06", "adds to a result that has been read", "dst",
                 severity=Severity.WARNING,
                 expected="accumulate=False for a new result, True to continue this one",
-                got=f"{tensor} read at {group.read}, accumulate=None",
+                got=f"{label(group.view.storage)} read at {group.read}, accumulate=None",
             )  # fmt: skip
 
     def _interleaved(self, group: _Group, other: _Group, event: Event) -> None:
         self.undefined.leave(event, event.views["dst"])
-        overlaps = other.storage is group.storage and other.region.overlaps(group.region)
+        overlaps = other.overlaps(group.view)
         which = "one that overlaps it" if overlaps else "another one"
         self.found_at(
             event, "HW04" if overlaps else "HW01",
             f"adds to an accumulation group after {which} started in its PSUM bank", "dst",
             severity=Severity.WARNING if overlaps else Severity.ERROR,
             expected="the last matmul of a group before the first of the next one",
-            got=f"a group of {label(group.storage)} that started at {group.place}; another of "
-            f"{label(other.storage)} that started at {other.place}",
+            got=f"a group of {label(group.view.storage)} that started at {group.place}; another of "
+            f"{label(other.view.storage)} that started at {other.place}",
         )  # fmt: skip
 
     def _touched(self, event: Event, touched: tuple[tuple[str, bool], ...]) -> None:
         """Another engine reads or writes PSUM."""
         for name, is_written in touched:
             view = event.views[name]
+            key = _key(view)
             for bank in self._banks(view):
-                for group in bank.groups.values():
-                    if group.storage is view.storage and _shares(group.region, view):
-                        if is_written:
-                            group.overwritten = event.place
-                        else:
-                            group.read = event.place
+                own = bank.groups.get(key)
+                known = (own,) if own is not None else bank.groups.values()
+                for group in known:
+                    if group is own or group.overlaps(view):
+                        _touch(group, is_written, event.place)
 
 
-def _shares(region: Footprint, view: View) -> bool:
-    return any(region.overlaps(part) for part in footprint_of(view))
+def _touch(group: _Group, is_written: bool, place: Place | None) -> None:
+    if is_written:
+        group.overwritten = place
+    else:
+        group.read = place
 
 
 DETECTOR = AccumulationGroups

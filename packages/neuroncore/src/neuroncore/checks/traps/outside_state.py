@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -72,9 +72,13 @@ def _has_content(cell: Any) -> bool:
 
 
 def _function_of(value: Any) -> FunctionType | None:
-    inner: Callable[..., Any] | None = getattr(value, "function", None)
-    found = value if isinstance(value, FunctionType) else inner
+    found = value if isinstance(value, FunctionType) else _fields(value).get("function")
     return found if isinstance(found, FunctionType) else None
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    """The attributes of an object itself: languages explain at length which ones they lack."""
+    return getattr(value, "__dict__", {})
 
 
 def _is_plain(value: Any) -> bool:

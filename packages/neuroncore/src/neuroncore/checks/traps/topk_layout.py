@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroncore.checks.report import Report
 from neuroncore.checks.tensor_labels import label
-from neuroncore.checks.touched_operands import AccessedOperands, operand_of, touched_by
+from neuroncore.checks.touched_operands import operand_of, touched_by
 from neuroncore.checks.traps.detector import Detector, Probe
 from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.findings import Severity
@@ -33,13 +33,10 @@ class TopkLayout(Detector):
         self._undefined.clear()
 
     def probe(self, call: Call) -> Probe | None:
-        touched = touched_by(call)
-        if call.record.name == "topk":
-            return lambda event: self._ranked(event, touched)
-        return lambda event: self._touched(event, touched)
+        return self._ranked if call.record.name == "topk" else self._touched
 
-    def _ranked(self, event: Event, touched: AccessedOperands) -> None:
-        self._touched(event, touched)
+    def _ranked(self, event: Event) -> None:
+        self._touched(event)
         for name in RESULTS:
             view = event.views[name]
             flags = Shadow.beside(view.storage, False)
@@ -48,9 +45,10 @@ class TopkLayout(Detector):
             self.undefined.leave(event, view, has_none)
             self._undefined[view.storage] = flags, event.place
 
-    def _touched(self, event: Event, touched: AccessedOperands) -> None:
+    def _touched(self, event: Event) -> None:
         if not self._undefined:
             return
+        touched = touched_by(event.call)
         for name in touched.reads:
             view = operand_of(event.call, event.views, name)
             known = self._undefined.get(view.storage) if isinstance(view, View) else None

@@ -25,6 +25,10 @@ def _detectors() -> list[type[Detector]]:
     return [module.DETECTOR for module in modules if hasattr(module, "DETECTOR")]
 
 
+_concerned: dict[Call, tuple[int, ...]] = {}
+"""Calls, which cores share and keep, and the detectors that they concern."""
+
+
 class Traps(Watcher):
     """Reports patterns that give the expected values here and not on a device."""
 
@@ -36,10 +40,18 @@ class Traps(Watcher):
     def will(self, event: Event) -> None:
         probes = self._probes.get(event.call)
         if probes is None:
-            found = (detector.probe(event.call) for detector in self._detectors)
-            probes = self._probes[event.call] = tuple(probe for probe in found if probe)
+            probes = self._probes[event.call] = self._concerned(event.call)
         for probe in probes:
             probe(event)
+
+    def _concerned(self, call: Call) -> tuple[Probe, ...]:
+        """The probes of a call; which detectors it concerns is the same in every run."""
+        numbers = _concerned.get(call)
+        if numbers is None:
+            found = [i for i, d in enumerate(self._detectors) if d.probe(call) is not None]
+            numbers = _concerned[call] = tuple(found)
+        probes = (self._detectors[i].probe(call) for i in numbers)
+        return tuple(probe for probe in probes if probe is not None)
 
     def did(self, event: Event) -> None:
         self._undefined.overwrite()
