@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 from nki_limits import NAMES, Found, led_to, limits_section, number_checked
 
@@ -42,8 +43,18 @@ PARTLY = {
     ("nki", "baremetal", "0.1"): "results, and no device behind them",
     ("nki", "benchmark", "0.1"): "results, and no latency measured",
     ("nki", "profile", "0.1"): "results, and no profile of a device",
-    ("nki.isa", "NkiInstruction.depends_on", "0.6"): "edges are checked and values follow them; "
-    "programs, estimates and token plans reject them, as `race` does under `dma_order=tiles`",
+    **dict.fromkeys(
+        (("nki.isa", "NkiInstruction.depends_on", v) for v in ("0.6", "0.7")),
+        "edges are checked and values follow them; programs, estimates and token plans reject "
+        "them, as `race` does under `dma_order=tiles`",
+    ),
+    **dict.fromkeys(
+        (
+            ("nki.collectives", f"{name}_prepare", "0.7")
+            for name in ("all_to_all_v", "all_gather_v")
+        ),
+        "arguments and the order of prepare and trigger are checked; the trigger is rejected",
+    ),
     ("nki.meta", "tensor", "0.2"): "the module, and none of its names: no document prints them",
 }
 PARTLY |= {
@@ -51,13 +62,16 @@ PARTLY |= {
         (("nki", "Kernel.with_schedule", v) for v in VERSIONS[1:]),
         "edges that agree with program order; programs, estimates and token plans reject them",
     ),
-    ("nki.language", "NkiTensor.__setitem__", "0.6"): "rejected where it is used",
     **dict.fromkeys(
-        (("nki.language", "NkiTensor.__init__", v) for v in ("0.4", "0.5", "0.6")),
+        (("nki.language", "NkiTensor.__setitem__", v) for v in ("0.6", "0.7")),
+        "rejected where it is used",
+    ),
+    **dict.fromkeys(
+        (("nki.language", "NkiTensor.__init__", v) for v in VERSIONS[3:]),
         "rejected where it is called: `nl.ndarray` makes tensors",
     ),
     **dict.fromkeys(
-        (("nki.isa", "VirtualRegister.__init__", v) for v in ("0.4", "0.5", "0.6")),
+        (("nki.isa", "VirtualRegister.__init__", v) for v in VERSIONS[3:]),
         "rejected where it is called: `nisa.register_alloc` makes registers",
     ),
 }
@@ -131,7 +145,10 @@ def modelled(modules: Mapping[str, ModuleType], name: Name) -> str:
         if value is None or not holds or not hasattr(value, part):
             return "no"
         value = getattr(value, part)
-    return {"Operation": "op", "Unsupported": "rejected"}.get(type(value).__name__, "yes")
+    kinds = [
+        {"Operation": "op", "Unsupported": "rejected"}.get(c.__name__) for c in type(value).__mro__
+    ]
+    return "rejected" if "rejected" in kinds else kinds[0] or "yes"
 
 
 def render() -> str:
@@ -143,9 +160,41 @@ def render() -> str:
     for module in dict.fromkeys(n.module for n in names):
         own = [n for n in names if n.module == module]
         lines += ["", f"## {module}", "", *_table(own, answers, numbers)]
+    lines += ["", *unknown_section(names)]
     lines += ["", *limits_section(*numbers), "", "## Partly", ""]
     lines += [f"- `{m}.{n}` of {version}: {what}" for (m, n, version), what in PARTLY.items()]
     return "\n".join(lines) + "\n"
+
+
+UNKNOWN = """\
+<a id="unknown-in-0.7"></a>
+
+## Unknown in 0.7
+
+Of the pages of NKI 0.7 the beginning could be read, and of these names no page: they have the
+parameters and the meaning of 0.6 here.
+"""
+READINGS = """\
+Questions that the pages leave open, and the reading taken:
+"""
+
+
+def pages_of_0_7() -> dict[str, Any]:
+    """Which names of 0.7 have a page that was read, and the readings of open questions."""
+    return json.loads(NAMES.with_name("pages_of_0_7.json").read_text(encoding="utf-8"))
+
+
+def unknown_section(names: list[Name]) -> Iterator[str]:
+    """What no page of 0.7 shows, by module, and what is assumed."""
+    pages = pages_of_0_7()
+    yield UNKNOWN
+    for module in dict.fromkeys(n.module for n in names):
+        read = pages["read"].get(module, {})
+        unread = [n.name for n in names if n.module == module and "0.7" in n.parameters]
+        if missing := [f"`{name}`" for name in unread if name not in read]:
+            yield f"- {module}: {', '.join(missing)}"
+    yield from ("", READINGS, "| question | reading |", "|---|---|")
+    yield from (f"| {question} | {reading} |" for question, reading in pages["readings"])
 
 
 def _counts(names: list[Name], answers: Mapping[str, Mapping[str, ModuleType]]) -> list[str]:

@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nki_coverage import NAMES, PARTLY, Name, known_names, modelled, modules_of
+from nki_coverage import (
+    NAMES,
+    PARTLY,
+    Name,
+    known_names,
+    modelled,
+    modules_of,
+    pages_of_0_7,
+)
 
 import nki_runtime
 from neuroncore.errors import KernelError, UnsupportedError
@@ -238,6 +246,57 @@ def test_a_modelled_function_takes_the_documented_parameters(version, name):
 
     more, _ = LONGER.get((version, full(name)), ([], ""))
     assert taken == names_of(name.parameters[version]) + more
+
+
+COLLECTIVES = [
+    pytest.param(v, n, id=f"{v}-{n.name}")
+    for v in VERSIONS[1:]
+    for n in documented_functions(v, "nki.collectives")
+]
+
+
+@pytest.mark.parametrize(("version", "name"), COLLECTIVES)
+def test_a_collective_has_the_documented_signature_though_it_is_rejected(version, name):
+    taken = comparable(inspect.signature(ours(version, name)))
+
+    assert taken == comparable(documented(name.parameters[version], MODULES[version]))
+
+
+def keyword_only(parameters: str) -> list[str]:
+    """The parameters behind `*`."""
+    _, found, rest = parameters.partition("*, ")
+    return names_of(rest) if found else []
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, id=full(n)) for n in functions("0.7", "nki.language")]
+)
+def test_functions_of_0_7_take_by_name_alone_what_is_documented_so(name):
+    taken = inspect.signature(ours("0.7", name)).parameters.values()
+
+    assert [p.name for p in taken if p.kind is p.KEYWORD_ONLY] == keyword_only(
+        name.parameters["0.7"]
+    )
+
+
+def test_every_page_of_0_7_that_was_read_is_of_a_known_name():
+    read = {(module, name) for module, names in pages_of_0_7()["read"].items() for name in names}
+    known = {(n.module, n.name): n for n in known_names()}
+    removed = {("nki.language", "dynamic_range")}
+
+    assert read <= known.keys()
+    assert {key for key in read if "0.7" not in known[key].parameters} == removed
+
+
+def test_names_of_0_7_without_a_page_have_the_parameters_of_0_6():
+    pages = pages_of_0_7()["read"]
+    unread = [
+        n for n in known_names() if "0.7" in n.versions and n.name not in pages.get(n.module, {})
+    ]
+
+    assert len(unread) > 200
+    for name in unread:
+        assert name.parameters["0.7"] == name.parameters["0.6"], full(name)
 
 
 METHODS = [

@@ -38,6 +38,12 @@ class Handle:
         """The kernel's call."""
         return place_in(self._code, self._at)
 
+    @property
+    def is_of_running_program(self) -> bool:
+        """Whether the program that runs now has called it."""
+        launch = RUNNING.get()
+        return launch is not None and _root(self._body) is launch.root
+
     def depends_on(self, *producers: Handle) -> Handle:
         """Run after `producers`, and return self.
 
