@@ -307,10 +307,11 @@ def test_two_files_that_would_become_one_are_rejected(folder):
 
 
 def test_standard_input_is_fixed_to_standard_output(folder):
-    result = run("fix", "-", "--stdin-filename", "k.py", stdin=OLD)
+    result = run("fix", "-", "-v", "--stdin-filename", "k.py", stdin=OLD)
 
     assert (result.exit_code, result.stdout) == (0, NEW)
     assert "k.py:9:14" in result.stderr
+    assert "k.py:9:14" not in run("fix", "-", "--stdin-filename", "k.py", stdin=OLD).stderr
 
 
 # -- comments and configuration

@@ -3,6 +3,8 @@
 import pytest
 from tools.nki_migrate.tests.command_line import run
 
+from nki_migrate.verify.process import Children
+
 KERNEL = """\
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
@@ -93,3 +95,27 @@ def test_a_run_that_is_rejected_something_shows_nothing_and_is_said(folder):
     )
     assert said in " ".join(result.stderr.split())
     assert "observed" not in result.stdout
+
+
+def test_the_table_is_the_first_and_the_last_of_what_is_printed(folder):
+    brief = run("fix", "add.py", "--verify", "--output-dir", "new")
+    verbose = run("fix", "add.py", "--verify", "--output-dir", "new", "-v", "--no-cache")
+
+    assert (brief.exit_code, brief.stderr) == (0, "")
+    assert "[safe]" not in brief.stdout
+    *_, table = brief.stdout.rstrip().partition("\n\n")
+    assert verbose.stdout.startswith(table) and verbose.stdout.rstrip().endswith(table)
+    assert verbose.stdout.count("NKI1101 [safe]") == 1
+
+
+def test_a_second_run_runs_no_kernel_unless_the_cache_is_off(folder, monkeypatch):
+    command = ("fix", "add.py", "--verify", "--output-dir", "new")
+    first = run(*command)
+    with monkeypatch.context() as patch:
+        patch.setattr(Children, "run", lambda *_: pytest.fail("a kernel was run"))
+        again = run(*command)
+    repeated = run(*command, "--no-cache")
+
+    assert "unchanged since" in again.stdout
+    assert repeated.stdout == first.stdout
+    assert "unchanged since" not in first.stdout

@@ -10,7 +10,10 @@ import os
 import select
 import subprocess
 import textwrap
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -19,8 +22,9 @@ from nki_migrate.verify import process
 from nki_migrate.verify.cases import read_cases
 from nki_migrate.verify.job import backend_for
 from nki_migrate.verify.pair import Pair, Side, Verdict, verify_pairs
-from nki_migrate.verify.process import Children, Limits
-from nki_migrate.verify.table import Row, render_table
+from nki_migrate.verify.process import Children, Forked, Limits, no_progress
+from nki_migrate.verify.store import Store
+from nki_migrate.verify.table import Row, problems, render_table
 
 RUNTIME = """
 import contextlib, os, sys, types
@@ -69,7 +73,9 @@ def world(tmp_path, monkeypatch):
     return tmp_path
 
 
-def verdict(world: Path, new: str, old: str = OLD, **limits) -> Verdict:
+def verdict(
+    world: Path, new: str, old: str = OLD, store=None, progress=no_progress, **limits
+) -> Verdict:
     for name, text in (("old", old), ("new", new)):
         (world / name).mkdir(exist_ok=True)
         (world / name / "k.py").write_text(textwrap.dedent(text))
@@ -79,7 +85,8 @@ def verdict(world: Path, new: str, old: str = OLD, **limits) -> Verdict:
     )
     cases = read_cases(world / "cases.toml")
     pairs = [Pair(case, before, after) for case in cases]
-    (found,) = verify_pairs(pairs, Children(Limits(**limits)), jobs=2)
+    with Children(Limits(**limits)) as children:
+        (found,) = verify_pairs(pairs, children, 2, store or Store(world / "cache"), progress)
     return found
 
 
@@ -139,51 +146,47 @@ def test_a_child_that_ends_without_results_is_no_agreement(world):
 
 
 STARTS_ANOTHER = """
-import pathlib, subprocess, sys
-code = "import signal; signal.alarm(600); signal.pause()"
-child = subprocess.Popen([sys.executable, "-c", code])
-(pathlib.Path(sys.argv[2]) / "started").write_text(str(child.pid))
+import nki, signal, subprocess, sys
+from nki_migrate.verify.guard import Guard
+
+@nki.jit
+def k(x):
+    Guard.__call__ = lambda *event: None
+    code = "import signal; signal.alarm(600); signal.pause()"
+    child = subprocess.Popen([sys.executable, "-c", code])
+    open("{started}.part", "w").write(str(child.pid))
+    __import__("os").rename("{started}.part", "{started}")
+    signal.alarm(600)
+    signal.pause()
 """
-"""Before the guard stands: a child with a child of its own."""
+"""A kernel that removes the guard and starts a process of its own."""
 
 
-def test_a_child_that_never_ends_is_stopped_with_all_it_started(world, monkeypatch):
-    forever = """
-        import nki, signal
-        @nki.jit
-        def k(x):
-            open("waiting", "w").close()
-            signal.alarm(600)
-            signal.pause()
-    """
-    monkeypatch.setattr(process, "_BOOT", STARTS_ANOTHER + process._BOOT)
-    started: list[int] = []
-    monkeypatch.setattr(process.subprocess, "Popen", ends_the_wait_on("waiting", started))
+@pytest.mark.parametrize("forks", [True, False], ids=["forked", "spawned"])
+def test_a_child_that_never_ends_is_stopped_with_all_it_started(world, monkeypatch, forks):
+    started = world / "started"
+    kind = Forked if forks else subprocess.Popen
+    monkeypatch.setattr(process, "FORKS", forks)
+    monkeypatch.setattr(kind, "wait", times_out_with(started, kind.wait))
 
-    found = verdict(world, forever, seconds=3600)
+    found = verdict(world, STARTS_ANOTHER.format(started=started), seconds=3600)
 
-    assert found.problems == ("new kernel failed: stopped after 3600 s; --timeout allows more",)
-    assert len(started) == 3
-    assert all(ends(pid) for pid in started)
+    assert "new kernel failed: stopped after 3600 s; --timeout allows more" in found.problems
+    assert ends(int(started.read_text()))
 
 
-def ends_the_wait_on(name: str, started: list[int]) -> type[subprocess.Popen[bytes]]:
-    """Processes: the time of one that writes a file `name` is up, however long that takes."""
+def times_out_with(file: Path, wait: Callable[..., object]) -> Callable[..., object]:
+    """`wait` whose time is up when the file is there, however long that takes."""
 
-    class Popen(subprocess.Popen):
-        def wait(self, timeout=None):
-            assert isinstance(self.args, list)
-            folder = Path(str(self.args[-1]))
-            if timeout is None:
-                started.append(int((folder / "started").read_text()))
-            while timeout is not None:
-                with suppress(subprocess.TimeoutExpired):
-                    return super().wait(0.01)
-                if (folder / "scratch" / name).exists():
-                    raise subprocess.TimeoutExpired(self.args, timeout)
-            return super().wait()
+    def wait_for_file(process, timeout=None):
+        while timeout is not None:
+            with suppress(subprocess.TimeoutExpired):
+                return wait(process, 0.01)
+            if file.exists():
+                raise subprocess.TimeoutExpired("job", timeout)
+        return wait(process)
 
-    return Popen
+    return wait_for_file
 
 
 def ends(pid: int) -> bool:
@@ -330,9 +333,78 @@ def test_a_reference_is_held_to_the_same(world):
 def test_the_table_has_a_row_per_kernel_and_says_what_went_wrong(world):
     good, bad = verdict(world, OLD), verdict(world, OLD.replace("x + x", "x"))
 
-    lines = render_table([Row(good, 12, 0), Row(bad, 3, 1)]).splitlines()
+    rows = [Row(good, 12, 0), Row(bad, 3, 1)]
+    lines = render_table(rows).splitlines()
 
     assert lines[0].split("  ")[0] == "kernel" and lines[0].endswith("equal")
     assert lines[2].split() == ["k", "2", "12", "0", "0", "(exact)", "0", "(exact)", "yes"]
     assert lines[3].endswith("NO")
-    assert lines[4].startswith("old.py: k: differs from the old kernel")
+    assert problems(rows)[0].startswith("old.py: k: differs from the old kernel")
+
+
+def with_helper(world: Path) -> str:
+    """A kernel that computes what a module beside it says."""
+    (world / "new").mkdir(exist_ok=True)
+    (world / "new/factor.py").write_text("FACTOR = 2\n")
+    return "import nki, factor\n\n@nki.jit\ndef k(x):\n    return factor.FACTOR * x\n"
+
+
+def test_a_verdict_is_reused_while_nothing_has_changed(world):
+    new = with_helper(world)
+    first = verdict(world, new)
+
+    again = verdict(world, new)
+
+    assert (first.unchanged_since, again.unchanged_since) == (None, date.today().isoformat())
+    assert again == replace(first, unchanged_since=again.unchanged_since)
+    assert "yes, unchanged since 20" in render_table([Row(again)])
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("new/factor.py", "FACTOR = 3\n"),
+        ("references.py", "def double(x):\n    return 3.0 * x\n"),
+        ("cases.toml", CASE.replace("[2, 2]", "[2, 5]").replace("rtol = 1e-6", "rtol = 1e-9")),
+    ],
+)
+def test_a_change_of_what_a_verdict_rests_on_runs_the_kernels_again(world, file, text):
+    new = with_helper(world)
+    verdict(world, new)
+    (world / file).write_text(text)
+
+    again = verdict(world, new)
+
+    assert again.unchanged_since is None
+    assert again.is_equal == (file == "cases.toml")
+
+
+def test_a_changed_kernel_is_run_again(world):
+    verdict(world, OLD)
+
+    assert not verdict(world, OLD.replace("x + x", "x + 1")).is_equal
+
+
+def test_a_verdict_that_is_not_equal_is_not_reused(world):
+    wrong = OLD.replace("x + x", "x + 1")
+
+    assert [verdict(world, wrong).unchanged_since for _ in range(2)] == [None, None]
+
+
+def test_without_the_cache_the_kernels_run_again_and_are_stored(world):
+    shown: list[str] = []
+    without = Store(world / "cache", reads=False)
+    for _ in range(2):
+        assert verdict(world, OLD, store=without, progress=shown.append).unchanged_since is None
+
+    assert verdict(world, OLD, progress=shown.append).unchanged_since is not None
+    assert shown == [f"verifying: {number} of 3 runs" for number in (1, 2, 3, 1, 2, 3)]
+
+
+def test_a_stored_result_that_is_damaged_is_computed_again(world):
+    verdict(world, OLD)
+    (stored,) = (world / "cache").iterdir()
+    for text in ("", "[]", '{"files": 1}', '{"files": {}, "day": "x"}'):
+        stored.write_text(text)
+
+        assert verdict(world, OLD).unchanged_since is None

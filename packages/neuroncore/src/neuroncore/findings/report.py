@@ -61,8 +61,9 @@ class Report:
 
     `parameters` are the settings of the run, `summary` its totals, `tables` further results; all
     three go into documents for machines. In a text, `closing` lines follow the findings, then
-    `conclusion` in bold, then `appendix`. `is_open` selects the findings that exit code 1 counts,
-    `notes` gives the lines below a finding; `unresolved` and `failure` word a failed JUnit case.
+    `conclusion` in bold, then `result`; that and `problems` also precede the findings.
+    `is_open` selects the findings that exit code 1 counts, `is_shown` the ones of a text, `notes`
+    gives the lines below a finding; `unresolved` and `failure` word a failed JUnit case.
     """
 
     tool: str
@@ -71,12 +72,14 @@ class Report:
     docs: Callable[[str], str | None] = lambda rule: None
     notes: Callable[[Finding], Iterable[str]] = _cure
     is_open: Callable[[Finding], bool] = _is_open
+    is_shown: Callable[[Finding], bool] = lambda finding: True
     parameters: Mapping[str, Any] = field(default_factory=dict)
     summary: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Any] = field(default_factory=dict)
     closing: Sequence[str] = ()
     conclusion: str = ""
-    appendix: str = ""
+    result: str = ""
+    problems: Sequence[str] = ()
     unresolved: str = "to resolve"
     failure: str = "finding"
     color: bool = False

@@ -15,6 +15,7 @@ from neuroncore.commands.terminal import StatusLine, use_color
 from neuroncore.findings.formats import FORMATS
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import STDIN, Input, Inputs, output_paths, read_inputs, writer
+from nki_migrate.cli.runs import Runs, runs_of
 from nki_migrate.cli.settings import Chosen, assumptions_from, only_config, split_ids
 from nki_migrate.cli.verify import cases_of_input, judged, nothing_to_verify, verify_results
 from nki_migrate.engine.call_graph import with_reachability
@@ -25,10 +26,9 @@ from nki_migrate.report import Mode, make_report
 from nki_migrate.report.report import unified_diff
 from nki_migrate.report.summary import is_hidden, is_manual, is_open, statistics_table
 from nki_migrate.settings.request import ConfigError
-from nki_migrate.verify.observe import observe
+from nki_migrate.verify.observe import Observation, observe
 from nki_migrate.verify.pair import DEFAULT_TARGET
-from nki_migrate.verify.process import Children, Limits
-from nki_migrate.verify.table import Row, render_table
+from nki_migrate.verify.table import Row, problems, render_table
 
 MANY = 8
 """Files from which on progress is shown."""
@@ -51,16 +51,15 @@ def migrate(command: Mode, given: argparse.Namespace) -> int:
         given.paths, chosen, given.stdin_filename,
         self_check=checking, notebooks=given.notebooks, add_ignores=given.add_ignores,
     )  # fmt: skip
-    limits = Limits(given.timeout, given.memory)
-    jobs = given.jobs or os.cpu_count() or 1
-    inputs = with_observations(inputs, given.facts, given.cases, given.verify, limits, jobs)
-    out = given.output_dir
-    targets = output_paths(inputs.inputs, given.paths, out) if out else None
-    act = writer(targets) if mode == "fix" else _keep
-    results = _run(inputs, jobs, act, given.quiet)
-    rows = None
-    if given.verify:
-        rows = verify_results(inputs.inputs, results, given.cases, limits, jobs)
+    with runs_of(given) as runs:
+        inputs, seen = with_observations(inputs, given.facts, given.cases, given.verify, runs)
+        out = given.output_dir
+        targets = output_paths(inputs.inputs, given.paths, out) if out else None
+        act = writer(targets) if mode == "fix" else _keep
+        results = _run(inputs, runs.jobs, act, given.quiet)
+        rows = None
+        if given.verify:
+            rows = verify_results(inputs.inputs, results, given.cases, runs, seen)
     results = judged(results, rows)
     code = _code(mode, results, rows, given)
     _report(mode, chosen, given, results, rows, code)
@@ -159,6 +158,7 @@ def _report(
         mode=mode,
         verification=None if rows is None else [row.as_json() for row in rows],
         verified=render_table(rows) if rows else "",
+        problems=problems(rows or ()),
         color=use_color(given.color) and given.output_file is None,
         quiet=given.quiet,
         verbose=given.verbose,
@@ -212,10 +212,9 @@ def with_observations(
     facts: Sequence[Path],
     cases: Path | None,
     verify: bool,
-    limits: Limits,
-    jobs: int,
-) -> Inputs:
-    """The inputs with the facts about each in its request.
+    runs: Runs,
+) -> tuple[Inputs, Sequence[Observation]]:
+    """The inputs with the facts about each in its request, and the runs that were made for it.
 
     User code runs only where cases are named or `--verify` needs it anyway. Raises FactsError
     and CasesError.
@@ -223,11 +222,12 @@ def with_observations(
     observed = Observed()
     for file in facts:
         observed += read_facts(file)
-    if cases is not None or verify:
-        observed += _of_cases(inputs.inputs, cases, limits, jobs)
+    made = _of_cases(inputs.inputs, cases, runs) if cases is not None or verify else []
+    for observation in made:
+        observed += observation.facts
     if not observed:
-        return inputs
-    return replace(inputs, inputs=tuple(_with(item, observed) for item in inputs.inputs))
+        return inputs, made
+    return replace(inputs, inputs=tuple(_with(item, observed) for item in inputs.inputs)), made
 
 
 def _with(item: Input, observed: Observed) -> Input:
@@ -235,17 +235,17 @@ def _with(item: Input, observed: Observed) -> Input:
     return replace(item, task=replace(item.task, request=request))
 
 
-def _of_cases(inputs: Sequence[Input], cases: Path | None, limits: Limits, jobs: int) -> Observed:
+def _of_cases(inputs: Sequence[Input], cases: Path | None, runs: Runs) -> list[Observation]:
     old = [item for item in inputs if item.file is not None and b"neuronxcc" in item.task.raw]
     known = [(case, item.file) for item in old for case in cases_of_input(item, cases)]
     wanted = [(case, file) for case, file in known if file is not None]
-    observed = Observed()
-    for seen in observe(wanted, Children(limits), jobs, DEFAULT_TARGET):
-        observed += seen.facts
+    args = (runs.children, runs.jobs, DEFAULT_TARGET, runs.store, runs.progress)
+    made = observe(wanted, *args)
+    for seen in made:
         if seen.error is not None:
             print(
                 f"nki-migrate: {seen.case.kernel} of {seen.case.file} stopped while observed:"
                 f" {seen.error}",
                 file=sys.stderr,
             )
-    return observed
+    return made

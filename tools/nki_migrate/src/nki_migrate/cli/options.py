@@ -38,6 +38,8 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
         help="wall clock of one child process (default %(default)s)")  # fmt: skip
     add("--memory", type=at_least(64), default=DEFAULT_MEBIBYTES, metavar="MIB",
         help="memory limit of one child process (default %(default)s)")  # fmt: skip
+    add("--no-cache", action="store_true",
+        help="run again what was verified before and has not changed since")  # fmt: skip
     add("-j", "--jobs", type=at_least(1), metavar="N", help="processes (default: cores)")
 
 
@@ -98,6 +100,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     add("--statistics", action="store_true", help="counts per rule")
     add("--color", choices=("auto", "always", "never"), default="auto")
     add("-q", "--quiet", action="store_true", help="only the closing line")
-    add("-v", "--verbose", action="store_true", help="also what each edit rests on")
+    add("-v", "--verbose", action="store_true",
+        help="also what each edit rests on; (fix, diff) also the edits themselves")  # fmt: skip
     add("--exit-zero", action="store_true", help="0 where it would be 1")
     add("--exit-non-zero-on-fix", action="store_true", help="(fix) 1 when files changed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from neuroncore.commands.parser import add_output_format
 from nki_migrate.cli.config import NEWEST
 from nki_migrate.cli.inputs import Input
 from nki_migrate.cli.options import add_runs
+from nki_migrate.cli.runs import Runs, runs_of
 from nki_migrate.comments.todos import count_todos
 from nki_migrate.engine.call_graph import reachable_functions
 from nki_migrate.engine.notebooks import SUFFIX
@@ -27,7 +29,8 @@ from nki_migrate.rewriting.expressions.compile_time_calls import CORES
 from nki_migrate.rewriting.functions.launch_grid import uses_grid
 from nki_migrate.settings.request import VERSIONS
 from nki_migrate.verify.cases import Case, CasesError, cases_for, read_cases
-from nki_migrate.verify.job import backend_for
+from nki_migrate.verify.job import Outcome, backend_for
+from nki_migrate.verify.observe import Observation
 from nki_migrate.verify.pair import (
     DEFAULT_TARGET,
     Pair,
@@ -37,8 +40,7 @@ from nki_migrate.verify.pair import (
     probes,
     verify_pairs,
 )
-from nki_migrate.verify.process import Children, Limits
-from nki_migrate.verify.table import Row, render_table
+from nki_migrate.verify.table import Row, problems, render_table
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
@@ -62,8 +64,8 @@ def verify(given: argparse.Namespace) -> int:
     if not matching:
         raise CasesError(f"{file}: no case for {entry} of {old.name}")
     pairs = _pairs(given, matching)
-    jobs = given.jobs or os.cpu_count() or 1
-    verdicts = verify_pairs(pairs, Children(Limits(given.timeout, given.memory)), jobs)
+    with runs_of(given) as runs:
+        verdicts = verify_pairs(pairs, runs.children, runs.jobs, runs.store, runs.progress)
     rows = [Row(verdict) for verdict in merged(verdicts)]
     print(_FORMATS[given.output_format](rows), end="")
     return 0 if all(row.verdict.is_equal for row in rows) else 1
@@ -86,7 +88,11 @@ def _json(rows: Sequence[Row]) -> str:
     return json.dumps([row.as_json() for row in rows], indent=2, allow_nan=False) + "\n"
 
 
-_FORMATS = {"text": render_table, "json": _json}
+def _text(rows: Sequence[Row]) -> str:
+    return render_table(rows) + "".join(f"{text}\n" for text in problems(rows))
+
+
+_FORMATS = {"text": _text, "json": _json}
 
 
 def _side(file: Path, version: str) -> Side:
@@ -124,13 +130,14 @@ def verify_results(
     inputs: Sequence[Input],
     results: Sequence[FileResult],
     cases: Path | None,
-    limits: Limits,
-    jobs: int,
+    runs: Runs,
+    observations: Sequence[Observation],
 ) -> list[Row]:
     """A row for every kernel of the migrated files that has a case.
 
     Both texts run from a temporary folder, so that it does not matter whether the file has been
-    overwritten; files beside them are found as they were before, or as they are after.
+    overwritten; files beside them are found as they were before, or as they are after. A kernel
+    that was observed is not run again.
     """
     by_path = {result.path: result for result in results if result.error is None}
     with tempfile.TemporaryDirectory(prefix="nki-verify-") as name:
@@ -142,9 +149,11 @@ def verify_results(
             pair
             for item in items
             for case in cases_of_input(item, cases)
-            for pair in sides.pairs(item, by_path[item.task.path], case)
+            for pair in sides.pairs(item, by_path[item.task.path], case, observations)
         ]
-        verdicts = merged(verify_pairs(pairs, Children(limits), jobs))
+        store = replace(runs.store, roots={"run": sides.root})
+        found = verify_pairs(pairs, runs.children, runs.jobs, store, runs.progress)
+        verdicts = merged(found)
     return [_row(verdict, by_path) for verdict in verdicts]
 
 
@@ -201,12 +210,12 @@ class _Sides:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._folders: dict[Path, int] = {}
 
     def _place(self, item: Input, side: str) -> Path:
+        """A path below the root that is the same in each run."""
         assert item.file is not None
-        number = self._folders.setdefault(item.file.resolve().parent, len(self._folders))
-        return self.root / side / str(number) / item.file.name
+        folder = hashlib.sha256(os.fsencode(item.file.resolve().parent)).hexdigest()[:12]
+        return self.root / side / folder / item.file.name
 
     def add(self, item: Input, result: FileResult) -> None:
         """Write both texts of a file."""
@@ -218,7 +227,9 @@ class _Sides:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(source.encode(text))
 
-    def pairs(self, item: Input, result: FileResult, case: Case) -> Iterator[Pair]:
+    def pairs(
+        self, item: Input, result: FileResult, case: Case, observations: Sequence[Observation]
+    ) -> Iterator[Pair]:
         """Both sides of one case, as it is and with inputs that show what changed."""
         version = _before(item, result, case.kernel)
         target = _after(item, version)
@@ -227,6 +238,7 @@ class _Sides:
             self._side(item, "old", version),
             self._side(item, "new", target),
             cores_of(case, result.after, item.task.path),
+            old_outcome=_run_of(case, observations) if version == "0.1" else None,
         )
         yield pair
         yield from probes(pair, FileIndex(Source(result.before, result.path)), version, target)
@@ -237,6 +249,12 @@ class _Sides:
         path = (place.parent, item.file.resolve().parent)
         shown_as = item.task.path + (" (migrated)" if side == "new" else "")
         return Side(place, shown_as, path, backend_for(version, DEFAULT_TARGET))
+
+
+def _run_of(case: Case, observations: Sequence[Observation]) -> Outcome | None:
+    """The run of the old kernel under a case, if it was observed from its begin to its end."""
+    runs = (seen.outcome for seen in observations if seen.case == case)
+    return next((run for run in runs if run is not None and run.is_whole), None)
 
 
 def _before(item: Input, result: FileResult, kernel: str) -> str:

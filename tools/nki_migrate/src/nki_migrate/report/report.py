@@ -40,6 +40,7 @@ def make_report(
     mode: Mode = "check",
     verification: Verdicts | None = None,
     verified: str = "",
+    problems: Sequence[str] = (),
     color: bool = False,
     quiet: bool = False,
     verbose: bool = False,
@@ -47,7 +48,7 @@ def make_report(
     exit_code: int = 0,
 ) -> Report:
     """The report of a run. `verification` has the rows of `--verify` (None: not requested),
-    `verified` the same as a table for people.
+    `verified` the same as a table for people, `problems` what went wrong.
     """
     is_unresolved = unresolved_after(mode)
     summary = summarize(results)
@@ -59,16 +60,18 @@ def make_report(
         docs=_docs,
         notes=lambda finding: _notes(finding, verbose),
         is_open=is_unresolved,
+        is_shown=_shown(mode, verbose),
         parameters={"from": source, "to": target},
         summary=_totals(summary),
         tables=({"statistics": counts} if with_statistics else {})
         | ({} if verification is None else {"verify": list(verification)}),
         closing=[
-            *([] if quiet else kernel_lists(results)),
+            *([] if quiet else kernel_lists(results, verification or ())),
             *(statistics_table(results) if with_statistics else ()),
         ],
         conclusion=summary_line(summary, target),
-        appendix=f"\n{verified}" if verified else "",
+        result=verified,
+        problems=problems,
         unresolved="to migrate",
         failure="migration",
         color=color,
@@ -83,6 +86,11 @@ def unresolved_after(mode: Mode) -> Callable[[Finding], bool]:
     if mode == "fix":
         return lambda finding: is_manual(finding) or is_hidden(finding)
     return is_open
+
+
+def _shown(mode: Mode, verbose: bool) -> Callable[[Finding], bool]:
+    """What a text shows: all, or of a run that makes the edits what remains to be done."""
+    return (lambda finding: True) if verbose or mode == "check" else unresolved_after(mode)
 
 
 def _file(

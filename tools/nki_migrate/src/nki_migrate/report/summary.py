@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from neuroncore.findings import Finding, Safety, Severity
 from nki_migrate.engine.results import FileResult, FileStatus, KernelReport
@@ -101,11 +102,15 @@ def _already(dialect: str, target: str) -> str:
     return f"already {dialect}" if dialect[0] == "0" and dialect >= target else dialect
 
 
-def kernel_lists(results: Iterable[FileResult]) -> list[str]:
-    """The kernels that are complete, and the ones that cannot run yet."""
+def kernel_lists(
+    results: Iterable[FileResult], verified: Iterable[Mapping[str, Any]] = ()
+) -> list[str]:
+    """The kernels that are complete, except the `verified` rows, and the ones that are not."""
+    in_table = [(row["file"], row["kernel"]) for row in verified]
     kernels = [(result.path, kernel) for result in results for kernel in result.kernels]
+    complete = filter(lambda item: item[1].complete, kernels)
     groups = {
-        "complete": [item for item in kernels if item[1].complete],
+        "complete": [item for item in complete if (item[0], item[1].name) not in in_table],
         "runnable, with manual items": [
             item for item in kernels if item[1].runnable and not item[1].complete
         ],

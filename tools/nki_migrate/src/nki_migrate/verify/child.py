@@ -1,7 +1,6 @@
 """The child process of `verify`: loads one file, calls one function, writes what it returns.
 
-Run as `python -m nki_migrate.verify.child FOLDER`. The code it runs is the user's: anything that
-code does to its process ends here.
+The code it runs is the user's: anything that code does to its process ends here.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import contextlib
 import importlib
 import importlib.util
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -238,24 +238,44 @@ def _explain(error: BaseException, file: str) -> str:
     return f"{where}{type(error).__name__}: {error}".rstrip(": ")
 
 
+def limit_memory(mebibytes: int) -> None:
+    """Limit the address space of this process, where the system can."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+
+
+def preload(job: Mapping[str, Any]) -> None:
+    """Import what the job needs of ours, and write its bytecode: later nothing may be written."""
+    sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in os.environ
+    with contextlib.suppress(Exception):  # the job itself reports what is wrong with its backend
+        with _switched(job["backend"]):
+            pass
+        if job["checks"]:
+            importlib.import_module("neuroncore.checks.subset")
+        if job["record"]:
+            importlib.import_module("nki_runtime.recording")
+    sys.dont_write_bytecode = True
+
+
 def main(folder: Path) -> int:
     """Run the job of a folder; 0 when every variant returned."""
     job = read_job(folder)
     done: list[dict[str, Any]] = []
     write_result(folder, done)
     checks = Checks(job)
+    guard = hold_process(folder, job["file"])
     try:
-        hold_process(folder, job["file"])
         checks.read_source()
         for entry in _run(folder, job, checks):
             done.append(entry)
             write_result(folder, done, checks.findings())
+        guard.write_read()
     except BaseException as error:  # SystemExit too: the user's file may call sys.exit()
         traceback.print_exc()
         write_result(folder, done, checks.findings(), _explain(error, job["file"]))
         return 1
+    finally:
+        guard.write_read()
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))

@@ -13,11 +13,12 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-SCRATCH, BLOCKED_FILE = "scratch", "blocked.jsonl"
+SCRATCH, BLOCKED_FILE, READ_FILE = "scratch", "blocked.jsonl", "read.json"
 BLOCKED = "blocked while verifying"
 _MOST_RECORDED = 100
 _LONGEST_DETAIL = 80
@@ -62,7 +63,7 @@ class BlockedError(PermissionError):
     """User code tried what it may not do while it is verified."""
 
 
-def hold_process(folder: Path, file: str) -> None:
+def hold_process(folder: Path, file: str) -> Guard:
     """Hold this process, for the rest of its life, to writing into `folder` only.
 
     The working folder and the temporary folder become `folder/scratch`. What is blocked raises
@@ -75,7 +76,9 @@ def hold_process(folder: Path, file: str) -> None:
         os.environ[name] = str(scratch)
     os.chdir(scratch)
     _announce_fork_exec()
-    sys.addaudithook(_Guard(folder, file))
+    guard = Guard(folder, file)
+    sys.addaudithook(guard)
+    return guard
 
 
 def read_blocked(folder: Path) -> tuple[str, ...]:
@@ -83,6 +86,13 @@ def read_blocked(folder: Path) -> tuple[str, ...]:
     with suppress(FileNotFoundError):
         lines = (folder / BLOCKED_FILE).read_text(encoding="utf-8").splitlines()
         return tuple(json.loads(line) for line in lines)
+    return ()
+
+
+def read_files(folder: Path) -> tuple[str, ...]:
+    """The files that a folder's run read, libraries aside; empty for one that did not end."""
+    with suppress(FileNotFoundError):
+        return tuple(json.loads((folder / READ_FILE).read_text(encoding="utf-8")))
     return ()
 
 
@@ -100,11 +110,18 @@ def _announce_fork_exec() -> None:
         _posixsubprocess.fork_exec = fork_exec
 
 
-class _Guard:
+class Guard:
+    """The audit hook of `hold_process`."""
+
     def __init__(self, folder: Path, file: str) -> None:
         self._folder, self._file = folder.resolve(), file
         self._libraries = _library_folders()
         self._recorded: set[str] = set()
+        self._read: set[str] = set()
+
+    def write_read(self) -> None:
+        """Write what `read_files` reads, at the end of the run."""
+        (self._folder / READ_FILE).write_text(json.dumps(sorted(self._read)), encoding="utf-8")
 
     def __call__(self, event: str, given: tuple[Any, ...]) -> None:
         """The audit hook: returns for what is allowed, raises BlockedError for the rest."""
@@ -122,8 +139,19 @@ class _Guard:
             self._block("loads a C library", event, given)
 
     def _open(self, path: Any, mode: str | None, flags: int) -> None:
-        if flags & _WRITING and (outside := self._outside(path)):
+        if not flags & _WRITING:
+            self._note_read(path)
+        elif outside := self._outside(path):
             self._block(f"writes {outside}", "open", ())
+
+    def _note_read(self, path: Any) -> None:
+        whole = None if isinstance(path, int) else _whole(path, _NO_FOLDER)
+        if whole is None or self._is_library(str(whole)) or whole.is_relative_to(self._folder):
+            return
+        if whole.suffix == ".pyc":
+            with suppress(ValueError):
+                whole = Path(source_from_cache(str(whole)))
+        self._read.add(str(whole))
 
     def _paths(self, event: str, given: Sequence[Any]) -> None:
         verb, positions, folders = _PATHS[event]

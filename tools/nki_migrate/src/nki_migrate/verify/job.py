@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nki_migrate.verify.cases import Arg
-from nki_migrate.verify.guard import read_blocked
+from nki_migrate.verify.guard import read_blocked, read_files
 
 if TYPE_CHECKING:
     from nki_migrate.verify.arrays import Array
@@ -99,7 +99,8 @@ class Outcome:
     A variant's results are the returned arrays, then the `output` arguments, then the `inout`
     ones; `returned` counts all but the last group. `findings` are what the checks found, `facts`
     the facts documents of the variants that were recorded, `blocked` what the guard did not let
-    the code do, whether or not the code went on after it.
+    the code do, whether or not the code went on after it. `files` are the user's files that it
+    read.
     """
 
     results: tuple[tuple[Array, ...], ...] = ()
@@ -108,6 +109,12 @@ class Outcome:
     findings: tuple[str, ...] = ()
     facts: tuple[Mapping[str, Any], ...] = ()
     blocked: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run came to its end, with nothing blocked."""
+        return self.error is None and not self.blocked
 
     def but(self, error: str) -> Outcome:
         """The same with another reason for stopping."""
@@ -143,4 +150,5 @@ def read_result(folder: Path) -> Outcome:
         tuple(document["findings"]),
         tuple(json.loads(p.read_text(encoding="utf-8")) for p in sorted(folder.glob(FACTS))),
         read_blocked(folder),
+        read_files(folder),
     )

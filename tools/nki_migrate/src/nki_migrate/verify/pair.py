@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from neuroncore.surface import MeaningChange, meaning_changes
 from nki_migrate.index import FileIndex
 from nki_migrate.verify.cases import Arg, Case, CasesError
 from nki_migrate.verify.guard import BLOCKED
 from nki_migrate.verify.job import Backend, Job, Outcome
-from nki_migrate.verify.process import Children
+from nki_migrate.verify.process import Children, Progress, no_progress
+from nki_migrate.verify.store import Store, Stored
 
 if TYPE_CHECKING:
     from nki_migrate.verify.arrays import Array
@@ -45,7 +46,8 @@ class Verdict:
 
     `against_reference` and `against_old` are the worst differences over all variants and outputs,
     None when that comparison could not be made; `problems` say what went wrong, in order, and
-    `blocked` is whether some code did what code that is verified may not do.
+    `blocked` is whether some code did what code that is verified may not do. `unchanged_since` is
+    the day of the run that a reused verdict is from.
     """
 
     file: str
@@ -55,6 +57,7 @@ class Verdict:
     against_old: Difference | None
     problems: tuple[str, ...]
     blocked: bool = False
+    unchanged_since: str | None = None
 
     @property
     def new_failed(self) -> bool:
@@ -74,7 +77,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One kernel to verify."""
+    """One kernel to verify. `old_outcome` is a run of the old kernel that was made already."""
 
     case: Case
     old: Side
@@ -83,24 +86,65 @@ class Pair:
     shows: str = (
         ""  # inputs that the case does not name (see probes): only old and new are compared
     )
+    old_outcome: Outcome | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What is run, contents of files aside."""
+        return ("verdict", self.case, self.old, self.new, self.cores, TARGET_CHECKS)
 
 
-def verify_pairs(pairs: Sequence[Pair], children: Children, jobs: int) -> list[Verdict]:
+def verify_pairs(
+    pairs: Sequence[Pair],
+    children: Children,
+    jobs: int,
+    store: Store,
+    progress: Progress = no_progress,
+) -> list[Verdict]:
     """Run and compare, `jobs` children at a time; verdicts come in the order of the pairs."""
+    known = [store.find(*pair.key) for pair in pairs]
+    new = [pair for pair, stored in zip(pairs, known, strict=True) if stored is None]
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         try:
             running = [
                 [pool.submit(children.run, job) if job else None for job in _jobs(pair)]
-                for pair in pairs
+                for pair in new
             ]
-            return [
-                _judge(pair, *_outcomes(futures))
-                for pair, futures in zip(pairs, running, strict=True)
-            ]
+            _watch(running, progress)
+            judged = (_judged(pair, f, store) for pair, f in zip(new, running, strict=True))
+            return [next(judged) if stored is None else _reused(stored) for stored in known]
         except BaseException:
             children.close()
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _watch(running: Sequence[Sequence[Future[Outcome] | None]], progress: Progress) -> None:
+    """Wait for all runs, and show how many have ended."""
+    started = [future for futures in running for future in futures if future]
+    for number, _ in enumerate(as_completed(started), 1):
+        progress(f"verifying: {number} of {len(started)} runs")
+
+
+def _judged(pair: Pair, futures: Sequence[Future[Outcome] | None], store: Store) -> Verdict:
+    """The verdict of runs that have ended; one that is equal is stored."""
+    old, new, reference = _outcomes(futures)
+    verdict = _judge(pair, old or pair.old_outcome, new, reference)
+    outcomes = [outcome for outcome in (old or pair.old_outcome, new, reference) if outcome]
+    if verdict.is_equal and all(outcome.files for outcome in outcomes):
+        files = (file for outcome in outcomes for file in outcome.files)
+        store.add(asdict(verdict), files, *pair.key)
+    return verdict
+
+
+def _reused(stored: Stored) -> Verdict:
+    from nki_migrate.verify.compare import Difference  # imports NumPy
+
+    differences = {
+        name: stored.value[name] and Difference(**stored.value[name])
+        for name in ("against_reference", "against_old")
+    }
+    return Verdict(**stored.value | differences | {"problems": (), "unchanged_since": stored.day})
 
 
 def merged(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -121,7 +165,13 @@ def _together(group: Sequence[Verdict]) -> Verdict:
         worst([v.against_old for v in group if v.against_old]),
         tuple(dict.fromkeys(problem for verdict in group for problem in verdict.problems)),
         any(verdict.blocked for verdict in group),
+        _latest([verdict.unchanged_since for verdict in group]),
     )
+
+
+def _latest(days: Sequence[str | None]) -> str | None:
+    """The last of the days; None unless every verdict is reused."""
+    return None if None in days else max(day for day in days if day)
 
 
 def worst(differences: Sequence[Difference]) -> Difference | None:
@@ -133,12 +183,12 @@ def _outcomes(futures: Sequence[Future[Outcome] | None]) -> list[Outcome | None]
     return [future.result() if future else None for future in futures]
 
 
-def _jobs(pair: Pair) -> tuple[Job, Job, Job | None]:
+def _jobs(pair: Pair) -> tuple[Job | None, Job, Job | None]:
     case = pair.case
     launch = (case.lnc,) if case.lnc is not None else pair.cores
     old_launch = case.grid if pair.old.backend.name == "beta1" else launch
     return (
-        _kernel_job(pair.old, case, old_launch),
+        None if pair.old_outcome else _kernel_job(pair.old, case, old_launch),
         replace(_kernel_job(pair.new, case, launch), checks=TARGET_CHECKS),
         _reference_job(case),
     )
@@ -263,7 +313,7 @@ def probes(pair: Pair, index: FileIndex, old: str, new: str) -> Iterator[Pair]:
             for fill in change.inputs:
                 case = with_fill(pair.case, fill)
                 if case is not None:
-                    yield replace(pair, case=case, shows=_said(change, fill))
+                    yield replace(pair, case=case, shows=_said(change, fill), old_outcome=None)
 
 
 def with_fill(case: Case, fill: str) -> Case | None:

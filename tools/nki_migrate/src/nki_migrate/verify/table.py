@@ -44,6 +44,7 @@ class Row:
             "against_old": _json(verdict.against_old),
             "equal": verdict.is_equal,
             "blocked": verdict.blocked,
+            "unchanged_since": verdict.unchanged_since,
             "problems": list(verdict.problems),
         }
 
@@ -58,13 +59,13 @@ def _json(difference: Difference | None) -> dict[str, Any] | None:
 
 
 def render_table(rows: Sequence[Row]) -> str:
-    """The rows as aligned text, problems below; empty columns are left out."""
+    """The rows as aligned text; empty columns are left out."""
     cells = [HEADINGS, *(_cells(row) for row in rows)]
     shown = [i for i in range(len(HEADINGS)) if any(line[i] for line in cells[1:])]
     widths = {i: max(len(line[i]) for line in cells) for i in shown}
     lines = ["  ".join(line[i].ljust(widths[i]) for i in shown).rstrip() for line in cells]
     lines.insert(1, "  ".join("-" * widths[i] for i in shown))
-    return "\n".join([*lines, *_problems(rows)]) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -76,8 +77,14 @@ def _cells(row: Row) -> tuple[str, ...]:
         "" if row.todos is None else str(row.todos),
         _error(verdict.against_reference, verdict),
         _error(verdict.against_old, verdict),
-        "yes" if verdict.is_equal else "blocked" if verdict.blocked else "NO",
+        _equal(verdict),
     )
+
+
+def _equal(verdict: Verdict) -> str:
+    if verdict.unchanged_since is not None:
+        return f"yes, unchanged since {verdict.unchanged_since}"
+    return "yes" if verdict.is_equal else "blocked" if verdict.blocked else "NO"
 
 
 def _error(difference: Difference | None, verdict: Verdict) -> str:
@@ -88,7 +95,8 @@ def _error(difference: Difference | None, verdict: Verdict) -> str:
     return f"{difference.max_error:.2g}"
 
 
-def _problems(rows: Iterable[Row]) -> list[str]:
+def problems(rows: Iterable[Row]) -> list[str]:
+    """What went wrong, a text each."""
     return [
         f"{row.verdict.file}: {row.verdict.kernel}: {text}"
         for row in rows

@@ -10,4 +10,5 @@ def render(report: Report) -> str:
     """The lines of all findings, then the same closing lines as in a text."""
     findings = [] if report.quiet else report.findings
     lines = [(f"{f.region}: " if f.place else "") + head(f, f.label) for f in findings]
-    return "\n".join([*lines, *closing(report)]) + "\n" + report.appendix
+    result = "\n".join(["", *report.problems, report.result]) if report.result else ""
+    return "\n".join([*lines, *closing(report)]) + "\n" + result

@@ -15,7 +15,11 @@ _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cy
 def render(report: Report) -> str:
     """Findings as blocks with a source excerpt, then failures and the closing lines."""
     blocks = [] if report.quiet else [*_blocks(report)]
-    return "\n".join([*blocks, *closing(report)]) + "\n" + report.appendix
+    if not report.result:
+        return "\n".join([*blocks, *closing(report)]) + "\n"
+    before = [*report.problems, *([""] if report.problems else []), *blocks]
+    first = [report.result, *before] if before else []
+    return "\n".join([*first, *closing(report), "", report.result])
 
 
 def closing(report: Report) -> Iterator[str]:
@@ -43,8 +47,8 @@ def head(finding: Finding, label: str) -> str:
 def _blocks(report: Report) -> Iterator[str]:
     for file in report.files:
         lines = [line.rstrip("\r\n") for line in python_lines(file.text)]
-        followers = (*file.findings[1:], None)
-        for finding, follower in zip(file.findings, followers, strict=False):
+        shown = [finding for finding in file.findings if report.is_shown(finding)]
+        for finding, follower in zip(shown, (*shown[1:], None), strict=False):
             # Findings of one statement share its edit: it is shown once, after all of them.
             is_last = follower is None or follower.edits != finding.edits
             edit = _edit(finding, report) if is_last else ()

@@ -1,0 +1,35 @@
+"""How the commands run kernels: in which children, how many at a time, and what they reuse."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from neuroncore.commands.terminal import StatusLine
+from nki_migrate.verify.process import Children, Limits, Progress
+from nki_migrate.verify.store import Store, default_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The children of one command, and the results of earlier ones."""
+
+    children: Children
+    jobs: int
+    store: Store
+    progress: Progress
+
+
+@contextmanager
+def runs_of(given: argparse.Namespace) -> Iterator[Runs]:
+    """What the options ask for; children and the line of progress end with the block."""
+    line = StatusLine()
+    store = Store(default_folder(), reads=not given.no_cache)
+    with Children(Limits(given.timeout, given.memory)) as children:
+        try:
+            yield Runs(children, given.jobs or os.cpu_count() or 1, store, line.show)
+        finally:
+            line.close()

@@ -1,0 +1,109 @@
+"""A process that imports what every job needs once, and forks a child for each job.
+
+Run as `python -m nki_migrate.verify.fork_server`. A request is a line of JSON on stdin,
+`[FOLDER, MEBIBYTES]`; the answers are `[FOLDER, "began", PID]` and `[FOLDER, "ended", STATUS]` on
+stdout, where a status is a return code as `subprocess` has it. Every job ends with stdin.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from nki_migrate.verify.child import limit_memory, main, preload
+from nki_migrate.verify.job import read_job
+
+LOG = "log.txt"
+
+
+class _Server:
+    def __init__(self) -> None:
+        self._answers = os.dup(1)
+        os.dup2(2, 1)  # what an import prints is not an answer
+        self._folders: dict[int, str] = {}
+        self._wake, self._wakened = os.pipe()
+        os.set_blocking(self._wakened, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wakened)
+
+    def serve(self) -> None:
+        """Answer requests until stdin is closed; then kill the jobs that run."""
+        rest = b""
+        while True:
+            ready, _, _ = select.select([0, self._wake], [], [])
+            if self._wake in ready:
+                os.read(self._wake, 4096)
+                self._reap()
+            if 0 in ready:
+                received = os.read(0, 1 << 16)
+                if not received:
+                    break
+                *lines, rest = (rest + received).split(b"\n")
+                for line in lines:
+                    self._fork(*json.loads(line))
+        for pid in self._folders:
+            _kill_group(pid)
+
+    def _fork(self, folder: str, mebibytes: int) -> None:
+        preload(read_job(Path(folder)))
+        gc.freeze()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # threads of BLAS survive a fork
+            pid = os.fork()
+        if not pid:
+            self._become_job(folder, mebibytes)
+        with suppress(PermissionError, ProcessLookupError):  # it has done so itself, or is gone
+            os.setpgid(pid, pid)
+        self._folders[pid] = folder
+        self._answer(folder, "began", pid)
+
+    def _become_job(self, folder: str, mebibytes: int) -> None:
+        status = 1
+        try:
+            os.setpgid(0, 0)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            for descriptor in (self._answers, self._wake, self._wakened):
+                os.close(descriptor)
+            _redirect(Path(folder))
+            limit_memory(mebibytes)
+            status = main(Path(folder))
+        finally:
+            os._exit(status)
+
+    def _reap(self) -> None:
+        """Report the jobs that have ended, and end what they started."""
+        while self._folders:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            if ended is None:
+                return
+            _kill_group(ended.si_pid)  # before its number is free for another process
+            _, status = os.waitpid(ended.si_pid, 0)
+            folder = self._folders.pop(ended.si_pid)
+            self._answer(folder, "ended", os.waitstatus_to_exitcode(status))
+
+    def _answer(self, *answer: Any) -> None:
+        os.write(self._answers, json.dumps(answer).encode() + b"\n")
+
+
+def _redirect(folder: Path) -> None:
+    """Read nothing; write to the log of the folder."""
+    log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT)
+    for source, target in ((os.open(os.devnull, os.O_RDONLY), 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+
+
+def _kill_group(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    _Server().serve()
