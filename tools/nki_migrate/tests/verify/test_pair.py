@@ -131,7 +131,7 @@ def test_an_old_kernel_that_is_wrong_itself_is_said_to_be(world):
 def test_an_error_in_a_kernel_names_the_side_and_the_line(world):
     found = verdict(world, OLD.replace("return x + x", "raise ValueError('129 partitions')"))
 
-    assert found.problems == ("new kernel failed: new.py:5: ValueError: 129 partitions",)
+    assert found.problems[0] == "new kernel failed: new.py:5: ValueError: 129 partitions"
 
 
 def test_a_child_that_ends_without_results_is_no_agreement(world):
