@@ -56,6 +56,8 @@ WITHOUT = {
     "nc_matmul_mx": "its packed operands have no NumPy dtype to be filled in",
     "register_load": "a register is a value of the language",
     "register_store": "a register is a value of the language",
+    "scalar_load": "a scalar is a value of the language",
+    "scalar_store": "a scalar is a value of the language",
 }
 """Records that no program of this kind contains, and why."""
 

@@ -16,6 +16,7 @@ import pytest
 from neuroncore.enums import Engine
 from neuroncore.errors import KernelError
 from neuroncore.instructions import INSTRUCTIONS
+from neuroncore.machine.backend import Choice
 from neuroncore.machine.core import NeuronCore
 from neuroncore.program import Program, calls, emit, execute_program, parse_program
 from neuroncore.program.ir.binding import machine_call, specs_of
@@ -27,6 +28,7 @@ from neuroncore.surface import (
     meaning_changes,
     signature,
 )
+from nki_beta2 import BACKEND
 from nki_migrate.rules import all_rules
 from nki_migrate.settings.request import VERSIONS as MIGRATED
 from nki_migrate.verify.arrays import fill_array
@@ -313,13 +315,21 @@ KERNELS = {
         "    scale = 2 if Pair() == Pair() else 3\n"
         "    t = nl.multiply(t, scale)"
     ),
+    "loop-bodies-traced": (
+        "    count = [0]\n"
+        "    def body(i):\n"
+        "        count[0] += 1\n"
+        "        nisa.tensor_scalar(t, t, nl.add, float(count[0]))\n"
+        "    nl.fori_loop(0, 3, body)"
+    ),
 }  # fmt: skip
 """Row → statements of a kernel whose results differ."""
+OF_FLOATS = {"equality-of-objects", "loop-bodies-traced"}
 
 
 def ran(id: str, version: str, fill: str) -> Any:
     namespace = "neuronxcc.nki" if version == "0.1" else "nki"
-    dtype = "float32" if id == "equality-of-objects" else "int32"
+    dtype = "float32" if id in OF_FLOATS else "int32"
     x = fill_array(Arg("x", dtype=dtype, shape=(4, 8), fill=fill), SEED, 0, 0)
     names: dict[str, Any] = {}
     with use("beta1" if version == "0.1" else "beta2", nki=version):
@@ -329,6 +339,7 @@ def ran(id: str, version: str, fill: str) -> Any:
     return str(result.dtype), result.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore:.*which Python runs once")
 @pytest.mark.parametrize("id", KERNELS)
 def test_a_kernel_gives_other_results(id):
     change = CHANGES[id]
@@ -362,7 +373,6 @@ NOT_SHOWN = {
     "programs-of-axis-0": "a launch has one axis from 0.2 on",
     "barrier-engine": "it orders the engines of two cores and changes no value here",
     "precise-simulation": "Options.precise is the same in every version",
-    "loop-bodies-traced": "a loop of the device runs its body for every number here",
 }
 
 
@@ -403,6 +413,70 @@ def _changed_defaults(name: str, one: str, other: str) -> list[tuple[str, Any, A
         and record.attrs[p.field].convert(fields[p.field])
         != record.attrs[p.field].convert(p.default)
     ]
+
+
+NL_KERNEL = """\
+import nki, nki.isa as nisa, nki.language as nl
+
+@nki.jit
+def kernel(x, y):
+    a, b = nl.load(x), nl.load(y)
+    t = nl.CALL
+    s = nl.ndarray(t.shape, dtype=t.dtype, buffer=nl.sbuf)
+    nisa.tensor_copy(s, t)
+    out = nl.ndarray(t.shape, dtype=t.dtype, buffer=nl.shared_hbm)
+    nl.store(out, s)
+    return out
+"""
+FORMS = {("x",): "NAME(a)", ("x", "y"): "NAME(a, b)", ("x", "axis"): "NAME(a, 1)"}
+"""A call for each list of required parameters; functions of others move, draw or print tiles."""
+
+
+def nl_calls(version: str) -> dict[str, str]:
+    """Function → a call of it, for functions of `nl` on tiles."""
+    nl = BACKEND.modules(Choice("beta2", version))["nki.language"]
+    found = {}
+    for name in dir(nl):
+        signed = getattr(getattr(nl, name, None), "__signature__", None)
+        if signed is not None:
+            required = tuple(p.name for p in signed.parameters.values() if p.default is p.empty)
+            if required in FORMS:
+                found[name] = FORMS[required].replace("NAME", name)
+    return found
+
+
+def nl_result(call: str, version: str, dtype: str, fill: str) -> tuple[str, bytes] | None:
+    """dtype and bytes of a call's result; None where the version rejects it."""
+    x, y = (fill_array(Arg(n, dtype=dtype, shape=(4, 8), fill=fill), SEED, 0, ord(n)) for n in "xy")
+    names: dict[str, Any] = {}
+    try:
+        with use("beta2", nki=version):
+            exec(compile(NL_KERNEL.replace("CALL", call), f"<{call}>", "exec"), names)
+            result = names["kernel"](x, y)
+    except KernelError:
+        return None
+    return str(result.dtype), result.tobytes()
+
+
+HARD = (("float32", "extremes"), ("float32", "nan"), ("int32", "large_integers"))
+
+
+@pytest.mark.filterwarnings("ignore")  # overflow and NaN of extreme inputs
+@pytest.mark.parametrize(("one", "other"), list(pairwise(VERSIONS[2:])))
+def test_a_function_of_nl_that_differs_between_two_versions_is_a_row(one, other):
+    named = {f for c in CHANGES.values() if c.separates(one, other) for f in c.functions}
+    calls = nl_calls(one).items() & nl_calls(other).items()
+
+    for name, call in sorted(calls):
+        for dtype, fill in (
+            ("float32", "extremes"),
+            ("float32", "nan"),
+            ("int32", "large_integers"),
+        ):
+            results = [nl_result(call, version, dtype, fill) for version in (one, other)]
+            if None not in results and results[0] != results[1]:
+                assert f"nl.{name}" in named, (call, dtype, fill)
+    assert len(calls) > 50
 
 
 # -- the migrator ----------------------------------------------------------------------------------

@@ -106,8 +106,6 @@ def draft_rules(given: argparse.Namespace) -> int:
     files, changes = drafts(read_api(given.old), read_api(given.new))
     write_drafts(given.output_dir, files)
     rules = sum(name.startswith("rules/") for name in files)
-    print(
-        f"{given.output_dir}: {len(changes)} changes, {rules} rules drafted\n{summary(changes)}",
-        end="",
-    )
+    counted = f"{len(changes)} changes, {rules} rule{'s' * (rules != 1)} drafted"
+    print(f"{given.output_dir}: {counted}\n{summary(changes)}", end="")
     return 0

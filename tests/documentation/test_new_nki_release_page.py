@@ -1,0 +1,26 @@
+"""docs/new-nki-release.md: every command in it runs and prints what the page shows."""
+
+from __future__ import annotations
+
+import shutil
+
+from members import ROOT
+from nki_coverage import NAMES
+from tests.documentation.test_migrating_page import run, says, steps
+
+PAGE = (ROOT / "docs" / "new-nki-release.md").read_text(encoding="utf-8")
+
+
+def test_every_command_of_the_page_prints_what_the_page_shows(tmp_path):
+    shutil.copy(NAMES, tmp_path / "names.json")
+
+    for command, shown in steps(PAGE):
+        printed = run(command, tmp_path)
+        assert says(shown, printed), f"$ {command}\n" + "\n".join(printed)
+
+
+def test_the_figures_of_the_page_are_those_of_the_replay():
+    replay = (ROOT / "tests" / "coverage" / "test_draft_rules.py").read_text(encoding="utf-8")
+
+    assert "48 of the 52 mechanical changes" in PAGE
+    assert "== (48, 52)" in replay
