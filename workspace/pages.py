@@ -67,6 +67,7 @@ PAGES: dict[str, Render] = {
     "options.md": printed("workspace/nki_options.py"),
     "rules.md": printed("-m", "nki_migrate", "rules", "--output-format", "md"),
     "tokenplan-codes.md": printed("-m", "tokenplan.report.codes"),
+    "versions.md": printed("workspace/nki_versions.py"),
     "traps.md": printed("workspace/traps_page.py"),
 }
 """Page of docs/ → how it is generated."""
