@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trap_examples import run
 
-from neuroncore.checks.traps import HEAD, Example, Handling, Trap, traps
+from neuroncore.checks.traps import HEAD, Example, Handling, Trap, known_findings, traps
 
 INTRODUCTION = """\
 # Traps
@@ -41,6 +41,13 @@ UNDECIDABLE = """\
 What nothing that runs on this computer can decide, and why:
 """
 
+KNOWN = """
+## Findings on known kernels
+
+The examples of this repository, its generated kernels and the kernels of public libraries that were
+run under the check have no findings but these:
+"""
+
 
 def page() -> Iterator[str]:
     """The page, in parts."""
@@ -59,6 +66,9 @@ def page() -> Iterator[str]:
     for trap in found:
         if trap.handling is Handling.UNDECIDABLE:
             yield f"- {trap.id}, {trap.title}: {trap.by}."
+    yield KNOWN
+    for known in known_findings():
+        yield f"- {known.trap}, {known.where}: {known.reason}."
 
 
 _HANDLING = {

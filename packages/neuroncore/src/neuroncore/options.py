@@ -178,6 +178,12 @@ class Options:
     trap; "poison": NaN in floats, 0xDEADBEEF in the bits of an integer, so that a comparison with a
     reference fails here as it does on a device."""
 
+    interleaved_groups: Literal["error", "warn", "ignore"] = "error"
+    """Matmuls that add to a group of PSUM after another group has started in its bank, for the
+    `traps` check. A public report of kernels on trn2 lost all contributions but the last group's;
+    the public library for 0.3 does it all the same (attention_bwd, after a memset). "error": as the
+    report; "warn": reported as a warning; "ignore": as the library."""
+
     trap_values: Literal["scan", "skip"] = "scan"
     """Traps that only values decide (NaN in a transposition, integers beyond 24 bits), for the
     `traps` check. "scan": the operands of such instructions are read; "skip": they are not, which

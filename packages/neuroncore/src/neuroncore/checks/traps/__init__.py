@@ -7,13 +7,31 @@ that no other check reports.
 from pathlib import Path
 
 from neuroncore.checks._check import Check
-from neuroncore.checks.traps.catalog import HEAD, Example, Handling, Trap, head_of, traps
+from neuroncore.checks.traps.catalog import (
+    HEAD,
+    Example,
+    Handling,
+    Trap,
+    head_of,
+    known_findings,
+    traps,
+)
 from neuroncore.checks.traps.old_harness import find_old_harness
 from neuroncore.checks.traps.watcher import Traps
 from neuroncore.findings import Finding
 from neuroncore.options import Options
 
-__all__ = ["CHECK", "HEAD", "Example", "Handling", "Trap", "Traps", "head_of", "traps"]
+__all__ = [
+    "CHECK",
+    "HEAD",
+    "Example",
+    "Handling",
+    "Trap",
+    "Traps",
+    "head_of",
+    "known_findings",
+    "traps",
+]
 
 
 def _read(script: Path, nki: str, options: Options) -> list[Finding]:

@@ -33,6 +33,10 @@ def _key(view: View) -> _Key:
     return spec.start, spec.bank_offset, spec.shape, spec.strides
 
 
+def _partitions(view: View) -> tuple[int, int]:
+    return view.spec.start, view.spec.start + view.spec.shape[0]
+
+
 @dataclass(slots=True, eq=False)
 class _Group:
     """The matmuls into one region: when the first and the last of them ran, and what came since."""
@@ -56,10 +60,12 @@ class _Group:
 
 @dataclass(slots=True)
 class _Bank:
-    """A bank of PSUM: its groups by region, and the one that started last."""
+    """A bank of PSUM: its groups by tensor and region, and the last that started on each range of
+    partitions: tiles of columns (tile_position) fill partitions of one bank at the same time.
+    """
 
-    groups: dict[_Key, _Group] = field(default_factory=dict)
-    latest: _Group | None = None
+    groups: dict[Storage, dict[_Key, _Group]] = field(default_factory=dict)
+    latest: dict[tuple[int, int], _Group] = field(default_factory=dict)
 
 
 class AccumulationGroups(Detector):
@@ -114,17 +120,22 @@ class AccumulationGroups(Detector):
         dst, now = event.views["dst"], next(self._clock)
         key = _key(dst)
         for bank in self._banks(dst):
-            group = bank.groups.get(key)
-            if accumulate is False or group is None or group.view.storage is not dst.storage:
-                bank.groups[key] = bank.latest = _Group(dst, now, now, event.place)
+            groups = bank.groups.get(dst.storage)
+            if groups is None:
+                groups = bank.groups[dst.storage] = {}
+            group = groups.get(key)
+            if accumulate is False or group is None:
+                group = groups[key] = _Group(dst, now, now, event.place)
+                bank.latest[_partitions(dst)] = group
                 continue
             self._continued(bank, group, event, accumulate)
             group.last, group.read = now, None
 
     def _continued(self, bank: _Bank, group: _Group, event: Event, accumulate: bool | None) -> None:
-        other = bank.latest
-        if other is not None and other is not group and other.started > group.last:
-            self._interleaved(group, other, event)
+        first, end = _partitions(group.view)
+        for (start, stop), other in bank.latest.items():
+            if other.started > group.last and start < end and first < stop:
+                self._interleaved(group, other, event)
         if group.overwritten is not None:
             self.undefined.leave(event, event.views["dst"])
             self.found_at(
@@ -143,13 +154,16 @@ class AccumulationGroups(Detector):
             )  # fmt: skip
 
     def _interleaved(self, group: _Group, other: _Group, event: Event) -> None:
+        policy = event.call.options.interleaved_groups
+        if policy == "ignore":
+            return
         self.undefined.leave(event, event.views["dst"])
         overlaps = other.overlaps(group.view)
         which = "one that overlaps it" if overlaps else "another one"
         self.found_at(
             event, "HW04" if overlaps else "HW01",
             f"adds to an accumulation group after {which} started in its PSUM bank", "dst",
-            severity=Severity.WARNING if overlaps else Severity.ERROR,
+            severity=Severity.WARNING if overlaps or policy == "warn" else Severity.ERROR,
             expected="the last matmul of a group before the first of the next one",
             got=f"a group of {label(group.view.storage)} that started at {group.place}; another of "
             f"{label(other.view.storage)} that started at {other.place}",
@@ -161,8 +175,9 @@ class AccumulationGroups(Detector):
             view = event.views[name]
             key = _key(view)
             for bank in self._banks(view):
-                own = bank.groups.get(key)
-                known = (own,) if own is not None else bank.groups.values()
+                groups = bank.groups.get(view.storage, {})
+                own = groups.get(key)
+                known = (own,) if own is not None else groups.values()
                 for group in known:
                     if group is own or group.overlaps(view):
                         _touch(group, is_written, event.place)

@@ -87,8 +87,23 @@ def traps() -> dict[str, Trap]:
     return {trap.id: trap for trap in sorted(map(_trap, entries), key=lambda trap: trap.id)}
 
 
+@dataclass(frozen=True, slots=True)
+class KnownFinding:
+    """A finding on a kernel that was examined, and why the code is at fault."""
+
+    trap: str
+    where: str
+    reason: str
+
+
+def known_findings() -> list[KnownFinding]:
+    """The findings on public and on our own kernels that were examined."""
+    entries = tomllib.loads((_DATA / "known.toml").read_text(encoding="utf-8"))["known"]
+    return [KnownFinding(**entry) for entry in entries]
+
+
 def _entries(file: Path) -> list[dict[str, Any]]:
-    return tomllib.loads(file.read_text(encoding="utf-8"))["trap"]
+    return tomllib.loads(file.read_text(encoding="utf-8")).get("trap", [])
 
 
 def _trap(entry: dict[str, Any]) -> Trap:

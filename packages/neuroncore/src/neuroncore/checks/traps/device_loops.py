@@ -21,6 +21,8 @@ from neuroncore.source_location import Place
 
 FIRST_ORDERED = (0, 4)  # version from which a loop waits for what comes before it [NKI 0.4 notes]
 
+IN_TENSORS = "state in tensors: Python runs the body once"
+
 _Program = tuple[int, ...]
 
 
@@ -30,6 +32,7 @@ class DeviceLoops(Detector):
     def __init__(self, report: Report, undefined: UndefinedResults) -> None:
         super().__init__(report, undefined)
         self._read: set[Place | None] = set()
+        self._has_changes = False
         self._counts: dict[Place | None, dict[_Program, int]] = defaultdict(dict)
         self._names: dict[Place | None, str] = {}
         self._programs: set[_Program] = set()
@@ -39,6 +42,7 @@ class DeviceLoops(Detector):
     def launched(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self._counts.clear()
         self._programs.clear()
+        self._has_changes = False
         self._before.clear()
 
     def iteration(self, loop: str, place: Place | None) -> None:
@@ -47,9 +51,16 @@ class DeviceLoops(Detector):
             counts = self._counts[place]
             counts[launch.program] = counts.get(launch.program, 0) + 1
             self._names[place] = loop
-        if place not in self._read:
+        if place not in self._read and not self._has_changes:
             self._read.add(place)
             self._state(loop, place)
+
+    def state_changed(self, loop: str, name: str, place: Place | None) -> None:
+        self._has_changes = True
+        self.found(
+            "HW48", f"{name} is changed in the body of {loop}", place, expected=IN_TENSORS,
+            got="a Python object that the body changes",
+        )  # fmt: skip
 
     def returned(self, value: Any) -> None:
         launch = RUNNING.get()
@@ -71,7 +82,7 @@ class DeviceLoops(Detector):
         for place, what in changes_of_body(loop_place):
             self.found(
                 "HW48", f"{what} in the body of {loop}", place,
-                expected="state in tensors: Python runs the body once on a device",
+                expected=IN_TENSORS,
                 got=f"the loop at {loop_place}",
             )  # fmt: skip
 

@@ -15,6 +15,7 @@ from neuroncore.checks.traps.undefined_results import UndefinedResults
 from neuroncore.instructions import Call
 from neuroncore.machine.observe import Event, Watcher
 from neuroncore.source_location import Place
+from nki_dtypes import DType
 
 
 @cache
@@ -63,6 +64,14 @@ class Traps(Watcher):
     def iteration(self, loop: str, place: Place | None) -> None:
         for detector in self._detectors:
             detector.iteration(loop, place)
+
+    def state_changed(self, loop: str, name: str, place: Place | None) -> None:
+        for detector in self._detectors:
+            detector.state_changed(loop, name, place)
+
+    def wrapped(self, dtype: DType, place: Place | None) -> None:
+        for detector in self._detectors:
+            detector.wrapped(dtype, place)
 
     def returned(self, value: Any) -> None:
         for detector in self._detectors:
