@@ -166,7 +166,8 @@ def test_dtypes_are_the_same_in_every_module(every):
 def test_modules_that_are_only_imported_offer_nothing(every, name):
     module = getattr(every.nki, name)
 
-    assert module.__all__ == []
+    if (every.version, name) != ("0.7", "compiler"):
+        assert module.__all__ == []
     with pytest.raises(UnsupportedError, match=rf"nki\.{name}\.parse is not part of NKI"):
         _ = module.parse
 

@@ -16,7 +16,8 @@ from neuroncore.options import Options, make_options
 from neuroncore.surface import DEFAULT_VERSION, VERSIONS, span, version_tuple
 from nki_beta2.isa.instructions import ENUMS, fill, isa_contents
 from nki_beta2.kernel.collectives import collectives
-from nki_beta2.kernel.jit import Kernel, Language, make_jit
+from nki_beta2.kernel.configuration import CONTENTS
+from nki_beta2.kernel.jit import TRACED_SINCE, Kernel, Language, make_jit, make_traced_jit
 from nki_beta2.kernel.tensor import tensor_class
 from nki_beta2.nl.loops import REPLACED
 from nki_beta2.nl.names import language_contents
@@ -38,7 +39,8 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
     """What each module offers, submodules aside."""
     nl = language_contents(language)
     dtypes = {name: value for name, value in nl.items() if isinstance(value, DType)}
-    jit = make_jit(language)
+    is_traced = language.version >= TRACED_SINCE
+    jit = make_traced_jit(language) if is_traced else make_jit(language)
     top: dict[str, Any] = {"jit": jit, "__version__": f"{language.choice.nki}.0"}
     if language.version >= (0, 3):
         top["simulate"] = top["cpu_simulate"] = _simulate(jit)
@@ -54,7 +56,8 @@ def _contents(language: Language) -> dict[str, dict[str, Any]]:
         "nki.tensor": {"NkiTensor": tensor_class(language.choice.nki)},
         "nki.dtype": dtypes,
         "nki.language.dtypes": dict(dtypes),
-        "nki.compiler": {},  # what public code imports without naming anything in it
+        # Up to 0.6 public code imports it without naming anything in it.
+        "nki.compiler": dict(CONTENTS) if is_traced else {},
         "nki.builtin": {},
         "nki.meta": {},
         "nki.experimental": new,  # an earlier name of it [NKI 0.6: VirtualRegister]
@@ -146,7 +149,7 @@ class Beta2:
                 got=choice.nki,
                 hint='0.1 is the beta1 language: use(backend="beta1")'
                 if choice.nki == "0.1"
-                else None,
+                else f"{self.versions[-1]} is the newest version modelled here",
             )
         return _modules(choice)
 

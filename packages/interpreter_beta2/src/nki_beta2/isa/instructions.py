@@ -28,6 +28,7 @@ from neuroncore.memory import View
 from neuroncore.surface import instruction_names, signature
 from nki_beta2.isa.core_barrier import core_barrier
 from nki_beta2.isa.sendrecv import sendrecv
+from nki_beta2.kernel.configuration import reject_parsed
 from nki_beta2.kernel.jit import TRACED_SINCE, Language
 
 ENUMS: dict[str, Any] = {
@@ -61,7 +62,20 @@ def isa_contents(language: Language) -> dict[str, Any]:
         contents[name] = make_function(INSTRUCTIONS[name], found)
     if language.version >= TRACED_SINCE:
         contents["NkiScalar"] = NkiScalar
+        for name in ("scalar_load", "scalar_store"):
+            contents[name] = _traced(contents[name])
     return contents | registers(language, contents)
+
+
+def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, for the tracing frontend only."""
+
+    @functools.wraps(function)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        reject_parsed(f"nisa.{function.__name__}")
+        return function(*args, **kwargs)
+
+    return traced
 
 
 def _nc_version(language: Language) -> Callable[[], NcVersion]:

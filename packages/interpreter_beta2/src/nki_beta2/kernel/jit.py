@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,10 +26,21 @@ from neuroncore.options import Options
 from neuroncore.spec import as_dtype
 from neuroncore.surface import version_tuple
 from neuroncore.targets import resolve_target
+from nki_beta2.kernel.configuration import (
+    FRONTEND_SINCE,
+    CompileConfig,
+    Configuration,
+    SpecializationConfig,
+    check_nested,
+    frontend,
+    launch_degree,
+)
 from nki_beta2.kernel.schedule import Edges, Scheduled, edges_of
 from nki_beta2.kernel.tensor import tensor_class
 
 _WITHOUT_EFFECT = "it is for the compiler of a device, its files and its messages"
+_LAUNCHED: ContextVar[Kernel | None] = ContextVar("nki_beta2.launched", default=None)
+"""The kernel that is launched, whose configuration holds for the kernels that it calls."""
 _LAUNCH_RULE = "NKI: kernel[lnc], the number of logical cores"
 
 
@@ -60,6 +73,13 @@ class Language:
         target = self.choice.target if self.is_targeted else current.target
         choice = Choice(self.name, self.choice.nki, target, current.options)
         return Language(choice, self.is_targeted)
+
+    def of_frontend(self) -> Language:
+        """The same language under the frontend that the environment names, if it names one."""
+        if frontend() != "tracer" or self.version >= TRACED_SINCE:
+            return self
+        options = replace(self.choice.options, register_control="tracer")
+        return Language(replace(self.choice, options=options), self.is_targeted)
 
     def core(self, *more: Watcher) -> NeuronCore:
         """A fresh core for one launch, with the watchers in force and `more`."""
@@ -118,6 +138,7 @@ class Kernel:
         language: Language,
         lnc: int | None = None,
         edges: Edges | None = None,
+        configuration: Configuration = Configuration(),  # noqa: B008 - frozen
     ) -> None:
         functools.update_wrapper(self, function)
         self.__name__ = getattr(function, "__name__", repr(function))
@@ -125,6 +146,7 @@ class Kernel:
         self.language = language
         self.lnc = lnc
         self.edges = edges or {}
+        self.configuration = configuration
 
     @property
     def func(self) -> Callable[..., Any]:
@@ -138,10 +160,16 @@ class Kernel:
 
     def under(self, language: Language) -> Kernel:
         """The same kernel bound to a language, independent of the switch."""
-        return _Bound(self.function, language, self.lnc, self.edges)
+        return self._with(_Bound, language=language)
+
+    def _with(self, kind: type[Kernel] | None = None, **changes: Any) -> Kernel:
+        """The same kernel with other attributes."""
+        made = object.__new__(kind or type(self))
+        vars(made).update(vars(self) | changes)
+        return made
 
     def __getitem__(self, lnc: Any) -> Kernel:
-        return type(self)(self.function, self.language, _cores(lnc, self.language), self.edges)
+        return self._with(lnc=_cores(lnc))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if RUNNING.get() is not None:
@@ -150,15 +178,29 @@ class Kernel:
 
     def _launch(self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._check_arguments(language, args, kwargs)
-        return execute(
-            self.function,
-            language.core(*([Scheduled(self.edges)] if self.edges else ())),
-            args,
-            kwargs,
-            programs=[(i,) for i in range(self.lnc or 1)],
-            grid=() if self.lnc is None else (self.lnc,),
-            check_result=functools.partial(_check_result, language, self.__name__),
-        )
+        if language.version >= FRONTEND_SINCE:
+            language = language.of_frontend()
+        if language.version >= TRACED_SINCE:
+            self.configuration.check(self.__name__)
+            return self._with(lnc=launch_degree(self.__name__, self.lnc, os.environ))._execute(
+                language, args, kwargs
+            )
+        return self._execute(language, args, kwargs)
+
+    def _execute(self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        token = _LAUNCHED.set(self)
+        try:
+            return execute(
+                self.function,
+                language.core(*([Scheduled(self.edges)] if self.edges else ())),
+                args,
+                kwargs,
+                programs=[(i,) for i in range(self.lnc or 1)],
+                grid=() if self.lnc is None else (self.lnc,),
+                check_result=functools.partial(_check_result, language, self.__name__),
+            )
+        finally:
+            _LAUNCHED.reset(token)
 
     def _check_arguments(
         self, language: Language, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -181,6 +223,13 @@ class Kernel:
                 "it is part of that kernel, as a plain function",
                 "NKI 0.2 migration guide: sub-kernels carry no decorator",
             )
+        if self.language.version >= TRACED_SINCE:
+            top = _LAUNCHED.get()
+            if top is not None:
+                check_nested(
+                    (self.__name__, self.configuration, self.lnc),
+                    (top.__name__, top.configuration, top.lnc),
+                )
         if self.edges:
             raise UnsupportedError(
                 f"kernel {self.__name__} has scheduling edges and is called from a kernel",
@@ -198,7 +247,7 @@ class Kernel:
         found = {**self.edges}
         for after, befores in edges_of(edges).items():
             found[after] = (*found.get(after, ()), *befores)
-        return type(self)(self.function, self.language, self.lnc, found)
+        return self._with(edges=found)
 
     def __repr__(self) -> str:
         return f"<kernel {self.__name__}, NKI {self.choice.nki}>"
@@ -235,6 +284,37 @@ def make_jit(language: Language) -> Callable[..., Any]:
     return jit
 
 
+def make_traced_jit(language: Language) -> Callable[..., Any]:
+    """`nki.jit` from 0.7 on, which takes configurations."""
+    plain = make_jit(language)
+
+    def jit(
+        fn: Callable[..., Any] | None = None,
+        *,
+        compile_config: CompileConfig | None = None,
+        specialization_config: SpecializationConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Make a kernel of a function; usable as @nki.jit and @nki.jit(…).
+
+        The configurations are classes of nki.compiler. Further keywords are for the compiler and
+        change nothing here.
+        """
+        configuration = Configuration.given(compile_config, specialization_config)
+
+        def configured(function: Any) -> Kernel:
+            made = plain(function, **kwargs)
+            is_given = configuration != Configuration()
+            return made._with(configuration=configuration) if is_given else made
+
+        if fn is not None:
+            return configured(fn)
+        plain(**kwargs)  # what it rejects, it rejects before there is a function
+        return configured
+
+    return jit
+
+
 def _check_jit_options(language: Language, options: dict[str, Any]) -> None:
     """Further keywords are documented as **kwargs and change nothing here, with two exceptions."""
     rule = f"NKI {language.choice.nki}: nki.jit(**kwargs)"
@@ -261,7 +341,7 @@ def _target_of(language: Language, options: dict[str, Any]) -> Language:
     return Language(choice, is_targeted=True)
 
 
-def _cores(lnc: Any, language: Language) -> int:
+def _cores(lnc: Any) -> int:
     if isinstance(lnc, tuple) and len(lnc) == 1:
         lnc = lnc[0]
     if isinstance(lnc, (int, np.integer)) and not isinstance(lnc, bool) and lnc in (1, 2):

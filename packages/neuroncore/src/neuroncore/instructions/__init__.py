@@ -2,7 +2,7 @@
 
 from neuroncore.enums import MaskBehaviour
 from neuroncore.instructions._execute import plan
-from neuroncore.instructions._limits import KernelWarning, check
+from neuroncore.instructions._limits import KernelWarning, check, warn_at_kernel
 from neuroncore.instructions._record import (
     Attr,
     Call,
@@ -31,4 +31,5 @@ __all__ = [
     "TableInput",
     "check",
     "plan",
+    "warn_at_kernel",
 ]

@@ -91,7 +91,8 @@ def _version(backend: Backend, request: ChoiceRequest, registry: Mapping[str, Ba
     if request.nki in backend.versions:
         return str(request.nki)
     speakers = [b.name for b in loadable(registry) if _is_language(b) and request.nki in b.versions]
-    hint = f"backend {' or '.join(map(repr, speakers))} speaks it" if speakers else None
+    newest = f"{VERSIONS[-1]} is the newest version modelled here"
+    hint = f"backend {' or '.join(map(repr, speakers))} speaks it" if speakers else newest
     if isinstance(request.nki, float | int):
         hint = f'versions are strings: nki="{request.nki}"'
     raise ChoiceError(

@@ -1,0 +1,206 @@
+"""What configures a kernel from 0.7 on: classes of nki.compiler, variables of the environment."""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from neuroncore.errors import AttributeValueError, LaunchError, UnsupportedError
+from neuroncore.instructions import warn_at_kernel
+from neuroncore.notes import note_without_effect
+
+_RULE = "NKI 0.7: nki.compiler"
+_RING_SIZE = "NKI_PREFETCH_RING_SIZE"
+_FRONTEND = "NKI_COMPILER_FRONTEND"
+_DEGREE = "NEURON_LOGICAL_NC_CONFIG"
+
+_FRONTENDS = {"tracer": "tracer", "parser": "parser", "custom": "parser"}
+FRONTEND_SINCE = (0, 6)
+"""The first version whose documents name the variable."""
+
+
+class AddressRotation(enum.Enum):
+    """Whether buffers change their addresses from use to use; AUTO: those without a fixed one."""
+
+    AUTO = "auto"
+    ENABLE = "enable"
+    DISABLE = "disable"
+
+
+class _Config:
+    """Fields of documented types; values other than the defaults are noted once."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[bad-argument-type]
+            value = getattr(self, field.name)
+            kind = AddressRotation if field.name == "address_rotation" else bool
+            if value is not field.default and not isinstance(value, kind):
+                raise AttributeValueError(
+                    f"{type(self).__name__}({field.name}={value!r})"[:80],
+                    expected=f"a {kind.__name__}", got=repr(value)[:80], operand=field.name,
+                    rule=f"{_RULE}.{type(self).__name__}",
+                )  # fmt: skip
+
+    def differing(self, other: Any) -> Iterator[str]:
+        """The fields that another configuration of the class has otherwise, as kernels write it."""
+        for field in fields(self):  # type: ignore[bad-argument-type]
+            own, others = getattr(self, field.name), getattr(other, field.name)
+            if own != others:
+                yield f"{field.name}={own} and not {others}"
+
+
+@dataclass(frozen=True)
+class CompileConfig(_Config):
+    """How the device's compiler treats one kernel; nothing of it changes a value here.
+
+    None: the documents that could be read print no default.
+    """
+
+    address_rotation: AddressRotation | None = None
+    non_ssa_legalization: bool | None = None
+    dead_code_elim: bool | None = None
+    barrier_check: bool | None = None
+    prefetch_auto: bool = False
+    nki_alloc_fallback: bool = True
+
+
+@dataclass(frozen=True)
+class SpecializationConfig(_Config):
+    """How a kernel is specialized.
+
+    allow_nested_config_override: kernels that this one calls may have other configurations, which
+    are not used; else that is an error.
+    """
+
+    allow_nested_config_override: bool = False
+
+
+CONTENTS: dict[str, Any] = {
+    kind.__name__: kind for kind in (AddressRotation, CompileConfig, SpecializationConfig)
+}
+"""What nki.compiler has from 0.7 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What nki.jit was given; None where it was not."""
+
+    compile: CompileConfig | None = None
+    specialization: SpecializationConfig | None = None
+
+    @classmethod
+    def given(cls, compile_config: Any, specialization_config: Any) -> Configuration:
+        """The arguments of nki.jit. Raises AttributeValueError for other types."""
+        for name, value, kind in (
+            ("compile_config", compile_config, CompileConfig),
+            ("specialization_config", specialization_config, SpecializationConfig),
+        ):
+            if value is not None and not isinstance(value, kind):
+                raise AttributeValueError(
+                    f"nki.jit({name}=…) is a {type(value).__name__}",
+                    expected=f"an nki.compiler.{kind.__name__}", got=repr(value)[:80],
+                    operand=name, rule="NKI 0.7: nki.jit",
+                )  # fmt: skip
+        for change in compile_config.differing(CompileConfig()) if compile_config else ():
+            what = f"CompileConfig({change.partition(' ')[0]})"
+            note_without_effect(what, "it is for the compiler of a device", _RULE)
+        return cls(compile_config, specialization_config)
+
+    def check(self, kernel: str, environ: Mapping[str, str] = os.environ) -> None:
+        """Raises LaunchError where the environment contradicts it."""
+        if self.compile is not None and self.compile.prefetch_auto and _RING_SIZE in environ:
+            raise LaunchError(
+                f"kernel {kernel} has prefetch_auto and the environment {_RING_SIZE}",
+                expected="one of the two", got=f"{_RING_SIZE}={environ[_RING_SIZE]}",
+                hint="unset the variable, or leave prefetch_auto out",
+                rule=f"{_RULE}.CompileConfig",
+            )  # fmt: skip
+        if self != Configuration() and is_parsed(environ):
+            raise UnsupportedError(
+                f"kernel {kernel} has a configuration and {_FRONTEND}={environ[_FRONTEND]}",
+                expected="the tracing frontend", hint=f"unset {_FRONTEND}", rule=_RULE,
+            )  # fmt: skip
+
+
+_Nested = tuple[str, Configuration, int | None]
+"""A kernel: its name, its configuration and its LNC degree."""
+
+
+def check_nested(kernel: _Nested, top: _Nested) -> None:
+    """A kernel in a kernel is part of it, under the configuration of the one that is launched.
+
+    Raises LaunchError where its own differs, or warns where that one allows it.
+    """
+    name, own, lnc = kernel
+    top_name, above, top_lnc = top
+    compiled = above.compile or CompileConfig()
+    differing = list(own.compile.differing(compiled)) if own.compile else []
+    if lnc is not None and lnc != (top_lnc or 1):
+        differing.append(f"LNC degree {lnc} and not {top_lnc or 1}")
+    if not differing:
+        return
+    what = f"kernel {name} has another configuration than {top_name}, which calls it"
+    got, rule = ", ".join(differing), f"{_RULE}.SpecializationConfig, kernels in kernels"
+    if above.specialization and above.specialization.allow_nested_config_override:
+        warn_at_kernel(f"{what}: {got}; that of {top_name} is used [{rule}]")
+        return
+    raise LaunchError(
+        what, expected=f"the configuration of {top_name}, or none", got=got,
+        hint="leave it out, or give the outer kernel specialization_config="
+        "SpecializationConfig(allow_nested_config_override=True)", rule=rule,
+    )  # fmt: skip
+
+
+def frontend(environ: Mapping[str, str] = os.environ) -> str | None:
+    """The frontend, "tracer" or "parser", if the environment names one; raises LaunchError."""
+    value = environ.get(_FRONTEND)
+    if not value:
+        return None
+    if value not in _FRONTENDS:
+        raise LaunchError(
+            f"{_FRONTEND}={value} names no frontend", expected=", ".join(_FRONTENDS), got=value,
+            hint="unset it: 0.7 traces kernels, 0.6 parses them",
+            rule="NKI 0.7: specialization of kernels",
+        )  # fmt: skip
+    return _FRONTENDS[value]
+
+
+def is_parsed(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment has 0.7 specialize kernels as versions before it."""
+    return frontend(environ) == "parser"
+
+
+def reject_parsed(what: str) -> None:
+    """Raises UnsupportedError where kernels are parsed, for what only the tracing frontend has."""
+    if is_parsed():
+        raise UnsupportedError(
+            f"{what} under {_FRONTEND}={os.environ[_FRONTEND]}",
+            expected="the tracing frontend, which 0.7 uses", hint=f"unset {_FRONTEND}",
+            rule="NKI 0.7: NkiScalar, tracing frontend only",
+        )  # fmt: skip
+
+
+def launch_degree(kernel: str, bracket: int | None, environ: Mapping[str, str]) -> int | None:
+    """The LNC degree of a launch from 0.7 on: of the bracket, or of the environment; None for none.
+
+    Raises LaunchError for a degree that does not exist and for two that differ.
+    """
+    value = environ.get(_DEGREE)
+    if not value:
+        return bracket
+    if value not in ("1", "2"):
+        raise LaunchError(
+            f"{_DEGREE}={value} is not an LNC degree", expected="1 or 2", got=value,
+            rule="NKI 0.7: logical NeuronCores",
+        )  # fmt: skip
+    if bracket is not None and bracket != int(value):
+        raise LaunchError(
+            f"kernel {kernel} is launched with two LNC degrees",
+            expected="one degree", got=f"{kernel}[{bracket}] and {_DEGREE}={value}",
+            hint="leave the bracket out: it is being deprecated",
+            rule="NKI 0.7: logical NeuronCores, error NCC_EVRF066",
+        )  # fmt: skip
+    return int(value)
