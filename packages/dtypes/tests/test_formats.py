@@ -56,8 +56,14 @@ def test_a_format_cannot_be_changed(dtype: DType):
 @EVERY
 def test_numpy_accepts_a_format_as_a_dtype(dtype: DType):
     array = np.zeros((2, 3), dtype)
-    assert array.dtype == dtype.storage
+    assert array.dtype == dtype.words
+    assert resolve(array.dtype).name == dtype.name or not dtype.is_packed
     assert array.itemsize * 8 == dtype.itemsize * 8 == dtype.bits
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if d.is_packed], ids=str)
+def test_a_packed_type_is_found_by_the_dtype_of_its_arrays(dtype: DType):
+    assert {dtype: 7}[np.zeros(2, dtype).dtype] == {dtype: 7}[dtype] == 7
 
 
 def test_types_numpy_lacks_are_stored_as_documented():

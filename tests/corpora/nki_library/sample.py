@@ -27,7 +27,7 @@ _TOO_MUCH_MEMORY = re.compile(
     r"MemoryError|Unable to allocate|can't allocate memory|memory of this computer|out of memory"
 )
 _OTHER_VALUES = re.compile(
-    r"ValidationException|Not equal to tolerance|Mismatched elements|not close"
+    r"Validation failed for|Not equal to tolerance|Mismatched elements|not close"
 )
 
 

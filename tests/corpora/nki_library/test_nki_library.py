@@ -204,7 +204,7 @@ def test_a_draw_takes_every_range_of_sizes_and_shuffles_the_rest():
     ("reason", "word"),
     [
         ("InferenceException: Unable to allocate 9.00 GiB for an array", "too large"),
-        ("ValidationException: outputs differ", "wrong values"),
+        ("ValidationException: Validation failed for [out]", "wrong values"),
         ("AssertionError: Not equal to tolerance rtol=1e-05", "wrong values"),
         ("InferenceException: rope.py:284:19: nl.ndarray: 256 partitions", "failed"),
     ],

@@ -83,8 +83,10 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype:
-        """The storage under the attribute that NumPy reads: `np.zeros(8, nki_dtypes.bfloat16)`."""
-        return self.storage
+        """What NumPy reads in `np.zeros(8, nki_dtypes.bfloat16)`: `words`, so that kernels take the
+        array as one of this type.
+        """
+        return self.words
 
     @property
     def words(self) -> np.dtype:
@@ -173,11 +175,20 @@ def _float(
     return DType(name, Kind.FLOAT, bits, storage, since, exponent, mantissa, specials)
 
 
+class _Packed(DType):
+    """Four narrow floats in one word, equal to the dtype of arrays of it (DType.words)."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(self.words)
+
+
 def _packed(lane: DType, since: str) -> DType:
     """Four lanes in the unsigned word that is just wide enough, so one element is one item."""
     storage = np.dtype(f"uint{4 * lane.bits}")
     name = f"{lane.name}_x4"
-    return DType(name, Kind.PACKED, 4 * lane.bits, storage, since, lanes=4, _lane=lane)
+    return _Packed(name, Kind.PACKED, 4 * lane.bits, storage, since, lanes=4, _lane=lane)
 
 
 bool_: DType = DType("bool_", Kind.BOOL, 8, np.dtype(np.uint8), "0.1")

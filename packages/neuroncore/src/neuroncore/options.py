@@ -152,6 +152,12 @@ class Options:
     """Which order topk's sorted=True gives, from 0.7 on: no document that could be read shows it,
     and 0.6 ranked upwards. "reject": an error, as either may be wrong."""
 
+    repeated_destination: Literal["undefined", "last", "reject"] = "undefined"
+    """A destination with a step of 0, where several results share an element: the public library
+    passes one where it uses the reduction of an instruction alone, and no document says which of
+    the results remains. "undefined": none, the element holds what unwritten memory does; "last":
+    the last in row-major order; "reject": an error."""
+
     transpose_dge_none: Literal["error", "warn", "ignore"] = "warn"
     """dma_transpose documents dge_mode unknown and hwdge; kernels of the public library also pass
     none, which may or may not compile. It changes no result: "warn" runs it and says so, "error"

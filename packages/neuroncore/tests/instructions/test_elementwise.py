@@ -245,7 +245,38 @@ def test_a_repeated_operand_is_read_as_often_as_it_is_seen(world, nisa, dtype):
     np.testing.assert_array_equal(row.array.astype(np.float64), stored)
 
 
-def test_a_broadcast_view_cannot_be_written(world, nisa):
+SHARED = np.arange(32.0).reshape(4, 8)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "shared"),
+    [("float32", "undefined", [np.nan] * 4), ("int32", "undefined", [4] * 4),
+     ("float32", "last", SHARED[:, -1])],
+)  # fmt: skip
+def test_an_element_that_results_share_is_as_the_option_says(
+    make_world, nisa, dtype, value, shared
+):
+    world = make_world(options=Options(repeated_destination=value))
+    tile = world.tile(np.ones((4, 2)), dtype)
+
+    nisa.tensor_copy(tile[:, 0:1].broadcast(1, 8), world.tile(SHARED, dtype))
+
+    np.testing.assert_array_equal(tile.array[:, 0], shared)
+    assert (tile.array[:, 1] == 1).all()
+
+
+def test_the_reduction_beside_a_shared_result_is_written(world, nisa):
+    unused, sums = world.new((4, 1)), world.new((4, 1))
+
+    nisa.activation_reduce(
+        unused.broadcast(1, 8), "square", world.tile(SHARED), reduce_op="add", reduce_res=sums
+    )
+
+    np.testing.assert_allclose(sums.array, (SHARED**2).sum(1, keepdims=True))
+
+
+def test_results_that_share_an_element_can_be_an_error(make_world, nisa):
+    world = make_world(options=Options(repeated_destination="reject"))
     shared = world.tile(np.ones((4, 1))).broadcast(1, 8)
 
     with pytest.raises(KernelError, match="several results would share one element"):
@@ -371,6 +402,22 @@ def test_a_float_for_an_integer_tensor_was_cast_in_02_and_is_rejected_since(worl
     assert dst.array.tolist() == [[2, 2]]
     with pytest.raises(AttributeValueError, match="a float value for int32 elements"):
         nisa.memset(dst, 2.5)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "uint32"])
+@pytest.mark.parametrize("value", [0.0, 7.0, np.float32(3)])
+def test_a_whole_float_for_an_integer_tensor_is_that_integer(world, nisa, dtype, value):
+    dst = world.new((1, 2), dtype)
+
+    nisa.memset(dst, value)
+
+    assert dst.array.tolist() == [[int(value)] * 2]
+
+
+@pytest.mark.parametrize("value", [0.5, float("nan"), float("inf")])
+def test_any_other_float_for_an_integer_tensor_is_rejected(world, nisa, value):
+    with pytest.raises(AttributeValueError, match="a float value for uint8 elements"):
+        nisa.memset(world.new((1, 2), "uint8"), value)
 
 
 def test_packed_tensors_can_only_be_cleared(world, nisa):

@@ -70,10 +70,15 @@ class Tracer:
             nki_runtime.simulate(kernel)[lnc](**inputs)
 
 
+def use(**options: Any) -> None:
+    """Let `nki` be ours, on the platform of the session."""
+    nki_runtime.use(nki=VERSION, target=os.environ.get("NKI_LIBRARY_TARGET", "trn2"), **options)
+
+
 def set_up() -> None:
     """Switch `nki` on, then put the stand-ins in place: before the harness is imported."""
     nki_runtime.use("beta1")  # annotations of 0.3 kernels come from neuronxcc.nki.typing
-    nki_runtime.use(nki=VERSION, target=os.environ.get("NKI_LIBRARY_TARGET", "trn2"))
+    use()
     for name, contents in PRIVATE.items():
         _place(name, **{content: type(content, (), {}) for content in contents})
     vars(sys.modules["nki.compiler.frontend"]).update(ParserFrontend=Tracer)

@@ -10,7 +10,6 @@ from neuroncore.enums import Engine, MemorySpace
 from neuroncore.errors import (
     AttributeValueError,
     KernelError,
-    MemorySpaceError,
     SignatureError,
     UnsupportedError,
 )
@@ -24,7 +23,7 @@ from nki_beta2.kernel.jit import Language
 NAME = "core_barrier"
 RULE = "NKI: nisa.core_barrier"
 BOTH = (0, 1)
-_SPACES = (MemorySpace.shared_hbm, MemorySpace.hbm)
+_SHARED = (MemorySpace.shared_hbm, MemorySpace.hbm)
 """Where both cores find `data`: shared HBM, and the arguments of the kernel."""
 
 
@@ -46,7 +45,8 @@ def core_barrier(language: Language) -> Callable[..., Handle | None]:
         """Order what both cores do with `data` around this point.
 
         cores: (0, 1) on a launch on two; naming the own core alone waits for nothing. data: in
-        shared HBM or an argument. Both cores must call it, in the same order.
+        shared HBM or an argument; of another memory each core has its own. Both cores must call it,
+        in the same order.
         """
         launch = running(f"nisa.{NAME}")
         found = _numbers(cores)
@@ -67,7 +67,10 @@ def core_barrier(language: Language) -> Callable[..., Handle | None]:
 def _wait(launch: Launch, data: View) -> None:
     mine = _Arrival(data)
     other: _Arrival = launch.meet(NAME, mine, f"nisa.{NAME}")
-    if other.data.storage is not data.storage:
+    if {data.spec.space, other.data.spec.space}.isdisjoint(_SHARED):
+        what = f"the tensor of nisa.{NAME}, in {data.spec.space.name.upper()}"
+        note_without_effect(what, "each core has its own; the cores wait for each other", RULE)
+    elif other.data.storage is not data.storage:
         raise AttributeValueError(
             "the cores wait at barriers of two tensors", expected=f"{other.data!r} on both cores",
             got=repr(data), operand="data", instruction=NAME, rule=RULE,
@@ -95,12 +98,6 @@ def _violations(
         yield SignatureError(
             f"data cannot be a {type(data).__name__}", expected="a tensor in shared HBM",
             got=repr(data)[:80], operand="data", rule=RULE,
-        )  # fmt: skip
-    elif data.spec.space not in _SPACES:
-        yield MemorySpaceError(
-            f"data is in {data.spec.space.name.upper()}",
-            expected="shared HBM, where both cores find it", got=repr(data), operand="data",
-            rule=RULE,
         )  # fmt: skip
     if cores not in (BOTH, (own,)):
         yield AttributeValueError(

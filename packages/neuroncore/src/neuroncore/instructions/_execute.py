@@ -12,7 +12,16 @@ from neuroncore.errors import SignatureError, Violation, raise_violations
 from neuroncore.instructions._accumulate import forgetting
 from neuroncore.instructions._limits import check
 from neuroncore.instructions._record import Call
-from neuroncore.memory import Storage, View, gathered, resolve_scalar, scatter
+from neuroncore.memory import (
+    Storage,
+    View,
+    fill,
+    gathered,
+    resolve_scalar,
+    scatter,
+    undefined,
+    window,
+)
 from neuroncore.spec import Spec, row_major
 
 Plan = Callable[..., Any]
@@ -32,9 +41,9 @@ def plan(call: Call) -> Plan:
 
 
 def _executed(call: Call) -> Plan:
-    gathering = [n for n, s in call.tiles.items() if s.indirect and s.indirect.kind == "free"]
-    if gathering:
-        return _through_tiles(call, gathering)
+    copied = [n for n, spec in call.tiles.items() if _needs_tile(call, n, spec)]
+    if copied:
+        return _through_tiles(call, copied)
     execute = bounded(call, call.record.run(call))
     moving = [
         i
@@ -45,14 +54,21 @@ def _executed(call: Call) -> Plan:
     return _resolving(execute, moving, skips) if moving else execute
 
 
-def _through_tiles(call: Call, gathering: list[str]) -> Plan:
-    """Executes on tiles with the elements that an index names, and brings results back."""
-    dense = {n: _dense(spec) if n in gathering else spec for n, spec in call.specs.items()}
+def _needs_tile(call: Call, name: str, spec: Spec) -> bool:
+    """Whether no strided array is the operand: gathered elements, results that share elements."""
+    if spec.indirect:
+        return spec.indirect.kind == "free"
+    return spec.repeats and name in call.record.outputs
+
+
+def _through_tiles(call: Call, copied: list[str]) -> Plan:
+    """Executes on tiles with the elements that a view names, and brings results back."""
+    dense = {n: _dense(spec) if n in copied else spec for n, spec in call.specs.items()}
     given = call.attrs, call.target, call.options, call.version
     execute = bounded(call, call.record.run(Call(call.record, dense, *given)))
     names = list(call.specs)
-    places = [names.index(n) for n in gathering]
-    results = [names.index(n) for n in gathering if n in call.record.outputs]
+    places = [names.index(n) for n in copied]
+    results = [names.index(n) for n in copied if n in call.record.outputs]
 
     def on_tiles(*views: Any) -> None:
         tiles = list(views)
@@ -60,18 +76,37 @@ def _through_tiles(call: Call, gathering: list[str]) -> Plan:
             tiles[i] = _tile(views[i])
         execute(*tiles)
         for i in results:
-            scatter(views[i], tiles[i].array)
+            _bring_back(call, views[i], tiles[i].array)
 
     return on_tiles
 
 
 def _tile(view: View) -> View:
-    """What an index names now, as a tensor of the machine's own: no watcher hears of it."""
-    values = gathered(view)
+    """What a view names now, as a tensor of the machine's own: no watcher hears of it."""
+    values = gathered(view) if view.spec.indirect else np.array(view.array, order="C")
     spec = _dense(view.spec)
     tile = view.seen(values, spec)
     tile.storage = Storage(values.reshape(-1), spec.shape, spec.dtype, spec.space)
     return tile
+
+
+def _bring_back(call: Call, view: View, values: np.ndarray) -> None:
+    """Results to the elements that an index names, or to elements that several of them share, as
+    Options.repeated_destination says.
+    """
+    if view.spec.indirect:
+        scatter(view, values)
+        return
+    last, shape = zip(
+        *((slice(-1, None), 1) if step == 0 else (slice(None), n) for n, step in
+          zip(view.shape, view.strides, strict=True)), strict=True,
+    )  # fmt: skip
+    flat = view.storage.flat.view(view.array.dtype)
+    elements = window(flat, view.offset, shape, view.strides)  # `array` may be read-only
+    if call.options.repeated_destination == "last":
+        elements[...] = values[last]
+    else:
+        fill(elements, undefined(view.spec.dtype, call.options.uninitialized == "zero"))
 
 
 def _dense(spec: Any) -> Spec:

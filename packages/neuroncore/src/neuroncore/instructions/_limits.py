@@ -66,10 +66,10 @@ def _operand(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
     if spec.indirect is not None and spec.indirect.kind == "free":
         yield from _indirection(call, name, spec)
     if operand.writes:
-        yield from _output(name, spec)
+        yield from _output(call, name, spec)
 
 
-def _output(name: str, spec: Spec) -> Iterator[Violation]:
+def _output(call: Call, name: str, spec: Spec) -> Iterator[Violation]:
     if not spec.mutable:
         yield Violation(
             ImmutableError,
@@ -82,7 +82,8 @@ def _output(name: str, spec: Spec) -> Iterator[Violation]:
             "0.1 only when it is declared mutable",
             rule="NKI language guide: kernel parameters",
         )
-    if spec.repeats and spec.indirect is None:
+    rejects = call.options.repeated_destination == "reject"
+    if rejects and spec.repeats and spec.indirect is None:
         yield Violation(
             AccessError,
             f"{name} is a broadcast view: several results would share one element",

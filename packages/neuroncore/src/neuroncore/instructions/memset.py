@@ -12,9 +12,12 @@ from neuroncore.instructions._convert import as_engine
 from neuroncore.instructions._cost import copy_rate, one_pass
 from neuroncore.instructions._numerics import like, rounds
 from neuroncore.instructions._record import Attr, Call, Example, Instruction, Number, Out
-from neuroncore.instructions._rules import free_dims, rule
+from neuroncore.instructions._rules import free_dims
 from neuroncore.memory import View
+from neuroncore.notes import note_without_effect
 from nki_dtypes import DType, cast
+
+RULE = "NKI 0.3 migration guide: memset value matches the dtype"
 
 
 def memset(c: Call) -> Callable[..., None]:
@@ -26,6 +29,12 @@ def memset(c: Call) -> Callable[..., None]:
 
         return fill
     dtype, storage = c.dst.dtype, c.dst.storage
+    if _checks_value(c):
+
+        def fill_whole(dst: View, value: float) -> None:
+            dst.array[...] = constant_in(_whole(value, dtype), dtype)
+
+        return fill_whole
 
     def fill_rounded(dst: View, value: float) -> None:
         dst.array[...] = constant_in(value, dtype).astype(storage)
@@ -62,10 +71,21 @@ def _packed_zero(value: float, dtype: DType) -> np.ndarray:
     return np.zeros((), dtype.storage)
 
 
-def _value_fits(c: Call) -> bool:
-    if c.dst.dtype.is_packed or c.version < (0, 3):
-        return True
-    return not (c.dst.dtype.is_integer and issubclass(c.value, (float, np.floating)))
+def _checks_value(c: Call) -> bool:
+    """Whether a float for an integer tensor has to be whole: cast up to 0.2, typed from 0.3 on."""
+    is_float = issubclass(c.value, (float, np.floating))
+    return is_float and c.dst.dtype.is_integer and c.version >= (0, 3)
+
+
+def _whole(value: float, dtype: DType) -> int:
+    """A whole float as an int: 0.0 writes what 0 does. Raises AttributeValueError for any other."""
+    if value == np.trunc(value) and np.isfinite(value):
+        note_without_effect(f"nisa.memset of {dtype} with {value}", f"it writes {int(value)}", RULE)
+        return int(value)
+    raise AttributeValueError(
+        f"a float value for {dtype} elements", expected="an int literal for an integer tensor",
+        got=repr(value), operand="value", instruction="memset", rule=RULE,
+    )  # fmt: skip
 
 
 MEMSET = Instruction(
@@ -74,12 +94,6 @@ MEMSET = Instruction(
     operands={"dst": Out("P F", ON_CHIP), "value": Number()},
     attrs={"engine": Attr(Engine.unknown, as_engine)},
     limits=[
-        rule(
-            _value_fits, AttributeValueError, "value", "a float value for {c.dst.dtype} elements",
-            expected="an int literal for an integer tensor", got="{c.value.__name__}",
-            section="NKI 0.3 migration guide: memset value matches the dtype",
-            dst="int32[4, 8] sbuf", value=2.0,
-        ),
         free_dims(4, "dst", dst="float32[2, 1, 1, 1, 1, 2] sbuf"),
     ],
     work=lambda c: one_pass(c, c.dst.free, rate=copy_rate(c, "dst")),

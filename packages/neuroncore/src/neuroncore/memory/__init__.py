@@ -12,9 +12,10 @@ from neuroncore.memory.storage import (
     Storage,
     StridedView,
     WrittenFlags,
+    undefined,
 )
 from neuroncore.memory.view import Core, View
-from neuroncore.memory.window import address_of, window
+from neuroncore.memory.window import address_of, fill, window
 
 __all__ = [
     "NOTHING_NAMED",
@@ -31,6 +32,7 @@ __all__ = [
     "ds",
     "dynamic_rows",
     "elements",
+    "fill",
     "first_byte",
     "gathered",
     "is_gathered",
@@ -39,6 +41,7 @@ __all__ = [
     "offsets_of",
     "resolve_scalar",
     "scatter",
+    "undefined",
     "window",
     "written_flags",
 ]

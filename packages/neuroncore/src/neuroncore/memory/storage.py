@@ -103,8 +103,12 @@ class Storage:
 
     def undefined(self, zero: bool = False) -> float:
         """What an element holds that nothing has written."""
-        floating = self.dtype.is_float and self.dtype.lanes == 1
-        return 0 if zero else np.nan if floating else INTEGER_POISON
+        return undefined(self.dtype, zero)
+
+
+def undefined(dtype: DType, zero: bool = False) -> float:
+    """What an element of a dtype holds that nothing has written."""
+    return 0 if zero else np.nan if dtype.is_float and dtype.lanes == 1 else INTEGER_POISON
 
 
 @dataclass(frozen=True, slots=True)
