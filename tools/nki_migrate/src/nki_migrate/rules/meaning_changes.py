@@ -23,9 +23,10 @@ def _change(id: str) -> MeaningChange:
     return next(change for change in meaning_changes() if change.id == id)
 
 
-def _said(change: MeaningChange) -> str:
+def _said(change: MeaningChange, call: ast.Call, site: Site) -> str:
+    name = site.canonical(call.func)
     return (
-        f"{change.subject} means something else from {change.since} on if {change.matters}: "
+        f"{name} means something else from {change.since} on if {change.matters}: "
         f"{change.after}, where before {change.before}"
     )
 
@@ -37,7 +38,9 @@ def _reporting(rule: str, id: str, concerns: Callable[[ast.Call, Site], bool]) -
     def check(call: ast.Call, site: Site) -> Iterator[Finding]:
         if is_device_call(call, site, *change.functions) and concerns(call, site):
             yield site.warn(
-                rule, call, f"{_said(change)}. {change.cure[:1].upper()}{change.cure[1:]}"
+                rule,
+                call,
+                f"{_said(change, call, site)}. {change.cure[:1].upper()}{change.cure[1:]}",
             )
 
     return check
@@ -58,15 +61,27 @@ _OPERANDS = (("dst", 0), ("data1", 1), ("data2", 2))
 def _check_integers(call: ast.Call, site: Site) -> Iterator[Finding]:
     """NKI2036: integers are computed exactly, unless the call names VectorE."""
     change = _change("integer-engine")
+    if is_device_call(call, site, "nisa.tensor_tensor"):
+        yield from _check_tensor_tensor(call, site)
+    elif is_device_call(call, site, *change.functions) and _adds_integers(call, site):
+        said = "nisa.tensor_tensor takes engine=nisa.engine.vector"
+        yield site.warn("NKI2036", call, f"{_said(change, call, site)}: {said}")
+
+
+def _adds_integers(call: ast.Call, site: Site) -> bool:
+    """Whether a function of `nl` gets two tiles of integers."""
+    return all(_is_integer(argument(call, *operand), site) for operand in (("x", 0), ("y", 1)))
+
+
+def _check_tensor_tensor(call: ast.Call, site: Site) -> Iterator[Finding]:
     instructions = site.index.alias_for("nisa")
-    if instructions is None or not is_device_call(call, site, *change.functions):
+    if instructions is None or not _leaves_engine(call, site):
         return
-    if _leaves_engine(call, site) and all(
-        _is_integer(argument(call, *operand), site) for operand in _OPERANDS
-    ):
+    if all(_is_integer(argument(call, *operand), site) for operand in _OPERANDS):
         last = [*call.args, *(k.value for k in call.keywords)][-1]
+        said = _said(_change("integer-engine"), call, site)
         edit = site.insert_after(last, f", engine={instructions}.engine.vector")
-        yield site.finding("NKI2036", call, _said(change), edits=[edit])
+        yield site.finding("NKI2036", call, said, edits=[edit])
 
 
 def _leaves_engine(call: ast.Call, site: Site) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -307,13 +307,14 @@ def probes(pair: Pair, index: FileIndex, old: str, new: str) -> Iterator[Pair]:
     `index` is that of the old file.
     """
     nodes = ast.walk(index.source.tree)
-    called = {index.canonical(n.func) for n in nodes if isinstance(n, ast.Call)}
+    names = {index.canonical(n.func) for n in nodes if isinstance(n, ast.Call)}
     for change in meaning_changes():
-        if change.separates(old, new) and called & set(change.functions):
+        called = set(change.functions) & names
+        if called and change.separates(old, new):
             for fill in change.inputs:
                 case = with_fill(pair.case, fill)
                 if case is not None:
-                    yield replace(pair, case=case, shows=_said(change, fill), old_outcome=None)
+                    yield replace(pair, case=case, shows=_said(change, called, fill))
 
 
 def with_fill(case: Case, fill: str) -> Case | None:
@@ -330,8 +331,9 @@ def _takes(arg: Arg, fill: str) -> bool:
     if not arg.is_array or arg.role == "output" or arg.dtype is None:
         return False
     is_real = is_float(storage_dtype(arg.dtype))
-    return is_real if fill in ("normal", "uniform", "nan", "extremes") else True
+    return fill == "ties" or is_real is not (fill == "large_integers")
 
 
-def _said(change: MeaningChange, fill: str) -> str:
-    return f"inputs of fill {fill!r}, as {change.subject} changed in {change.since}"
+def _said(change: MeaningChange, called: Iterable[str], fill: str) -> str:
+    names = " and ".join(sorted(called))
+    return f"inputs of fill {fill!r}, as {names} changed in {change.since}"
