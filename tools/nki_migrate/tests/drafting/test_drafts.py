@@ -146,7 +146,16 @@ def test_what_calls_for_nothing_has_no_rule_and_is_in_the_tables():
     assert rows["fresh"]["versions"] == [["0.8", "q, n=1"]]
     assert rows["old"]["versions"] == [["0.7", "a, b"]]
     assert "fresh                    0.8     (q, n=1)" in files["isa.txt"].splitlines()
-    assert "`isa.copy`" in files["versions.md"] and "fresh" not in files["versions.md"]
+
+
+def test_the_support_table_gets_the_version_and_a_row_for_each_rule():
+    files, _ = drafts(OLD, NEW)
+    table = tomllib.loads(files["nki_versions.toml"])
+
+    assert [version["name"] for version in table["version"]] == ["0.8"]
+    titles = {rule["title"] for rule in drafted_rules().values()}
+    assert {row["what"] for row in table["change"]} == titles
+    assert {row["to"] for row in table["change"]} == {"0.8"}
 
 
 def test_every_file_says_that_it_is_a_draft():
@@ -170,5 +179,6 @@ def test_the_command_writes_all_of_it(tmp_path, capsys):
     assert code == 0
     assert "4 changes, 0 rules drafted\n   4 appended\n" in capsys.readouterr().out
     assert {p.name for p in (tmp_path / "d").iterdir()} == {
-        "README.md", "isa.txt", "nki_names.json", "versions.md", "api-0.8.json", "changes.json",
+        "README.md", "isa.txt", "nki_names.json", "nki_versions.toml", "api-0.8.json",
+        "changes.json",
     }  # fmt: skip

@@ -185,6 +185,11 @@ class MeaningChange:
         """Whether it means something else in two versions."""
         return self.has_old_meaning(one) is not self.has_old_meaning(other)
 
+    @property
+    def subject(self) -> str:
+        """What it is about, in words."""
+        return self.construct or " and ".join(self.functions)
+
 
 @cache
 def meaning_changes() -> tuple[MeaningChange, ...]:

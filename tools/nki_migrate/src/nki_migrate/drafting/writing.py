@@ -6,8 +6,9 @@ import json
 import re
 import shutil
 import tempfile
+import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from neuroncore.surface import VERSIONS, Signature, signature
@@ -20,7 +21,7 @@ from nki_migrate.drafting.api import (
     split_name,
     version_number,
 )
-from nki_migrate.drafting.changes import BREAKING, ApiChange, changes_between
+from nki_migrate.drafting.changes import ApiChange, changes_between
 from nki_migrate.drafting.rules import draft_rules
 
 _README = """\
@@ -35,7 +36,7 @@ been moved.
 | `isa.txt` | `packages/neuroncore/src/neuroncore/surface/isa.txt`: extend or add these lines |
 | `nki_names.json` | `tests/coverage/nki_names.json`: extend or add these rows |
 | `rules/` | `tools/nki_migrate/src/nki_migrate/rules/`: a file per rule; write its hooks |
-| `versions.md` | the support table of `docs/versions.md`: a row |
+| `nki_versions.toml` | `workspace/nki_versions.toml`: the support table of `docs/versions.md` |
 | `api-{new}.json` | the description of {new}, for the release after it |
 | `changes.json` | every change, for programs |
 
@@ -65,11 +66,11 @@ def drafts(old: Api, new: Api) -> tuple[Mapping[str, str], Sequence[ApiChange]]:
         ),
         "isa.txt": mark + "".join(f"{line}\n" for line in surface_lines(old, new)),
         "nki_names.json": conformance_rows(old, new),
-        "versions.md": f"<!-- DRAFT -->\n{support_row(new, changes)}\n",
         f"api-{new.version}.json": as_json(new),
         "changes.json": _changes_json(old, new, changes),
     }
     rules = draft_rules(old, new, changes)
+    files["nki_versions.toml"] = f"{mark}\n{support_rows(new.version, rules.values())}"
     return files | {f"rules/{name}": text for name, text in rules.items()}, changes
 
 
@@ -205,8 +206,14 @@ def _spans(
             yield version, entry.text
 
 
-def support_row(new: Api, changes: Sequence[ApiChange]) -> str:
-    """The version's row of the support table: version, chips, frontend, what breaks."""
-    broken = sorted({c.name.removeprefix("nki.") for c in changes if c.kind in BREAKING})
-    shown = ", ".join(f"`{name}`" for name in broken) or "nothing in the signatures"
-    return f"| {new.version} | TODO: chips | TODO: frontend | {shown} |"
+def support_rows(version: str, rules: Iterable[str]) -> str:
+    """Rows of `workspace/nki_versions.toml`: the version, and what each drafted rule is about."""
+    todo = "TODO: what the documents say"
+    chips = "".join(f'{chip} = "{todo}"\n' for chip in ("trn1", "trn2", "trn3"))
+    rows = [f'[[version]]\nname = "{version}"\nsdk = "{todo}"\nimports = "nki"\n{chips}']
+    for rule in rules:
+        what = json.dumps(tomllib.loads(rule)["title"], ensure_ascii=False)
+        rows.append(
+            f'[[change]]\nto = "{version}"\nwhat = {what}\nbreaks = "TODO: which kernels"\n'
+        )
+    return "\n".join(rows)
