@@ -1,1 +1,1 @@
-"""Codemods for NKI kernels: 0.1 to 0.6, checked by running both."""
+"""Codemods for NKI kernels: 0.1 to 0.7, checked by running both."""

@@ -58,9 +58,7 @@ def test_check_is_the_default_command_and_writes_nothing(folder):
 def test_the_closing_line_counts_files_kernels_and_edits(folder):
     result = run("check", ".")
 
-    assert result.stdout.splitlines()[-1] == (
-        "2 files, 2 kernels (1 0.5, 1 already 0.6): 1 edit safe"
-    )
+    assert result.stdout.splitlines()[-1] == ("2 files, 2 kernels (2 already 0.7): 1 edit safe")
     assert "complete (2): copy (new.py:7), copy (old.py:7)" in result.stdout
 
 
@@ -132,7 +130,7 @@ def test_concise_has_one_line_per_finding(folder):
 def test_json_holds_files_kernels_findings_and_the_summary(folder):
     document = json.loads(run("check", ".", "--output-format", "json").stdout)
 
-    assert (document["tool"], document["from"], document["to"]) == ("nki-migrate", "auto", "0.6")
+    assert (document["tool"], document["from"], document["to"]) == ("nki-migrate", "auto", "0.7")
     new, old = document["files"]
     assert (new["path"], new["status"], new["findings"]) == ("new.py", "unchanged", [])
     assert (old["dialect"], old["kernels"][0]["name"], old["error"]) == ("0.5", "copy", None)
@@ -178,7 +176,7 @@ def test_colours_come_when_asked_for_and_not_in_a_pipe(folder):
         (["check", "--verify", "."], "--verify belongs to fix and diff"),
         (["check", "--output-dir", "d", "."], "--output-dir belongs to fix"),
         (["fix", "--diff", "--check", "."], "exclude each other"),
-        (["check", "--to", "0.7", "."], "--to 0.7: not a known version; expected 0.2"),
+        (["check", "--to", "0.8", "."], "--to 0.8: not a known version; expected 0.2"),
         (["check", "--from", "2", "."], "--from 2: not a known version"),
         (["check", "--select", "E501", "."], "'E501' is not a rule id"),
         (["check", "--assume", "nonsense", "."], "expected 'kernel.arg: shape=(S, 128)"),
@@ -365,8 +363,8 @@ def test_detect_prints_one_line_per_kernel_with_the_reason(folder):
 
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        "new.py:7: copy: 0.6 (nothing in it is older)",
-        "old.py:7: copy: 0.5 (nl.affine_range is deprecated: range (line 9))",
+        "new.py:7: copy: 0.7 (nothing in it is older)",
+        "old.py:7: copy: 0.7 (nl.affine_range is deprecated: range (line 9))",
     ]
 
 

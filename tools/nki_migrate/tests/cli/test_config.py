@@ -35,7 +35,7 @@ def test_the_nearest_table_wins_and_nothing_is_merged(tmp_path):
     ("body", "message"),
     [
         ('slect = ["NKI"]', "unknown key 'slect' in .* did you mean 'select'"),
-        ('to = "0.7"', "expected one of auto, 0.2, 0.3, 0.4, 0.5, 0.6"),
+        ('to = "0.8"', "expected one of auto, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7"),
         ("unsafe-fixes = 1", "expected true or false"),
         ('select = "NKI1"', "expected a list of strings"),
         ('ignore = ["E501"]', "'E501' is not a rule id"),
@@ -90,7 +90,7 @@ def test_to_auto_reads_the_pin_on_nki(tmp_path, pin, version):
 def test_to_auto_without_a_lower_bound_asks_for_a_version(tmp_path, dependencies):
     write(tmp_path / "pyproject.toml", f"[project]\ndependencies = {dependencies}\n")
 
-    with pytest.raises(ConfigError, match=r"name a version, e\.g\. --to 0\.6"):
+    with pytest.raises(ConfigError, match=r"name a version, e\.g\. --to 0\.7"):
         pinned_version(tmp_path)
 
 

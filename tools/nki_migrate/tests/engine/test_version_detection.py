@@ -35,11 +35,12 @@ def dialect(imports: str, body: str, header: str = "@nki.jit\ndef k(x, out):") -
         (NEW, "nisa.tensor_copy(dst=out, src=x, dtype=nl.bfloat16)\nreturn out", "0.2"),
         (NEW, "if x is None:\n    nisa.tensor_copy(dst=out, src=x)\nreturn out", "0.2"),
         (NEW, "return nl.tile_size.total_available_sbuf_size", "0.3"),
-        (NEW, "for i in nl.affine_range(4):\n    nisa.tensor_copy(out, x)\nreturn out", "0.5"),
-        (NEW, "nisa.tensor_copy(dst=out, src=x)\nreturn out", "0.6"),
-        (NEW, "nl.fori_loop(0, 4, x)\nreturn out", "0.6"),
-        (NEW, "nisa.affine_select(out, x, x, x, x, x)\nreturn out", "0.6"),
-        (NEW, "for i in nl.affine_range(4, unroll=2):\n    pass\nreturn out", "0.5"),
+        (NEW, "for i in nl.affine_range(4):\n    nisa.tensor_copy(out, x)\nreturn out", "0.7"),
+        (NEW, "nisa.tensor_copy(dst=out, src=x)\nreturn out", "0.7"),
+        (NEW, "nl.fori_loop(0, 4, x)\nreturn out", "0.7"),
+        (NEW, "nisa.affine_select(out, x, x, x, x, x)\nreturn out", "0.7"),
+        (NEW, "for i in nl.affine_range(4, unroll=2):\n    pass\nreturn out", "0.7"),
+        (NEW, "for i in nl.dynamic_range(4):\n    nisa.tensor_copy(out, x)\nreturn out", "0.6"),
         (NEW, "a = nl.arange(4)\nnisa.tensor_copy(dst=out, src=x)\nreturn out", "mixed"),
         (NEW, "nl.fori_loop(0, 4, x)\nreturn x is None", "mixed"),
     ],
@@ -57,6 +58,13 @@ def test_a_mixed_kernel_starts_from_its_older_half():
 
     assert found.start == "0.1"
     assert "nl.arange" in found.why and "nisa.tensor_copy(dst=…)" in found.why
+
+
+def test_migration_starts_where_the_oldest_deprecated_form_is():
+    found = dialect(NEW, "for i in nl.affine_range(4):\n    nisa.tensor_copy(out, x)\nreturn out")
+
+    assert (found.name, found.start) == ("0.7", "0.5")
+    assert "nl.affine_range is deprecated" in found.why
 
 
 def test_a_file_has_the_dialect_of_its_kernels():

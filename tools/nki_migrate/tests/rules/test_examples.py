@@ -17,6 +17,7 @@ def _migrated(rule: Rule, example: Example, text: str):
     request = Request(
         source_version=rule.step[0],
         target=example.target or rule.step[1],
+        extend_select=(rule.id,) if rule.optional else (),
     )
     return migrate_source(text, "example.py", request)
 

@@ -158,7 +158,9 @@ def pinned_version(folder: Path) -> str:
         path = parent / "pyproject.toml"
         if path.is_file():
             return _pin_in(path)
-    raise ConfigError("--to auto: no pyproject.toml here or above; name a version, e.g. --to 0.6")
+    raise ConfigError(
+        f"--to auto: no pyproject.toml here or above; name a version, e.g. --to {NEWEST}"
+    )
 
 
 def _pin_in(path: Path) -> str:

@@ -32,7 +32,7 @@ _EXAMPLES = """\
 examples:
   nki-migrate check kernels/
   nki-migrate diff softmax.py | git apply
-  nki-migrate fix kernels/ --to 0.6 --verify --output-dir migrated
+  nki-migrate fix kernels/ --to 0.7 --verify --output-dir migrated
   nki-migrate detect kernels/
   nki-migrate rules --output-format md > docs/rules.md
   nki-migrate explain NKI1131
@@ -49,7 +49,7 @@ COMMANDS = (
             add_migration_options, partial(migrate, "diff")),
     Command("fix", "write the migrated files", add_migration_options, partial(migrate, "fix")),
     Command("detect", "one line per kernel: the NKI version it is written for (0.1/2.20: outputs "
-            "are parameters; 0.1, 0.2 … 0.6, mixed, unknown), and why", add_inputs, detect),
+            "are parameters; 0.1, 0.2 … 0.7, mixed, unknown), and why", add_inputs, detect),
     Command("rules", "every rule: id, step, class, safety, title; md: the pages of all",
             add_rules, rules),
     Command("explain", "the page of a rule: old form, new form, safety, traps, how to suppress it",
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # a kill ends workers, too
     parser = make_parser(
         "nki-migrate",
-        "Migrate NKI kernels from 0.1 (beta1) to 0.6, and check that old and new agree.",
+        "Migrate NKI kernels from 0.1 (beta1) to 0.7, and check that old and new agree.",
         _EXAMPLES,
     )
     words = list(argv[1:] if arguments is None else arguments)

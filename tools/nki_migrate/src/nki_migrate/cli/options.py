@@ -7,6 +7,7 @@ from pathlib import Path
 
 from neuroncore.commands.parser import add_output_format, at_least
 from neuroncore.findings.formats import FORMATS
+from neuroncore.surface import VERSIONS
 from nki_migrate.verify.process import DEFAULT_MEBIBYTES, DEFAULT_SECONDS
 
 
@@ -48,7 +49,7 @@ def _add_migration(parser: argparse.ArgumentParser) -> None:
     add("--from", dest="source", metavar="VER",
         help="version of the input (default: auto, per kernel)")  # fmt: skip
     add("--to", dest="target", metavar="VER",
-        help="target version, or auto: the pin on nki (default: 0.6)")  # fmt: skip
+        help="target version, or auto: the pin on nki (default: " + VERSIONS[-1] + ")")  # fmt: skip
     add("--step", action="store_true", help="stop after the next version")
     add("--select", action="append", metavar="IDS",
         help="rule ids or prefixes, comma list; repeatable")  # fmt: skip

@@ -307,7 +307,7 @@ def _span_findings(
     state: FileState, index: FileIndex, step: VersionStep
 ) -> Iterable[tuple[Finding, ast.AST]]:
     site = Site(index, state.request)
-    chosen = [r for r in all_rules().values() if r.step == step and state.request.selects(r.id)]
+    chosen = [r for r in all_rules().values() if r.step == step and r.is_chosen(state.request)]
     wanted = rules_by_node([r for r in chosen if r.hooks.check is not None])
     nodes = [n for n in index.nodes if type(n) in wanted]
     nodes.sort(key=lambda n: (getattr(n, "lineno", 0), getattr(n, "col_offset", 0)))

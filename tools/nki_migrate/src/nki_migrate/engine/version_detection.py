@@ -6,6 +6,11 @@ first later step that has something to change in it marks its version.
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from neuroncore.findings import Finding, Severity
 from nki_migrate.facts.dialects import (
     MIXED,
     UNKNOWN,
@@ -18,7 +23,7 @@ from nki_migrate.facts.dialects import (
     oldest_possible,
 )
 from nki_migrate.index import FileIndex, Function, walk
-from nki_migrate.rules import Site, all_rules, rules_by_node
+from nki_migrate.rules import Rule, Site, all_rules, rules_by_node
 from nki_migrate.settings.request import VERSIONS, Request
 
 
@@ -43,28 +48,50 @@ def detect(function: Function, index: FileIndex) -> Dialect:
 
 
 def _of_later_version(function: Function, index: FileIndex) -> Dialect:
-    """A kernel of 0.2 or later: the newest version in which nothing of it is out of date."""
-    stale = _first_stale(function, index)
+    """A kernel of 0.2 or later: the newest version in which nothing of it is out of date.
+
+    Migration starts where the first form is deprecated, although later versions have it, too.
+    """
+    found = list(_stale(function, index))
     needed, feature = oldest_possible(function.node, index)
-    if stale is None:
-        newest = VERSIONS[-1]
-        return Dialect(newest, feature if needed == newest else "nothing in it is older", newest)
-    version, why = stale
-    if version < needed:
-        return Dialect(MIXED, f"{version}: {why}, but {needed}: {feature}", version)
-    return Dialect(version, why, version)
+    newest = VERSIONS[-1]
+    start = found[0].version if found else newest
+    invalid = next((s for s in found if not s.is_deprecated), None)
+    if invalid is None:
+        why = found[0].why if found else "nothing in it is older"
+        return Dialect(newest, feature if needed == newest else why, start)
+    if invalid.version < needed:
+        why = f"{invalid.version}: {invalid.why}, but {needed}: {feature}"
+        return Dialect(MIXED, why, start)
+    return Dialect(invalid.version, invalid.why, start)
 
 
-def _first_stale(function: Function, index: FileIndex) -> tuple[str, str] | None:
-    """The first step after 0.2 that has an edit for this kernel, and what it is about."""
+@dataclass(frozen=True, slots=True)
+class _Stale:
+    """Something of a kernel that the step from `version` has to change."""
+
+    version: str
+    why: str
+    is_deprecated: bool
+
+
+def _stale(function: Function, index: FileIndex) -> Iterator[_Stale]:
+    """What the steps after 0.2 have to change in this kernel, the first step first."""
     site = Site(index, Request())
-    later = [rule for rule in all_rules().values() if rule.step[0] != "0.1" and rule.hooks.check]
+    rules = (r for r in all_rules().values() if r.hooks.check and not r.optional)
+    later = [rule for rule in rules if rule.step[0] != "0.1"]
     wanted = rules_by_node(later)
     nodes = [n for n in walk(function.node) if type(n) in wanted]
     for rule in sorted(later, key=lambda rule: rule.step):
-        assert rule.hooks.check is not None
-        for node in (n for n in nodes if type(n) in rule.hooks.nodes):
-            for finding in rule.hooks.check(node, site):
-                if not finding.assumption:  # a finding of any version identifies none
-                    return rule.step[0], f"{finding.message} (line {finding.region.line})"
-    return None
+        for finding in _findings(rule, nodes, site):
+            # A finding of any version, or a note, identifies none.
+            if not finding.assumption and finding.severity is not Severity.NOTE:
+                why = f"{finding.message} (line {finding.region.line})"
+                yield _Stale(rule.step[0], why, rule.deprecated)
+
+
+def _findings(rule: Rule, nodes: list[ast.AST], site: Site) -> Iterator[Finding]:
+    assert rule.hooks.check is not None
+    for node in nodes:
+        if type(node) in rule.hooks.nodes:
+            yield from rule.hooks.check(node, site)

@@ -4,7 +4,7 @@ The import alone does not decide: there are 2024 files that write 0.1 under the 
 early library kernels that call `nisa` destination-first under `neuronxcc.nki`. So the kernel's own
 calls decide between 0.1 and its successors, the namespace only where the calls are silent.
 
-Between 0.2 and 0.6 a kernel is taken for the newest version that it is still valid in: the first
+Between 0.2 and 0.7 a kernel is taken for the newest version that it is still valid in: the first
 later step that has something to change in it marks where it stands.
 """
 
@@ -75,6 +75,14 @@ _FIRST = {
     "nisa.topk": "0.6",
     "nl.fori_loop": "0.6",
     "nl.while_loop": "0.6",
+    "nisa.scalar_load": "0.7",
+    "nisa.scalar_store": "0.7",
+    "nl.tiles": "0.7",
+    "nl.blocks": "0.7",
+    "nl.alloc_tiles": "0.7",
+    "nl.alloc_blocks": "0.7",
+    "nl.int64": "0.7",
+    "nl.uint64": "0.7",
 }
 # Functions of nl that 0.2 and later know and that compute no tile: loops, numbers, allocation,
 # slices, constants (NKI API stubs, SDK 2.27 – 2.32). Everything else of nl is 0.1's.
@@ -89,6 +97,10 @@ _FIRST_KEYWORD = {
     ("nisa.nc_matmul", "accumulate"): "0.3",
     ("nisa.dma_copy", "priority"): "0.4",
     ("nisa.tensor_scalar_reduce", "reduce_res_negate"): "0.6",
+    ("nisa.activation", "engine"): "0.7",
+    ("nisa.activate2", "engine"): "0.7",
+    ("nisa.topk", "sorted"): "0.7",
+    ("nisa.scalar_tensor_tensor", "reduce_res"): "0.7",
 }
 
 

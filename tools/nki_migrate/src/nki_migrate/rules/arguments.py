@@ -39,6 +39,9 @@ def name_arguments(call: ast.Call, site: Site, order: Sequence[str], first: int)
     ]
 
 
+Check = Callable[[ast.Call, Site], Iterator[Finding]]
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """A signature: its parameters in order, and which of them have no default."""

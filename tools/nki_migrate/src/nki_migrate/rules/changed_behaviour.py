@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from neuroncore.findings import Finding, Safety, Severity
+from nki_migrate.index import bound_names, walk
 from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call, keyword
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -165,6 +166,42 @@ def _check_copy(call: ast.Call, site: Site) -> Iterator[Finding]:
         yield site.warn("NKI5005", call, said)
 
 
+_FRONTEND = "NKI_COMPILER_FRONTEND"
+
+
+def _check_frontend(node: ast.Constant, site: Site) -> Iterator[Finding]:
+    """NKI6022: the former frontend."""
+    if isinstance(node.value, str) and _FRONTEND in node.value:
+        said = f"{_FRONTEND} selects a frontend that the next release removes: leave it out"
+        yield site.warn("NKI6022", node, said)
+
+
+_RETURNS = "nki.collectives.all_to_all_v"
+
+
+def _check_returned(node: ast.Compare, site: Site) -> Iterator[Finding]:
+    """NKI6019: `all_to_all_v` returns an instruction."""
+    sides = [node.left, *node.comparators]
+    others = [s for s in sides if not (isinstance(s, ast.Constant) and s.value is None)]
+    if len(sides) != 2 or len(others) != 1 or not _is_result(others[0], site):
+        return
+    is_equal = isinstance(node.ops[0], ast.Is | ast.Eq)
+    said = "all_to_all_v returns an instruction, where it returned None"
+    yield site.finding("NKI6019", node, said, edits=[site.replace(node, str(is_equal))])
+
+
+def _is_result(node: ast.expr, site: Site) -> bool:
+    function = site.function_of(node)
+    if isinstance(node, ast.Call):
+        return site.canonical(node.func) == _RETURNS and function is not None
+    if not isinstance(node, ast.Name) or function is None:
+        return False
+    bound = [site.index.parent(n) for n in bound_names(walk(function.node)) if n.id == node.id]
+    values = [b.value for b in bound if isinstance(b, ast.Assign)]
+    calls = [v for v in values if isinstance(v, ast.Call) and site.canonical(v.func) == _RETURNS]
+    return bool(bound) and len(calls) == len(bound)
+
+
 HOOKS = {
     "NKI1261": Hooks(nodes=(ast.Call,), check=_check),
     "NKI1274": Hooks(nodes=(ast.Call,), check=_check_out_of_bounds),
@@ -176,4 +213,6 @@ HOOKS = {
     "NKI3009": Hooks(nodes=(ast.Call,), check=_check_transpose_engine),
     "NKI4004": Hooks(nodes=(ast.Call,), check=_left_out("NKI4004", _RANDOM)),
     "NKI5005": Hooks(nodes=(ast.Call,), check=_check_copy),
+    "NKI6019": Hooks(nodes=(ast.Compare,), check=_check_returned),
+    "NKI6022": Hooks(nodes=(ast.Constant,), check=_check_frontend),
 }

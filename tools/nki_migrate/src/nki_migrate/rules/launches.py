@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from neuroncore.findings import Edit, Finding, Safety, Severity
-from nki_migrate.index import Function
+from nki_migrate.index import Function, Launch
 from nki_migrate.index.launchers import launcher_of
 from nki_migrate.rules.arguments import keyword
 from nki_migrate.rules.rule import Hooks
@@ -219,6 +219,36 @@ def _check_cores(call: ast.Call, site: Site) -> Iterator[Finding]:
         yield site.warn("NKI4003", call, said)
 
 
+_FRAMEWORKS = ("torch_neuronx", "torch_xla", "neuronx_distributed", "jax", "jax_neuronx")
+
+
+def _check_degree(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI6012: the degree of a kernel in a model is the compiler's."""
+    launch = next((x for x in site.index.launches if x.call is call), None)
+    roots = {i.path.partition(".")[0] for i in site.index.imports}
+    if launch is None or not roots & {*_FRAMEWORKS} or _cores(launch) not in (None, 1):
+        return
+    said = (
+        f"`{launch.kernel}` is compiled for one core unless NEURON_LOGICAL_NC_CONFIG is 2, and a "
+        "model for two on Trn2 and later: the degrees have to agree (error NCC_EVRF066)"
+    )
+    yield site.finding("NKI6012", call, said, severity=Severity.NOTE, safety=Safety.MANUAL)
+
+
+def _cores(launch: Launch) -> object:
+    """The number in the bracket; None without one."""
+    first = launch.grid[0] if len(launch.grid) == 1 else None
+    return first.value if isinstance(first, ast.Constant) else None if not launch.grid else -1
+
+
+def _check_bracket(call: ast.Call, site: Site) -> Iterator[Finding]:
+    """NKI6013: the bracket of a launch is being deprecated."""
+    launch = next((x for x in site.index.launches if x.call is call), None)
+    if launch is not None and _cores(launch) in _CORES:
+        said = "the number of cores comes from NEURON_LOGICAL_NC_CONFIG; the bracket has to agree"
+        yield site.finding("NKI6013", call, said, severity=Severity.NOTE, safety=Safety.MANUAL)
+
+
 HOOKS = {
     "NKI1111": Hooks(nodes=(ast.FunctionDef,), check=_check_function),
     "NKI1116": Hooks(nodes=(ast.Call, ast.Assign), check=_check_harness),
@@ -231,4 +261,6 @@ HOOKS = {
     ),
     "NKI2035": Hooks(nodes=(ast.Call,), check=_check),
     "NKI4003": Hooks(nodes=(ast.Call,), check=_check_cores),
+    "NKI6012": Hooks(nodes=(ast.Call,), check=_check_degree),
+    "NKI6013": Hooks(nodes=(ast.Call,), check=_check_bracket),
 }

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from neuroncore.findings import Finding
 from neuroncore.surface import MeaningChange, meaning_changes
+from nki_migrate.index import walk
 from nki_migrate.rules.arguments import has_unknown_arguments, is_device_call
 from nki_migrate.rules.rule import Hooks
 from nki_migrate.rules.site import Site
@@ -95,6 +96,13 @@ def _is_integer(tile: ast.expr | None, site: Site) -> bool:
     return made is not None and made.dtype in _INTEGERS and made.buffer in (None, "nl.sbuf")
 
 
+def _goes_on_reducing(call: ast.Call, site: Site) -> bool:
+    """Whether the function around the call goes on with a reduction of an earlier instruction."""
+    function = site.function_of(call)
+    nodes = walk(function.node) if function is not None else []
+    return any(site.canonical(n) == "nisa.reduce_cmd.reduce" for n in nodes)
+
+
 HOOKS = {
     "NKI2036": Hooks(nodes=(ast.Call,), check=_check_integers),
     "NKI4007": Hooks(
@@ -102,5 +110,11 @@ HOOKS = {
     ),
     "NKI5007": Hooks(
         nodes=(ast.Call,), check=_reporting("NKI5007", "match-replace-order", _gives_indices)
+    ),
+    "NKI6015": Hooks(
+        nodes=(ast.Call,), check=_reporting("NKI6015", "topk-results", lambda call, site: True)
+    ),
+    "NKI6024": Hooks(
+        nodes=(ast.Call,), check=_reporting("NKI6024", "reduction-registers", _goes_on_reducing)
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import partial
 
 from neuroncore.findings import Finding, Severity
 from nki_migrate.rules.rule import Hooks
@@ -40,8 +41,8 @@ def _check_range_keywords(node: ast.Call, site: Site) -> Iterator[Finding]:
 _ORDER = ("start", "stop", "step")
 
 
-def _check_ranges(call: ast.Call, site: Site) -> Iterator[Finding]:
-    """NKI5004: `affine_range`, `sequential_range`, `static_range` are `range`."""
+def _check_ranges(rule: str, call: ast.Call, site: Site) -> Iterator[Finding]:
+    """`affine_range`, `sequential_range`, `static_range` are `range`."""
     name = site.canonical(call.func)
     if name not in _RANGES or site.function_of(call) is None:
         return
@@ -50,10 +51,10 @@ def _check_ranges(call: ast.Call, site: Site) -> Iterator[Finding]:
     elif (arguments := _by_position(call, site)) is not None:
         edits = [site.replace(call, f"range({', '.join(arguments)})")]
     else:
-        yield site.warn("NKI5004", call, f"{name} is deprecated, and range has no such arguments")
+        yield site.warn(rule, call, f"{name} is deprecated, and range has no such arguments")
         return
     yield site.finding(
-        "NKI5004", call, f"{name} is deprecated: range", severity=Severity.WARNING, edits=edits
+        rule, call, f"{name} is deprecated: range", severity=Severity.WARNING, edits=edits
     )
 
 
@@ -74,5 +75,6 @@ def _by_position(call: ast.Call, site: Site) -> list[str] | None:
 HOOKS = {
     "NKI1250": Hooks(nodes=(ast.Call,), check=_check),
     "NKI1251": Hooks(nodes=(ast.Call,), check=_check_range_keywords),
-    "NKI5004": Hooks(nodes=(ast.Call,), check=_check_ranges),
+    "NKI5004": Hooks(nodes=(ast.Call,), check=partial(_check_ranges, "NKI5004")),
+    "NKI6008": Hooks(nodes=(ast.Call,), check=partial(_check_ranges, "NKI6008")),
 }

@@ -20,7 +20,7 @@ from neuroncore.findings import Finding, Safety
 from nki_migrate.rewriting.context.call_site import Rewrite
 from nki_migrate.rewriting.context.reasons import Reason
 from nki_migrate.rules.site import Site
-from nki_migrate.settings.request import VERSIONS
+from nki_migrate.settings.request import VERSIONS, Request
 
 _NOTHING: Mapping[str, Rewrite] = MappingProxyType({})
 
@@ -67,8 +67,9 @@ class Rule:
     engine are reported under the rule's id. `source` is the document that names the difference, for
     rules outside of the catalogue. `native`: the rule is about code that people wrote for
     the step's first version, not about what an earlier step wrote. `keeps`: it documents what
-    stays, and reports nothing. `changes` are the rows of `neuroncore.surface.meaning_changes` that
-    it rewrites or reports.
+    stays, and reports nothing. `deprecated`: the old form still means the same in the version
+    after the step. `optional`: a suggestion, made where its id is selected. `changes` are the rows
+    of `neuroncore.surface.meaning_changes` that it rewrites or reports.
     """
 
     id: str
@@ -82,6 +83,8 @@ class Rule:
     source: str
     native: bool
     keeps: bool
+    deprecated: bool
+    optional: bool
     changes: tuple[str, ...]
     hooks: Hooks
 
@@ -90,6 +93,11 @@ class Rule:
         """The versions before and after: the first digit of the id counts the steps."""
         place = int(self.id[len("NKI")])
         return VERSIONS[place - 1], VERSIONS[place]
+
+    def is_chosen(self, request: Request) -> bool:
+        """Whether a run takes the rule: an optional one only where its own id is selected."""
+        named = (*request.select, *request.extend_select)
+        return request.selects(self.id) and (not self.optional or self.id in named)
 
 
 def read_rule(file: Traversable, hooks: Mapping[str, Hooks]) -> Rule:
@@ -113,6 +121,8 @@ def read_rule(file: Traversable, hooks: Mapping[str, Hooks]) -> Rule:
         source=data.get("source", ""),
         native=data.get("native", False),
         keeps=data.get("keeps", False),
+        deprecated=data.get("deprecated", False),
+        optional=data.get("optional", False),
         changes=tuple(data.get("changes", ())),
         hooks=hooks.get(rule_id, Hooks()),
     )

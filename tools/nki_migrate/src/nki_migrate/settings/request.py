@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from neuroncore.surface import VERSIONS
 from nki_migrate.facts.observed import Observed
 
-VERSIONS = ("0.1", "0.2", "0.3", "0.4", "0.5", "0.6")
 _EXPECTED = "expected 'kernel.arg: shape=(S, 128), dtype=bf16, buffer=sbuf'"
 _TARGET = re.compile(r"(?P<kernel>\*|[A-Za-z_]\w*)\.(?P<argument>[A-Za-z_]\w*)")
 
@@ -41,7 +41,7 @@ class Request:
     """All choices of one run (NKI_MIGRATE command line, options)."""
 
     source_version: str = "auto"
-    target: str = "0.6"
+    target: str = VERSIONS[-1]
     select: tuple[str, ...] = ()  # id prefixes; empty = all rules
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
