@@ -133,7 +133,7 @@ def test_json_holds_files_kernels_findings_and_the_summary(folder):
     assert (document["tool"], document["from"], document["to"]) == ("nki-migrate", "auto", "0.7")
     new, old = document["files"]
     assert (new["path"], new["status"], new["findings"]) == ("new.py", "unchanged", [])
-    assert (old["dialect"], old["kernels"][0]["name"], old["error"]) == ("0.5", "copy", None)
+    assert (old["dialect"], old["kernels"][0]["name"], old["error"]) == ("0.7", "copy", None)
     finding = old["findings"][0]
     assert (finding["rule"], finding["line"], finding["safety"]) == ("NKI5004", 9, "safe")
     assert finding["docs"].endswith("#nki5004") and finding["edits"][0]["text"] == "range"
@@ -374,7 +374,7 @@ def test_detect_of_an_unreadable_file_ends_with_2(folder):
     result = run("detect", ".")
 
     assert result.exit_code == 2
-    assert "old.py:7: copy: 0.5" in result.stdout and "broken.py" in result.stderr
+    assert "old.py:7: copy: 0.7" in result.stdout and "broken.py" in result.stderr
 
 
 def test_rules_lists_every_rule_in_three_forms():
