@@ -19,7 +19,7 @@ from neuroncore.checks.subset import check_script
 from nkigen_lite.tensors.ulps import difference
 
 EVERY = pytest.mark.parametrize("example", examples(), ids=lambda e: e.name)
-NAMES = "memory,capacity,subset,device,race"
+NAMES = "memory,capacity,subset,device,race,traps"
 
 
 @EVERY

@@ -74,7 +74,7 @@ def test_nothing_is_found_in_a_run(name, version, tmp_path):
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        with watching("memory", "capacity", "device", "race") as report:
+        with watching("memory", "capacity", "device", "race", "traps") as report:
             found = getattr(module, kernel.program.name)(*kernel.inputs(*arrays))
 
     assert str(report) == "nothing found"

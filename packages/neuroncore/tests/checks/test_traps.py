@@ -71,3 +71,50 @@ def test_a_partial_sum_that_is_read_may_be_continued_explicitly(findings):
     read = "t = buffer(float32[128, 128], sbuf)\ntensor_copy(dst=t[:, :], src=acc[:, 0:128])"
 
     assert findings("traps", HEAD.format(columns=256) + "\n".join([first, read, then])) == ()
+
+
+INTEGERS = """
+a = buffer(int32[128, 8], sbuf)
+b = buffer(int32[128, 8], sbuf)
+r = buffer({result}[128, 8], sbuf)
+memset(dst=a[:, :], value={a})
+memset(dst=b[:, :], value={b})
+{call}
+"""
+COMPARED = "tensor_tensor(dst=r[:, :], data1=a[:, :], data2=b[:, :], op=equal)"
+COPIED = "tensor_copy(dst=r[:, :], src=a[:, :])"
+
+
+def scalar(op: str, number: float, more: str = "") -> str:
+    return f"tensor_scalar(dst=r[:, :], data=a[:, :], op0={op}, operand0={number}{more})"
+
+
+@pytest.mark.parametrize(
+    ("call", "result", "a", "code"),
+    [
+        (scalar("add", 1), "int32", 2**24, ["HW12"]),
+        (scalar("add", 1), "int32", 2**24 - 1, []),
+        (scalar("multiply", 3), "int32", 2**23 + 1, ["HW12"]),
+        (scalar("multiply", 4), "int32", 2**23 + 1, []),
+        (scalar("less", 0), "uint8", 2**24 + 1, []),
+        (scalar("greater", 2**24), "uint8", 2**24 + 1, ["HW12"]),
+        (scalar("multiply", 0.5), "float32", 2**24 + 1, []),
+        (scalar("multiply", 0.5), "int32", 2**24 + 1, ["HW12"]),
+        (scalar("bitwise_and", 255), "int32", 2**24 + 1, []),
+        (scalar("maximum", 0, ", op1=maximum, operand1=0"), "int32", 2**24 + 1, ["HW12"]),
+        (COMPARED.replace(")", ", engine=vector)"), "uint8", 2**24 + 1, ["HW12"]),
+        (COPIED, "int32", 2**24 + 1, []),
+        (COPIED, "float32", 2**24 + 1, []),
+        (COPIED, "uint32", 2**24 + 1, ["HW12"]),
+    ],
+)
+def test_integers_are_reported_where_float32_changes_the_result(findings, call, result, a, code):
+    body = INTEGERS.format(result=result, a=a, b=2**24, call=call)
+
+    assert codes(findings("traps", body)) == code
+
+
+def test_values_are_read_unless_an_option_leaves_it_out(findings):
+    body = INTEGERS.format(result="int32", a=2**24, b=0, call=scalar("add", 1))
+
+    assert findings("traps", body, options=Options(trap_values="skip")) == ()

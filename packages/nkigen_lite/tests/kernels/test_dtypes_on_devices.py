@@ -14,7 +14,7 @@ import pytest
 import nki_runtime
 from nkigen_lite.compiler.compile import Compiled, compile
 
-CHECKS = "memory,capacity,subset,device,race"
+CHECKS = "memory,capacity,subset,device,race,traps"
 
 
 def function(x: Any, y: Any, holds: Any, small: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from neuroncore.alu import AluKind, AluOp
 from neuroncore.checks.traps.detector import Detector, Probe
 from neuroncore.enums import Engine
 from neuroncore.instructions import Call
@@ -14,6 +15,7 @@ from neuroncore.memory import View, is_gathered
 from nki_dtypes import int32, uint32
 
 WIDE = (int32, uint32)
+_EXACT_DOUBLES = 1 << 53
 
 FLOAT_OPERANDS: Mapping[str, tuple[str, ...]] = {
     "activate2": ("data", "operand0", "operand1"),
@@ -41,34 +43,41 @@ class ExactIntegers(Detector):
         wide = [n for n in names if n in call.tiles and call.tiles[n].dtype in WIDE]
         if not wide or call.options.trap_values == "skip" or _is_exact(call):
             return None
-        copies = call.engine is Engine.scalar and _copies(call)
-        trap = "HW13" if copies else "HW12"
-        sums = _SUMS.get(getattr(call.attrs.get("op" if "op" in call.attrs else "op0"), "name", ""))
-        return lambda event: self._look(event, wide, trap, sums)
+        trap = "HW13" if call.engine is Engine.scalar and _copies(call) else "HW12"
+        operation = _single_operation(call)
+        return lambda event: self._examine(event, wide, trap, operation)
 
-    def _look(self, event: Event, wide: list[str], trap: str, sums: _Sum | None) -> None:
-        for name in wide:
-            values = _values(event, name)
-            lost = values is not None and _lost(values)
-            if lost:
-                self.found_at(
-                    event, trap, f"{name} holds integers that float32 does not", name,
-                    expected="integers of at most 2**24 in size, or an instruction that is exact",
-                    got=f"{lost}, of type {event.call.tiles[name].dtype}",
-                )  # fmt: skip
-                return
-        lost = None if sums is None else _lost_in_result(event, sums)
-        if lost:
+    def _examine(
+        self, event: Event, wide: list[str], trap: str, operation: _Operation | None
+    ) -> None:
+        operands = None if operation is None else _two_integers(event)
+        if operation is not None and operands is not None:
+            name, lost = "dst", _lost_in_result(operation, *operands)
+        elif event.call.dst.dtype in WIDE:
+            name, lost = _lost_in_operands(event, wide)
+        else:
+            return  # a float result: it is rounded as one
+        if lost is not None:
+            what = "gives another result than" if name == "dst" else "does not hold an integer of"
             self.found_at(
-                event, trap, "an integer result that float32 does not hold", "dst",
-                expected="results of at most 2**24 in size, or an instruction that is exact",
-                got=f"{lost}, of type {event.call.tiles['dst'].dtype}",
+                event, trap, f"float32 {what} {'integers' if name == 'dst' else name}", name,
+                expected="integers and results of at most 2**24 in size, or an exact instruction",
+                got=f"{lost}, exactly",
             )  # fmt: skip
 
 
-_Sum = Callable[[np.ndarray, np.ndarray], np.ndarray]
-_SUMS: Mapping[str, _Sum] = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}
-"""Operations whose exact integer result is compared with what float32 gives."""
+_Operation = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_ARITHMETIC = frozenset({"add", "subtract", "multiply"})
+
+
+def _single_operation(call: Call) -> _Operation | None:
+    """What a call computes of two operands, where integers can be computed exactly beside it."""
+    op = call.attrs.get("op") or call.attrs.get("op0")
+    if not isinstance(op, AluOp) or call.attrs.get("op1") is not None:
+        return None
+    if call.record.name not in ("tensor_tensor", "tensor_scalar"):
+        return None
+    return op.function if op.name in _ARITHMETIC or op.kind is AluKind.compare else None
 
 
 def _is_exact(call: Call) -> bool:
@@ -107,30 +116,34 @@ def _range(values: np.ndarray) -> tuple[int, int]:
     return info.min, info.max
 
 
-def _lost_in_result(event: Event, sums: _Sum) -> int | None:
+def _lost_in_operands(event: Event, names: list[str]) -> tuple[str, int | None]:
+    """The first operand with an integer that float32 does not hold, and that integer."""
+    for name in names:
+        values = _values(event, name)
+        lost = None if values is None else _lost(values)
+        if lost is not None:
+            return name, lost
+    return "", None
+
+
+def _lost_in_result(operation: _Operation, first: np.ndarray, second: np.ndarray) -> int | None:
     """An exact result of two integers that float32 arithmetic does not give, if there is one."""
-    operands = _two_integers(event)
-    if operands is None:
-        return None
-    first, second = (values.astype(np.int64) for values in operands)
     a, b = (int(np.abs(values).max()) for values in (first, second))
-    if (a * b if sums is np.multiply else a + b) <= 1 << 24:
+    if max(a + b, a * b if operation is np.multiply else 0) <= 1 << 24:
         return None
-    exact = sums(first, second)
-    rounded = sums(first.astype(np.float32), second.astype(np.float32)).astype(np.float64)
-    return next(iter(exact[rounded != exact].tolist()), None)
+    exact = operation(first, second)
+    rounded = operation(first.astype(np.float32), second.astype(np.float32))
+    return next(iter(exact[rounded.astype(np.float64) != exact].tolist()), None)
 
 
 def _two_integers(event: Event) -> tuple[np.ndarray, np.ndarray] | None:
-    """The operands of a single operation into a 32-bit integer, in shapes that broadcast."""
+    """The operands of an operation as int64, in shapes that broadcast; None: others."""
     call = event.call
     names = ("data1", "data2") if "data1" in event.views else ("data", "operand0")
-    if call.dst.dtype not in WIDE or call.attrs.get("op1") is not None:
-        return None
     first, second = (_integers(event, name) for name in names)
     if first is None or second is None:
         return None
-    first, second = first.reshape(len(first), -1), second.reshape(len(second), -1)
+    first, second = (v.reshape(len(v), -1).astype(np.int64) for v in (first, second))
     if first.shape != second.shape and second.shape[1] != 1:
         return None
     return (second, first) if call.attrs.get("reverse0") else (first, second)
@@ -140,7 +153,8 @@ def _integers(event: Event, name: str) -> np.ndarray | None:
     """The integers of an operand, a number too; None where it has others."""
     given = event.views.get(name)
     if isinstance(given, (int, float, np.integer)):
-        return np.array([int(given)], np.int64) if float(given).is_integer() else None
+        whole = abs(given) < _EXACT_DOUBLES and float(given).is_integer()
+        return np.array([int(given)], np.int64) if whole else None
     spec = event.call.tiles.get(name)
     return _values(event, name) if spec is not None and spec.dtype.is_integer else None
 

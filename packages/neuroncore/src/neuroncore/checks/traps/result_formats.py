@@ -18,8 +18,8 @@ class ResultFormats(Detector):
         if call.record.name == "range_select" and "reduce_res" in call.tiles:
             return None if call.reduce_res.dtype is float32 else self._narrow_maximum
         if call.record.name == "tensor_tensor" and call.op.name == "equal":
-            is_odd = call.dst.dtype.itemsize == 1 and call.dst.free % WORD_BYTES
-            return self._odd_width if is_odd else None
+            is_row = call.dst.dtype.itemsize == 1 and call.dst.partitions == 1
+            return self._odd_width if is_row and call.dst.free % WORD_BYTES else None
         return None
 
     def _narrow_maximum(self, event: Event) -> None:
@@ -32,7 +32,7 @@ class ResultFormats(Detector):
     def _odd_width(self, event: Event) -> None:
         free = event.call.dst.free
         self.found_at(
-            event, "HW22", f"equal gives {free} bytes in each partition", "dst",
+            event, "HW22", f"equal gives a row of {free} bytes", "dst",
             severity=Severity.NOTE, expected=f"a multiple of {WORD_BYTES} bytes",
             got=f"shape {event.call.dst!r}",
         )  # fmt: skip
