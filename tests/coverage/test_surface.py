@@ -279,6 +279,16 @@ def test_functions_of_0_7_take_by_name_alone_what_is_documented_so(name):
     )
 
 
+CLASSES = [n for n in known_names() if n.kind == "class" and n.parameters.get("0.7")]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, id=full(n)) for n in CLASSES])
+def test_a_class_of_0_7_takes_the_documented_parameters(name):
+    taken = inspect.signature(ours("0.7", name)).parameters
+
+    assert [*taken] == names_of(name.parameters["0.7"])
+
+
 def test_every_page_of_0_7_that_was_read_is_of_a_known_name():
     read = {(module, name) for module, names in pages_of_0_7()["read"].items() for name in names}
     known = {(n.module, n.name): n for n in known_names()}
