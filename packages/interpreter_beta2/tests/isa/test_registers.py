@@ -107,7 +107,7 @@ def test_in_02_an_immediate_is_all_that_moves(speak):
 @pytest.mark.parametrize(
     ("dtype", "value"),
     [("uint8", 200), ("int8", -3), ("int16", -300), ("uint32", 2**32 - 1), ("float32", 0.1),
-     ("bfloat16", -2.5), ("float8_e5m2", 0.75)],
+     ("bfloat16", -2.5), ("float8_e5m2", 0.75), ("float8_e8m0fnu", 0.25)],
 )  # fmt: skip
 def test_one_element_is_loaded_and_stored_exactly(now, space, dtype, value):
     nl, nisa = now.nl, now.nisa

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 import pytest
 
+from neuroncore.instructions import KernelWarning
 from nki_beta2 import BACKEND
 
 PARSED = BACKEND.versions[: BACKEND.versions.index("0.6") + 1]
@@ -114,9 +115,47 @@ def test_from_0_7_on_classes_are_those_of_python(speak):
     class Config(lang.nl.NKIObject):
         rows: int
 
-    assert Config() != Config()
     with pytest.raises(TypeError):
         Config(1)
+
+
+class Plain:
+    def __init__(self, rows):
+        self.rows = rows
+
+
+@pytest.mark.parametrize(("rows", "words"), [(1, "equal fields made it True"),
+                                             (2, "unequal fields made it False")])  # fmt: skip
+def test_from_0_7_on_objects_are_compared_by_identity_and_that_is_a_warning(speak, rows, words):
+    lang = speak("0.7")
+
+    class Config(lang.nl.NKIObject, Plain):
+        pass
+
+    one = Config(1)
+    with pytest.warns(KernelWarning, match=f"two Config objects is False: (.|\n)*{words}") as seen:
+        assert (one == Config(rows)) is False
+    assert seen[0].filename == __file__
+
+
+def test_comparisons_that_mean_the_same_in_every_version_are_no_warning(speak, recwarn):
+    lang = speak("0.7")
+
+    @dataclass
+    class Fields(lang.nl.NKIObject):
+        rows: int
+
+    class Own(lang.nl.NKIObject, Plain):
+        def __eq__(self, other):
+            return self.rows == other.rows
+
+    class Config(lang.nl.NKIObject, Plain):
+        pass
+
+    one = Config(1)
+    assert one == one and one != None and one != 3  # noqa: E711
+    assert Fields(1) == Fields(1) and Own(1) == Own(1) and {one: 3}[one] == 3
+    assert [*recwarn] == []
 
 
 def test_a_dtype_is_one_value_of_a_dictionary(parsed):

@@ -277,7 +277,8 @@ def test_iota_starts_where_the_variable_is_in_every_turn(lang):
     assert lang.run(kernel).tolist() == [[0, 1, 2, 3], [1, 2, 3, 4], [2, 3, 4, 5]]
 
 
-def test_a_tensor_of_the_body_is_undefined_in_every_turn(lang):
+@pytest.mark.parametrize("in_parts", [False, True])
+def test_a_tensor_of_the_body_is_undefined_in_every_turn(lang, in_parts):
     """The second turn does not see what the first one left."""
 
     def kernel():
@@ -285,8 +286,9 @@ def test_a_tensor_of_the_body_is_undefined_in_every_turn(lang):
 
         def body(i):
             tile = lang.nl.ndarray((1, 2), lang.nl.float32)
-            row = out.ap([[2, 1], [1, 2]], scalar_offset=i)
-            lang.nisa.dma_copy(row, tile)
+            if in_parts:
+                tile = tile[0:1, 0:2]
+            lang.nisa.dma_copy(out.ap([[2, 1], [1, 2]], scalar_offset=i), tile)
             lang.nisa.memset(tile, 1.0)
 
         lang.nl.fori_loop(0, 2, body)
@@ -295,6 +297,21 @@ def test_a_tensor_of_the_body_is_undefined_in_every_turn(lang):
     with watching("memory") as report:
         assert np.isnan(lang.run(kernel)).all()
     assert {f.instruction for f in report} == {"dma_copy"}
+
+
+def test_a_register_that_is_set_and_then_loaded_is_read_as_loaded_in_every_turn(lang):
+    nl, nisa = lang.nl, lang.nisa
+
+    def loop(count):
+        def body(i):
+            limit = register(lang, 2)
+            nisa.register_move(limit, 7)
+            nisa.register_load(limit, held(lang, 3))
+            nl.fori_loop(0, limit, lambda j: count() and None)
+
+        nl.fori_loop(0, 2, body)
+
+    assert counted(lang, loop) == 3 + 3
 
 
 def test_device_print_prints_in_every_turn_and_print_once(lang, capsys):

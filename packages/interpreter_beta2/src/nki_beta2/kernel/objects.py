@@ -7,14 +7,38 @@ from functools import cache
 from types import FunctionType
 from typing import Any, ClassVar, get_origin
 
+from neuroncore.instructions import warn_at_kernel
 from neuroncore.surface import version_tuple
 
+_EQUALITY = "NKI 0.7 migration guide: == on classes is Python's"
 _MADE_BY_DATACLASS = "<string>"
 """The file of a function that @dataclass wrote."""
 
 
 class NKIObject:
     """Base of the classes that kernel code may define."""
+
+
+class _TracedObject(NKIObject):
+    """NKIObject from 0.7 on: a class of Python, compared as Python compares.
+
+    Without an `__eq__` of its own, and unless it is a dataclass, an object equals itself alone; up
+    to 0.6 equal fields made two objects equal. Each such comparison is a warning.
+    """
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is type(other):
+            same = "equal" if vars(self) == vars(other) else "unequal"
+            warn_at_kernel(
+                f"== of two {type(self).__name__} objects is False: they are compared by identity; "
+                f"up to 0.6 their {same} fields made it {same == 'equal'}. Give the class an "
+                f"__eq__ or @dataclass, or compare with `is` [{_EQUALITY}]"
+            )
+        return NotImplemented
+
+    __hash__ = object.__hash__
 
 
 class _ParsedObject(NKIObject):
@@ -115,7 +139,6 @@ def _is_member(value: Any) -> bool:
 @cache
 def object_class(version: str) -> type[NKIObject]:
     """NKIObject of a version: from 0.7 on kernel code is Python, and so are its classes."""
-    if version_tuple(version) >= (0, 7):
-        return NKIObject
+    base = _TracedObject if version_tuple(version) >= (0, 7) else _ParsedObject
     name = {"__module__": "nki.language", "__qualname__": "NKIObject", "__doc__": NKIObject.__doc__}
-    return type("NKIObject", (_ParsedObject,), name)
+    return type("NKIObject", (base,), name)

@@ -18,17 +18,23 @@ from neuroncore.instructions._numerics import like, reader, writer
 from neuroncore.instructions._record import Call, Example, In, Instruction, Limit, Out
 from neuroncore.instructions._rules import each, rule
 from neuroncore.memory import View
-from nki_dtypes import ALL, DType, float32, int32, uint32
+from nki_dtypes import ALL, DType, Kind, float32, int32, uint32
+
+
+def _is_real(dtype: DType) -> bool:
+    """Whether elements are floats or block scales."""
+    return dtype.is_float or dtype.kind is Kind.SCALE
 
 
 def register_dtype(dtype: DType) -> DType:
     """What a register holds after a number of this dtype was loaded: exactly that number."""
-    if dtype.is_float:
+    if _is_real(dtype):
         return float32
     return uint32 if dtype is uint32 else int32
 
 
-_NUMBERS = frozenset(d for d in ALL if (d.is_float or d.is_integer or d.name == "bool_"))
+_NUMBERS = frozenset(d for d in ALL if not d.is_packed)
+"""Any dtype except the packed ones [NKI 0.7: register_load]."""
 _HELD = frozenset(map(register_dtype, _NUMBERS))
 
 
@@ -103,7 +109,7 @@ REGISTER_STORE = Instruction(
     limits=[
         _one_element("dst", dst="int32[1, 2] sbuf"),
         rule(
-            lambda c: c.dst.dtype.is_float == c.src.dtype.is_float,
+            lambda c: _is_real(c.dst.dtype) == c.src.dtype.is_float,
             DTypeError, "dst", "the register holds {c.src.dtype}, dst is {c.dst.dtype}",
             expected="a float of floats, an int of ints",
             hint="no document says whether the bits or the value are stored", section="dtypes",
