@@ -19,6 +19,7 @@ import numpy as np
 import nki_runtime
 from neuroncore.checks import watching
 from neuroncore.checks.subset import check_script
+from nki_migrate.cli.verify import cores_of
 from nki_migrate.comments.todos import count_todos
 from nki_migrate.engine.call_graph import reachable_functions
 from nki_migrate.engine.processing import Task, process
@@ -147,7 +148,7 @@ def run_old(path: Path, case: Case) -> tuple[Ran, Observed]:
     return ran, seen
 
 
-def run_new(path: Path, case: Case) -> Ran:
+def run_new(path: Path, case: Case, cores: tuple[int, ...] | None = None) -> Ran:
     """The migrated kernel at the target, with the target's checks."""
     try:
         with (
@@ -155,7 +156,7 @@ def run_new(path: Path, case: Case) -> Ran:
             nki_runtime.use(backend="beta2", nki=TARGET, shadow=True, **case.options),
             watching("capacity", "device") as found,
         ):
-            ran = call(load(path), path, case, None)
+            ran = call(load(path), path, case, cores)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -247,7 +248,7 @@ def _judge(new: Path, case: Case, before: Ran, result: FileResult) -> Tried:
     if left := left_of(result, case.kernel):
         said = next((f.message for f in result.findings if f.rule == left[0] and not f.applied), "")
         return Tried(*name, "todo", said, left)
-    after = run_new(new, case)
+    after = run_new(new, case, cores_of(case, result.after, new.name))
     if after.error:
         return Tried(*name, "fails", after.error)
     differs = difference(case, after, wanted)

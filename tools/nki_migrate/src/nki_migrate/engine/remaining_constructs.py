@@ -104,6 +104,8 @@ def _in_call(node: ast.Call, index: FileIndex, request: Request) -> Iterator[Rem
     name = index.canonical(node.func) or ""
     module = name.partition(".")[0]
     keywords = {k.arg for k in node.keywords}
+    if not name and "mask" in keywords and _is_unknown(node.func, index):
+        yield RemainingConstruct(node, Reason.OTHER_MASK, "`mask=` of a call of a variable")
     if module not in {"nl", "nisa"}:
         return
     if "mask" in keywords:
@@ -114,6 +116,11 @@ def _in_call(node: ast.Call, index: FileIndex, request: Request) -> Iterator[Rem
         stays = request.nl == "keep" and request.target >= "0.3" and name in STAYING
         if not stays:
             yield RemainingConstruct(node, rewriting_rules().rule_of(name), f"a call of `{name}`")
+
+
+def _is_unknown(function: ast.expr, index: FileIndex) -> bool:
+    """Whether what is called is neither imported nor a function of the file."""
+    return isinstance(function, ast.Name) and index.definition(function.id) is None
 
 
 def _name(node: ast.Name | ast.Attribute, index: FileIndex) -> Iterator[RemainingConstruct]:

@@ -63,6 +63,14 @@ class Facts:
         self.quotients[name] = Quotient(numerator, divisor, up)
         return Poly.atom(name)
 
+    def negated(self, poly: Poly) -> Poly:
+        """-poly; -(-n // d) is n / d rounded up."""
+        q = self.quotients.get(poly.single_atom or "")
+        minus = Poly.number(0) - poly
+        if q is None:
+            return minus
+        return self.quotient(Poly.number(0) - q.numerator, q.divisor, up=not q.up)
+
     def divides(self, divisor: int, number: Poly) -> bool:
         """Whether `number` is a multiple of `divisor`, by form or by an assertion."""
         number = self.reduced(number)
@@ -147,12 +155,10 @@ class Facts:
         return total
 
     def _nonnegative(self, atom: str) -> bool:
-        return (
-            atom in self.positive
-            or atom in self.ranges
-            or atom in self.quotients
-            or atom.startswith("rem ")
-        )  # a quotient of dimensions; a numerator that may be negative is not a dimension
+        quotient = self.quotients.get(atom)
+        if quotient is not None:  # of dimensions: `-n // d` is one of something negative
+            return not any(m and c < 0 for m, c in quotient.numerator.terms)
+        return atom in self.positive or atom in self.ranges or atom.startswith("rem ")
 
     def _least(self, atom: str) -> int:
         if atom in self.positive:

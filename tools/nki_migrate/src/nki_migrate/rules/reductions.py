@@ -14,9 +14,11 @@ from nki_migrate.rewriting.destinations.destination import (
     Result,
     cut,
     destination,
+    emit,
     mask_region,
     note_write,
     result_of,
+    temporary,
     valid_limits,
     valid_region,
 )
@@ -109,11 +111,13 @@ def _rewrite_mean(ctx: Context, site: CallSite) -> Tensor:
     """`nl.mean(x, axis)`: the sum in float32, then 1 / n."""
     ctx.report("NKI1229", site.node, "`nl.mean` is a sum and a multiplication")
     data = _operand(ctx, site)
-    if data.shape is None or mask_region(ctx, site, data.shape) or valid_limits(ctx, data):
-        raise Cannot("NKI1229", "a mean over a tile of unknown or partly filled shape", site.node)
+    if data.shape is None:
+        raise Cannot("NKI1229", "a mean over a tile of unknown shape", site.node)
     axes = axes_of(ctx, site.get("axis"), data, site.node)
+    _reject_partial_rows(ctx, site, data, axes)
     count = product(tuple(s for i, s in enumerate(data.shape) if i in axes))
-    total = _reduced(ctx, site, "add", data, Result(site.node, dtype=float32(ctx)))
+    region = mask_region(ctx, site, data.shape)
+    total = _reduced(ctx, site, "add", data, Result(site.node, dtype=float32(ctx), region=region))
     dtype = as_dtype(ctx, site.get("dtype"))
     reject_truth_values(own_dtype(ctx, data), dtype, "the mean", site.node, "NKI1229")
     result = Result(site.node, site.target, dtype or data.dtype)
@@ -121,10 +125,86 @@ def _rewrite_mean(ctx: Context, site: CallSite) -> Tensor:
     return binary(ctx, "multiply", total, factor, result)
 
 
+def _rewrite_softmax(ctx: Context, site: CallSite) -> Tensor:
+    """`nl.softmax(x, axis)`: exp(x - max(x)) / sum, in float32."""
+    node, data = site.node, _rows_of(ctx, site)
+    ctx.report("NKI1229", node, "`nl.softmax` is two reductions, an exponential and a product")
+    if site.get("compute_dtype") is not None:
+        raise Cannot("NKI1229", "`nl.softmax` with a dtype of its own to compute in", node)
+    assert data.shape is not None
+    region = mask_region(ctx, site, data.shape) or valid_region(ctx, data)
+    column, nl = (data.shape[0], _ONE), ctx.alias("nl")
+
+    def made(word: str, shape: tuple[Sym, ...]) -> Tensor:
+        return temporary(ctx, hint_of(data, word), shape, float32(ctx), "sbuf", node)
+
+    top, powers = made("neg_max", column), made("exp", data.shape)
+    how = [("op", f"{nl}.maximum"), ("data", data), ("axis", "1"), ("negate", "True")]
+    emit(ctx, "tensor_reduce", top, how, region, reduces=True)
+    emit(ctx, "activation", powers, [("op", f"{nl}.exp"), ("data", data), ("bias", top)], region)
+    total = made("sum", column)
+    how = [("op", f"{nl}.add"), ("data", powers), ("axis", "1")]
+    emit(ctx, "tensor_reduce", total, how, region, reduces=True)
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, data)
+    return two_tiles(ctx, "divide", powers, total, Result(node, site.target, dtype, region))
+
+
+def _rows_of(ctx: Context, site: CallSite) -> Tensor:
+    """A tile of two dimensions that is reduced along its rows."""
+    data = _operand(ctx, site)
+    if (
+        data.shape is None
+        or len(data.shape) != 2
+        or axes_of(ctx, site.get("axis"), data, site.node) != {1}
+    ):
+        text = f"`{site.name}` of something else than the rows of a tile of known shape"
+        raise Cannot("NKI1229", text, site.node)
+    return data
+
+
+def _rewrite_var(ctx: Context, site: CallSite) -> Tensor:
+    """`nl.var(x, axis)`: the mean of the squared distances from the mean, in float32."""
+    node, data = site.node, _rows_of(ctx, site)
+    ctx.report("NKI1229", node, "`nl.var` is two means")
+    assert data.shape is not None
+    _reject_partial_rows(ctx, site, data, {1})
+    region, kind = valid_region(ctx, data), float32(ctx)
+    factor = Sym(data.shape[1].poly, f"1.0 / {ctx.spell(data.shape[1], 3)}", 2, is_float=True)
+    axis = [("axis", "1")]
+
+    def mean(of: Tensor, result: Result) -> Tensor:
+        total = temporary(
+            ctx,
+            hint_of(of, "sum"),
+            (data.shape[0], _ONE),
+            kind,
+            "sbuf",
+            node,  # type: ignore[index]
+        )
+        how = [("op", f"{ctx.alias('nl')}.add"), ("data", of), *axis]
+        emit(ctx, "tensor_reduce", total, how, region, reduces=True)
+        return binary(ctx, "multiply", total, factor, result)
+
+    center = mean(data, Result(node, dtype=kind, hint="mean"))
+    distance = two_tiles(ctx, "subtract", data, center, Result(node, dtype=kind))
+    square = two_tiles(ctx, "multiply", distance, distance, Result(node, dtype=kind))
+    dtype = as_dtype(ctx, site.get("dtype")) or own_dtype(ctx, data)
+    return mean(square, Result(node, site.target, dtype))
+
+
+def _reject_partial_rows(ctx: Context, site: CallSite, data: Tensor, axes: set[int]) -> None:
+    """A count of elements is one of all rows: no row may be cut short."""
+    masked = mask_region(ctx, site, data.shape)
+    limits = {**valid_limits(ctx, data), **(masked.limits if masked else {})}
+    if axes & limits.keys() or (masked is not None and masked.guards):
+        raise Cannot("NKI1229", "a mean over partly filled rows", site.node)
+
+
 def _message(canonical: str) -> str:
     return f"`{canonical}` is several instructions; from 0.3 on the call itself runs, too"
 
 
+_ONE = Sym.number(1)
 _KNOWN = {"x", "op", "loop_indices", "dtype", "mask", "name"}
 _RULE = "NKI1253"
 
@@ -174,6 +254,9 @@ def _is_set_before(ctx: Context, node: ast.expr) -> bool:
 
 HOOKS = {
     "NKI1228": Hooks(calls=dict.fromkeys(_OPERATORS, _rewrite)),
-    "NKI1229": Hooks(calls={"nl.mean": _rewrite_mean}, message=_message),
+    "NKI1229": Hooks(
+        calls={"nl.mean": _rewrite_mean, "nl.softmax": _rewrite_softmax, "nl.var": _rewrite_var},
+        message=_message,
+    ),
     "NKI1253": Hooks(calls={"nl.loop_reduce": _rewrite_loop_reduce}),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from operator import or_
 
 from nki_migrate.facts.values import Dim, Seq, Storage, Sym, Tensor, Value
 from nki_migrate.rewriting.context.call_site import CallSite, Target
@@ -48,7 +49,8 @@ def broadcast_to(
     same = [ctx.facts.same(a.poly, b.poly) for a, b in pairs]
     if all(same):
         return tile
-    if all(same[1:]) and tile.shape[0].value == 1:
+    seen = [seen_same(ctx, a.poly, b.poly) for a, b in pairs]
+    if all(map(or_, same[1:], seen[1:])) and tile.shape[0].value == 1:
         return broadcast_partitions(ctx, node, tile, shape)
     return _free_broadcast(ctx, node, tile, shape)
 

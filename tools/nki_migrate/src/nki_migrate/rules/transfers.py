@@ -91,7 +91,7 @@ def _written(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def _rewrite_load(ctx: Context, site: CallSite) -> Tensor:
+def load(ctx: Context, site: CallSite) -> Tensor:
     """`x = nl.load(src)` → an SBUF tile of the access's shape and `nisa.dma_copy`."""
     source = _loaded(ctx, site)
     if source.storage.is_resident:
@@ -299,7 +299,7 @@ def _names(node: ast.expr | None, axes: tuple[int, ...]) -> bool:
 
 
 HOOKS = {
-    "NKI1133": Hooks(calls={"nl.load": _rewrite_load}),
+    "NKI1133": Hooks(calls={"nl.load": load}),
     "NKI1134": Hooks(calls={"nl.store": _rewrite_store}),
     "NKI1146": Hooks(calls={"nl.shared_identity_matrix": _rewrite_identity}),
     "NKI1196": Hooks(calls={"nisa.dma_transpose": _rewrite_dma_transpose}),

@@ -143,7 +143,7 @@ HALF_DONE = {
         def kernel(x):
             out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
             ip, jf = nl.mgrid[0:128, 0:512]
-            tile = nl.load(x[ip, jf], mask=ip < x.shape[0])
+            tile = nl.load(x[ip, jf], mask=jf < x.shape[1])
             mean = nl.mean(tile, axis=1)
             nl.store(out[0:128, 0:1], mean)
             return out

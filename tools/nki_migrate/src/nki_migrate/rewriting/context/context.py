@@ -81,6 +81,7 @@ class Context:
         self.sure_loops: set[int] = set()  # loops that are taken to have an iteration
         self.functions: set[int] = set()  # functions inside this one, as they are in `loops`
         self.aliased: set[int] = set()
+        self.maybe_empty: set[str] = set()  # element counts that may be zero or less
         self._first: dict[str, int] = {}
         self.likes: dict[str, str] = {}  # `x.shape` → the word of its shape
         self.likes_made = 0

@@ -18,9 +18,14 @@ from nki_migrate.rewriting.context.context import Context, call_text
 from nki_migrate.rewriting.context.reasons import Cannot, Reason, Unsupported
 from nki_migrate.rewriting.context.source_text import as_dtype, as_number
 from nki_migrate.rewriting.destinations.psum_accumulation import note_given
-from nki_migrate.rewriting.inference.observations import guard, is_seen_float32, require_floating
+from nki_migrate.rewriting.inference.observations import (
+    guard,
+    is_seen_float32,
+    require_floating,
+    seen_same,
+)
 from nki_migrate.rewriting.inference.promotion import Guess, float32
-from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region, region_of
+from nki_migrate.rewriting.views.index_tensors import EVERYWHERE, Region, guards_of, region_of
 from nki_migrate.rewriting.views.view_text import (
     Limits,
     covers,
@@ -246,7 +251,9 @@ def mask_region(ctx: Context, site: CallSite, shape: tuple[Sym, ...] | None) -> 
         raise Cannot(Reason.OTHER_MASK, detail, node)
     if shape is None:
         raise Cannot(Reason.RECTANGULAR_MASK, "a mask on an access whose shape is not known", node)
-    return region_of(ctx, value, shape, node)
+    return region_of(
+        ctx, value, shape, node, lambda a, b: ctx.facts.same(a, b) or seen_same(ctx, a, b)
+    )
 
 
 def result_of(
@@ -289,7 +296,7 @@ def valid_region(ctx: Context, *tensors: Tensor) -> Region:
     limits: dict[int, Sym] = {}
     for tensor in tensors:
         limits |= valid_limits(ctx, tensor)
-    return Region(limits, rank=rank_of(tensors[0]))
+    return Region(limits, guards_of(ctx, limits.values()), rank_of(tensors[0]))
 
 
 def emit(

@@ -312,7 +312,7 @@ def _unary(ctx: Context, node: ast.UnaryOp) -> Value:
         number = as_number(ctx, value)
         if number is not None:
             text = text_of(ctx, node)
-            return Sym(Poly.number(0) - number.poly, text, 1, number.is_float, number.names)
+            return Sym(ctx.facts.negated(number.poly), text, 1, number.is_float, number.names)
     return Unknown(text_of(ctx, node))
 
 

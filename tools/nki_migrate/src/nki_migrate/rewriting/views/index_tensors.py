@@ -7,7 +7,7 @@ instruction; other masks are not supported.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nki_migrate.facts.symbols import Poly
@@ -227,6 +227,11 @@ def _bound(index: Index, operator: ast.cmpop, limit: Sym, text: str) -> Mask:
     if len(index.terms) != 1:
         return Mask(opaque=f"`{text}` bounds a sum of index tensors")
     axis, coefficient = index.terms[0]
+    mirrored = _MIRROR.get(type(operator))
+    if coefficient.value is not None and coefficient.value < 0 and mirrored is not None:
+        minus = Sym.number(-1)
+        index = replace(_scaled(index, minus), offset=minus * index.offset)
+        return _bound(index, mirrored(), minus * limit, text)
     if isinstance(operator, ast.LtE):
         operator, limit = ast.Lt(), limit + _ONE
     if not isinstance(operator, ast.Lt):
@@ -235,10 +240,17 @@ def _bound(index: Index, operator: ast.cmpop, limit: Sym, text: str) -> Mask:
     return Mask((Bound(from_end, coefficient, index.offset, limit, index.extents[axis]),))
 
 
-def region_of(ctx: Context, mask: Mask, shape: tuple[Sym, ...], node: ast.AST) -> Region:
+def region_of(
+    ctx: Context,
+    mask: Mask,
+    shape: tuple[Sym, ...],
+    node: ast.AST,
+    same: Callable[[Poly, Poly], bool],
+) -> Region:
     """The element counts that a mask leaves of an access of that shape.
 
-    Bounds that hold anyway vanish. A count that may be zero or less guards the
+    Bounds that hold anyway vanish. `same`: whether the access has the extents of the mask's
+    index tensors, as 0.1 requires. A count that may be zero or less guards the
     instruction.
     """
     if mask.opaque:
@@ -249,7 +261,7 @@ def region_of(ctx: Context, mask: Mask, shape: tuple[Sym, ...], node: ast.AST) -
         ctx.report(Reason.PREDICATE_MASK, node, "a predicate on numbers is an `if`")
     for bound in mask.bounds:
         axis = len(shape) + bound.axis
-        if axis < 0 or not ctx.facts.same(shape[axis].poly, bound.extent.poly):
+        if axis < 0 or not same(shape[axis].poly, bound.extent.poly):
             raise Cannot(
                 Reason.OTHER_MASK, "the mask's index tensor is not one of this access", node
             )
@@ -267,8 +279,14 @@ def region_of(ctx: Context, mask: Mask, shape: tuple[Sym, ...], node: ast.AST) -
             name = _bind_count(ctx, both)
         limits[axis] = name
         if not sure:
-            guards.append(f"{name.text} > 0")
+            ctx.maybe_empty.add(name.text)
+            guards += guards_of(ctx, [name])
     return Region(limits, guards, len(shape))
+
+
+def guards_of(ctx: Context, counts: Iterable[Sym]) -> list[str]:
+    """The conditions under which an instruction on so many elements has any."""
+    return [f"{n.text} > 0" for n in counts if n.text in ctx.maybe_empty]
 
 
 def _count(ctx: Context, bound: Bound) -> Sym:

@@ -1,0 +1,51 @@
+"""One random kernel: the old text runs, migrates, and the new text gives the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.corpora.random_kernels.grammar import RandomKernel
+from tests.corpora.styles.harness import Tried, difference, left_of, migrated, run_new, run_old
+
+from nki_migrate.cli.verify import cores_of
+from nki_migrate.facts.observed import Observed
+from nki_migrate.verify.cases import Arg, Case
+
+BAD = ("WRONG", "fails", "crash", "unstable")
+
+
+def case_of(kernel: RandomKernel, folder: Path) -> Case:
+    """The kernel as a case of verification, without a reference: its own result is compared."""
+    args = tuple(
+        Arg(f"x{i}", dtype="float32", shape=shape, fill="uniform", low=-1.0, high=1.0)
+        for i, shape in enumerate(kernel.shapes)
+    )
+    return Case(folder, "kernels.py", "kernel", args, grid=kernel.grid, rtol=1e-4, atol=1e-4)
+
+
+def try_kernel(kernel: RandomKernel, folder: Path, *, with_facts: bool) -> Tried:
+    """`verified`, `todo`, one of BAD, or `invalid`: the old kernel does not run."""
+    case = case_of(kernel, folder)
+    case.path.write_text(kernel.text, encoding="utf-8")
+    before, facts = run_old(case.path, case)
+
+    def tried(word: str, reason: str = "") -> Tried:
+        return Tried("kernels.py", f"seed {kernel.seed}", word, reason)
+
+    if before.error:
+        return tried("invalid", before.error)
+    result = migrated(case.path, facts if with_facts else Observed())
+    if result.error:
+        return tried("crash", result.error)
+    new = folder / "migrated.py"
+    new.write_text(result.after, encoding="utf-8")
+    if migrated(new, Observed()).after != result.after:
+        return tried("unstable")
+    if left_of(result, "kernel"):
+        said = next((f"{f.rule} {f.message}" for f in result.findings if not f.applied), "")
+        return tried("todo", said)
+    after = run_new(new, case, cores_of(case, result.after, new.name))
+    if after.error:
+        return tried("fails", after.error)
+    differs = difference(case, after, before)
+    return tried("WRONG", differs) if differs else tried("verified")
