@@ -87,7 +87,7 @@ def _attempt(random: Random, instruction: str | None, nki: str | None) -> Drawn 
     if not any(INSTRUCTIONS[name].outputs for name in names):
         names.append("rng")  # draws from the state that the others set
     fill = random.choice(FILLS)
-    maker = _Maker(random, nki or random.choice(VERSIONS[1:]), fill)
+    maker = _Maker(random, nki or random.choice(VERSIONS), fill)
     maker.target = random.choice(("trn2", "trn3"))
     try:
         for name in names:

@@ -145,6 +145,15 @@ def test_a_tile_that_a_dma_repeats_over_partitions_goes_by_hbm():
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "written"), [("1.5", 2), ("2.5", 2), ("-3.0", 0), ("1e30", 2**32 - 1)]
+)
+def test_a_float_that_0_2_rounds_into_integers_is_written_as_the_integer(value, written):
+    body = f"t = buffer(uint32[128, 64], sbuf)\nmemset(dst=t[:, :], value={value})"
+
+    assert emitted(body, nki="0.2")[1] == f"nisa.memset(t, {written})"
+
+
 # -- what a version cannot say --------------------------------------------------------------------
 
 MATMUL = (

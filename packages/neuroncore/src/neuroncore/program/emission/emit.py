@@ -35,7 +35,7 @@ from neuroncore.program.emission.constant_arrays import (
     definition,
     with_imports,
 )
-from neuroncore.program.emission.legalization import through_hbm
+from neuroncore.program.emission.legalization import through_hbm, with_whole_constants
 from neuroncore.program.emission.line_breaking import INDENT, folded
 from neuroncore.program.emission.meaning import in_version
 from neuroncore.program.ir.constants import elements_of, is_turn
@@ -93,7 +93,7 @@ def emit(program: Program, version: str = DEFAULT_VERSION) -> str:
             f"no source can be written for NKI {version}",
             expected="one of " + ", ".join(VERSIONS[1:]),
         )
-    adapted = in_version(through_hbm(program), version)
+    adapted = in_version(with_whole_constants(through_hbm(program)), version)
     check_calls(adapted)
     has_arrays = any(b.content is not None for b in adapted.buffers().values())
     needed = _NEEDED | MODULES if has_arrays else _NEEDED

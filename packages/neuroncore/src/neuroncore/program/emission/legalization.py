@@ -2,7 +2,8 @@
 
 `through_hbm` is exact: a DMA that repeats or skips partitions of an on-chip tile, for which later
 versions have no pattern, goes by a copy of the tile in HBM. `without_division` is not: a / b
-becomes a · (1 / b), which rounds twice, so it is for the caller to ask for.
+becomes a · (1 / b), which rounds twice, so it is for the caller to ask for. `with_whole_constants`
+is exact: what a float writes into integers, which 0.3 and later reject, is written as that integer.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from neuroncore.alu import ALU_OPS
 from neuroncore.enums import MemorySpace
 from neuroncore.errors import UnsupportedError
+from neuroncore.instructions.memset import constant_in
 from neuroncore.integers.affine import Affine
 from neuroncore.program.ir.naming import names_of, unused
 from neuroncore.program.ir.nodes import (
@@ -83,6 +85,22 @@ def _partitions(access: Access, buffer: Buffer) -> tuple[int, int]:
     row = buffer.free_bytes // (access.dtype or buffer.dtype).itemsize
     first = access.offset.constant // row
     return first, first + (access.shape[0] - 1) * access.strides[0] // row
+
+
+def with_whole_constants(program: Program) -> Program:
+    """The program whose memsets of integer tensors have integers."""
+    buffers = program.buffers()
+
+    def whole_number(call: Call, name: NewName) -> Iterator[Statement]:
+        value, dst = call.operands.get("value"), call.operands.get("dst")
+        if call.instruction == "memset" and isinstance(value, float) and isinstance(dst, Access):
+            dtype = dst.dtype or buffers[dst.buffer].dtype
+            if dtype.is_integer:
+                number = int(constant_in(value, dtype))
+                call = replace(call, operands={**call.operands, "value": number})
+        yield call
+
+    return each_call(program, whole_number)
 
 
 NewName = Callable[[str], str]
