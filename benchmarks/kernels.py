@@ -146,12 +146,14 @@ def measure(workload: Workload, runs: int) -> Row:
         rounds = [
             [*map(cpu_ms, calls), *map(subject.traps_ms, ("skip", "scan"))] for _ in range(runs)
         ]
-        ours, *others = map(min, zip(*rounds, strict=True))
+        least = [*map(min, zip(*rounds, strict=True))]
         peak, added = subject.peaks()
         narrow = Subject(workload, kernel, workload.arguments(narrow=True))
         added_narrow = narrow.peaks()[1] if workload.narrow else None
         count = subject.instructions()
-    return Row(ours, *others, count, peak, added, added_narrow)
+    ours, bare, seen, checked, traps, scanned = least
+    sizes = count, peak, added, added_narrow
+    return Row(ours, bare, seen, checked, traps, scanned, *sizes)
 
 
 def peak_bytes(call: Callable[[], Any]) -> int:

@@ -62,13 +62,24 @@ WIDE += "b = nl.ndarray((128, 40000), dtype=nl.float32, buffer=nl.sbuf)\n"
 WIDE_USE = "".join(f"nisa.memset(dst={name}, value=0.0)\n" for name in ("a", "b", "a", "b"))
 
 
+ALIASED = """
+e = nl.ndarray((128, 8), dtype=nl.float32, buffer=nl.sbuf)
+nisa.memset(dst=e, value=0.0)
+nisa.activation(
+    dst=e, op=nl.exp, data=e, reduce_op=nl.add, reduce_res=e[:, 0:1],
+    reduce_cmd=nisa.reduce_cmd.reset_reduce,
+)
+"""
+
+
 @pytest.mark.parametrize(
     ("new", "says"),
     [
         (kernel(before="if False:\n    y = nl.load(x, mask=1)\n"), "new.py:9:24: subset[mask]: "),
         (kernel(before=WIDE, after=WIDE_USE), ": capacity"),
+        (kernel(after=ALIASED.lstrip()), ": traps[HW40]"),
     ],
-    ids=["subset", "capacity"],
+    ids=["subset", "capacity", "traps"],
 )
 def test_what_the_target_would_not_take_is_a_problem_with_its_line(tmp_path, new, says):
     code, problems = verify(tmp_path, kernel(), new)
